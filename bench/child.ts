@@ -1,0 +1,28 @@
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const CHILD = fileURLToPath(new URL('./measure.ts', import.meta.url))
+
+/** Runs one measurement of `measures/` in a fresh process, and gives what it found. */
+export function measureInChild<Result>(measure: string, options: object): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const child = fork(CHILD, [measure, JSON.stringify(options)], {
+      execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      serialization: 'advanced',
+    })
+    let errors = ''
+    child.stderr?.on('data', (data) => {
+      errors = (errors + data).slice(-4000)
+    })
+    let result: { value: Result } | undefined
+    child.on('message', (message) => {
+      result = message as { value: Result }
+    })
+    child.on('error', reject)
+    child.on('exit', (code, signal) => {
+      if (result !== undefined) resolve(result.value)
+      else reject(new Error(`The measurement '${measure}' ended with ${signal ?? code}:\n${errors}`))
+    })
+  })
+}

@@ -1,0 +1,56 @@
+import { parseArgs } from 'node:util'
+import { contenders } from './contenders/index.ts'
+import { sections } from './sections/index.ts'
+
+export interface Options {
+  readonly quick: boolean
+  readonly json: string | undefined
+  readonly writeDocs: boolean
+  /** Ids of contenders; empty for all. */
+  readonly contenders: readonly string[]
+  /** Ids of sections. */
+  readonly sections: readonly string[]
+}
+
+const names = (of: readonly { id: string }[]) => of.map(({ id }) => id)
+
+export const HELP = `npm run bench -- [options]
+
+  --quick        a smoke run of about 20 seconds; its numbers mean little
+  --only NAME    a section or a contender; may be given more than once
+  --json FILE    writes the raw numbers
+  --write-docs   puts the tables into docs/performance.md (full runs only)
+
+sections:   ${names(sections).join(', ')}
+contenders: ${names(contenders).join(', ')}
+`
+
+/** Reads the command line; throws a sentence where it makes no sense. */
+export function readOptions(args: readonly string[]): Options | 'help' {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      only: { type: 'string', multiple: true, default: [] },
+      'write-docs': { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) return 'help'
+  const onlySections = values.only.filter((name) => names(sections).includes(name))
+  const onlyContenders = values.only.filter((name) => names(contenders).includes(name))
+  const unknown = values.only.find((name) => !onlySections.includes(name) && !onlyContenders.includes(name))
+  if (unknown !== undefined) throw new Error(`There is no section or contender '${unknown}'. See --help.`)
+  if (values['write-docs'] && (values.quick || values.only.length > 0)) {
+    throw new Error('--write-docs needs a full run: leave out --quick and --only.')
+  }
+  const implied = onlyContenders.length > 0 && !onlySections.includes('direct') ? ['direct'] : []
+  return {
+    quick: values.quick,
+    json: values.json,
+    writeDocs: values['write-docs'],
+    contenders: onlyContenders,
+    sections: values.only.length === 0 ? names(sections) : [...implied, ...onlySections],
+  }
+}

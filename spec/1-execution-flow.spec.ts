@@ -1,0 +1,267 @@
+import { createServer } from 'node:net'
+import { ManualClock } from 'toolyard/testing'
+import { describe, expect, test } from 'vitest'
+import { callsBeside, inProcess, never, yard } from './yard.ts'
+
+const place = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+
+/** An error as Node's network functions throw it. */
+const refused = () => Object.assign(new Error('connect ECONNREFUSED 10.1.2.3:8080'), { code: 'ECONNREFUSED' })
+
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+describe('Execution flow', () => {
+  test('one straight path: look up', async () => {
+    const { execute } = await yard({})
+    expect(await execute('nobody', 'no object')).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
+  })
+
+  test.todo("one straight path: bring parameter names into the server's form (MCP tools only)")
+
+  test('one straight path: fill defaults', async () => {
+    const parameters = {
+      type: 'object',
+      properties: { units: { type: 'string', default: 'celsius' } },
+      required: ['units'],
+    }
+    const { execute } = await yard({ weather: { run: ({ units }) => units, parameters } })
+    // Filled before validation, or the required parameter would be missing.
+    expect(await execute('weather')).toMatchObject({ result: 'celsius' })
+  })
+
+  test('one straight path: validate', async () => {
+    const { execute } = await yard({ weather: { run: () => 1, parameters: place, permissions: ['weather'] } })
+    expect(await execute('weather')).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
+  })
+
+  test('one straight path: check permission', async () => {
+    const { execute } = await yard({
+      weather: { run: () => 1, permissions: ['weather'], rate_limit: { calls: 1, per_ms: 60_000 } },
+    })
+    expect(await execute('weather')).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+    // The refusal came before the limits, so that it used nothing up.
+    expect(await execute('weather', {}, { flags: { weather: true } })).toMatchObject({ success: true })
+  })
+
+  test('one straight path: check limits', async () => {
+    const { execute } = await yard({
+      look: { run: () => 1, effect: 'read', cache: { ttl_ms: 60_000 }, rate_limit: { calls: 1, per_ms: 60_000 } },
+    })
+    expect(await execute('look')).toMatchObject({ success: true })
+    expect(await execute('look')).toMatchObject({ error_code: 'RATE_LIMITED' })
+  })
+
+  test('one straight path: try the cache', async () => {
+    const clock = new ManualClock()
+    let runs = 0
+    const { execute } = await yard({ look: { run: () => ++runs, effect: 'read', cache: { ttl_ms: 1_000 } } }, { clock })
+    expect(await execute('look', { a: 1, b: 2 })).toMatchObject({ result: 1 })
+    expect(await execute('look', { b: 2, a: 1 })).toMatchObject({ result: 1 })
+    expect(await execute('look', { a: 1, b: 2 }, { tenant: 'other' })).toMatchObject({ result: 2 })
+    clock.advance(1_001)
+    expect(await execute('look', { a: 1, b: 2 })).toMatchObject({ result: 3 })
+  })
+
+  test('one straight path: run under a deadline', async () => {
+    const { execute } = await yard({ stuck: { run: never, timeout_ms: 30 } })
+    expect(await execute('stuck')).toMatchObject({ error_code: 'TIMEOUT' })
+  })
+
+  test('one straight path: record', async () => {
+    const { execute, records } = await yard({ weather: { run: () => 1, parameters: place } })
+    await execute('weather', { city: 'Paris' }, { tenant: 'acme' })
+    await execute('weather', {})
+    await execute('nobody')
+    expect(await records()).toMatchObject([
+      { tool: 'weather', tenant: 'acme', code: undefined },
+      { tool: 'weather', code: 'INVALID_PARAMETERS' },
+      { tool: 'nobody', code: 'TOOL_NOT_FOUND' },
+    ])
+  })
+
+  test('one straight path: return', async () => {
+    const { execute } = await yard({ answer: { run: async () => ({ ok: true }) } })
+    expect(await execute('answer')).toMatchObject({ success: true, result: { ok: true }, tool_name: 'answer' })
+  })
+
+  test("unknown tool: Tool '<name>' not found, a warning in the log, nothing thrown", async () => {
+    const { execute, log } = await yard({})
+    expect(await execute('nobody')).toMatchObject({ error: "Tool 'nobody' not found", error_code: 'TOOL_NOT_FOUND' })
+    expect(log.at('warn')).toContainEqual(expect.objectContaining({ tool: 'nobody' }))
+  })
+
+  test('a tool that throws: logged with its context', async () => {
+    const { execute, log } = await yard({ fails: { run: () => Promise.reject(new Error('No such city')) } })
+    await execute('fails', { city: 'Atlantis' }, { tenant: 'acme' })
+    expect(JSON.stringify(log.lines)).toMatch(/fails.*Atlantis|Atlantis.*fails/)
+    expect(JSON.stringify(log.lines)).toContain('No such city')
+  })
+
+  test('a tool that throws: its message comes back as error', async () => {
+    const { execute } = await yard({
+      fails: {
+        run: () => {
+          throw new Error('No such city')
+        },
+      },
+    })
+    expect(await execute('fails')).toMatchObject({ error: 'No such city', error_code: 'EXECUTION_ERROR' })
+  })
+
+  test('a tool that fails for lack of network: SERVICE_UNAVAILABLE', async () => {
+    const port = await closedPort()
+    const { execute } = await yard({
+      call: { run: () => fetch(`http://127.0.0.1:${port}/`) },
+      lookup: { run: () => Promise.reject(Object.assign(new Error('dns'), { code: 'ENOTFOUND' })) },
+    })
+    expect(await execute('call')).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+    expect(await execute('lookup')).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+  })
+
+  test('a tool that fails for lack of network: the message names the tool, leaks no address, secret or stack', async () => {
+    const port = await closedPort()
+    const { execute } = await yard({ call: { run: () => fetch(`http://127.0.0.1:${port}/?key=hunter2`) } })
+    const { error } = (await execute('call')) as { error: string }
+    expect(error).toContain("'call'")
+    expect(error).toContain('unavailable')
+    expect(error).not.toMatch(new RegExp(`127\\.0\\.0\\.1|${port}|hunter2|\\bat .*:\\d+`))
+  })
+
+  test.todo('A 4xx is EXECUTION_ERROR with its status')
+
+  test('a tool that runs past its deadline is cancelled: Tool execution timed out after <ms>ms', async () => {
+    const { execute } = await yard({ stuck: { run: never, timeout_ms: 40 } })
+    expect(await execute('stuck')).toMatchObject({
+      error: 'Tool execution timed out after 40ms',
+      error_code: 'TIMEOUT',
+    })
+  })
+
+  test('Asynchronous work gets an AbortSignal', async () => {
+    const aborted = Promise.withResolvers<void>()
+    const { execute } = await yard({
+      polite: {
+        run: (_, { signal }) => {
+          signal.addEventListener('abort', () => aborted.resolve())
+          return never()
+        },
+        timeout_ms: 40,
+      },
+    })
+    await execute('polite')
+    await aborted.promise
+  })
+
+  test('a tool that runs past its deadline is cancelled: a child process is ended', async () => {
+    const pids: number[] = []
+    const { execute } = await yard({ spin: { run: inProcess('spin'), timeout_ms: 3_000 } })
+    const report = (pid: unknown) => pids.push(pid as number)
+    expect(await execute('spin', {}, { report })).toMatchObject({ error_code: 'TIMEOUT' })
+    expect(pids).toHaveLength(1)
+    await expect.poll(() => alive(pids[0] as number)).toBe(false)
+  })
+
+  test('a CPU-bound handler runs with a memory limit where it cannot hold up the process', async () => {
+    const { execute } = await yard({
+      hoard: { run: inProcess('hoard'), timeout_ms: 15_000 },
+      echo: { run: (params) => params },
+    })
+    const hoarding = execute('hoard')
+    expect(await callsBeside(hoarding, () => execute('echo'))).toBeGreaterThan(3)
+    expect(await hoarding).toMatchObject({ success: false, error_code: 'EXECUTION_ERROR' })
+  })
+
+  test('default deadline 30 s, overridable per tool (any value) and per call (clamped to 1 s … 60 s)', async () => {
+    const clock = new ManualClock()
+    const { execute } = await yard({ plain: { run: never }, own: { run: never, timeout_ms: 90_000 } }, { clock })
+    const calls = [
+      execute('plain'),
+      execute('own'),
+      execute('plain', {}, { timeoutMs: 5 }),
+      execute('plain', {}, { timeoutMs: 2_000 }),
+      execute('plain', {}, { timeoutMs: 120_000 }),
+    ]
+    clock.advance(91_000)
+    const errors = (await Promise.all(calls)).map((result) => 'error' in result && result.error)
+    expect(errors).toEqual([30_000, 90_000, 1_000, 2_000, 60_000].map((ms) => `Tool execution timed out after ${ms}ms`))
+  })
+
+  test.todo('the command line says on stderr when it clamped')
+
+  test.todo('Longer work is a job: Prefer: respond-async gives 202 with Location: /api/jobs/:id')
+
+  test('waiting for a free process counts against the deadline, and the message then goes on', async () => {
+    const { execute } = await yard(
+      { spin: { run: inProcess('spin'), timeout_ms: 15_000 }, add: { run: inProcess('add'), timeout_ms: 500 } },
+      { processes: 1 },
+    )
+    const controller = new AbortController()
+    const spinning = execute('spin', {}, { signal: controller.signal })
+    expect(await execute('add', { a: 1, b: 2 })).toMatchObject({
+      error: 'Tool execution timed out after 500ms while waiting for a free worker',
+      error_code: 'TIMEOUT',
+    })
+    controller.abort()
+    await spinning
+  })
+
+  test('one tenant never occupies all processes', async () => {
+    const { execute } = await yard(
+      { spin: { run: inProcess('spin'), timeout_ms: 15_000 }, add: { run: inProcess('add'), timeout_ms: 10_000 } },
+      { processes: 2 },
+    )
+    const controller = new AbortController()
+    const greedy = [1, 2, 3, 4].map(() => execute('spin', {}, { tenant: 'greedy', signal: controller.signal }))
+    expect(await execute('add', { a: 1, b: 2 }, { tenant: 'modest' })).toMatchObject({ result: 3 })
+    controller.abort()
+    expect(await Promise.all(greedy)).toMatchObject(Array(4).fill({ error_code: 'CANCELLED' }))
+  })
+
+  test("the caller's own AbortSignal cancels the call (CANCELLED)", async () => {
+    const { execute } = await yard({ stuck: { run: never } })
+    const controller = new AbortController()
+    const call = execute('stuck', {}, { signal: controller.signal })
+    controller.abort()
+    expect(await call).toMatchObject({ success: false, error_code: 'CANCELLED' })
+    expect(await execute('stuck', {}, { signal: AbortSignal.abort() })).toMatchObject({ error_code: 'CANCELLED' })
+  })
+
+  test('SERVICE_UNAVAILABLE of a read or idempotent tool is retried inside the deadline', async () => {
+    const runs: Record<string, number> = {}
+    const flaky = (name: string) => () => {
+      runs[name] = (runs[name] ?? 0) + 1
+      return runs[name] < 3 ? Promise.reject(refused()) : 'there'
+    }
+    const retry = { max_attempts: 3, backoff_ms: 1 }
+    const { execute } = await yard({
+      look: { run: flaky('look'), effect: 'read', retry },
+      put: { run: flaky('put'), effect: 'idempotent', retry },
+      order: { run: flaky('order'), effect: 'write', retry },
+      slow: {
+        run: () => Promise.reject(refused()),
+        effect: 'read',
+        timeout_ms: 50,
+        retry: { max_attempts: 9, backoff_ms: 60_000 },
+      },
+    })
+    expect(await execute('look')).toMatchObject({ result: 'there' })
+    expect(await execute('put')).toMatchObject({ result: 'there' })
+    expect(await execute('order')).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+    expect(runs.order).toBe(1)
+    expect(await execute('slow')).toMatchObject({ success: false })
+  })
+})
+
+function alive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,73 @@
+import { spawnSync } from 'node:child_process'
+import { ManualClock } from 'toolyard/testing'
+import { describe, expect, test } from 'vitest'
+import { yard } from './yard.ts'
+
+describe('Execution log', () => {
+  test('every execution logs tool, params and result (bounded, secrets redacted), success, execution_time_ms, timestamp', async () => {
+    const { execute, log } = await yard({
+      same: { run: (params) => params },
+      fails: { run: () => Promise.reject('broken') },
+    })
+    await execute('same', { city: 'Paris', api_key: 'hunter2', text: 'x'.repeat(100_000) })
+    await execute('fails', { city: 'Rome' })
+    const [first, second] = log.lines.filter(({ fields }) => 'success' in fields)
+    expect(first?.fields).toMatchObject({
+      tool: 'same',
+      params: { city: 'Paris' },
+      result: { city: 'Paris' },
+      success: true,
+      execution_time_ms: expect.any(Number),
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    })
+    expect(JSON.stringify(first)).not.toContain('hunter2')
+    expect(JSON.stringify(first).length).toBeLessThan(5_000)
+    expect(second?.fields).toMatchObject({ tool: 'fails', params: { city: 'Rome' }, success: false })
+  })
+
+  test('slower than 1000 ms is a warning with tool name and duration', async () => {
+    const clock = new ManualClock()
+    const { execute, log } = await yard({ wait: { run: ({ ms }) => clock.advance(ms as number) } }, { clock })
+    await execute('wait', { ms: 1_000 })
+    expect(log.at('warn')).toEqual([])
+    await execute('wait', { ms: 1_001 })
+    expect(log.at('warn')).toMatchObject([{ tool: 'wait', execution_time_ms: 1_001 }])
+  })
+
+  test('logs go to stderr, structured, one record a line whatever is in a name', () => {
+    const { stderr } = program(`await executor.execute('two\\nlines\\u2028', { text: 'a\\nb' })`)
+    const lines = stderr.trimEnd().split('\n')
+    expect(lines).toHaveLength(1)
+    expect(JSON.parse(lines[0] as string)).toMatchObject({ tool: 'two\nlines\u2028', success: false })
+  })
+
+  test("stdout belongs to protocols and to the command's own output", () => {
+    const { stdout, stderr } = program(`
+      await executor.execute('nobody', {})
+      process.stdout.write(JSON.stringify(await executor.execute('hello', {})))`)
+    expect(JSON.parse(stdout)).toMatchObject({ success: true, result: 'hi' })
+    expect(stderr).toContain('nobody')
+  })
+})
+
+/** Runs a few lines in a process of their own, with the log that a host gets when it brings none. */
+function program(lines: string): { stdout: string; stderr: string } {
+  const hello = {
+    name: 'hello',
+    description: 'Says hi',
+    parameters: { type: 'object' },
+    implementation: { type: 'mock', mock_response: 'hi' },
+  }
+  const source = `
+    import { ToolManager } from 'toolyard'
+    const manager = new ToolManager({ tools: { enabled: true, registry: [${JSON.stringify(hello)}] } })
+    await manager.loadTools()
+    const executor = manager.getExecutor()
+    ${lines}
+    await manager.close()`
+  const cwd = new URL('..', import.meta.url)
+  return spawnSync(process.execPath, ['--conditions=source', '--input-type=module', '--eval', source], {
+    cwd,
+    encoding: 'utf8',
+  })
+}

@@ -1,0 +1,189 @@
+import { type Config, ConfigError, silentLog, ToolManager, ToolRegistry } from 'toolyard'
+import { ManualClock } from 'toolyard/testing'
+import { describe, expect, test } from 'vitest'
+import { configured, never, yard } from './yard.ts'
+
+const mock = (name: string, more: object = {}) => ({
+  name,
+  description: `The tool ${name}`,
+  parameters: { type: 'object' },
+  implementation: { type: 'mock', mock_response: name },
+  ...more,
+})
+
+const refusal = (tool: object) => () => new ToolRegistry().register(tool as never)
+
+describe('Tool definition', () => {
+  test('name (unique, flat: summarize, not text.summarize), description, parameters, implementation {type, …}', async () => {
+    const { execute, registry, log } = await configured([mock('summarize'), mock('text.summarize')])
+    expect(registry.list().map(({ name }) => name)).toEqual(['summarize'])
+    expect(await execute('summarize')).toMatchObject({ success: true, result: 'summarize' })
+    expect(log.at('warn')).toMatchObject([{ tool: 'text.summarize' }])
+  })
+
+  test('type and a top-level handler are labels, never looked up: implementation.handler is', async () => {
+    const { execute } = await configured([
+      { ...mock('say'), type: 'anything', handler: 'nowhere', implementation: { type: 'builtin', handler: 'echo' } },
+    ])
+    expect(await execute('say', { a: 1 })).toMatchObject({ result: { echo: { a: 1 } } })
+  })
+
+  test('Optional: timeout_ms, permissions, effect, retry, cache, max_concurrency, max_result_bytes, rate_limit', async () => {
+    const clock = new ManualClock()
+    let runs = 0
+    const { execute } = await yard(
+      {
+        timed: { run: never, timeout_ms: 50 },
+        closed: { run: () => 1, permissions: ['vault'] },
+        cached: { run: () => ++runs, effect: 'read', cache: { ttl_ms: 1_000 } },
+        single: { run: never, max_concurrency: 1, timeout_ms: 50 },
+        small: { run: () => 'x'.repeat(20), max_result_bytes: 10 },
+        rare: { run: () => 1, rate_limit: { calls: 1, per_ms: 1_000 } },
+      },
+      { clock },
+    )
+    const stuck = [execute('timed'), execute('single')]
+    expect(await execute('single')).toMatchObject({ error_code: 'RATE_LIMITED' })
+    clock.advance(60)
+    expect(await Promise.all(stuck)).toMatchObject([{ error_code: 'TIMEOUT' }, { error_code: 'TIMEOUT' }])
+    expect(await execute('closed')).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+    expect([await execute('cached'), await execute('cached')]).toMatchObject([{ result: 1 }, { result: 1 }])
+    expect(await execute('small')).toMatchObject({ error_code: 'RESULT_TOO_LARGE' })
+    expect([await execute('rare'), await execute('rare')]).toMatchObject([
+      { success: true },
+      { error_code: 'RATE_LIMITED' },
+    ])
+  })
+
+  test('refused without name or description: Tool must have name and description', () => {
+    const message = 'Tool must have name and description'
+    expect(refusal({ ...mock('a'), name: undefined })).toThrow(message)
+    expect(refusal({ ...mock('a'), name: '' })).toThrow(message)
+    expect(refusal({ ...mock('a'), description: undefined })).toThrow(message)
+  })
+
+  test('without an object schema: Tool parameters must be an object schema', () => {
+    const message = 'Tool parameters must be an object schema'
+    for (const parameters of [undefined, null, 'object', [], {}, { type: 'string' }])
+      expect(refusal({ ...mock('a'), parameters })).toThrow(message)
+  })
+
+  test('effect is read, idempotent or write', async () => {
+    const retried = async (effect: string) => {
+      let runs = 0
+      const run = () => {
+        runs++
+        return Promise.reject(Object.assign(new Error('down'), { code: 'ECONNREFUSED' }))
+      }
+      const { execute } = await yard({
+        call: { run, effect: effect as 'read', retry: { max_attempts: 2, backoff_ms: 1 } },
+      })
+      await execute('call')
+      return runs
+    }
+    expect([await retried('read'), await retried('idempotent'), await retried('write')]).toEqual([2, 2, 1])
+  })
+
+  test('where not given: mock and the shipped builtins read, all others write', async () => {
+    const { execute } = await yard({ host: { run: never, timeout_ms: 30, type: 'internal' } })
+    expect(await execute('host')).toMatchObject({ outcome: 'unknown' })
+    // A read has no outcome to be unsure of.
+    const builtins = await configured([mock('sum', { implementation: { type: 'builtin', handler: 'math_eval' } })])
+    const gone = AbortSignal.timeout(0)
+    const result = await builtins.execute('sum', { expression: '1+1' }, { signal: gone })
+    expect(result).toMatchObject({ error_code: 'CANCELLED' })
+    expect(result).not.toHaveProperty('outcome')
+    const cached = mock('cached', { cache: { ttl_ms: 1_000 } })
+    expect((await configured([cached])).log.at('warn')).toEqual([])
+  })
+
+  test.todo('where not given: HTTP by method')
+
+  test.todo('where not given: MCP by annotation')
+
+  test('a schema that does not compile makes its tool answer EXECUTION_ERROR, and stops no other', async () => {
+    const broken = mock('broken', { parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } })
+    const { execute, registry } = await configured([broken, mock('fine')])
+    expect(await execute('broken', { a: 1 })).toMatchObject({
+      error: expect.stringMatching(/^Tool 'broken' has an invalid schema: ./),
+      error_code: 'EXECUTION_ERROR',
+    })
+    expect(registry.brokenReason('broken')).toEqual(expect.any(String))
+    expect(await execute('fine')).toMatchObject({ success: true })
+  })
+
+  test('from configuration: a bad definition is reported by name and skipped', async () => {
+    const { registry, log } = await configured([mock('bad', { description: undefined }), mock('good')])
+    expect(registry.list().map(({ name }) => name)).toEqual(['good'])
+    expect(JSON.stringify(log.lines)).toMatch(/bad.*must have name and description|must have name.*bad/)
+  })
+
+  test('the others load. A missing handler or an unknown kind is warned about, loads, and fails when called', async () => {
+    const { execute, log } = await configured([
+      mock('no_builtin', { implementation: { type: 'builtin', handler: 'gone' } }),
+      mock('no_internal', { implementation: { type: 'internal', handler: 'gone' } }),
+      mock('no_kind', { implementation: { type: 'telepathy' } }),
+      mock('good'),
+    ])
+    const warned = JSON.stringify(log.at('warn'))
+    for (const name of ['no_builtin', 'no_internal', 'no_kind']) expect(warned).toContain(name)
+    expect(await execute('no_builtin')).toMatchObject({ error: "Builtin handler 'gone' not found" })
+    expect(await execute('no_internal')).toMatchObject({ error: "Internal handler 'gone' not found" })
+    expect(await execute('no_kind')).toMatchObject({ error: 'Unknown implementation type: telepathy' })
+    expect(await execute('good')).toMatchObject({ success: true })
+  })
+
+  test('A missing VAR or a duplicate name skips that tool', async () => {
+    const needs = (name: string, variable: string) =>
+      mock(name, { implementation: { type: 'mock', mock_response: 1, key: `$\{${variable}}` } })
+    const { registry, log, execute } = await configured(
+      [needs('with', 'PRESENT'), needs('without', 'ABSENT'), mock('twice'), mock('twice', { description: 'Second' })],
+      { env: { PRESENT: 'yes' } },
+    )
+    expect(registry.list().map(({ name }) => name)).toEqual(['with', 'twice'])
+    expect(await execute('twice')).toMatchObject({ success: true })
+    expect(registry.get('twice')?.description).toBe('The tool twice')
+    const warned = log.at('warn').map((fields) => JSON.stringify(fields))
+    expect(warned).toHaveLength(2)
+    expect(warned[0]).toMatch(/without.*ABSENT/)
+    expect(warned[1]).toMatch(/twice.*registry\[3\].*registry\[2\]/)
+  })
+
+  test.todo('Any error outside tools.registry stops the start with exit code 2, naming file, path and fix')
+
+  test('tools.enabled: only true enables', () => {
+    const enables = (enabled: unknown): boolean => {
+      try {
+        return new ToolManager({ tools: { enabled, registry: [] } } as Config, { log: silentLog }).isEnabled()
+      } catch (error) {
+        // What is no boolean is an error of the configuration, and enables nothing either.
+        expect(error).toBeInstanceOf(ConfigError)
+        return false
+      }
+    }
+    for (const value of [undefined, false, null, 'true', 1]) expect(enables(value)).toBe(false)
+    expect(enables(true)).toBe(true)
+  })
+
+  test.todo("a rule's tools.enabled: only true enables")
+
+  test('tools.enabled: without it no tools anywhere, and empty lists, not errors', async () => {
+    const { registry, execute } = await configured([mock('a')], { enabled: false })
+    expect(registry.list()).toEqual([])
+    expect(registry.toProviderFormat('openai')).toEqual([])
+    expect(await execute('a')).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
+  })
+
+  test('all tools are registered at start by one bootstrap', async () => {
+    const { registry } = await configured([mock('a'), mock('b')])
+    expect(registry.list().map(({ name }) => name)).toEqual(['a', 'b'])
+  })
+
+  test('running it twice changes nothing and warns of nothing', async () => {
+    const { manager, registry, log } = await configured([mock('a'), mock('b')])
+    const before = registry.list()
+    await manager.loadTools()
+    expect(registry.list()).toEqual(before)
+    expect(log.at('warn')).toEqual([])
+  })
+})

@@ -1,0 +1,22 @@
+import { describe, test } from 'vitest'
+
+describe('Provider clients', () => {
+  test.todo('OpenAI, Ollama, Gemini and Anthropic, each generateChat(messages, model, options)')
+  test.todo('tool_calls is [{id, type: "function", function: {name, arguments}}], arguments JSON text')
+  test.todo('usage is {prompt_tokens, completion_tokens, total_tokens}')
+  test.todo('options is {tools, max_tokens, temperature, signal}, temperature 0.7 only when absent')
+  test.todo('options.tools are tools as registered, each client converts them. A failure rejects')
+  test.todo('finish_reason is normalised: stop, tool_calls, length, content_filter, error')
+  test.todo("Ollama's replies without call ids get ids")
+  test.todo('Gemini function calls become the common form and back, including parallel calls')
+  test.todo('Anthropic tool_use/tool_result likewise')
+  test.todo('all clients delegate tool execution to the one executor')
+  test.todo('none runs tools by itself')
+  test.todo('a provider that answers 429/5xx is retried with backoff')
+  test.todo('a final failure says which provider, which model, and what to do')
+  test.todo('streaming: text deltas and tool calls arrive as they are produced')
+  test.todo('configuration: providers {<name>: {type?, base_url?, api_key?, headers?, timeout_ms?}}')
+  test.todo('configuration: models [{id, name, capabilities, prices?}], prices per million tokens')
+  test.todo('configuration: id is provider:model, split at the first colon (ollama:llama3.2:3b)')
+  test.todo('the docs compare the providers: what each supports, its known limits')
+})

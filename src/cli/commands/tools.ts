@@ -1,0 +1,77 @@
+import type { ToolDefinition } from '../../core/tool.ts'
+import { kinds } from '../../kinds/kinds.ts'
+import { type GlobalOptions, type OpenManager, openManager } from '../open-manager.ts'
+import { printableLine } from '../printable.ts'
+import type { Terminal } from '../terminal.ts'
+
+export interface ToolsOptions extends GlobalOptions {
+  readonly check?: boolean
+}
+
+interface Listed {
+  readonly name: string
+  readonly description: string
+  readonly kind: string
+  readonly effect: string
+  readonly parameters: object
+  readonly broken?: string
+}
+
+/** `toolyard tools`: lists the tools; with `--check` 1 where one of them is broken or was left out. */
+export async function tools(terminal: Terminal, options: ToolsOptions): Promise<number> {
+  const open = await openManager(options)
+  try {
+    const { skipped, warnings } = open.report
+    const listed = list(open, options.check === true)
+    const enabled = open.manager.isEnabled()
+    if (terminal.json) terminal.document({ enabled, tools: listed, skipped, warnings })
+    else show(terminal, listed, open)
+    const faults = listed.filter((tool) => tool.broken !== undefined).length + skipped.length
+    if (options.check && !terminal.json) terminal.note(checked(listed.length, faults))
+    return options.check && faults > 0 ? 1 : 0
+  } finally {
+    await open.manager.close()
+  }
+}
+
+function list({ manager, handlers }: OpenManager, check: boolean): Listed[] {
+  const table = kinds(handlers)
+  const registry = manager.getRegistry()
+  return registry.list().map((tool: ToolDefinition) => {
+    const fault = check ? manager.getExecutor().check(tool.name) : undefined
+    const broken = registry.brokenReason(tool.name) ?? fault
+    const { type } = tool.implementation
+    const kind = Object.hasOwn(table, type) ? table[type] : undefined
+    return {
+      name: tool.name,
+      description: tool.description,
+      kind: type,
+      effect: tool.effect ?? kind?.effect(tool) ?? 'write',
+      parameters: tool.parameters,
+      ...(broken !== undefined && { broken }),
+    }
+  })
+}
+
+function show(terminal: Terminal, listed: readonly Listed[], { manager, report }: OpenManager): void {
+  const rows = listed.map((tool) => [tool.name, tool.kind, tool.effect].map(printableLine))
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
+  const indent = widths.reduce((sum, width) => sum + width + 2, 0)
+  for (const [index, tool] of listed.entries()) {
+    const [name, kind, effect] = (rows[index] ?? []).map((cell, column) => cell.padEnd((widths[column] ?? 0) + 2))
+    const text = tool.broken === undefined ? tool.description : `BROKEN: ${tool.broken}`
+    const room = terminal.watched ? Math.max(20, terminal.columns - indent) : Number.POSITIVE_INFINITY
+    const rest = shortened(printableLine(text), room)
+    const shown = tool.broken === undefined ? rest : terminal.style('red', rest)
+    terminal.result(`${terminal.style('bold', name ?? '')}${terminal.style('dim', `${kind}${effect}`)}${shown}`)
+  }
+  if (!manager.isEnabled()) terminal.note('Tools are switched off: "tools": {"enabled": true} switches them on.')
+  else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
+  for (const { name, problem } of report.skipped) terminal.note(`Left out: ${printableLine(`${name}: ${problem}`)}`)
+  for (const { name, problem } of report.warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
+}
+
+const shortened = (text: string, room: number): string => (text.length > room ? `${text.slice(0, room - 1)}…` : text)
+
+const checked = (tools: number, faults: number): string =>
+  faults === 0 ? `Checked ${tools} tools: every schema compiles.` : `Checked ${tools} tools: ${faults} faulty.`

@@ -1,0 +1,83 @@
+import { type Command, CommanderError } from 'commander'
+import { printable } from './printable.ts'
+import { createProgram } from './program.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
+import { UsageError } from './usage-error.ts'
+
+/** Runs the command line; gives the exit code. */
+export async function main(argv: readonly string[]): Promise<number> {
+  const words = argv.slice(2)
+  const terminal = openTerminal(asksForJson(words))
+  let code = 0
+  const program = createProgram(terminal, (ended) => {
+    code = ended
+  })
+  if (words[0] === 'completion' && words[1] === '--words') {
+    const { printCompletions } = await import('./print-completions.ts')
+    await printCompletions(terminal, program, words.slice(2))
+    return 0
+  }
+  const output = capture(program)
+  try {
+    await program.parseAsync(words, { from: 'user' })
+    return code
+  } catch (error) {
+    return error instanceof CommanderError ? afterParsing(terminal, error, output()) : fail(terminal, error)
+  }
+}
+
+/** Takes what commander would write, for every command, so that it is written in one place. */
+function capture(program: Command): () => string {
+  let text = ''
+  const keep = (more: string) => {
+    text += more
+  }
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride().configureOutput({ writeOut: keep, writeErr: keep, outputError: () => {} })
+  }
+  return () => text.trimEnd()
+}
+
+function afterParsing(terminal: Terminal, error: CommanderError, output: string): number {
+  if (error.exitCode === 0) {
+    const key = error.code === 'commander.version' ? 'version' : 'help'
+    if (terminal.json) terminal.document({ [key]: output })
+    else terminal.result(output)
+    return 0
+  }
+  if (error.code === 'commander.help') {
+    if (terminal.json) return fail(terminal, new UsageError('No command was given. "toolyard --help" lists them.'))
+    terminal.note(output)
+    return 2
+  }
+  return fail(terminal, new UsageError(`${sentence(error.message)} "toolyard --help" says what there is.`))
+}
+
+/** Commander's `error: unknown command 'tols'\n(Did you mean tools?)` as sentences. */
+function sentence(message: string): string {
+  const [problem = '', hint = ''] = message.replace(/^error: /, '').split('\n')
+  const stopped = `${problem.charAt(0).toUpperCase()}${problem.slice(1)}.`.replace(/\.\.$/, '.')
+  return [stopped, hint.replace(/^\((.*)\)$/, '$1')].filter((part) => part !== '').join(' ')
+}
+
+function fail(terminal: Terminal, error: unknown): number {
+  const message = error instanceof Error ? error.message : String(error)
+  if (terminal.json) terminal.document({ success: false, error: message })
+  else terminal.note(terminal.styleNote('red', printable(message)))
+  return error instanceof UsageError ? 2 : 1
+}
+
+/** The words after `--` are parameters. */
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf('--')
+  return words.slice(0, end === -1 ? undefined : end).includes('--json')
+}
+
+// A reader that has seen enough (`| head`) is no error.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? process.exitCode : 1))
+}
+const code = await main(process.argv)
+process.exitCode = code
+// Handlers that go on after their call has ended must not keep the process: once all is written, it ends.
+process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))

@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config/config.ts'
+import { createLog } from '../config/create-log.ts'
+import { ConfigError, loadConfigFile } from '../config/load-config.ts'
+import type { LoadReport } from '../config/load-definitions.ts'
+import { ToolManager } from '../config/tool-manager.ts'
+import type { Log } from '../core/log.ts'
+import { ToolHandlers } from '../kinds/tool-handlers.ts'
+import { UsageError } from './usage-error.ts'
+
+const FILE_NAME = 'toolyard.config.json'
+
+/** The options that every command takes. */
+export interface GlobalOptions {
+  readonly json?: boolean
+  readonly config?: string
+  readonly verbose?: boolean
+}
+
+/** A manager with its tools loaded, and what came of loading them. */
+export interface OpenManager {
+  readonly manager: ToolManager
+  readonly handlers: ToolHandlers
+  readonly report: LoadReport
+}
+
+/** The configuration that ships with the package. */
+export const shippedConfig = fileURLToPath(new URL(`../../${FILE_NAME}`, import.meta.url))
+
+/** Which file is read: `--config`, else TOOLYARD_CONFIG, else the one in this folder, else the one that ships. */
+export function configFile(option: string | undefined, env = process.env): string {
+  const named = option ?? (env.TOOLYARD_CONFIG || undefined)
+  if (named !== undefined) return resolve(named)
+  const here = resolve(FILE_NAME)
+  return existsSync(here) ? here : shippedConfig
+}
+
+/** Loads the configuration and its tools; the caller closes the manager. */
+export async function openManager(options: GlobalOptions): Promise<OpenManager> {
+  return startManager(await readConfig(configFile(options.config)), options, new ToolHandlers())
+}
+
+/** A configuration that cannot be used is the user's to mend. */
+export async function readConfig(file: string): Promise<Config> {
+  try {
+    return (await loadConfigFile(file)).config
+  } catch (error) {
+    throw error instanceof ConfigError ? new UsageError(error.message, { cause: error }) : error
+  }
+}
+
+/** Commands say in their own words what goes wrong, so the log is silent unless asked for. */
+export async function startManager(
+  config: Config,
+  options: GlobalOptions,
+  handlers: ToolHandlers,
+): Promise<OpenManager> {
+  const manager = new ToolManager(config, { handlers, log: openLog(options) })
+  return { manager, handlers, report: await manager.loadTools() }
+}
+
+function openLog(options: GlobalOptions): Log {
+  try {
+    return createLog(options.verbose ? 'info' : process.env.TOOLYARD_LOG || 'silent')
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error })
+  }
+}

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import type { Terminal } from './terminal.ts'
+
+const EXAMPLES = `
+Examples:
+  $ toolyard demo                                        see what it does
+  $ toolyard tools                                       list the tools
+  $ toolyard exec get_weather location=Paris             run one
+  $ toolyard exec calculate '{"expression":"2+2"}'       the same with JSON
+  $ echo '{"text":"hi"}' | toolyard exec echo - --json   from stdin, and the envelope for programs
+
+Results go to stdout, everything else to stderr.
+Exit code 0: success. 1: the call failed. 2: wrong usage or configuration. 130: interrupted.`
+
+const EXEC_HELP = `
+Parameters are one JSON object, - to read it from stdin, or key=value pairs. In a pair the tool's schema decides how
+the value is read: as text where the tool takes text, else as JSON.
+
+Examples:
+  $ toolyard exec get_weather location="New York" units=fahrenheit
+  $ toolyard exec datetime '{"operation":"now","timezone":"Europe/Paris"}'
+  $ toolyard exec search_documents query="deadline" max_results=2 --json`
+
+const COMPLETION_HELP = `
+Examples:
+  $ source <(toolyard completion bash)     in ~/.bashrc
+  $ source <(toolyard completion zsh)      in ~/.zshrc, after compinit
+  $ toolyard completion fish > ~/.config/fish/completions/toolyard.fish`
+
+/** Every command and option; `done` is told the exit code. */
+export function createProgram(terminal: Terminal, done: (code: number) => void): Command {
+  const program = new Command('toolyard')
+    .description('Runs tools for AI models: validated, bounded in time, recorded and measured.')
+    .version(version(), '-V, --version', 'print the version')
+    .option('--json', 'print exactly one JSON document on stdout, for programs')
+    .option('--config <file>', 'the configuration: else TOOLYARD_CONFIG, ./toolyard.config.json, the one that ships')
+    .option('--verbose', 'log what happens, on stderr')
+    .helpOption('-h, --help', 'show help; also after a command')
+    .helpCommand('help [command]', 'show help for a command')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', EXAMPLES)
+
+  program
+    .command('exec')
+    .description('run a tool and print its result')
+    .argument('<tool>', 'the name of the tool')
+    .argument('[params...]', 'a JSON object, - for stdin, or key=value pairs')
+    .option('--timeout <ms>', 'how long the call may take, from 1000 to 60000')
+    .addHelpText('after', EXEC_HELP)
+    .action(async (tool: string, params: string[], _, command: Command) => {
+      const { exec } = await import('./commands/exec.ts')
+      done(await exec(terminal, tool, params, command.optsWithGlobals()))
+    })
+
+  program
+    .command('tools')
+    .description('list the tools: name, kind, effect and description')
+    .option('--check', 'compile every schema now; exit code 1 where a tool is broken')
+    .action(async (_, command: Command) => {
+      const { tools } = await import('./commands/tools.ts')
+      done(await tools(terminal, command.optsWithGlobals()))
+    })
+
+  program
+    .command('demo')
+    .description('show in six calls what Toolyard does')
+    .action(async (_, command: Command) => {
+      const { demo } = await import('./commands/demo.ts')
+      done(await demo(terminal, command.optsWithGlobals()))
+    })
+
+  program
+    .command('completion')
+    .description('print a script that teaches your shell to complete')
+    .argument('<shell>', 'bash, zsh or fish')
+    .addHelpText('after', COMPLETION_HELP)
+    .action(async (shell: string) => {
+      const { completion } = await import('./commands/completion.ts')
+      done(await completion(terminal, shell))
+    })
+
+  return program
+}
+
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
+}

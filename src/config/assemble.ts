@@ -1,0 +1,47 @@
+import { type Clock, systemClock } from '../core/clock.ts'
+import type { Isolate } from '../core/isolate.ts'
+import type { Log } from '../core/log.ts'
+import type { RecordSink } from '../core/recorder.ts'
+import { ToolExecutor } from '../core/tool-executor.ts'
+import { ToolRegistry } from '../core/tool-registry.ts'
+import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
+import { ProcessPool } from '../kinds/isolated/process-pool.ts'
+import { kinds } from '../kinds/kinds.ts'
+import { ToolHandlers } from '../kinds/tool-handlers.ts'
+import { docsSearch } from '../knowledge/docs-search.ts'
+import type { Config } from './config.ts'
+import { createLog } from './create-log.ts'
+
+/** What the host application may bring instead of ours. */
+export interface Parts {
+  readonly handlers?: ToolHandlers
+  readonly log?: Log
+  readonly clock?: Clock
+  readonly isolate?: Isolate
+  /** Who gets the records of calls, besides the executor's own metrics. */
+  readonly sinks?: readonly RecordSink[]
+  /** The environment that `${VAR}` in definitions is looked up in. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+/** Joins the parts: the only place where concrete ones meet. */
+export function assemble(config: Config, parts: Parts) {
+  const log = parts.log ?? createLog()
+  const handlers = parts.handlers ?? new ToolHandlers()
+  addShippedBuiltins(handlers)
+  if (handlers.get('rag_query') === undefined) {
+    handlers.register('rag_query', docsSearch(new URL('../../docs/', import.meta.url)), { effect: 'read' })
+  }
+  const registry = new ToolRegistry({ log })
+  const isolate = parts.isolate ?? new ProcessPool({ log })
+  const table = kinds(handlers)
+  const executor = new ToolExecutor(registry, {
+    kinds: table,
+    isolate,
+    log,
+    clock: parts.clock ?? systemClock,
+    sinks: parts.sinks ?? [],
+    ...(config.tools?.default_timeout_ms !== undefined && { defaultTimeoutMs: config.tools.default_timeout_ms }),
+  })
+  return { log, handlers, registry, executor, isolate, kinds: table, env: parts.env ?? process.env }
+}

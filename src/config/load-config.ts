@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises'
+import { ConfigError, checkConfig } from './check-config.ts'
+import type { Config } from './config.ts'
+
+export { ConfigError } from './check-config.ts'
+
+/** Reads and checks a configuration file. */
+export async function loadConfigFile(file: string): Promise<{ readonly config: Config }> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${error.code})`
+    throw new ConfigError(`${file}: ${reason}. Name another with --config or TOOLYARD_CONFIG.`)
+  })
+  return { config: checkConfig(parse(text, file), file) }
+}
+
+function parse(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch (error) {
+    throw new ConfigError(`${file}: not valid JSON: ${error instanceof Error ? error.message : error}`)
+  }
+}

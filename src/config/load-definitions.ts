@@ -1,0 +1,99 @@
+import type { Kind } from '../core/kind.ts'
+import type { Log } from '../core/log.ts'
+import { compileSchema } from '../core/schema/compiled-schema.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+import type { ToolRegistry } from '../core/tool-registry.ts'
+import { DEFINITION_SCHEMA } from './config-schema.ts'
+
+/** What came of loading `tools.registry`. */
+export interface LoadReport {
+  readonly loaded: readonly string[]
+  /** Definitions that were left out, each with a sentence that names it and its place. */
+  readonly skipped: readonly { readonly name: string; readonly problem: string }[]
+  /** Tools that are there but will fail when called. */
+  readonly warnings: readonly { readonly name: string; readonly problem: string }[]
+}
+
+interface Surroundings {
+  readonly registry: ToolRegistry
+  readonly kinds: Readonly<Record<string, Kind>>
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+}
+
+/** Registers definitions one by one: a bad one is reported by name and skipped, and stops no other. */
+export function loadDefinitions(definitions: readonly unknown[], around: Surroundings): LoadReport {
+  const places = new Map<string, string>()
+  const [loaded, skipped, warnings]: [string[], LoadReport['skipped'][number][], LoadReport['warnings'][number][]] = [
+    [],
+    [],
+    [],
+  ]
+  for (const [index, definition] of definitions.entries()) {
+    const place = `tools.registry[${index}]`
+    const name = nameOf(definition) ?? place
+    const problem = problemOf(definition, around.env) ?? taken(name, place, places)
+    if (problem !== undefined) {
+      skipped.push({ name, problem })
+      around.log.warn({ tool: name, place, problem }, 'Tool definition skipped')
+      continue
+    }
+    const tool = definition as ToolDefinition
+    around.registry.register(tool)
+    places.set(name, place)
+    loaded.push(name)
+    for (const warning of warningsOf(tool, around.kinds)) {
+      warnings.push({ name, problem: warning })
+      around.log.warn({ tool: name, place, problem: warning }, 'Tool definition loaded with a warning')
+    }
+  }
+  return { loaded, skipped, warnings }
+}
+
+function nameOf(definition: unknown): string | undefined {
+  const name = (Object(definition) as { name?: unknown }).name
+  return typeof name === 'string' && name.trim() !== '' ? name : undefined
+}
+
+function taken(name: string, place: string, places: ReadonlyMap<string, string>): string | undefined {
+  const first = places.get(name)
+  return first && `The name '${name}' at ${place} is taken by ${first}, which stays: rename one of them`
+}
+
+function problemOf(definition: unknown, env: Surroundings['env']): string | undefined {
+  const { name, description, parameters } = Object(definition) as Partial<ToolDefinition>
+  if (typeof name !== 'string' || typeof description !== 'string' || !name.trim() || !description.trim()) {
+    return 'Tool must have name and description'
+  }
+  if ((Object(parameters) as { type?: unknown }).type !== 'object') return 'Tool parameters must be an object schema'
+  const schema = compileSchema(DEFINITION_SCHEMA)
+  if (!schema.check?.(definition)) {
+    return schema
+      .explain(definition)
+      .map((problem) => problem.message)
+      .join(', ')
+  }
+  const missing = missingVariable((definition as ToolDefinition).implementation, env)
+  return (
+    missing && `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
+  )
+}
+
+function warningsOf(tool: ToolDefinition, kinds: Surroundings['kinds']): string[] {
+  const { type } = tool.implementation
+  const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
+  if (kind === undefined) return [`Unknown implementation type: ${type}`]
+  const warnings = [kind.warning?.(tool)]
+  if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {
+    warnings.push(`cache is ignored: tool '${tool.name}' is not a read tool; give it "effect": "read" if it is one`)
+  }
+  return warnings.filter((warning) => warning !== undefined)
+}
+
+/** The first `${NAME}` in the implementation that the environment lacks. A mock's answer is data, and is left alone. */
+function missingVariable({ mock_response: _, ...rest }: ToolDefinition['implementation'], env: Surroundings['env']) {
+  for (const [, name] of JSON.stringify(rest).matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
+    if (name !== undefined && env[name] === undefined) return name
+  }
+  return undefined
+}

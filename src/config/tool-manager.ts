@@ -1,0 +1,69 @@
+import { DEFAULT_TIMEOUT_MS, type ToolExecutor } from '../core/tool-executor.ts'
+import type { ToolRegistry } from '../core/tool-registry.ts'
+import { assemble, type Parts } from './assemble.ts'
+import { checkConfig } from './check-config.ts'
+import type { Config } from './config.ts'
+import { type LoadReport, loadDefinitions } from './load-definitions.ts'
+
+const DEFAULT_MAX_ITERATIONS = 5
+/** Programs that make one call and end never pay for schemas they do not use. */
+const WARM_UP_AFTER_MS = 250
+
+/** Everything that a configuration stands for: its tools, and the executor that runs them. */
+export class ToolManager {
+  readonly #config: Config
+  readonly #parts: ReturnType<typeof assemble>
+  #report: LoadReport | undefined
+  #closed = false
+
+  constructor(config: Config, parts: Parts = {}) {
+    this.#config = checkConfig(config, 'ToolManager configuration')
+    this.#parts = assemble(this.#config, parts)
+  }
+
+  /** Registers the configured tools, once: running it again changes nothing. */
+  async loadTools(): Promise<LoadReport> {
+    if (this.#report === undefined) {
+      const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
+      this.#report = loadDefinitions(definitions, this.#parts)
+      setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
+    }
+    return this.#report
+  }
+
+  getRegistry(): ToolRegistry {
+    return this.#parts.registry
+  }
+
+  getExecutor(): ToolExecutor {
+    return this.#parts.executor
+  }
+
+  /** Only `true` enables. */
+  isEnabled(): boolean {
+    return this.#config.tools?.enabled === true
+  }
+
+  getMaxIterations(): number {
+    return this.#config.tools?.max_iterations ?? DEFAULT_MAX_ITERATIONS
+  }
+
+  getDefaultTimeout(): number {
+    return this.#config.tools?.default_timeout_ms ?? DEFAULT_TIMEOUT_MS
+  }
+
+  /** Ends the processes and hands on the last records. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#parts.executor.flush()
+    await this.#parts.isolate.close()
+  }
+
+  /** Compiles schemas one by one with the loop free in between, so that first calls need not. */
+  #warmUp(names: Iterator<string>): void {
+    const { done, value } = names.next()
+    if (done || this.#closed) return
+    this.#parts.executor.check(value)
+    setImmediate(() => this.#warmUp(names)).unref()
+  }
+}

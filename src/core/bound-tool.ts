@@ -1,0 +1,95 @@
+import type { Clock } from './clock.ts'
+import type { Flight } from './flight.ts'
+import { FlightTable } from './flight-table.ts'
+import type { Handler, IsolatedHandler } from './handler.ts'
+import type { Kind } from './kind.ts'
+import { RateLimit } from './rate-limit.ts'
+import { toolHash } from './result-cache.ts'
+import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
+import { LIMITS } from './snapshot.ts'
+import type { Effect, ToolDefinition } from './tool.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
+
+/** A tool made ready to be called: everything that can be worked out once is, on first use. */
+export class BoundTool {
+  readonly definition: ToolDefinition
+  readonly effect: Effect
+  readonly timeoutMs: number
+  readonly maxResultBytes: number
+  readonly maxConcurrency: number
+  readonly rateLimit: RateLimit | undefined
+  /** Calls that are running now. */
+  running = 0
+  /** What identical calls may join; only `read` tools have any. */
+  readonly flights = new FlightTable()
+  readonly #resolve: (() => Handler | IsolatedHandler) | undefined
+  #compiled: CompiledSchema | undefined
+  #fault: unknown
+  #hash: string | undefined
+
+  constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number) {
+    this.definition = definition
+    this.effect = definition.effect ?? kind?.effect(definition) ?? 'write'
+    this.timeoutMs = positive(definition.timeout_ms) ?? defaultTimeoutMs
+    this.maxResultBytes = positive(definition.max_result_bytes) ?? LIMITS.resultBytes
+    this.maxConcurrency = positive(definition.max_concurrency) ?? Number.POSITIVE_INFINITY
+    const rate = definition.rate_limit
+    this.rateLimit = rate && new RateLimit(rate.calls, rate.per_ms)
+    this.#resolve = kind?.bind(definition)
+  }
+
+  /** Compiled on first use; throws the schema's own fault where it does not compile. */
+  get compiled(): CompiledSchema {
+    if (this.#compiled !== undefined) return this.#compiled
+    if (this.#fault !== undefined) throw this.#fault
+    try {
+      this.#compiled = compileSchema(this.definition.parameters)
+      return this.#compiled
+    } catch (error) {
+      this.#fault = error
+      throw error
+    }
+  }
+
+  /** The code to run now; throws where there is none. */
+  handler(): Handler | IsolatedHandler {
+    if (this.#resolve !== undefined) return this.#resolve()
+    const type = this.definition.implementation?.type
+    throw new ToolExecutionError('EXECUTION_ERROR', `Unknown implementation type: ${type}`)
+  }
+
+  /** Names this definition in the keys of the cache. */
+  get hash(): string {
+    this.#hash ??= toolHash(this.definition)
+    return this.#hash
+  }
+
+  /** The running call that an identical one may join. */
+  joinable(key: string): Flight | undefined {
+    return this.flights.size === 0 ? undefined : this.flights.find(this.hash, key)
+  }
+
+  /** Throws `RATE_LIMITED` where the tenant has used up what the tool allows. */
+  takeRate(tenant: string, clock: Clock): void {
+    if (this.rateLimit === undefined) return
+    const wait = this.rateLimit.take(tenant, clock.now())
+    if (wait === 0) return
+    const { calls, per_ms } = this.definition.rate_limit as { calls: number; per_ms: number }
+    throw new ToolExecutionError(
+      'RATE_LIMITED',
+      `Tool '${this.definition.name}' allows ${calls} calls per ${per_ms}ms: try again in ${Math.ceil(wait)}ms`,
+    )
+  }
+
+  /** Throws `RATE_LIMITED` where as many calls are running as the tool allows. */
+  checkConcurrency(): void {
+    if (this.running < this.maxConcurrency) return
+    throw new ToolExecutionError(
+      'RATE_LIMITED',
+      `Tool '${this.definition.name}' runs at most ${this.maxConcurrency} calls at a time: try again when one has ended`,
+    )
+  }
+}
+
+const positive = (value: number | undefined): number | undefined =>
+  typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : undefined

@@ -1,0 +1,142 @@
+import type { BoundTool } from './bound-tool.ts'
+import type { CallContext } from './call-context.ts'
+import { DeadlineEntry, type DeadlineWheel } from './deadline-wheel.ts'
+import type { Flight } from './flight.ts'
+import type { IsolatedTask } from './isolate.ts'
+import type { CallRecord } from './recorder.ts'
+import type { Params } from './tool.ts'
+import type { ToolErrorCode } from './tool-error-code.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
+
+/** The tenant of callers that name none. */
+export const LOCAL_TENANT = 'local'
+
+const NO_FLAGS: Readonly<Record<string, boolean>> = Object.freeze({})
+const SHORTEST_MS = 1_000
+const LONGEST_MS = 60_000
+
+/**
+ * One call on its way: who asked for what, how far it has come, and how long it may still take. When it is over, it
+ * is its own record.
+ */
+export class Call extends DeadlineEntry implements CallRecord {
+  readonly tool: string
+  readonly context: CallContext
+  readonly tenant: string
+  readonly startedMs: number
+  executionTimeMs = 0
+  code: ToolErrorCode | undefined = undefined
+  timeoutMs = 0
+  /** Set when the tool is found. */
+  bound: BoundTool | undefined = undefined
+  /** Set when the parameters have been read. */
+  params: Params | undefined = undefined
+  nodes = 0
+  /** What identical calls are known by, where that matters. */
+  key: string | undefined = undefined
+  /** Set when the tool has begun to run. */
+  flight: Flight | undefined = undefined
+  #wheel: DeadlineWheel | undefined = undefined
+  #abandon: ((reason: ToolExecutionError) => void) | undefined = undefined
+
+  constructor(tool: string, context: CallContext, startedMs: number) {
+    super()
+    this.tool = tool
+    this.context = context
+    this.tenant = context.tenant ?? LOCAL_TENANT
+    this.startedMs = startedMs
+  }
+
+  get flags(): Readonly<Record<string, boolean>> {
+    return this.context.flags ?? NO_FLAGS
+  }
+
+  get caller(): string | undefined {
+    return this.context.caller
+  }
+
+  get source(): CallContext['source'] {
+    return this.context.source
+  }
+
+  get runId(): string | undefined {
+    return this.context.runId
+  }
+
+  get deadline(): number {
+    return this.startedMs + this.timeoutMs
+  }
+
+  /** Ends with the flight's work, or at the deadline, or when the caller's signal aborts: whichever comes first. */
+  waitFor<End>(flight: Flight, work: Promise<unknown>, wheel: DeadlineWheel, ending: Ending<End>): Promise<End> {
+    this.flight = flight
+    this.#wheel = wheel
+    flight.join(this.context.report)
+    return new Promise((resolve) => {
+      this.#abandon = (reason) => resolve(ending.fail(this, reason))
+      wheel.add(this, this.deadline)
+      if (this.context.signal !== undefined) this.#listen(this.context.signal)
+      work.then(
+        (value) => {
+          flight.end()
+          if (this.#leave()) resolve(ending.succeed(this, value))
+        },
+        (error: unknown) => {
+          flight.end()
+          if (this.#leave()) resolve(ending.fail(this, error))
+        },
+      )
+    })
+  }
+
+  override expire(): void {
+    this.#giveUp(timedOut(this.timeoutMs, this.flight?.task))
+  }
+
+  /** The caller's signal aborted. */
+  handleEvent(): void {
+    this.#giveUp(cancelled())
+  }
+
+  #listen(signal: AbortSignal): void {
+    signal.addEventListener('abort', this)
+    if (signal.aborted) this.handleEvent()
+  }
+
+  #giveUp(reason: ToolExecutionError): void {
+    const { flight } = this
+    const abandon = this.#abandon
+    if (!this.#leave()) return
+    abandon?.(reason)
+    flight?.leave(reason)
+  }
+
+  /** True for the first who comes: to all others the wait is over. */
+  #leave(): boolean {
+    if (this.#abandon === undefined) return false
+    this.#abandon = undefined
+    this.#wheel?.remove(this)
+    this.context.signal?.removeEventListener('abort', this)
+    return true
+  }
+}
+
+/** What becomes of a call in the end. Neither may throw. */
+export interface Ending<End> {
+  succeed(call: Call, value: unknown): End
+  fail(call: Call, thrown: unknown): End
+}
+
+/** The deadline that a caller asked for, brought into the range that calls may ask for. */
+export function clampTimeout(ms: number): number {
+  return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, ms))
+}
+
+/** The sentence says which deadline applied, and where the time went if nothing ever ran. */
+export function timedOut(timeoutMs: number, task?: IsolatedTask): ToolExecutionError {
+  const waiting = task !== undefined && !task.started ? ' while waiting for a free worker' : ''
+  return new ToolExecutionError('TIMEOUT', `Tool execution timed out after ${timeoutMs}ms${waiting}`)
+}
+
+export const cancelled = (): ToolExecutionError =>
+  new ToolExecutionError('CANCELLED', 'Tool execution was cancelled by the caller')

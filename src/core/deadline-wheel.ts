@@ -1,0 +1,91 @@
+import type { Clock } from './clock.ts'
+
+/** Something that must have ended by a moment. Links itself into the wheel, so that adding it allocates nothing. */
+export abstract class DeadlineEntry {
+  expires = 0
+  previous: DeadlineEntry | undefined
+  next: DeadlineEntry | undefined
+  slot = -1
+
+  /** The moment has come. */
+  abstract expire(): void
+}
+
+const TICK_MS = 10
+const SLOTS = 4096
+
+/**
+ * All deadlines behind one timer. A timer a call costs more than the call itself; here adding and removing are a few
+ * assignments, and one tick every 10 ms looks at one slot, only while anything waits.
+ */
+export class DeadlineWheel {
+  readonly #slots: (DeadlineEntry | undefined)[] = new Array(SLOTS).fill(undefined)
+  readonly #clock: Clock
+  #tick = 0
+  #size = 0
+  #stop: (() => void) | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** How many deadlines are being waited for. */
+  get size(): number {
+    return this.#size
+  }
+
+  add(entry: DeadlineEntry, expires: number): void {
+    if (this.#stop === undefined) this.#start()
+    entry.expires = expires
+    // Never the slot that the current tick has already passed.
+    const tick = Math.max(Math.ceil(expires / TICK_MS), this.#tick + 1)
+    const slot = tick % SLOTS
+    const head = this.#slots[slot]
+    entry.slot = slot
+    entry.next = head
+    if (head !== undefined) head.previous = entry
+    this.#slots[slot] = entry
+    this.#size++
+  }
+
+  remove(entry: DeadlineEntry): void {
+    if (entry.slot === -1) return
+    if (entry.previous === undefined) this.#slots[entry.slot] = entry.next
+    else entry.previous.next = entry.next
+    if (entry.next !== undefined) entry.next.previous = entry.previous
+    entry.previous = undefined
+    entry.next = undefined
+    entry.slot = -1
+    this.#size--
+  }
+
+  #start(): void {
+    this.#tick = Math.floor(this.#clock.now() / TICK_MS)
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    this.#stop = this.#clock.after(TICK_MS, () => this.#turn())
+  }
+
+  #turn(): void {
+    const now = this.#clock.now()
+    // After a long pause of the process every slot is looked at once, not once per missed tick.
+    const target = Math.floor(now / TICK_MS)
+    const from = Math.max(this.#tick + 1, target - SLOTS + 1)
+    this.#tick = target
+    for (let tick = from; tick <= target; tick++) this.#expireSlot(tick % SLOTS, now)
+    if (this.#size > 0) this.#schedule()
+    else this.#stop = undefined
+  }
+
+  #expireSlot(slot: number, now: number): void {
+    const due: DeadlineEntry[] = []
+    for (let entry = this.#slots[slot]; entry !== undefined; entry = entry.next) {
+      if (entry.expires <= now) due.push(entry)
+    }
+    // Taken out first: what one expiry sets off may add and remove others.
+    for (const entry of due) this.remove(entry)
+    for (const entry of due) entry.expire()
+  }
+}

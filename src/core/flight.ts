@@ -1,0 +1,122 @@
+import type { BoundTool } from './bound-tool.ts'
+import type { Call } from './call.ts'
+import type { HandlerContext } from './handler.ts'
+import type { IsolatedTask } from './isolate.ts'
+import type { Log } from './log.ts'
+import type { Params } from './tool.ts'
+import type { ToolExecutionError } from './tool-execution-error.ts'
+
+type Report = (progress: unknown) => void
+
+/**
+ * The work behind one call, or behind several identical ones. It is called off when nobody waits for it any more,
+ * so a caller that gives up never takes the answer away from another.
+ */
+export class Flight {
+  readonly tool: BoundTool
+  /** The parameters as validated; the handler has a copy of its own, so these stay what the caller sent. */
+  readonly params: Params
+  readonly tenant: string
+  readonly flags: Readonly<Record<string, boolean>>
+  readonly log: Log
+  /** The work itself, where identical calls may join it. */
+  work: Promise<unknown> | undefined = undefined
+  /** What identical calls are known by; worked out when the first of them comes. */
+  key: string | undefined = undefined
+  /** Set where the work is done by a process of the pool. */
+  task: IsolatedTask | undefined = undefined
+  #running = false
+  #waiting = 0
+  #controller: AbortController | undefined = undefined
+  #calledOff: ToolExecutionError | undefined = undefined
+  #reports: Report[] | undefined = undefined
+
+  constructor(call: Call, tool: BoundTool, params: Params, log: Log) {
+    this.tool = tool
+    this.params = params
+    this.tenant = call.tenant
+    this.flags = call.flags
+    this.log = log
+  }
+
+  /** From here on the tool runs, and takes one of its places. */
+  begin(): void {
+    this.#running = true
+    this.tool.running++
+  }
+
+  /** Made only when somebody asks: most handlers never do, and it is the dearest part of a call. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#calledOff !== undefined) this.#controller.abort(this.#calledOff)
+    }
+    return this.#controller.signal
+  }
+
+  get calledOff(): boolean {
+    return this.#calledOff !== undefined
+  }
+
+  join(report: Report | undefined): void {
+    this.#waiting++
+    if (report === undefined) return
+    this.#reports ??= []
+    this.#reports.push(report)
+  }
+
+  leave(reason: ToolExecutionError): void {
+    if (--this.#waiting > 0) return
+    this.#calledOff = reason
+    this.end()
+    this.#controller?.abort(reason)
+  }
+
+  /** The work is over, or nobody cares any more: a handler that goes on regardless holds no place. */
+  end(): void {
+    if (!this.#running) return
+    this.#running = false
+    this.tool.running--
+    if (this.work !== undefined) this.tool.flights.delete(this)
+  }
+
+  report(progress: unknown): void {
+    if (this.#reports === undefined || this.#calledOff !== undefined) return
+    for (const report of this.#reports) {
+      try {
+        report(progress)
+      } catch (error) {
+        this.log.warn({ err: error, tool: this.tool.definition.name }, 'A listener for progress failed')
+      }
+    }
+  }
+}
+
+/** What the handler sees of its flight. */
+export class FlightContext implements HandlerContext {
+  readonly #flight: Flight
+
+  constructor(flight: Flight) {
+    this.#flight = flight
+  }
+
+  get signal(): AbortSignal {
+    return this.#flight.signal
+  }
+
+  get tenant(): string {
+    return this.#flight.tenant
+  }
+
+  get flags(): Readonly<Record<string, boolean>> {
+    return this.#flight.flags
+  }
+
+  get log(): Log {
+    return this.#flight.log
+  }
+
+  report(progress: unknown): void {
+    this.#flight.report(progress)
+  }
+}

@@ -1,0 +1,12 @@
+import type { Handler, IsolatedHandler } from './handler.ts'
+import type { Effect, ToolDefinition } from './tool.ts'
+
+/** One way of implementing tools: one file, one line in the table of kinds, one call of the contract suite. */
+export interface Kind {
+  /** The effect of a tool that names none. */
+  effect(tool: ToolDefinition): Effect
+  /** What is wrong with the definition, said when it is loaded; the tool still loads, and fails when called. */
+  warning?(tool: ToolDefinition): string | undefined
+  /** Prepares a tool once. What it gives is asked at every call, and throws where there is nothing to run. */
+  bind(tool: ToolDefinition): () => Handler | IsolatedHandler
+}

@@ -1,0 +1,17 @@
+import type { ToolDefinition } from './tool.ts'
+
+type Flags = Readonly<Record<string, boolean>>
+
+/**
+ * The first permission that is missing; undefined where the caller may use the tool. A tool that requires
+ * permissions needs each to be exactly `true`; one that requires none is open unless its own flag is `false`.
+ */
+export function missingPermission(tool: ToolDefinition, flags: Flags): string | undefined {
+  if (flags[tool.name] === false && Object.hasOwn(flags, tool.name)) return tool.name
+  const required = tool.permissions
+  if (required === undefined) return undefined
+  for (const permission of required) {
+    if (!Object.hasOwn(flags, permission) || flags[permission] !== true) return permission
+  }
+  return undefined
+}

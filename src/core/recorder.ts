@@ -1,0 +1,88 @@
+import type { Clock } from './clock.ts'
+import type { Log } from './log.ts'
+import type { Params } from './tool.ts'
+import type { ToolErrorCode } from './tool-error-code.ts'
+
+/** What is kept of one call. */
+export interface CallRecord {
+  readonly tool: string
+  readonly tenant: string
+  readonly caller: string | undefined
+  readonly source: string | undefined
+  readonly runId: string | undefined
+  /** Undefined where the call was refused before its parameters could be read. Never stored: only their hash is. */
+  readonly params: Params | undefined
+  /** How many values the parameters hold. */
+  readonly nodes: number
+  readonly code: ToolErrorCode | undefined
+  /** On the clock's scale; `CallBatch.epoch` added to it gives the time of day. */
+  readonly startedMs: number
+  readonly executionTimeMs: number
+}
+
+/** Records of calls in the order they ended. */
+export interface CallBatch {
+  readonly records: readonly CallRecord[]
+  readonly epoch: number
+}
+
+/** Takes batches of records. What it throws is reported and never reaches a call. */
+export interface RecordSink {
+  write(batch: CallBatch): void
+}
+
+/** A batch is handed on at once when it has this many records, or holds on to this many values. */
+const MOST_RECORDS = 1_024
+const MOST_VALUES = 200_000
+
+/** Collects records on the path of a call, one array push each, and hands them on in batches off it. */
+export class Recorder {
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #sinks: RecordSink[]
+  #records: CallRecord[] = []
+  #values = 0
+  #scheduled = false
+
+  constructor(clock: Clock, log: Log, sinks: readonly RecordSink[] = []) {
+    this.#clock = clock
+    this.#log = log
+    this.#sinks = [...sinks]
+  }
+
+  addSink(sink: RecordSink): void {
+    this.#sinks.push(sink)
+  }
+
+  add(record: CallRecord): void {
+    this.#records.push(record)
+    this.#values += record.nodes
+    if (this.#records.length >= MOST_RECORDS || this.#values >= MOST_VALUES) this.flush()
+    else if (!this.#scheduled) {
+      this.#scheduled = true
+      setImmediate(() => {
+        this.#scheduled = false
+        this.flush()
+      })
+    }
+  }
+
+  /** Hands on what has been collected, now. */
+  flush(): void {
+    const records = this.#records
+    if (records.length === 0) return
+    this.#records = []
+    this.#values = 0
+    const batch = { records, epoch: this.#clock.wall() - this.#clock.now() }
+    for (const sink of this.#sinks) {
+      try {
+        sink.write(batch)
+      } catch (error) {
+        this.#log.error(
+          { err: error, lost: records.length },
+          'A record sink failed: its records of these calls are lost',
+        )
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import type { BoundTool } from './bound-tool.ts'
+import { type Call, cancelled, type Ending } from './call.ts'
+import type { Clock } from './clock.ts'
+import { copyPlain } from './copy-plain.ts'
+import { DeadlineWheel } from './deadline-wheel.ts'
+import { asToolError } from './failure.ts'
+import { Flight, FlightContext } from './flight.ts'
+import type { IsolatedHandler } from './handler.ts'
+import type { Isolate, IsolatedTask } from './isolate.ts'
+import type { Log } from './log.ts'
+import type { Params } from './tool.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
+
+const DEFAULT_BACKOFF_MS = 1_000
+
+/** Runs handlers under a deadline: owns cancellation, isolation, joining and retries, so that no kind has to. */
+export class Runner {
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #isolate: Isolate | undefined
+  readonly #wheel: DeadlineWheel
+
+  constructor(clock: Clock, log: Log, isolate: Isolate | undefined) {
+    this.#clock = clock
+    this.#log = log
+    this.#isolate = isolate
+    this.#wheel = new DeadlineWheel(clock)
+  }
+
+  /** Ends the call with what the tool gives, by the deadline, whatever the handler does. */
+  run<End>(call: Call, tool: BoundTool, params: Params, ending: Ending<End>): Promise<End> {
+    if (call.context.signal?.aborted) throw cancelled()
+    const joined = call.key === undefined ? undefined : tool.joinable(call.key)
+    if (joined?.work !== undefined) return call.waitFor(joined, joined.work, this.#wheel, ending)
+
+    tool.checkConcurrency()
+    const flight = new Flight(call, tool, params, this.#log)
+    call.flight = flight
+    flight.begin()
+    const value = this.#start(call, tool, flight)
+    if (!isThenable(value)) {
+      flight.end()
+      return Promise.resolve(ending.succeed(call, value))
+    }
+    const work = value instanceof Promise ? value : Promise.resolve(value)
+    if (tool.effect === 'read') {
+      flight.work = work
+      tool.flights.add(flight)
+    }
+    return call.waitFor(flight, work, this.#wheel, ending)
+  }
+
+  /** Runs a check in a process of its own, under the deadline of the call that it is made for. */
+  async runCheck(call: Call, tool: BoundTool, check: IsolatedHandler, params: Params): Promise<unknown> {
+    const flight = new Flight(call, tool, params, this.#log)
+    const checked = await call.waitFor(flight, this.#send(call, flight, check, params), this.#wheel, CHECKED)
+    call.flight = undefined
+    if ('thrown' in checked) throw checked.thrown
+    return checked.value
+  }
+
+  #start(call: Call, tool: BoundTool, flight: Flight): unknown {
+    try {
+      const { retry } = tool.definition
+      if (retry === undefined || retry.max_attempts <= 1 || tool.effect === 'write') {
+        return this.#attempt(call, tool, flight)
+      }
+      return this.#attempts(call, tool, flight, retry.max_attempts, retry.backoff_ms ?? DEFAULT_BACKOFF_MS)
+    } catch (thrown) {
+      flight.end()
+      throw thrown
+    }
+  }
+
+  #attempt(call: Call, tool: BoundTool, flight: Flight): unknown {
+    const handler = tool.handler()
+    const params = copyPlain(flight.params)
+    if (typeof handler === 'function') return handler(params, new FlightContext(flight))
+    return this.#send(call, flight, handler, params)
+  }
+
+  /** Repeats what failed for lack of a service, as long as the pause before it still fits into the deadline. */
+  async #attempts(call: Call, tool: BoundTool, flight: Flight, most: number, backoffMs: number): Promise<unknown> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(call, tool, flight)
+      } catch (thrown) {
+        const error = asToolError(thrown, call.tool)
+        const pauseMs = backoffMs * 2 ** (attempt - 1)
+        const late = this.#clock.now() + pauseMs >= call.deadline
+        if (error.code !== 'SERVICE_UNAVAILABLE' || attempt >= most || late || flight.calledOff) throw error
+        this.#log.debug({ tool: call.tool, attempt, pause_ms: pauseMs }, 'Service unavailable: trying again')
+        await new Promise<void>((resolve) => this.#clock.after(pauseMs, resolve))
+        if (flight.calledOff) throw error
+      }
+    }
+  }
+
+  #send(call: Call, flight: Flight, handler: IsolatedHandler, params: unknown): Promise<unknown> {
+    if (this.#isolate === undefined) {
+      throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${call.tool}' needs a process pool, and there is none`)
+    }
+    const task: IsolatedTask = {
+      module: handler.module,
+      export: handler.export,
+      params,
+      tenant: call.tenant,
+      flags: call.flags,
+      report: (progress) => flight.report(progress),
+      log: this.#log,
+      started: false,
+    }
+    flight.task = task
+    return this.#isolate.run(task, flight.signal)
+  }
+}
+
+const CHECKED: Ending<{ readonly value: unknown } | { readonly thrown: unknown }> = {
+  succeed: (_, value) => ({ value }),
+  fail: (_, thrown) => ({ thrown }),
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

@@ -1,0 +1,20 @@
+/** JSON text in which equal values have equal text: keys are sorted, `-0` is `0`. */
+export function canonicalText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`
+  const object = value as Record<string, unknown>
+  const entries = Object.keys(object)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalText(object[key])}`)
+  return `{${entries.join(',')}}`
+}
+
+/** Whether no two items are equal, in time linear in the length of their text. */
+export function hasUniqueItems(items: readonly unknown[]): boolean {
+  const seen = new Set<unknown>()
+  for (const item of items) {
+    // A number or boolean is its own key, and never equals a text; texts of strings start with a quote.
+    seen.add(typeof item === 'number' || typeof item === 'boolean' ? item : canonicalText(item))
+  }
+  return seen.size === items.length
+}

@@ -1,0 +1,104 @@
+import type { Params } from '../tool.ts'
+import { isObject } from './schema-keywords.ts'
+import type { SchemaReferences } from './schema-references.ts'
+
+/** What one schema fills in at its own level; plans refer to each other where schemas do. */
+interface Plan {
+  properties: PlannedProperty[]
+  items: Plan[]
+  /** Whether there is a default here or anywhere below. */
+  fills: boolean
+}
+
+interface PlannedProperty {
+  readonly name: string
+  /** Gives the default, a new one each time. */
+  readonly value: (() => unknown) | undefined
+  readonly plan: Plan
+}
+
+/** Parameters are at most this deep. */
+const DEPTH = 64
+
+/**
+ * A function that fills `default`s into parameters in place, through `properties`, `items`, `allOf` and references;
+ * undefined where the schema has none. An object that the caller did not send is not made up for the sake of the
+ * defaults inside it.
+ */
+export function planDefaults(schema: unknown, references: SchemaReferences): ((params: Params) => void) | undefined {
+  const plans = new Map<unknown, Plan>()
+  const root = planOf(schema, references, plans)
+  const fills = (plan: Plan) =>
+    plan.properties.some(({ value, plan: inner }) => value !== undefined || inner.fills) ||
+    plan.items.some((inner) => inner.fills)
+  for (let changed = true; changed; ) {
+    changed = false
+    for (const plan of plans.values()) {
+      if (plan.fills || !fills(plan)) continue
+      plan.fills = true
+      changed = true
+    }
+  }
+  for (const plan of plans.values()) {
+    plan.properties = plan.properties.filter(({ value, plan: inner }) => value !== undefined || inner.fills)
+    plan.items = plan.items.filter((inner) => inner.fills)
+  }
+  return root.fills ? (params) => fill(root, params, 0) : undefined
+}
+
+function fill(plan: Plan, value: unknown, depth: number): void {
+  if (depth > DEPTH) return
+  if (Array.isArray(value)) {
+    for (const inner of plan.items) for (const item of value) fill(inner, item, depth + 1)
+  } else if (isObject(value)) {
+    for (const { name, value: preset, plan: inner } of plan.properties) {
+      if (!Object.hasOwn(value, name) || value[name] === undefined) {
+        if (preset === undefined) continue
+        value[name] = preset()
+      }
+      if (inner.fills) fill(inner, value[name], depth + 1)
+    }
+  }
+}
+
+function planOf(schema: unknown, references: SchemaReferences, plans: Map<unknown, Plan>): Plan {
+  const known = plans.get(schema)
+  if (known !== undefined) return known
+  const plan: Plan = { properties: [], items: [], fills: false }
+  plans.set(schema, plan)
+  for (const part of together(schema, references)) {
+    if (isObject(part.properties)) {
+      for (const name of Object.keys(part.properties)) {
+        if (name === '__proto__') continue
+        const property = part.properties[name]
+        plan.properties.push({ name, value: presetOf(property, references), plan: planOf(property, references, plans) })
+      }
+    }
+    const items = isObject(part.items) ? part.items : undefined
+    if (items !== undefined) plan.items.push(planOf(items, references, plans))
+  }
+  return plan
+}
+
+/** A schema with all that always holds beside it: what it refers to and its `allOf`, each once. */
+function together(schema: unknown, references: SchemaReferences): Set<Record<string, unknown>> {
+  const parts = new Set<Record<string, unknown>>()
+  if (isObject(schema)) parts.add(schema)
+  for (const part of parts) {
+    const beside = Array.isArray(part.allOf) ? [...part.allOf] : []
+    if (part.$ref !== undefined) beside.push(references.target(part, part.$ref))
+    for (const other of beside) if (isObject(other)) parts.add(other)
+  }
+  return parts
+}
+
+function presetOf(schema: unknown, references: SchemaReferences): (() => unknown) | undefined {
+  for (const part of together(schema, references)) {
+    if (!Object.hasOwn(part, 'default')) continue
+    const preset = part.default
+    if (typeof preset !== 'object' || preset === null) return () => preset
+    const text = JSON.stringify(preset)
+    return () => JSON.parse(text)
+  }
+  return undefined
+}

@@ -1,0 +1,102 @@
+import { LRUCache } from 'lru-cache'
+import { RE2JS } from 're2js'
+
+/** What is asked of a regular expression, whichever engine runs it. */
+export interface Pattern {
+  test(text: string): boolean
+}
+
+/** A pattern whose matching never costs more than the length of the text × its instructions. */
+export interface LinearPattern extends Pattern {
+  readonly instructions: number
+}
+
+/** A larger program is left to the process that can be killed. */
+const MAX_INSTRUCTIONS = 1000
+
+/** Beyond so much work at once (a second, at worst) a text is refused: the caller ought to have asked elsewhere. */
+const MAX_WORK = 20_000_000
+
+// What only the backtracking engine knows, and what the linear engine reads in its own way.
+const BACKTRACKING = /\(\?(?:=|!|<=|<!)|\\(?:[1-9]|k<)/
+const READ_DIFFERENTLY = /\(\?[^:<]|\\[AzQEC]|\[\^?\]|\[:\^?[a-z]+:\]/
+
+const SPACE = '\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}'
+const NOT_SPACE =
+  '\\x00-\\x08\\x0e-\\x1f!-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}' +
+  '\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}'
+
+/** Cheap look at a pattern: false where only backtracking can run it. */
+export function seemsLinear(source: string): boolean {
+  return !BACKTRACKING.test(source)
+}
+
+const known = new LRUCache<string, { readonly pattern: LinearPattern | undefined }>({ max: 500 })
+
+/**
+ * A pattern that matches in time linear in the text, with the meaning it has in JavaScript; undefined where the linear
+ * engine cannot run it or would mean something else by it.
+ */
+export function linearPattern(source: string): LinearPattern | undefined {
+  const found = known.get(source)
+  if (found !== undefined) return found.pattern
+  const pattern = compileLinear(source)
+  known.set(source, { pattern })
+  return pattern
+}
+
+function compileLinear(source: string): LinearPattern | undefined {
+  if (!seemsLinear(source) || READ_DIFFERENTLY.test(source.replaceAll(/\\\\/g, '')) || !isPattern(source)) {
+    return undefined
+  }
+  try {
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(withJavaScriptClasses(source)))
+    const instructions = compiled.programSize()
+    if (instructions > MAX_INSTRUCTIONS) return undefined
+    const longest = MAX_WORK / instructions
+    return { instructions, test: (text) => text.length <= longest && compiled.test(text), toString: () => source }
+  } catch {
+    return undefined
+  }
+}
+
+/** `.` and `\s` cover other characters in RE2 than in JavaScript: they are written out. */
+function withJavaScriptClasses(source: string): string {
+  let text = ''
+  let inClass = false
+  for (let at = 0; at < source.length; at++) {
+    const character = source[at] as string
+    if (character === '\\') {
+      const escaped = source[++at] ?? ''
+      if (escaped === 's') text += inClass ? SPACE : `[${SPACE}]`
+      else if (escaped === 'S') text += inClass ? NOT_SPACE : `[${NOT_SPACE}]`
+      else text += character + escaped
+    } else if (character === '.' && !inClass) {
+      text += '[^\\n\\r\\x{2028}\\x{2029}]'
+    } else {
+      if (character === '[') inClass = true
+      else if (character === ']') inClass = false
+      text += character
+    }
+  }
+  return text
+}
+
+/** The backtracking form of a pattern: Unicode mode where it is legal in it, else as a browser would read it. */
+export function nativePattern(source: string): RegExp {
+  try {
+    return new RegExp(source, 'u')
+  } catch {
+    return new RegExp(source)
+  }
+}
+
+/** Whether JavaScript takes the text for a regular expression at all. */
+export function isPattern(source: string): boolean {
+  try {
+    nativePattern(source)
+    return true
+  } catch {
+    return false
+  }
+}

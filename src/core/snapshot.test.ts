@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import { snapshotParams, snapshotResult } from './snapshot.ts'
+
+const refusal = (value: unknown): string => {
+  try {
+    snapshotParams(value)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+  throw new Error('was accepted')
+}
+
+const nested = (levels: number): object => {
+  let value: object = {}
+  for (let level = 1; level < levels; level++) value = { inner: value }
+  return value
+}
+
+describe('snapshotParams', () => {
+  test('gives an equal copy that shares nothing with the original', () => {
+    const original = { a: 1, b: 'x', c: [true, null, { d: [] }], e: {} }
+    const { params } = snapshotParams(original)
+    expect(params).toEqual(original)
+    ;(original.c[2] as { d: unknown[] }).d.push('later')
+    expect(params).toEqual({ a: 1, b: 'x', c: [true, null, { d: [] }], e: {} })
+  })
+
+  test('counts the values it holds', () => {
+    expect(snapshotParams({ a: 1, b: [2, 3] }).nodes).toBe(5)
+  })
+
+  test.each([
+    ['null', null, 'parameters must be an object, not null'],
+    ['an array', [1], 'parameters must be an object, not an array'],
+    ['a string', '{}', 'parameters must be an object, not a string'],
+    ['nothing', undefined, 'parameters must be an object, not nothing'],
+    ['a __proto__ key', JSON.parse('{"a":{"__proto__":{"x":1}}}'), "the key '__proto__' is not allowed"],
+    ['a constructor key', { list: [{ constructor: 1 }] }, "the key 'constructor' is not allowed"],
+    ['a prototype key', { prototype: 1 }, "the key 'prototype' is not allowed"],
+    ['Infinity', { n: JSON.parse('1e400') }, 'Infinity is not a finite number'],
+    ['NaN', { n: Number.NaN }, 'NaN is not a finite number'],
+    ['a BigInt', { n: 1n }, 'a BigInt has no form in JSON'],
+    ['a lone surrogate', { text: '\ud800' }, 'lone surrogate'],
+    ['a lone surrogate in a list', { texts: ['\udfff'] }, 'lone surrogate'],
+    ['65 levels', nested(65), 'nested deeper than 64 levels'],
+    ['10,000 levels', nested(10_000), 'nested deeper than 64 levels'],
+    ['a long array', { a: new Array(10_001).fill(0) }, 'an array has more than 10000 entries'],
+    ['a wide object', Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`k${i}`, 1])), 'more than 10000'],
+    ['50 MB of text', { text: 'x'.repeat(50_000_000) }, 'larger than 1048576 bytes'],
+    ['text whose bytes are too many', { text: 'é'.repeat(600_000) }, 'larger than 1048576 bytes'],
+    [
+      'a getter that throws',
+      Object.defineProperty({}, 'x', { enumerable: true, get: () => fail() }),
+      'could not be read',
+    ],
+  ])('refuses %s', (_, value, message) => {
+    expect(refusal(value)).toContain(message)
+  })
+
+  test('accepts what is just within the bounds', () => {
+    expect(() => snapshotParams(nested(64))).not.toThrow()
+    expect(() => snapshotParams({ a: new Array(10_000).fill(0) })).not.toThrow()
+    expect(() => snapshotParams({ text: 'x'.repeat(1_000_000) })).not.toThrow()
+  })
+
+  test('treats undefined as absent, and dates as their text', () => {
+    const { params } = snapshotParams({ a: undefined, when: new Date(0), list: [undefined] })
+    expect(params).toEqual({ when: '1970-01-01T00:00:00.000Z', list: [null] })
+    expect(Object.keys(params)).toEqual(['when', 'list'])
+  })
+})
+
+describe('snapshotResult', () => {
+  test.each([['text'], [0], [false], [null], [[1, 'a']], [{ a: { b: [] } }]])('keeps %j as it is', (value) => {
+    expect(snapshotResult(value, 1_000)).toEqual(value)
+  })
+
+  test('makes nothing into null', () => {
+    expect(snapshotResult(undefined, 1_000)).toBeNull()
+  })
+
+  test('keeps a __proto__ key as data and pollutes nothing', () => {
+    const result = snapshotResult(JSON.parse('{"__proto__":{"polluted":{"deep":1}}}'), 1_000)
+    expect(JSON.stringify(result)).toBe('{"__proto__":{"polluted":{"deep":1}}}')
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+  })
+
+  const circular: { self?: unknown } = {}
+  circular.self = circular
+  test.each([
+    ['circular', circular, 'nested deeper than 512 levels, or circular'],
+    ['BigInt', { n: 1n }, 'a BigInt has no form in JSON'],
+    ['NaN', { n: Number.NaN }, 'NaN is not a finite number'],
+    ['unreadable', Object.defineProperty({}, 'x', { enumerable: true, get: () => fail() }), 'it could not be read'],
+  ])('refuses a %s value as EXECUTION_ERROR', (_, value, message) => {
+    expect(() => snapshotResult(value, 1_000_000)).toThrow(
+      expect.objectContaining({ code: 'EXECUTION_ERROR', message: expect.stringContaining(message) }),
+    )
+  })
+
+  test.each([
+    ['one character too many', 'x'.repeat(99), 100],
+    ['characters that take several bytes', '€'.repeat(34), 100],
+    ['characters that are escaped', '\u0001'.repeat(20), 100],
+  ])('refuses %s as RESULT_TOO_LARGE', (_, value, max) => {
+    expect(() => snapshotResult(value, max)).toThrow(expect.objectContaining({ code: 'RESULT_TOO_LARGE' }))
+  })
+
+  test('accepts a result of exactly the allowed size', () => {
+    expect(snapshotResult('x'.repeat(98), 100)).toHaveLength(98)
+    expect(snapshotResult('€'.repeat(32), 100)).toHaveLength(32)
+  })
+})
+
+function fail(): never {
+  throw new Error('secret detail')
+}

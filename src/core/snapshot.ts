@@ -1,0 +1,185 @@
+import type { Params } from './tool.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
+
+/** What a caller may send and a tool may return; the bounds that keep one call from hurting the process. */
+export const LIMITS = {
+  paramsDepth: 64,
+  paramsEntries: 10_000,
+  paramsBytes: 1024 * 1024,
+  resultDepth: 512,
+  resultBytes: 1024 * 1024,
+} as const
+
+/** A copy of the parameters that belongs to the call alone, and how many values it holds. */
+export interface ParamsSnapshot {
+  readonly params: Params
+  readonly nodes: number
+}
+
+/**
+ * Checks and copies parameters in one walk. The call works on the copy only: a getter is read once, a caller that
+ * changes its object later changes nothing, and defaults are filled in without touching what the caller holds.
+ */
+export function snapshotParams(value: unknown): ParamsSnapshot {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(`parameters must be an object, not ${describe(value)}`)
+  }
+  const outer = walk
+  walk = { strict: true, maxDepth: LIMITS.paramsDepth, maxBytes: LIMITS.paramsBytes, nodes: 1, characters: 0 }
+  try {
+    const params = copyObject(value, 0) as Params
+    if (tooLarge(params)) throw new Refusal(TOO_LARGE)
+    return { params, nodes: walk.nodes }
+  } catch (error) {
+    throw error instanceof Refusal ? invalid(error.message) : invalid('the parameters could not be read')
+  } finally {
+    walk = outer
+  }
+}
+
+/** Copies a tool's return value into plain JSON, so that nobody who holds it can change what others get. */
+export function snapshotResult(value: unknown, maxBytes: number): unknown {
+  const outer = walk
+  walk = { strict: false, maxDepth: LIMITS.resultDepth, maxBytes, nodes: 1, characters: 0 }
+  try {
+    const result = copy(value, 0) ?? null
+    if (tooLarge(result)) throw new Refusal(TOO_LARGE)
+    return result
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw unusable('it could not be read')
+    throw error.message === TOO_LARGE ? oversized(maxBytes) : unusable(error.message)
+  } finally {
+    walk = outer
+  }
+}
+
+const TOO_LARGE = `the parameters are larger than ${LIMITS.paramsBytes} bytes`
+/** One character becomes at most six bytes of JSON (`\u0000`), so a total below a sixth needs no exact count. */
+const MAX_BYTES_PER_CHARACTER = 6
+
+class Refusal extends Error {}
+
+interface Walk {
+  /** Parameters are held to more than results are. */
+  readonly strict: boolean
+  readonly maxDepth: number
+  readonly maxBytes: number
+  nodes: number
+  characters: number
+}
+
+/**
+ * The walk that is going on. It is one variable and not an argument because this is the dearest part of a small call;
+ * a getter that makes another call in the middle of a walk finds it put back by the `finally` above.
+ */
+let walk: Walk = { strict: true, maxDepth: 0, maxBytes: 0, nodes: 0, characters: 0 }
+
+function copy(value: unknown, depth: number): unknown {
+  switch (typeof value) {
+    case 'string':
+      if (walk.strict && !value.isWellFormed()) throw notUnicode()
+      count(value.length + 2)
+      return value
+    case 'number':
+      if (!Number.isFinite(value)) throw new Refusal(`${value} is not a finite number`)
+      count(1)
+      return value
+    case 'boolean':
+      count(4)
+      return value
+    case 'object':
+      if (value !== null) return Array.isArray(value) ? copyArray(value, depth) : copyObject(value, depth)
+      count(4)
+      return null
+    case 'bigint':
+      throw new Refusal('a BigInt has no form in JSON: send it as a string')
+    default:
+      return undefined
+  }
+}
+
+function copyObject(value: object, depth: number): unknown {
+  if (depth >= walk.maxDepth) throw tooDeep()
+  // A plain object has no toJSON to look for, and most objects are plain.
+  if (Object.getPrototypeOf(value) !== Object.prototype && 'toJSON' in value && typeof value.toJSON === 'function') {
+    return copy(value.toJSON(), depth + 1)
+  }
+  const { strict } = walk
+  const result: Record<string, unknown> = { ...value }
+  // Texts and numbers are dealt with in the loop itself, and counted once behind it: they are nearly everything.
+  let entries = 0
+  let characters = 2
+  for (const key in result) {
+    if (strict && (key === '__proto__' || key === 'constructor' || key === 'prototype')) {
+      throw new Refusal(`the key '${key}' is not allowed`)
+    }
+    entries++
+    characters += key.length + 4
+    const one = result[key]
+    if (typeof one === 'string') {
+      characters += one.length + 2
+      if (strict && !one.isWellFormed()) throw notUnicode()
+    } else if (typeof one === 'number' && Number.isFinite(one)) {
+      characters++
+    } else {
+      replace(result, key, copy(one, depth + 1))
+    }
+  }
+  if (strict && entries > LIMITS.paramsEntries) throw tooManyEntries('an object')
+  walk.nodes += entries
+  count(characters)
+  return result
+}
+
+function replace(result: Record<string, unknown>, key: string, value: unknown): void {
+  if (value === undefined) delete result[key]
+  else if (key === '__proto__') Object.defineProperty(result, key, { value, enumerable: true })
+  else result[key] = value
+}
+
+function copyArray(value: readonly unknown[], depth: number): unknown[] {
+  if (depth >= walk.maxDepth) throw tooDeep()
+  if (walk.strict && value.length > LIMITS.paramsEntries) throw tooManyEntries('an array')
+  count(value.length + 2)
+  const result: unknown[] = []
+  for (let index = 0; index < value.length; index++) {
+    walk.nodes++
+    result.push(copy(value[index], depth + 1) ?? null)
+  }
+  return result
+}
+
+function count(characters: number): void {
+  walk.characters += characters
+  if (walk.characters > walk.maxBytes + 2) throw new Refusal(TOO_LARGE)
+}
+
+/** Exact where the cheap count leaves it open. */
+function tooLarge(result: unknown): boolean {
+  if (walk.characters * MAX_BYTES_PER_CHARACTER <= walk.maxBytes) return false
+  return Buffer.byteLength(JSON.stringify(result)) > walk.maxBytes
+}
+
+const tooDeep = () => new Refusal(`nested deeper than ${walk.maxDepth} levels${walk.strict ? '' : ', or circular'}`)
+
+const notUnicode = () => new Refusal('a text holds a lone surrogate, which is not valid Unicode')
+
+const tooManyEntries = (what: string) => new Refusal(`${what} has more than ${LIMITS.paramsEntries} entries`)
+
+const invalid = (problem: string) => new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
+
+const unusable = (problem: string) =>
+  new ToolExecutionError('EXECUTION_ERROR', `The tool returned a value that is not JSON: ${problem}`)
+
+const oversized = (maxBytes: number) =>
+  new ToolExecutionError(
+    'RESULT_TOO_LARGE',
+    `The result is larger than ${maxBytes} bytes: ask for less, or raise max_result_bytes`,
+  )
+
+function describe(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (value === undefined) return 'nothing'
+  return `a ${typeof value}`
+}

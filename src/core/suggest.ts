@@ -1,0 +1,23 @@
+import { distance } from 'fastest-levenshtein'
+
+const MOST = 3
+const LONGEST_NAME = 128
+
+/** The names nearest to one that does not exist, nearest first; none where nothing is near. */
+export function suggest(wanted: string, names: Iterable<string>): string[] {
+  if (wanted.length > LONGEST_NAME) return []
+  const lower = wanted.toLowerCase()
+  const reach = Math.max(2, Math.floor(wanted.length / 3))
+  const near: { name: string; score: number }[] = []
+  for (const name of names) {
+    const other = name.toLowerCase()
+    const within = lower.length > 2 && (other.includes(lower) || lower.includes(other))
+    if (!within && Math.abs(other.length - lower.length) > reach) continue
+    const apart = distance(lower, other)
+    if (within || apart <= reach) near.push({ name, score: within ? Math.min(apart, reach) : apart })
+  }
+  return near
+    .sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1))
+    .slice(0, MOST)
+    .map((one) => one.name)
+}

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { TimeHistogram } from './time-histogram.ts'
+
+test('percentiles are never too low and at most a thirty-second too high', () => {
+  const histogram = new TimeHistogram()
+  const times = Array.from({ length: 10_000 }, (_, index) => 1.0013 ** index / 100).sort((a, b) => a - b)
+  for (const time of times) histogram.record(time)
+  for (const share of [0.01, 0.5, 0.9, 0.95, 0.99, 1]) {
+    const exact = times[Math.ceil(times.length * share) - 1] as number
+    expect(histogram.percentileMs(share)).toBeGreaterThanOrEqual(exact)
+    expect(histogram.percentileMs(share)).toBeLessThanOrEqual(exact * (1 + 1 / 32) + 0.001)
+  }
+})
+
+test('two histograms added are one over all times', () => {
+  const [one, two, all] = [new TimeHistogram(), new TimeHistogram(), new TimeHistogram()]
+  for (let index = 0; index < 1_000; index++) {
+    const time = (index * 7_919) % 1_000
+    ;(index % 3 ? one : two).record(time)
+    all.record(time)
+  }
+  one.add(two)
+  expect(one.total).toBe(1_000)
+  expect(one.averageMs).toBeCloseTo(all.averageMs, 9)
+  for (const share of [0.1, 0.5, 0.99]) expect(one.percentileMs(share)).toBe(all.percentileMs(share))
+})
+
+test('holds nothing, no time at all, and times beyond its range', () => {
+  const histogram = new TimeHistogram()
+  expect([histogram.percentileMs(0.5), histogram.averageMs]).toEqual([0, 0])
+  histogram.record(0)
+  histogram.record(1e12)
+  expect(histogram.percentileMs(0.5)).toBe(0.001)
+  expect(histogram.percentileMs(1)).toBeGreaterThan(2_000_000)
+})

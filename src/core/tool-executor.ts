@@ -1,0 +1,283 @@
+import { BoundTool } from './bound-tool.ts'
+import { Call, clampTimeout, type Ending } from './call.ts'
+import type { CallContext } from './call-context.ts'
+import { logCall } from './call-log.ts'
+import { type Clock, systemClock } from './clock.ts'
+import { asToolError } from './failure.ts'
+import type { Isolate } from './isolate.ts'
+import type { Kind } from './kind.ts'
+import { type Log, silentLog } from './log.ts'
+import { missingPermission } from './permit.ts'
+import { Recorder, type RecordSink } from './recorder.ts'
+import { callKey, ResultCache } from './result-cache.ts'
+import { Runner } from './runner.ts'
+import type { CompiledSchema, Explained } from './schema/compiled-schema.ts'
+import { exactCheckHandler } from './schema/exact-check-handler.ts'
+import { requiredParameters } from './schema/required-parameters.ts'
+import { snapshotParams, snapshotResult } from './snapshot.ts'
+import { suggest } from './suggest.ts'
+import type { Params, ToolDefinition } from './tool.ts'
+import type { ToolErrorCode } from './tool-error-code.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
+import { ToolMetrics } from './tool-metrics.ts'
+import type { ToolRegistry } from './tool-registry.ts'
+import type { FailureExtras, ToolResult } from './tool-result.ts'
+
+export interface ToolExecutorOptions {
+  /** Which kind runs which `implementation.type`. */
+  readonly kinds: Readonly<Record<string, Kind>>
+  /** Where isolated handlers and the exact validator run. */
+  readonly isolate?: Isolate
+  readonly log?: Log
+  readonly clock?: Clock
+  readonly defaultTimeoutMs?: number
+  /** Who gets the records of calls, besides the executor's own metrics. */
+  readonly sinks?: readonly RecordSink[]
+}
+
+export const DEFAULT_TIMEOUT_MS = 30_000
+/** Schema nodes × parameter values that are checked at once; beyond, the check runs where it can be stopped. */
+const MOST_INLINE_WORK = 5_000_000
+const NO_CONTEXT: CallContext = Object.freeze({})
+const LONGEST_NAME = 200
+
+/** The one way through: finds, validates, permits, limits, runs and records a call, and never throws. */
+export class ToolExecutor {
+  readonly metrics = new ToolMetrics()
+  readonly #registry: ToolRegistry
+  readonly #kinds: ReadonlyMap<string, Kind>
+  readonly #log: Log
+  readonly #clock: Clock
+  readonly #defaultTimeoutMs: number
+  readonly #runner: Runner
+  readonly #recorder: Recorder
+  readonly #cache: ResultCache
+  readonly #tools = new Map<string, BoundTool>()
+  readonly #ending: Ending<ToolResult> = {
+    succeed: (call, value) => this.#succeed(call, value),
+    fail: (call, thrown) => this.#fail(call, thrown),
+  }
+
+  constructor(registry: ToolRegistry, options: ToolExecutorOptions) {
+    this.#registry = registry
+    this.#kinds = new Map(Object.entries(options.kinds))
+    this.#log = options.log ?? silentLog
+    this.#clock = options.clock ?? systemClock
+    this.#defaultTimeoutMs = options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS
+    this.#runner = new Runner(this.#clock, this.#log, options.isolate)
+    this.#cache = new ResultCache(this.#clock)
+    this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
+    registry.onChange((name) => this.#tools.delete(name))
+  }
+
+  /** Runs a tool. Whatever happens, the answer is an envelope, and the call is recorded. */
+  execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
+    const call = new Call(typeof name === 'string' ? name : typeof name, context ?? NO_CONTEXT, this.#clock.now())
+    try {
+      const tool = this.#find(call)
+      const ready = this.#read(call, tool, params)
+      const exact = this.#validate(call, tool, ready)
+      if (exact === undefined) return this.#proceed(call, tool, ready)
+      return exact.then(() => this.#proceed(call, tool, ready)).catch((thrown) => this.#fail(call, thrown))
+    } catch (thrown) {
+      return Promise.resolve(this.#fail(call, thrown))
+    }
+  }
+
+  /** The second half of the way: the parameters are right, and nothing has happened yet. */
+  #proceed(call: Call, tool: BoundTool, params: Params): Promise<ToolResult> {
+    permit(call, tool)
+    tool.takeRate(call.tenant, this.#clock)
+    call.key = keyOf(call, tool, params)
+    const cached = this.#recall(call, tool)
+    if (cached !== undefined) return Promise.resolve(this.#envelope(call, cached.result))
+    return this.#runner.run(call, tool, params, this.#ending)
+  }
+
+  /** Checks parameters without running anything: `errors` are the problems in the words of the envelope. */
+  async validate(tool: ToolDefinition | string, params: unknown): Promise<{ valid: boolean; errors: string[] }> {
+    const name = typeof tool === 'string' ? tool : tool.name
+    const call = new Call(name, NO_CONTEXT, this.#clock.now())
+    try {
+      const bound = typeof tool === 'string' || this.#registry.get(name) === tool ? this.#find(call) : this.#bind(tool)
+      call.timeoutMs = bound.timeoutMs
+      const problems = await this.#problems(call, bound, this.#read(call, bound, params))
+      return { valid: problems.length === 0, errors: problems.map((problem) => problem.message) }
+    } catch (thrown) {
+      return { valid: false, errors: [asToolError(thrown, name).message] }
+    }
+  }
+
+  /** Compiles a tool's schema now; says what is wrong with it, or nothing. */
+  check(name: string): string | undefined {
+    try {
+      this.#compiled(this.#find(new Call(name, NO_CONTEXT, 0)))
+      return undefined
+    } catch (thrown) {
+      return asToolError(thrown, name).message
+    }
+  }
+
+  /** Hands the records collected so far to the sinks. */
+  flush(): void {
+    this.#recorder.flush()
+  }
+
+  #find(call: Call): BoundTool {
+    const tool = this.#tools.get(call.tool) ?? this.#bindRegistered(call)
+    call.bound = tool
+    const asked = call.context.timeoutMs
+    call.timeoutMs = asked === undefined || Number.isNaN(asked) ? tool.timeoutMs : clampTimeout(asked)
+    return tool
+  }
+
+  #bindRegistered(call: Call): BoundTool {
+    const definition = this.#registry.find(call.tool)
+    if (definition === undefined) throw this.#notFound(call)
+    const tool = this.#tools.get(definition.name) ?? this.#bind(definition)
+    this.#tools.set(definition.name, tool)
+    return tool
+  }
+
+  #bind(definition: ToolDefinition): BoundTool {
+    return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs)
+  }
+
+  #notFound(call: Call): ToolExecutionError {
+    const visible = this.#registry.list().filter((tool) => missingPermission(tool, call.flags) === undefined)
+    const suggestions = suggest(
+      call.tool,
+      visible.map((tool) => tool.name),
+    )
+    return new ToolExecutionError(
+      'TOOL_NOT_FOUND',
+      `Tool '${call.tool.length > LONGEST_NAME ? `${call.tool.slice(0, LONGEST_NAME)}…` : call.tool}' not found`,
+      suggestions.length > 0 ? { suggestions } : {},
+    )
+  }
+
+  #read(call: Call, tool: BoundTool, params: unknown): Params {
+    const compiled = this.#compiled(tool)
+    const snapshot = snapshotParams(params)
+    compiled.fillDefaults?.(snapshot.params)
+    call.params = snapshot.params
+    call.nodes = snapshot.nodes
+    return snapshot.params
+  }
+
+  #compiled(tool: BoundTool): CompiledSchema {
+    try {
+      return tool.compiled
+    } catch (error) {
+      const { name } = tool.definition
+      const reason = error instanceof Error ? error.message : String(error)
+      this.#registry.markBroken(name, reason)
+      throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}' has an invalid schema: ${reason}`)
+    }
+  }
+
+  /** Throws where the parameters are wrong; gives a promise only where the answer takes time. */
+  #validate(call: Call, tool: BoundTool, params: Params): Promise<void> | undefined {
+    const { compiled } = tool
+    if (compiled.check === undefined || compiled.cost * call.nodes > MOST_INLINE_WORK) {
+      return this.#problems(call, tool, params).then((problems) => {
+        if (problems.length > 0) throw invalidParameters(tool, problems)
+      })
+    }
+    if (!compiled.check(params)) throw invalidParameters(tool, compiled.explain(params))
+    return undefined
+  }
+
+  async #problems(call: Call, tool: BoundTool, params: Params): Promise<readonly Explained[]> {
+    const { compiled } = tool
+    if (compiled.check !== undefined && compiled.cost * call.nodes <= MOST_INLINE_WORK) {
+      return compiled.check(params) ? [] : compiled.explain(params)
+    }
+    const task = { schema: tool.definition.parameters, params }
+    return (await this.#runner.runCheck(call, tool, exactCheckHandler, task)) as readonly Explained[]
+  }
+
+  #recall(call: Call, tool: BoundTool): { readonly result: unknown } | undefined {
+    return call.key === undefined || tool.definition.cache === undefined ? undefined : this.#cache.get(call.key)
+  }
+
+  #succeed(call: Call, value: unknown): ToolResult {
+    try {
+      const tool = call.bound as BoundTool
+      const result = snapshotResult(value, tool.maxResultBytes)
+      if (call.key !== undefined && tool.definition.cache !== undefined) {
+        this.#cache.set(call.key, result, tool.definition.cache.ttl_ms)
+      }
+      return this.#envelope(call, result)
+    } catch (thrown) {
+      return this.#fail(call, thrown)
+    }
+  }
+
+  #envelope(call: Call, result: unknown): ToolResult {
+    const execution_time_ms = this.#end(call, undefined)
+    const envelope = { success: true, result, tool_name: call.tool, execution_time_ms } as const
+    logCall(this.#log, call, envelope, this.#clock)
+    return envelope
+  }
+
+  #fail(call: Call, thrown: unknown): ToolResult {
+    const { code: error_code, message, extras, cause } = asToolError(thrown, call.tool)
+    const more = extrasOf(call, error_code, extras)
+    const execution_time_ms = this.#end(call, error_code)
+    const envelope = {
+      success: false,
+      error: message,
+      error_code,
+      tool_name: call.tool,
+      execution_time_ms,
+      ...more,
+    } as const
+    logCall(this.#log, call, envelope, this.#clock, cause)
+    return envelope
+  }
+
+  #end(call: Call, code: ToolErrorCode | undefined): number {
+    const executionTimeMs = Math.round((this.#clock.now() - call.startedMs) * 1_000) / 1_000
+    call.code = code
+    call.executionTimeMs = executionTimeMs
+    // The record outlives the call for a moment: it must not keep what the tool returned.
+    call.flight = undefined
+    this.#recorder.add(call)
+    return executionTimeMs
+  }
+}
+
+function permit(call: Call, { definition }: BoundTool): void {
+  const missing = missingPermission(definition, call.flags)
+  if (missing === undefined) return
+  throw new ToolExecutionError(
+    'PERMISSION_DENIED',
+    missing === definition.name
+      ? `Tool '${definition.name}' is switched off for tenant '${call.tenant}'`
+      : `Tool '${definition.name}' requires the permission '${missing}', which tenant '${call.tenant}' does not have`,
+  )
+}
+
+/** Worked out only where something can come of it: a cache to look into, or an identical call to join. */
+function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
+  if (tool.effect !== 'read' || (tool.definition.cache === undefined && tool.flights.size === 0)) return undefined
+  return callKey(tool.hash, call.tenant, params)
+}
+
+function invalidParameters({ definition }: BoundTool, problems: readonly Explained[]): ToolExecutionError {
+  const details = {
+    problems: problems.map(({ path, rule, expected }) => ({ path, rule, expected })),
+    required: requiredParameters(definition.parameters),
+  }
+  const sentence = problems.map((problem) => problem.message).join(', ')
+  return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${sentence}`, { details })
+}
+
+/** A write that ended early after it began may have happened, and only then is that said. */
+function extrasOf({ bound, flight }: Call, code: ToolErrorCode, { outcome, ...extras }: FailureExtras): FailureExtras {
+  if (bound?.effect !== 'write' || flight === undefined) return extras
+  const begun = flight.task === undefined || flight.task.started
+  const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
+  return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras
+}

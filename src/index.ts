@@ -1,0 +1,30 @@
+export type { Parts } from './config/assemble.ts'
+export { ConfigError } from './config/check-config.ts'
+export type { Config } from './config/config.ts'
+export { createLog } from './config/create-log.ts'
+export { loadConfigFile } from './config/load-config.ts'
+export type { LoadReport } from './config/load-definitions.ts'
+export { ToolManager } from './config/tool-manager.ts'
+export type { CallContext } from './core/call-context.ts'
+export type { Clock } from './core/clock.ts'
+export type { Handler, HandlerContext, IsolatedHandler } from './core/handler.ts'
+export type { Kind } from './core/kind.ts'
+export { type Log, silentLog } from './core/log.ts'
+export type { CallBatch, CallRecord, RecordSink } from './core/recorder.ts'
+export type { Effect, Implementation, JsonSchema, Params, ToolDefinition } from './core/tool.ts'
+export { ToolErrorCode } from './core/tool-error-code.ts'
+export { ToolExecutionError } from './core/tool-execution-error.ts'
+export { ToolExecutor, type ToolExecutorOptions } from './core/tool-executor.ts'
+export type { ToolFigures } from './core/tool-metrics.ts'
+export { ToolRegistry } from './core/tool-registry.ts'
+export type {
+  FailureExtras,
+  Problem,
+  RequiredParameter,
+  ToolFailure,
+  ToolResult,
+  ToolSuccess,
+} from './core/tool-result.ts'
+export { ProcessPool } from './kinds/isolated/process-pool.ts'
+export { kinds } from './kinds/kinds.ts'
+export { isolated, ToolHandlers } from './kinds/tool-handlers.ts'

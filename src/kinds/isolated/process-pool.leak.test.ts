@@ -1,0 +1,67 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, it } from 'vitest'
+import { isAlive, task, until } from './fixtures/task.ts'
+import { ProcessPool } from './process-pool.ts'
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+
+function usedHeap(): number {
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+/** What keeps the test's own process alive, apart from timers, which come and go with the test runner. */
+const resources = () =>
+  process
+    .getActiveResourcesInfo()
+    .filter((name) => !/Timeout|Immediate/.test(name))
+    .toSorted()
+
+const pool = new ProcessPool({ size: 4 })
+const pids = new Set<number>()
+
+async function call(name: string, params: unknown, tenant: string, ms: number) {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(new Error('late')), ms)
+  const sent = task(name, params, { tenant })
+  try {
+    return { outcome: await pool.run(sent, controller.signal) }
+  } catch (error) {
+    return { outcome: (error as Error).message, killed: sent.started }
+  } finally {
+    clearTimeout(timer)
+    for (const pid of pool.pids) pids.add(pid)
+  }
+}
+
+/** Calls that never end, until `count` of them have been killed; those whose deadline passed while they waited do not count. */
+async function kill(count: number, name: string): Promise<void> {
+  for (let killed = 0; killed < count; ) {
+    const result = await call(name, {}, name, 50)
+    expect(result.outcome).toBe('late')
+    if (result.killed) killed++
+  }
+}
+
+async function echo(count: number): Promise<void> {
+  for (let n = 0; n < count; n++) {
+    expect(await call('echo', n, 'ordinary', 60_000)).toEqual({ outcome: { echo: n } })
+  }
+}
+
+it('200 killed calls (deadline 50 ms) and 10,000 ordinary ones leave no process, handle or memory behind', async () => {
+  const before = resources()
+  await Promise.all([kill(10, 'loop'), kill(10, 'hang'), echo(1000)])
+  const heap = usedHeap()
+  await Promise.all([kill(90, 'loop'), kill(90, 'hang'), echo(9000)])
+  expect(usedHeap() - heap).toBeLessThan(4 * 1024 * 1024)
+  expect(pool.pids.length).toBeLessThanOrEqual(5)
+  await pool.close()
+  await until(() => ![...pids].some(isAlive))
+  expect(pids.size).toBeGreaterThan(200)
+  await new Promise((r) => setTimeout(r, 200))
+  console.log(resources())
+  expect(resources()).toEqual(before)
+}, 120_000)

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import { deadline, isAlive, never, task, until } from './fixtures/task.ts'
+import { ProcessPool } from './process-pool.ts'
+
+const late = (error: Error) => expect(error.message).toBe('late')
+
+describe('waiting', () => {
+  it('starts no process before the first call', async () => {
+    const pool = new ProcessPool()
+    expect(pool.pids).toEqual([])
+    await pool.close()
+  })
+
+  it('starts the spare when warmed, once', async () => {
+    const pool = new ProcessPool()
+    pool.warm()
+    pool.warm()
+    expect(pool.pids).toHaveLength(1)
+    const [pid] = pool.pids
+    expect(await pool.run(task('pid'), never())).toBe(pid)
+    await pool.close()
+  })
+
+  it('keeps one spare beyond those that work, and never more', async () => {
+    const pool = new ProcessPool({ size: 2 })
+    const calls = ['a', 'b', 'c', 'd'].map((tenant) => pool.run(task('slow', { ms: 200 }, { tenant }), never()))
+    await until(() => pool.pids.length === 3)
+    await Promise.all(calls)
+    expect(pool.pids).toHaveLength(3)
+    await pool.close()
+  })
+
+  it('is for so many calls only: the next is SERVICE_UNAVAILABLE at once', async () => {
+    const pool = new ProcessPool({ size: 2, queue: 3 })
+    const looping = pool.run(task('loop'), deadline(1500)).catch(late)
+    await until(() => pool.pids.length === 2)
+    const waiting = [1, 2, 3].map((n) => pool.run(task('echo', n), never()))
+    const refused = task('echo')
+    await expect(pool.run(refused, never())).rejects.toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      message: 'all isolated processes are busy and 3 calls already wait; try again later',
+    })
+    expect(refused.started).toBe(false)
+    await looping
+    expect(await Promise.all(waiting)).toEqual([1, 2, 3].map((echo) => ({ echo })))
+    await pool.close()
+  })
+
+  it('ends at the deadline, without having started', async () => {
+    const pool = new ProcessPool({ size: 2 })
+    const looping = pool.run(task('loop'), deadline(800)).catch(late)
+    await until(() => pool.pids.length === 2)
+    const waiting = task('echo')
+    await expect(pool.run(waiting, deadline(50))).rejects.toThrow('late')
+    expect(waiting.started).toBe(false)
+    await looping
+    await pool.close()
+  })
+
+  it('is in the order of arrival for one tenant', async () => {
+    const pool = new ProcessPool({ size: 2 })
+    const order: number[] = []
+    const calls = [1, 2, 3, 4, 5].map((n) => pool.run(task('echo', n), never()).then(() => order.push(n)))
+    await Promise.all(calls)
+    expect(order).toEqual([1, 2, 3, 4, 5])
+    await pool.close()
+  })
+})
+
+describe('tenants', () => {
+  it('leave a process to the others, who overtake', async () => {
+    const pool = new ProcessPool({ size: 2 })
+    const greedy = [1, 2, 3].map(() => pool.run(task('loop', {}, { tenant: 'greedy' }), never()))
+    const settled = Promise.allSettled(greedy)
+    await until(() => pool.pids.length === 2)
+    const started = Date.now()
+    for (let n = 0; n < 5; n++) await pool.run(task('echo', n, { tenant: 'modest' }), never())
+    expect(Date.now() - started).toBeLessThan(2000)
+    await pool.close()
+    await settled
+  })
+
+  it('take turns', async () => {
+    const pool = new ProcessPool({ size: 1 })
+    const order: string[] = []
+    const call = (tenant: string) =>
+      pool.run(task('slow', { ms: 5 }, { tenant }), never()).then(() => order.push(tenant))
+    await Promise.all([call('a'), call('a'), call('a'), call('b'), call('c')])
+    expect(order).toEqual(['a', 'b', 'c', 'a', 'a'])
+    await pool.close()
+  })
+})
+
+describe('closing', () => {
+  it('ends every process, rejects all that runs or waits, and refuses what comes after', async () => {
+    const pool = new ProcessPool({ size: 2 })
+    await pool.run(task('echo'), never())
+    const calls = [task('loop'), task('loop'), task('echo')].map((call) => pool.run(call, never()))
+    const settled = Promise.allSettled(calls)
+    const { pids } = pool
+    await Promise.all([pool.close(), pool.close()])
+    expect(pids.filter(isAlive)).toEqual([])
+    expect(pool.pids).toEqual([])
+    for (const result of [...(await settled), ...(await Promise.allSettled([pool.run(task('echo'), never())]))]) {
+      expect(result).toMatchObject({ status: 'rejected', reason: { code: 'SERVICE_UNAVAILABLE' } })
+    }
+  })
+})

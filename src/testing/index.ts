@@ -1,0 +1,2 @@
+export { captureLog, type LogLine } from './capture-log.ts'
+export { ManualClock } from './manual-clock.ts'

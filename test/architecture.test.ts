@@ -1,0 +1,96 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import {
+  arrows,
+  kebabCaseNames,
+  noCycles,
+  noDefaultExports,
+  noLongFiles,
+  pureCore,
+  webImportsTypes,
+} from './setup/architecture-rules.ts'
+import { parseSource, readSources } from './setup/source-file.ts'
+
+/** The public surface. A name is added or taken away here first: it is a decision. */
+const PUBLIC: readonly string[] = [
+  'ConfigError',
+  'ProcessPool',
+  'ToolErrorCode',
+  'ToolExecutionError',
+  'ToolExecutor',
+  'ToolHandlers',
+  'ToolManager',
+  'ToolRegistry',
+  'createLog',
+  'isolated',
+  'kinds',
+  'loadConfigFile',
+  'silentLog',
+  'type CallBatch',
+  'type CallContext',
+  'type CallRecord',
+  'type Clock',
+  'type Config',
+  'type Effect',
+  'type FailureExtras',
+  'type Handler',
+  'type HandlerContext',
+  'type Implementation',
+  'type IsolatedHandler',
+  'type JsonSchema',
+  'type Kind',
+  'type LoadReport',
+  'type Log',
+  'type Params',
+  'type Parts',
+  'type Problem',
+  'type RecordSink',
+  'type RequiredParameter',
+  'type ToolDefinition',
+  'type ToolExecutorOptions',
+  'type ToolFailure',
+  'type ToolFigures',
+  'type ToolResult',
+  'type ToolSuccess',
+]
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const files = [...readSources(root, 'src'), ...readSources(root, 'web')]
+
+/** A rule, the sentence it stands for, and a file that breaks it. */
+const rules = [
+  ['imports follow the arrows', arrows, 'src/core/a.ts', "import { x } from '../kinds/x.ts'"],
+  ['no folder stands outside the arrows', arrows, 'src/helpers/a.ts', 'export const a = 1'],
+  ['nothing in src imports what is not shipped', arrows, 'src/cli/a.ts', "import '../../scripts/x.js'"],
+  ['only tests import testing', arrows, 'src/kinds/a.ts', "import type { X } from '../testing/x.ts'"],
+  ['of the kinds only mcp looks into mcp', arrows, 'src/kinds/http.ts', "const x = await import('../mcp/x.ts')"],
+  ['the core imports no I/O', pureCore, 'src/core/a.ts', "import { readFile } from 'node:fs/promises'"],
+  ['the core looks at no environment', pureCore, 'src/core/a.ts', 'export const home = process.env.HOME'],
+  ['the page imports types only', webImportsTypes, 'web/src/a.tsx', "import { x } from '../../src/server/x.ts'"],
+  ['there are no default exports', noDefaultExports, 'src/core/a.ts', 'export default 1'],
+  ['no file is longer than 300 lines', noLongFiles, 'src/core/a.ts', '\n'.repeat(301)],
+  ['files are named in kebab-case', kebabCaseNames, 'src/core/toolName.ts', ''],
+  ['no file imports itself over others', noCycles, 'src/core/a.ts', "export type { X } from './a.ts'"],
+] as const
+
+describe('architecture', () => {
+  test.each(rules)('%s', (_sentence, rule) => {
+    expect(rule(files)).toEqual([])
+  })
+
+  test.each(rules)('a file is caught that breaks: %s', (_sentence, rule, path, text) => {
+    expect(rule([...files, parseSource(path, text)]).join('\n')).toContain(path)
+  })
+
+  test('a cycle over several files is named whole', () => {
+    const cycle = ['a', 'b', 'c'].map((name, index) =>
+      parseSource(`src/core/${name}.ts`, `import './${['b', 'c', 'a'][index]}.ts'`),
+    )
+    expect(noCycles(cycle)).toEqual(['src/core/a.ts → src/core/b.ts → src/core/c.ts → src/core/a.ts'])
+  })
+
+  test('the public surface is what was decided', () => {
+    const index = files.find(({ path }) => path === 'src/index.ts')
+    expect([...(index?.exports ?? [])].sort()).toEqual([...PUBLIC].sort())
+  })
+})

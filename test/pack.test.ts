@@ -1,0 +1,116 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const CONSUMER = `
+import { ToolManager } from 'toolyard'
+
+const manager = new ToolManager({
+  tools: {
+    enabled: true,
+    registry: [
+      {
+        name: 'get_weather',
+        description: 'Tells the weather.',
+        parameters: { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] },
+        implementation: { type: 'mock', mock_response: { temperature: 22 } },
+      },
+    ],
+  },
+})
+await manager.loadTools()
+const result = await manager.getExecutor().execute('get_weather', { location: 'Paris' })
+const name: string = result.tool_name
+console.log(JSON.stringify({ name, result }))
+await manager.close()
+`
+
+const COMPILER_OPTIONS = {
+  module: 'nodenext',
+  target: 'es2024',
+  lib: ['es2024'],
+  types: ['node'],
+  strict: true,
+  noEmit: true,
+  // Our declarations are checked too, as they are read.
+  skipLibCheck: false,
+}
+
+/** Runs a program on the Node of this test, with no trace of the npm that started it. */
+async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST)/i.test(name)))
+  env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`
+  const { stdout } = await promisify(execFile)(program, args, { cwd, env, maxBuffer: 64 * 1024 * 1024 }).catch(
+    (error) => {
+      throw new Error(`${program} ${args.join(' ')} failed:\n${error.stdout}${error.stderr}`)
+    },
+  )
+  return stdout
+}
+
+describe('the package, packed and installed in an empty folder', () => {
+  let folder: string
+  let shipped: string[]
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'toolyard-pack-'))
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
+    const [packed] = JSON.parse(await run(root, 'npm', 'pack', '--json', '--silent', '--pack-destination', folder))
+    shipped = packed.files.map(({ path }: { path: string }) => path)
+    const types = JSON.parse(await readFile(join(root, 'node_modules/@types/node/package.json'), 'utf8')).version
+    const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock']
+    await run(folder, 'npm', 'install', ...quiet, join(folder, packed.filename), `@types/node@${types}`)
+  }, 120_000)
+
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test('holds the built code, the configuration and the documents, and neither sources nor tests', () => {
+    expect(shipped).toEqual(
+      expect.arrayContaining([
+        'bin/toolyard.js',
+        'dist/index.js',
+        'dist/index.d.ts',
+        'toolyard.config.json',
+        'LICENSE',
+      ]),
+    )
+    expect(
+      shipped.filter((path) => /\.test\.|\/fixtures\/|^(src|test|spec|scripts|bench|examples)\//.test(path)),
+    ).toEqual([])
+  })
+
+  test('brings no development dependency', async () => {
+    const { devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    const installed = await readdir(join(folder, 'node_modules'))
+    expect(installed.filter((name) => name !== '@types' && name in devDependencies)).toEqual([])
+  })
+
+  test('runs a tool of the configuration that it ships', async () => {
+    const printed = await run(folder, 'npx', 'toolyard', 'exec', 'calculate', '{"expression":"2+2"}', '--json')
+    expect(JSON.parse(printed)).toMatchObject({ success: true, tool_name: 'calculate', result: { result: 4 } })
+  })
+
+  test('serves a TypeScript program, which type-checks and runs', async () => {
+    await writeFile(join(folder, 'consumer.ts'), CONSUMER)
+    await writeFile(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: COMPILER_OPTIONS, files: ['consumer.ts'] }),
+    )
+    await run(folder, process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '-p', folder)
+    expect(JSON.parse(await run(folder, process.execPath, 'consumer.ts'))).toMatchObject({
+      name: 'get_weather',
+      result: { success: true, result: { temperature: 22 } },
+    })
+  })
+
+  test('offers what tests of tools need as toolyard/testing', async () => {
+    const program = "console.log(Object.keys(await import('toolyard/testing')).length > 0)"
+    expect(await run(folder, process.execPath, '--input-type=module', '--eval', program)).toBe('true\n')
+  })
+})

@@ -1,0 +1,108 @@
+import { builtinModules } from 'node:module'
+import type { SourceFile } from './source-file.ts'
+
+/** The arrows: what each folder of src may import besides itself. */
+const GROUND = ['core', 'models', 'storage', 'mcp']
+const FEATURES = ['chat', 'knowledge', 'validation']
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  models: ['core'],
+  storage: ['core'],
+  mcp: ['core'],
+  kinds: GROUND,
+  chat: [...GROUND, 'kinds'],
+  knowledge: [...GROUND, 'kinds', 'chat'],
+  validation: [...GROUND, 'kinds', 'chat'],
+  config: [...GROUND, 'kinds', ...FEATURES],
+  server: [...GROUND, 'kinds', ...FEATURES, 'config'],
+  cli: [...GROUND, 'kinds', ...FEATURES, 'config', 'server'],
+  testing: [...GROUND, 'kinds', ...FEATURES],
+  'index.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'server'],
+}
+
+/** The modules of Node that read no file, no socket, no process and no environment. */
+const PURE_BUILTINS = ['node:crypto', 'node:perf_hooks']
+const NOT_PURE = /\bprocess\.env\b|(?<![.\w])fetch\(/
+
+const isTest = (path: string): boolean => /\.test\.tsx?$|\/fixtures\//.test(path)
+const folderOf = (path: string): string | undefined => /^src\/([^/]+)/.exec(path)?.[1]
+
+/** Each rule gives a sentence for everything that breaks it. */
+type Rule = (files: readonly SourceFile[]) => string[]
+
+/** Imports follow the arrows. Tests may use `testing/` as well. */
+export const arrows: Rule = (files) =>
+  files.flatMap(({ path, imports }) => {
+    const from = folderOf(path)
+    if (from === undefined) return []
+    const allowed = MAY_IMPORT[from]
+    if (allowed === undefined) return [`${path} is in a folder that has no place in the arrows`]
+    return imports
+      .filter(({ ours }) => ours)
+      .flatMap(({ target }) => {
+        const to = folderOf(target)
+        if (to === undefined) return [`${path} imports ${target}, outside src`]
+        if (from === 'kinds' && to === 'mcp' && !/^src\/kinds\/mcp[./]/.test(path)) {
+          return [`${path} imports ${target}; of the kinds only mcp may`]
+        }
+        if (to === from || allowed.includes(to) || (to === 'testing' && isTest(path))) return []
+        return [`${path} imports ${target}; ${from} may not import ${to}`]
+      })
+  })
+
+/** The core does no I/O: of Node it uses what is pure, and it looks at no environment. */
+export const pureCore: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('src/core/') && !isTest(path))
+    .flatMap(({ path, text, imports }) => [
+      ...imports
+        .filter(({ target }) => target.startsWith('node:') || builtinModules.includes(target))
+        .filter(({ target }) => !PURE_BUILTINS.includes(target))
+        .map(({ target }) => `${path} imports ${target}`),
+      ...(NOT_PURE.test(text) ? [`${path} uses ${NOT_PURE.exec(text)?.[0]}`] : []),
+    ])
+
+/** The page knows the server through HTTP and types. */
+export const webImportsTypes: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('web/'))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target, typeOnly }) => !typeOnly && (target.startsWith('src/') || /^toolyard(\/|$)/.test(target)))
+        .map(({ target }) => `${path} imports more than types from ${target}`),
+    )
+
+export const noDefaultExports: Rule = (files) =>
+  files
+    .filter(({ path, exports }) => path.startsWith('src/') && exports.includes('default'))
+    .map(({ path }) => `${path} has a default export`)
+
+export const noLongFiles: Rule = (files) =>
+  files
+    .filter(({ path, text }) => path.startsWith('src/') && text.split('\n').length - 1 > 300)
+    .map(({ path }) => `${path} is longer than 300 lines`)
+
+/** A test of one aspect says which: `process-pool.queue.test.ts`. */
+const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)?\.test)?(\.tsx?)?$/
+
+export const kebabCaseNames: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('src/'))
+    .filter(({ path }) => !path.split('/').every((part) => KEBAB_CASE.test(part)))
+    .map(({ path }) => `${path} is not named in kebab-case`)
+
+/** No file imports itself over others, not even for types. */
+export const noCycles: Rule = (files) => {
+  const byPath = new Map(files.map((file) => [file.path, file]))
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path)
+    if (start >= 0) found.push([...trail.slice(start), path].join(' → '))
+    if (start >= 0 || done.has(path)) return
+    for (const { target } of byPath.get(path)?.imports ?? []) if (byPath.has(target)) visit(target, [...trail, path])
+    done.add(path)
+  }
+  for (const { path } of files) visit(path, [])
+  return found
+}

@@ -1,0 +1,30 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+const project = (name: string, include: string[]) => ({ extends: true as const, test: { name, include } })
+
+export default defineConfig({
+  resolve: {
+    // A package cannot be found by its own name through Vite, so what `exports` says under `source` is said again.
+    alias: [
+      { find: /^toolyard$/, replacement: at('src/index.ts') },
+      { find: /^toolyard\/testing$/, replacement: at('src/testing/index.ts') },
+    ],
+  },
+  test: {
+    // Processes, not threads: tests end processes, listen for signals and count what is left behind.
+    pool: 'forks',
+    execArgv: ['--conditions=source'],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    setupFiles: [at('test/setup/loopback-only.ts')],
+    projects: [
+      project('unit', ['src/**/*.test.ts']),
+      project('spec', ['spec/**/*.spec.ts']),
+      project('whole', ['test/**/*.test.ts']),
+      project('examples', ['examples/**/*.test.ts']),
+    ],
+  },
+})
