@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url'
 
 const CHILD = fileURLToPath(new URL('./measure.ts', import.meta.url))
 
+/** No measurement takes this long: one that does hangs. */
+const LONGEST_MS = 120_000
+
 /** Runs one measurement of `measures/` in a fresh process, and gives what it found. */
 export function measureInChild<Result>(measure: string, options: object): Promise<Result> {
   return new Promise((resolve, reject) => {
@@ -10,6 +13,8 @@ export function measureInChild<Result>(measure: string, options: object): Promis
       execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       serialization: 'advanced',
+      timeout: LONGEST_MS,
+      killSignal: 'SIGKILL',
     })
     let errors = ''
     child.stderr?.on('data', (data) => {

@@ -11,5 +11,6 @@ export function figure(value: number): string {
 /** How many there are of something. */
 export const count = (value: number): string => value.toLocaleString('en-GB')
 
-/** The middle and, in brackets, the smallest and the largest. */
-export const withRange = ({ median, min, max }: Spread): string => `${figure(median)} (${figure(min)}–${figure(max)})`
+/** The middle and, in brackets, the smallest and the largest, where there was more than one measurement. */
+export const withRange = ({ median, min, max }: Spread): string =>
+  min === max ? figure(median) : `${figure(median)} (${figure(min)}–${figure(max)})`

@@ -1,5 +1,8 @@
 import { MEASURES } from './measures/index.ts'
 
+// Whoever asked has gone: nobody wants the numbers any more.
+process.on('disconnect', () => process.exit(1))
+
 const [name = '', options = '{}'] = process.argv.slice(2)
 const measure = MEASURES[name]
 if (measure === undefined)

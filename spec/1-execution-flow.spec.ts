@@ -1,20 +1,13 @@
-import { createServer } from 'node:net'
 import { ManualClock } from 'toolyard/testing'
-import { describe, expect, test } from 'vitest'
-import { callsBeside, inProcess, never, yard } from './yard.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { closedPort } from './closed-port.ts'
+import { commandLine } from './command-line.ts'
+import { callsBeside, inProcess, mock, never, yard } from './yard.ts'
 
 const place = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 
 /** An error as Node's network functions throw it. */
 const refused = () => Object.assign(new Error('connect ECONNREFUSED 10.1.2.3:8080'), { code: 'ECONNREFUSED' })
-
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 describe('Execution flow', () => {
   test('one straight path: look up', async () => {
@@ -25,11 +18,8 @@ describe('Execution flow', () => {
   test.todo("one straight path: bring parameter names into the server's form (MCP tools only)")
 
   test('one straight path: fill defaults', async () => {
-    const parameters = {
-      type: 'object',
-      properties: { units: { type: 'string', default: 'celsius' } },
-      required: ['units'],
-    }
+    const properties = { units: { type: 'string', default: 'celsius' } }
+    const parameters = { type: 'object', properties, required: ['units'] }
     const { execute } = await yard({ weather: { run: ({ units }) => units, parameters } })
     // Filled before validation, or the required parameter would be missing.
     expect(await execute('weather')).toMatchObject({ result: 'celsius' })
@@ -104,13 +94,10 @@ describe('Execution flow', () => {
   })
 
   test('a tool that throws: its message comes back as error', async () => {
-    const { execute } = await yard({
-      fails: {
-        run: () => {
-          throw new Error('No such city')
-        },
-      },
-    })
+    const run = () => {
+      throw new Error('No such city')
+    }
+    const { execute } = await yard({ fails: { run } })
     expect(await execute('fails')).toMatchObject({ error: 'No such city', error_code: 'EXECUTION_ERROR' })
   })
 
@@ -132,7 +119,6 @@ describe('Execution flow', () => {
     expect(error).toContain('unavailable')
     expect(error).not.toMatch(new RegExp(`127\\.0\\.0\\.1|${port}|hunter2|\\bat .*:\\d+`))
   })
-
   test.todo('A 4xx is EXECUTION_ERROR with its status')
 
   test('a tool that runs past its deadline is cancelled: Tool execution timed out after <ms>ms', async () => {
@@ -164,7 +150,7 @@ describe('Execution flow', () => {
     const report = (pid: unknown) => pids.push(pid as number)
     expect(await execute('spin', {}, { report })).toMatchObject({ error_code: 'TIMEOUT' })
     expect(pids).toHaveLength(1)
-    await expect.poll(() => alive(pids[0] as number)).toBe(false)
+    await vi.waitFor(() => expect(() => process.kill(pids[0] as number, 0)).toThrow())
   })
 
   test('a CPU-bound handler runs with a memory limit where it cannot hold up the process', async () => {
@@ -192,7 +178,12 @@ describe('Execution flow', () => {
     expect(errors).toEqual([30_000, 90_000, 1_000, 2_000, 60_000].map((ms) => `Tool execution timed out after ${ms}ms`))
   })
 
-  test.todo('the command line says on stderr when it clamped')
+  test('the command line says on stderr when it clamped', () => {
+    const config = { tools: { enabled: true, registry: [mock('hello', 'hi')] } }
+    const clamped = commandLine(config, 'exec', 'hello', '--timeout', '5')
+    expect(clamped).toMatchObject({ stdout: 'hi\n', stderr: expect.stringMatching(/\b5\b.*\b1000\b/) })
+    expect(commandLine(config, 'exec', 'hello', '--timeout', '5000').stderr).toBe('')
+  })
 
   test.todo('Longer work is a job: Prefer: respond-async gives 202 with Location: /api/jobs/:id')
 
@@ -257,11 +248,3 @@ describe('Execution flow', () => {
     expect(await execute('slow')).toMatchObject({ success: false })
   })
 })
-
-function alive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, test } from 'vitest'
-import { yard } from './yard.ts'
+import { mock, yard } from './yard.ts'
 
 describe('Execution log', () => {
   test('every execution logs tool, params and result (bounded, secrets redacted), success, execution_time_ms, timestamp', async () => {
@@ -52,15 +52,9 @@ describe('Execution log', () => {
 
 /** Runs a few lines in a process of their own, with the log that a host gets when it brings none. */
 function program(lines: string): { stdout: string; stderr: string } {
-  const hello = {
-    name: 'hello',
-    description: 'Says hi',
-    parameters: { type: 'object' },
-    implementation: { type: 'mock', mock_response: 'hi' },
-  }
   const source = `
     import { ToolManager } from 'toolyard'
-    const manager = new ToolManager({ tools: { enabled: true, registry: [${JSON.stringify(hello)}] } })
+    const manager = new ToolManager({ tools: { enabled: true, registry: [${JSON.stringify(mock('hello', 'hi'))}] } })
     await manager.loadTools()
     const executor = manager.getExecutor()
     ${lines}

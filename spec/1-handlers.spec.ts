@@ -1,6 +1,7 @@
 import { ToolExecutor, ToolHandlers, ToolManager, ToolRegistry } from 'toolyard'
 import { describe, expect, test } from 'vitest'
-import { yard } from './yard.ts'
+import { commandLine } from './command-line.ts'
+import { mock, yard } from './yard.ts'
 
 describe('Handlers', () => {
   test('a handler is called as handler(params, context) and returns a promise of any JSON value', async () => {
@@ -21,7 +22,13 @@ describe('Handlers', () => {
     expect(progress).toEqual([{ done: 1 }])
   })
 
-  test.todo('As text a string is written as it is, anything else as JSON')
+  test('As text (a terminal) a string is written as it is, anything else as JSON', () => {
+    const config = { tools: { enabled: true, registry: [mock('text', 'two\nlines'), mock('data', { a: ['1'] })] } }
+    expect(commandLine(config, 'exec', 'text').stdout).toBe('two\nlines\n')
+    expect(JSON.parse(commandLine(config, 'exec', 'data').stdout)).toEqual({ a: ['1'] })
+  })
+
+  test.todo('As text (MCP text content, LangChain) a string is written as it is, anything else as JSON')
 
   test('the public classes: ToolExecutor, ToolRegistry, ToolManager(config), ToolHandlers', () => {
     const methods = (of: { readonly prototype: object }) => Object.getOwnPropertyNames(of.prototype)

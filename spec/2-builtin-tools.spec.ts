@@ -9,7 +9,7 @@ const builtin = (name: string, handler = name) => ({
 })
 
 /** Expressions that no machine finishes, or that no memory holds. */
-const ENDLESS = ['170! ^ 170!', 'ones(100000, 100000)', 'bignumber(9)^9^9^9', 'combinations(100000000, 50000000)']
+const ENDLESS = ['99999999!', 'ones(100000, 100000)', 'combinations(100000000, 50000000)']
 
 const calculator = async () => {
   const { execute } = await configured([builtin('calculate', 'math_eval')])
@@ -66,7 +66,9 @@ describe('Builtin tools', () => {
   test('A result that JSON cannot hold comes back as its mathjs text', async () => {
     const calculate = await calculator()
     expect(await calculate('sqrt(-4)')).toMatchObject({ result: { result: '2i' } })
-    expect(await calculate('5 cm + 2 cm')).toMatchObject({ result: { result: '7 cm' } })
+    expect(await calculate('3 m')).toMatchObject({ result: { result: '3 m' } })
+    expect(await calculate('sqrt')).toMatchObject({ result: { result: 'function' } })
+    expect(await calculate('ones(30, 30)')).toMatchObject({ result: { result: expect.stringMatching(/^\[\[1, 1/) } })
   })
 
   test('Infinity and NaN are Math evaluation failed: the result is not a finite number', async () => {

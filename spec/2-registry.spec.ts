@@ -1,20 +1,12 @@
 import { ToolRegistry } from 'toolyard'
 import { describe, expect, test } from 'vitest'
-import { yard } from './yard.ts'
-
-const definition = (name: string, more: object = {}) => ({
-  name,
-  description: `The tool ${name}`,
-  parameters: { type: 'object' },
-  implementation: { type: 'mock', mock_response: name },
-  ...more,
-})
+import { mock, yard } from './yard.ts'
 
 describe('Registry', () => {
   test('the same name again in code: a warning, and the new registration replaces the old one', async () => {
     const { registry, execute, log } = await yard({ greet: { run: () => 'old' } })
     expect(await execute('greet')).toMatchObject({ result: 'old' })
-    registry.register(definition('greet', { implementation: { type: 'mock', mock_response: 'new' } }))
+    registry.register(mock('greet', 'new'))
     expect(log.at('warn')).toMatchObject([{ tool: 'greet' }])
     expect(await execute('greet')).toMatchObject({ result: 'new' })
     expect(registry.list()).toHaveLength(1)
@@ -32,7 +24,7 @@ describe('Registry', () => {
 
   test('find(name) also finds LangChain tools by lc_name', () => {
     const registry = new ToolRegistry()
-    const tool = definition('search', { lc_name: 'DocumentSearch' })
+    const tool = { ...mock('search'), lc_name: 'DocumentSearch' }
     registry.register(tool)
     expect(registry.find('DocumentSearch')).toBe(tool)
     expect(registry.find('search')).toBe(tool)
@@ -45,7 +37,7 @@ describe('Registry', () => {
       let looks = 0
       for (let n = 0; n < count; n++)
         registry.register(
-          new Proxy(definition(`tool_${n}`), {
+          new Proxy(mock(`tool_${n}`), {
             get: (tool, key) => {
               looks++
               return Reflect.get(tool, key)
@@ -62,7 +54,7 @@ describe('Registry', () => {
 
   test('tools of different origin (configuration, code) live in one collection, are executed the same way', async () => {
     const { registry, execute } = await yard({ configured: { run: () => 'from configuration' } })
-    const coded = definition('coded')
+    const coded = mock('coded')
     registry.register(coded)
     expect(registry.list().map(({ name }) => name)).toEqual(['configured', 'coded'])
     expect(registry.get('coded')).toBe(coded)

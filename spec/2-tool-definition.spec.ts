@@ -1,6 +1,7 @@
 import { type Config, ConfigError, silentLog, ToolManager, ToolRegistry } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, test } from 'vitest'
+import { commandLine } from './command-line.ts'
 import { configured, never, yard } from './yard.ts'
 
 const mock = (name: string, more: object = {}) => ({
@@ -149,7 +150,13 @@ describe('Tool definition', () => {
     expect(warned[1]).toMatch(/twice.*registry\[3\].*registry\[2\]/)
   })
 
-  test.todo('Any error outside tools.registry stops the start with exit code 2, naming file, path and fix')
+  test('Any error outside tools.registry stops the start with exit code 2, naming file, path and fix', () => {
+    const { status, stdout, stderr, file } = commandLine({ tools: { enabld: true } }, 'tools')
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain(file)
+    expect(stderr).toContain("'tools.enabld'")
+    expect(stderr).toContain("'enabled'")
+  })
 
   test('tools.enabled: only true enables', () => {
     const enables = (enabled: unknown): boolean => {

@@ -70,6 +70,14 @@ export async function configured(definitions: readonly object[], around: Surroun
   }
 }
 
+/** The definition of a tool that answers with a fixed value. */
+export const mock = (name: string, response: unknown = name) => ({
+  name,
+  description: `The tool ${name}`,
+  parameters: { type: 'object' },
+  implementation: { type: 'mock', mock_response: response },
+})
+
 /** A handler in a process of its own, from `isolated-handlers.ts`. */
 export const inProcess = (name: 'spin' | 'hoard' | 'add'): IsolatedHandler =>
   isolated(new URL('./isolated-handlers.ts', import.meta.url), name)

@@ -42,9 +42,16 @@ const COMPILER_OPTIONS = {
   skipLibCheck: false,
 }
 
-/** Runs a program on the Node of this test, with no trace of the npm that started it. */
+/** Of the npm that runs the tests, the one below gets these: on another Node it would look for them elsewhere. */
+const NPM_FILES = ['npm_config_globalconfig', 'npm_config_userconfig', 'npm_config_cache']
+
+/** Runs a program on the Node of this test, otherwise as a newcomer would. */
 async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST)/i.test(name)))
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => NPM_FILES.includes(name) || !/^(npm_|NODE_ENV$|NODE_OPTIONS$|VITEST)/i.test(name),
+    ),
+  )
   env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`
   const { stdout } = await promisify(execFile)(program, args, { cwd, env, maxBuffer: 64 * 1024 * 1024 }).catch(
     (error) => {
@@ -64,7 +71,7 @@ describe('the package, packed and installed in an empty folder', () => {
     const [packed] = JSON.parse(await run(root, 'npm', 'pack', '--json', '--silent', '--pack-destination', folder))
     shipped = packed.files.map(({ path }: { path: string }) => path)
     const types = JSON.parse(await readFile(join(root, 'node_modules/@types/node/package.json'), 'utf8')).version
-    const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock']
+    const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', '--fetch-retries=1']
     await run(folder, 'npm', 'install', ...quiet, join(folder, packed.filename), `@types/node@${types}`)
   }, 120_000)
 

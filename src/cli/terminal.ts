@@ -35,7 +35,7 @@ export function openTerminal(
   return {
     json,
     watched,
-    columns: stdout.columns ?? 80,
+    columns: stdout.columns || 80,
     result: (text) => write(stdout, text),
     document: (value) => write(stdout, printable(JSON.stringify(value, undefined, watched ? 2 : undefined))),
     note: (text) => write(stderr, text),

@@ -67,3 +67,11 @@ export const DEFINITION_SCHEMA = {
     },
   },
 } as const
+
+/** The two together, for editors: what `toolyard.config.schema.json` holds. */
+export function publishedSchema(): object {
+  const { tools } = CONFIG_SCHEMA.properties
+  const registry = { ...tools.properties.registry, items: DEFINITION_SCHEMA }
+  const properties = { ...CONFIG_SCHEMA.properties, tools: { ...tools, properties: { ...tools.properties, registry } } }
+  return { ...CONFIG_SCHEMA, properties }
+}

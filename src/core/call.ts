@@ -37,7 +37,8 @@ export class Call extends DeadlineEntry implements CallRecord {
   /** Set when the tool has begun to run. */
   flight: Flight | undefined = undefined
   #wheel: DeadlineWheel | undefined = undefined
-  #abandon: ((reason: ToolExecutionError) => void) | undefined = undefined
+  #ending: Ending<unknown> | undefined = undefined
+  #resolve: ((end: unknown) => void) | undefined = undefined
 
   constructor(tool: string, context: CallContext, startedMs: number) {
     super()
@@ -67,13 +68,19 @@ export class Call extends DeadlineEntry implements CallRecord {
     return this.startedMs + this.timeoutMs
   }
 
+  /** Becomes one of those who wait for a flight, and hear of its progress. */
+  board(flight: Flight): Flight {
+    this.flight = flight
+    flight.join(this.context.report)
+    return flight
+  }
+
   /** Ends with the flight's work, or at the deadline, or when the caller's signal aborts: whichever comes first. */
   waitFor<End>(flight: Flight, work: Promise<unknown>, wheel: DeadlineWheel, ending: Ending<End>): Promise<End> {
-    this.flight = flight
     this.#wheel = wheel
-    flight.join(this.context.report)
-    return new Promise((resolve) => {
-      this.#abandon = (reason) => resolve(ending.fail(this, reason))
+    this.#ending = ending
+    return new Promise<End>((resolve) => {
+      this.#resolve = resolve as (end: unknown) => void
       wheel.add(this, this.deadline)
       if (this.context.signal !== undefined) this.#listen(this.context.signal)
       work.then(
@@ -105,16 +112,16 @@ export class Call extends DeadlineEntry implements CallRecord {
 
   #giveUp(reason: ToolExecutionError): void {
     const { flight } = this
-    const abandon = this.#abandon
+    const resolve = this.#resolve
     if (!this.#leave()) return
-    abandon?.(reason)
+    resolve?.(this.#ending?.fail(this, reason))
     flight?.leave(reason)
   }
 
   /** True for the first who comes: to all others the wait is over. */
   #leave(): boolean {
-    if (this.#abandon === undefined) return false
-    this.#abandon = undefined
+    if (this.#resolve === undefined) return false
+    this.#resolve = undefined
     this.#wheel?.remove(this)
     this.context.signal?.removeEventListener('abort', this)
     return true

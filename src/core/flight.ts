@@ -116,7 +116,9 @@ export class FlightContext implements HandlerContext {
     return this.#flight.log
   }
 
-  report(progress: unknown): void {
-    this.#flight.report(progress)
+  /** A function of its own, so that a handler may take it out of the context. */
+  get report(): Report {
+    const flight = this.#flight
+    return (progress) => flight.report(progress)
   }
 }

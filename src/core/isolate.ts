@@ -3,6 +3,8 @@ import type { Log } from './log.ts'
 
 /** One piece of work for a process outside ours. */
 export interface IsolatedTask extends IsolatedHandler {
+  /** The tool that it is for: errors name it. */
+  readonly tool: string
   readonly params: unknown
   readonly tenant: string
   readonly flags: Readonly<Record<string, boolean>>

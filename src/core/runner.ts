@@ -31,11 +31,10 @@ export class Runner {
   run<End>(call: Call, tool: BoundTool, params: Params, ending: Ending<End>): Promise<End> {
     if (call.context.signal?.aborted) throw cancelled()
     const joined = call.key === undefined ? undefined : tool.joinable(call.key)
-    if (joined?.work !== undefined) return call.waitFor(joined, joined.work, this.#wheel, ending)
+    if (joined?.work !== undefined) return call.waitFor(call.board(joined), joined.work, this.#wheel, ending)
 
     tool.checkConcurrency()
-    const flight = new Flight(call, tool, params, this.#log)
-    call.flight = flight
+    const flight = call.board(new Flight(call, tool, params, this.#log))
     flight.begin()
     const value = this.#start(call, tool, flight)
     if (!isThenable(value)) {
@@ -52,7 +51,7 @@ export class Runner {
 
   /** Runs a check in a process of its own, under the deadline of the call that it is made for. */
   async runCheck(call: Call, tool: BoundTool, check: IsolatedHandler, params: Params): Promise<unknown> {
-    const flight = new Flight(call, tool, params, this.#log)
+    const flight = call.board(new Flight(call, tool, params, this.#log))
     const checked = await call.waitFor(flight, this.#send(call, flight, check, params), this.#wheel, CHECKED)
     call.flight = undefined
     if ('thrown' in checked) throw checked.thrown
@@ -101,6 +100,7 @@ export class Runner {
       throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${call.tool}' needs a process pool, and there is none`)
     }
     const task: IsolatedTask = {
+      tool: call.tool,
       module: handler.module,
       export: handler.export,
       params,

@@ -497,6 +497,14 @@ describe('names and records', () => {
     expect(executor.metrics.figures()).toMatchObject({ total: 2, success_rate: 0.5, errors: { TOOL_NOT_FOUND: 1 } })
   })
 
+  test('progress reported before the handler first waits is heard too', async () => {
+    const { executor, add } = toolyard()
+    add('tool', (_, { report }) => report('at once'))
+    const report = vi.fn()
+    await executor.execute('tool', {}, { report })
+    expect(report).toHaveBeenCalledWith('at once')
+  })
+
   test('a report listener that throws fails no call', async () => {
     const { executor, add } = toolyard()
     add('tool', async (_, context) => {

@@ -50,17 +50,23 @@ export const arrows: Rule = (files) =>
       })
   })
 
-/** The core does no I/O: of Node it uses what is pure, and it looks at no environment. */
-export const pureCore: Rule = (files) =>
-  files
-    .filter(({ path }) => path.startsWith('src/core/') && !isTest(path))
-    .flatMap(({ path, text, imports }) => [
-      ...imports
-        .filter(({ target }) => target.startsWith('node:') || builtinModules.includes(target))
-        .filter(({ target }) => !PURE_BUILTINS.includes(target))
-        .map(({ target }) => `${path} imports ${target}`),
-      ...(NOT_PURE.test(text) ? [`${path} uses ${NOT_PURE.exec(text)?.[0]}`] : []),
-    ])
+const coreOf = (files: readonly SourceFile[]): SourceFile[] =>
+  files.filter(({ path }) => path.startsWith('src/core/') && !isTest(path))
+
+/** Of Node the core imports what is pure. */
+export const coreImportsNoIo: Rule = (files) =>
+  coreOf(files).flatMap(({ path, imports }) =>
+    imports
+      .filter(({ target }) => target.startsWith('node:') || builtinModules.includes(target))
+      .filter(({ target }) => !PURE_BUILTINS.includes(target))
+      .map(({ target }) => `${path} imports ${target}`),
+  )
+
+/** What needs no import is not used either. */
+export const coreLooksNowhere: Rule = (files) =>
+  coreOf(files)
+    .filter(({ text }) => NOT_PURE.test(text))
+    .map(({ path, text }) => `${path} uses ${NOT_PURE.exec(text)?.[0]}`)
 
 /** The page knows the server through HTTP and types. */
 export const webImportsTypes: Rule = (files) =>

@@ -7,8 +7,11 @@ import { isMultipleOf } from './multiple-of.ts'
 import { RefusedSchemaError } from './refused-schema-error.ts'
 import type { Draft } from './schema-draft.ts'
 
-/** Thrown while compiling a pattern that the linear engine cannot run. */
-class BacktrackingError extends Error {}
+/** The patterns of one schema have at most so many instructions together: compiling them takes time, too. */
+const MAX_INSTRUCTIONS = 5000
+
+/** Thrown while compiling a pattern that the linear engine cannot run, or one too many. */
+class UnfitPatternError extends Error {}
 
 // Ajv compares each item with each other.
 const UNIQUE_ITEMS: FuncKeywordDefinition = {
@@ -46,7 +49,7 @@ export interface AjvCheck {
 }
 
 /**
- * Compiles a schema; undefined where one of its patterns needs backtracking. Each schema has an Ajv of its own that is
+ * Compiles a schema; undefined where that is not for Ajv after all. Each schema has an Ajv of its own that is
  * dropped at once (0.3 ms without meta-schemas): Ajv remembers all it ever compiled, and a second schema of the same
  * `$id` would clash.
  */
@@ -64,15 +67,17 @@ export function ajvCheck(schema: unknown, draft: Draft, formats = true): AjvChec
   try {
     return { check: ajv.compile(schema as object), patterns }
   } catch (error) {
-    if (error instanceof BacktrackingError) return undefined
+    // A RangeError: references so entangled that Ajv runs out of stack.
+    if (error instanceof UnfitPatternError || error instanceof RangeError) return undefined
     throw error
   }
 }
 
 function enginePattern(source: string, patterns: number[]): LinearPattern {
   const pattern = linearPattern(source)
-  if (pattern === undefined) throw new BacktrackingError(source)
-  patterns.push(pattern.instructions)
+  if (pattern !== undefined) patterns.push(pattern.instructions)
+  const together = patterns.reduce((sum, instructions) => sum + instructions, 0)
+  if (pattern === undefined || together > MAX_INSTRUCTIONS) throw new UnfitPatternError(source)
   return pattern
 }
 

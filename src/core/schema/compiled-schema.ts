@@ -18,7 +18,7 @@ export interface CompiledSchema {
   readonly check: ((params: unknown) => boolean) | undefined
   /** At most so many schemas judge one value of the parameters. */
   readonly cost: number
-  /** At most so many steps are taken for one character of the parameters; 0 without patterns. */
+  /** At most so many steps are taken for one character of the parameters. */
   readonly textCost: number
   /** Fills `default`s in place; undefined where there are none. */
   readonly fillDefaults: ((params: Params) => void) | undefined
@@ -57,7 +57,7 @@ export function compiledCount(): number {
 
 function compile(text: string, { draft: given, formats = true, documents }: CompileOptions): CompiledSchema {
   const schema: unknown = JSON.parse(text)
-  const { ordinary, cost, hasDefaults } = guardSchema(schema, { draft: given, documents })
+  const { ordinary, cost, textCost, repeats, hasDefaults } = guardSchema(schema, documents)
   const draft = given ?? schemaDraft(schema)
   normaliseSchema(schema, draft)
   // An ordinary schema refers to nothing by name, so that two tools may well have the same one.
@@ -72,7 +72,7 @@ function compile(text: string, { draft: given, formats = true, documents }: Comp
   return {
     check,
     cost,
-    textCost: Math.max(0, ...patterns) * Math.min(cost, patterns.length),
+    textCost: textCost + Math.max(0, ...patterns) * Math.min(cost, patterns.length * repeats),
     fillDefaults: hasDefaults ? planDefaults(schema, references) : undefined,
     explain(params) {
       const pattern = (source: string) => linearPattern(source) ?? nativePattern(source)

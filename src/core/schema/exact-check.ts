@@ -49,7 +49,8 @@ export async function exactCheckWith(
   try {
     if (await judgeExactly(schema, params, draft, { formats, documents, dialect })) return []
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unknown reason'
+    // The rest of what the library says are addresses that we made up.
+    const reason = error instanceof Error ? error.message.split('. ', 1)[0] : 'unknown reason'
     throw new RefusedSchemaError(`cannot be judged: ${reason}`, { cause: error })
   }
   standard ??= metaSchemas()

@@ -1,8 +1,9 @@
-import { canonicalText, hasUniqueItems } from './canonical-text.ts'
+import { hasUniqueItems } from './canonical-text.ts'
 import { type Explanation, report } from './explanation.ts'
 import { hasFormat } from './formats.ts'
 import { hasType } from './json-type.ts'
 import { isMultipleOf } from './multiple-of.ts'
+import { sameJson } from './same-json.ts'
 import { isObject } from './schema-keywords.ts'
 import type { ValuePath } from './value-path.ts'
 
@@ -10,8 +11,8 @@ type Check = (value: never, expected: never, at: Explanation) => boolean
 
 const ANY: Readonly<Record<string, (value: unknown, expected: unknown, at: Explanation) => boolean>> = {
   type: (value, types) => (Array.isArray(types) ? types : [types]).some((type) => hasType(value, type)),
-  enum: (value, values) => Array.isArray(values) && values.some((each) => same(value, each)),
-  const: (value, expected) => same(value, expected),
+  enum: (value, values) => Array.isArray(values) && values.some((each) => sameJson(value, each)),
+  const: (value, expected) => sameJson(value, expected),
   format: (value, format, at) => !at.options.formats || hasFormat(value, format),
 }
 
@@ -60,11 +61,6 @@ export function explainRules(
       if (!rules[rule]?.(value as never, expected as never, at)) report(at, path, rule, expected)
     }
   }
-}
-
-function same(one: unknown, other: unknown): boolean {
-  if (typeof one !== 'object' || one === null || typeof other !== 'object') return one === other
-  return canonicalText(one) === canonicalText(other)
 }
 
 /** Length in characters, not in the halves that JavaScript counts. */

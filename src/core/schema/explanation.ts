@@ -1,6 +1,6 @@
 import type { Explained } from './explained.ts'
 import type { Pattern } from './linear-pattern.ts'
-import { ruleInWords } from './problem-words.ts'
+import { boundedValue, ruleInWords } from './problem-words.ts'
 import type { SchemaReferences } from './schema-references.ts'
 import { pathText, type ValuePath } from './value-path.ts'
 
@@ -40,7 +40,8 @@ export function report(
   words?: (path: string) => string,
 ): void {
   const text = pathText(path)
-  at.problems.push({ path: text, rule, expected, message: words?.(text) ?? `${text} ${ruleInWords(rule, expected)}` })
+  const message = words?.(text) ?? `${text} ${ruleInWords(rule, expected)}`
+  at.problems.push({ path: text, rule, expected: boundedValue(expected), message })
 }
 
 /** Joins what a schema beside or below has looked at. */

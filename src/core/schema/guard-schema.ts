@@ -1,9 +1,8 @@
-import { seemsLinear } from './linear-pattern.ts'
+import { GuardWalk } from './guard-walk.ts'
 import { RefusedSchemaError } from './refused-schema-error.ts'
-import { schemaCost } from './schema-cost.ts'
-import { type Draft, namedDraft } from './schema-draft.ts'
+import { type SchemaCost, schemaCost } from './schema-cost.ts'
 import { schemaGraph } from './schema-graph.ts'
-import { APPLICATORS, type Applicator, isObject, type Place } from './schema-keywords.ts'
+import { isObject } from './schema-keywords.ts'
 import { type Documents, SchemaReferences } from './schema-references.ts'
 
 /** What registration must know of a schema before it is compiled. */
@@ -12,55 +11,51 @@ export interface SchemaFacts {
   readonly ordinary: boolean
   /** At most so many schemas judge one value of the parameters. */
   readonly cost: number
+  /** At most so many rules read one character of the parameters, patterns aside. */
+  readonly textCost: number
+  /** At most so often does one rule judge one value: more than once only where references repeat it. */
+  readonly repeats: number
   readonly hasDefaults: boolean
 }
-
-/** For the test suite of the drafts: the draft, and documents that references may lead to. */
-export interface GuardOptions {
-  readonly draft?: Draft | undefined
-  readonly documents?: Documents | undefined
-}
-
-/** The bounds of a schema. The largest of 822 tools in use: 15 KB, 21 levels, 208 nodes. */
-export const SCHEMA_BOUNDS = { characters: 65_536, depth: 32, nodes: 2000 } as const
 
 /** A schema that asks more than this of one value is not judged in the main process. */
 const MAX_COST = 10_000
 
-const META_SCHEMA = /^https?:\/\/json-schema\.org\/(?:draft-0[67]\/schema|draft\/2020-12\/(?:schema|meta\/[a-z-]+))#?/
+/** Ajv takes seconds to compile the largest schemas; those up to this size, a fraction of one. */
+const MAX_COMPILED_NODES = 500
 
-/** Beside a `$ref`, draft-07 ignores everything: only these change nothing by being there. */
-const HARMLESS = new Set([
-  '$ref',
-  'title',
-  'description',
-  'default',
-  'examples',
-  '$comment',
-  'definitions',
-  '$defs',
-  '$schema',
-])
+const META_SCHEMA =
+  /^https?:\/\/json-schema\.org\/(?:draft-07\/schema|draft\/2020-12\/(?:schema|meta\/[a-z-]+))(?:#.*)?$/
 
-/** Walks an untrusted schema once. Throws an Error that says what is wrong where it must not be used. */
-export function guardSchema(schema: unknown, { draft, documents }: GuardOptions = {}): SchemaFacts {
-  let cost: number
+/**
+ * Walks an untrusted schema once. Throws an Error that says what is wrong where it must not be used. References lead to
+ * nothing but the schema itself; `documents` are for the test suite of the drafts.
+ */
+export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts {
+  let total: SchemaCost
   let walk: GuardWalk
   try {
     if (!isObject(schema) && typeof schema !== 'boolean') throw new RefusedSchemaError('is not an object')
-    walk = new GuardWalk((draft ?? namedDraft(schema)) === 'draft-07')
+    walk = new GuardWalk()
     walk.schema(schema, 1)
     if (isObject(schema) && documents?.has(String(schema.$schema))) walk.exact = true
-    cost = walk.references.length === 0 ? Math.max(walk.here, walk.below) : costOfReferences(schema, walk, documents)
+    total =
+      walk.references.length === 0
+        ? { cost: Math.max(walk.here, walk.below), height: 1 }
+        : costOfReferences(schema, walk, documents)
   } catch (error) {
     // A getter or a proxy can throw anything.
-    throw error instanceof Error ? error : new Error('cannot be read')
+    throw error instanceof RefusedSchemaError ? error : new RefusedSchemaError('cannot be read')
   }
-  const ordinary = !walk.exact && !(walk.unevaluated && walk.conditional) && cost <= MAX_COST
-  return { ordinary, cost, hasDefaults: walk.hasDefaults }
+  const { cost, height } = total
+  const ordinary =
+    !walk.exact && !(walk.unevaluated && walk.conditional) && cost <= MAX_COST && walk.nodes <= MAX_COMPILED_NODES
+  const repeats = walk.references.length === 0 ? 1 : cost
+  const textCost = Math.min(cost, walk.texts * repeats) + walk.uniques * repeats * height
+  return { ordinary, cost, textCost, repeats, hasDefaults: walk.hasDefaults }
 }
 
-function costOfReferences(schema: unknown, walk: GuardWalk, documents: Documents | undefined): number {
+function costOfReferences(schema: unknown, walk: GuardWalk, documents: Documents | undefined): SchemaCost {
   const references = new SchemaReferences(schema, documents)
   let outside = false
   const root = schemaGraph(schema, references, (reference) => {
@@ -72,169 +67,6 @@ function costOfReferences(schema: unknown, walk: GuardWalk, documents: Documents
   for (const stray of references.strays) walk.schema(stray, 1)
   if (outside || walk.references.some((reference) => !reference.startsWith('#'))) walk.exact = true
   return schemaCost(root)
-}
-
-class GuardWalk {
-  readonly references: string[] = []
-  hasDefaults = false
-  /** Something that Ajv gets wrong, or that only backtracking can match. */
-  exact = false
-  unevaluated = false
-  conditional = false
-  /** What the last schema walked costs on the value it judges, and at worst on a part of that value. */
-  here = 0
-  below = 0
-  readonly #draft07: boolean
-  #characters = 0
-  #nodes = 0
-
-  constructor(draft07: boolean) {
-    this.#draft07 = draft07
-  }
-
-  schema(schema: unknown, depth: number): void {
-    if (!isObject(schema)) {
-      this.#data(schema, depth)
-      this.here = 1
-      this.below = 0
-      return
-    }
-    this.#enter(depth)
-    let here = 1
-    let below = 0
-    let named = 0
-    let parts = 0
-    let items = 0
-    for (const key of Object.keys(schema)) {
-      const value = schema[key]
-      this.#count(key.length + 4)
-      const applicator = APPLICATORS.get(key)
-      if (applicator === undefined) {
-        this.#keyword(key, value, schema, depth)
-        continue
-      }
-      if (key === 'if' || key === 'not') this.conditional = true
-      else if (key === 'unevaluatedProperties') this.unevaluated = true
-      else if (key === 'unevaluatedItems') this.exact = true
-      this.#schemas(applicator, key, value, depth)
-      if (applicator.place === 'here') {
-        here += this.here
-        below += this.below
-      } else if (applicator.place === 'named') named = this.below
-      else if (applicator.place === 'property') parts += this.here
-      else if (applicator.place === 'item') items += this.here
-    }
-    this.here = here
-    this.below = below + Math.max(named + parts, items)
-  }
-
-  /** Leaves what the schemas under a keyword cost together, or at worst where they judge different values. */
-  #schemas({ shape, place }: Applicator, key: string, value: unknown, depth: number): void {
-    if (shape === 'schema' || (shape === 'schema-or-list' && !Array.isArray(value))) {
-      this.schema(value, depth + 1)
-      this.#fold(place)
-      return
-    }
-    if (
-      typeof value !== 'object' ||
-      value === null ||
-      Array.isArray(value) !== (shape === 'list' || shape === 'schema-or-list')
-    ) {
-      this.#data(value, depth + 1)
-      this.here = this.below = 0
-      return
-    }
-    this.#enter(depth + 1)
-    let here = 0
-    let below = 0
-    for (const name of Object.keys(value)) {
-      if (name === '__proto__') this.exact = true
-      if (key === 'patternProperties' && !seemsLinear(name)) this.exact = true
-      this.#count(name.length + 4)
-      this.schema((value as Record<string, unknown>)[name], depth + 2)
-      this.#fold(place)
-      here += this.here
-      below = place === 'here' ? below + this.below : Math.max(below, this.below)
-    }
-    this.here = here
-    this.below = below
-  }
-
-  /** For schemas that judge parts of the value, `here` becomes the worst of part and parts of the part. */
-  #fold(place: Place): void {
-    if (place === 'here') return
-    const worst = Math.max(this.here, this.below)
-    this.here = worst
-    this.below = worst
-  }
-
-  #keyword(key: string, value: unknown, schema: Record<string, unknown>, depth: number): void {
-    switch (key) {
-      case '$async':
-      case '$vocabulary':
-        throw new RefusedSchemaError(`"${key}" is not allowed`)
-      case '$ref':
-      case '$dynamicRef':
-        if (typeof value === 'string') this.references.push(value)
-        if (key === '$dynamicRef') this.exact = true
-        else if (this.#draft07 && Object.keys(schema).some((other) => !HARMLESS.has(other))) this.exact = true
-        break
-      case '$dynamicAnchor':
-      case '$recursiveRef':
-        this.exact = true
-        break
-      case '$id':
-        if (depth > 1 && typeof value === 'string') this.exact = true
-        break
-      case 'enum':
-        if (Array.isArray(value) && value.length === 0) this.exact = true
-        break
-      case 'pattern':
-        if (typeof value === 'string' && !seemsLinear(value)) this.exact = true
-        break
-      case 'default':
-        if (value !== undefined) this.hasDefaults = true
-    }
-    this.#data(value, depth + 1)
-  }
-
-  #data(value: unknown, depth: number): void {
-    switch (typeof value) {
-      case 'string':
-        this.#count(value.length + 3)
-        return
-      case 'object':
-        break
-      case 'function':
-      case 'bigint':
-      case 'symbol':
-        throw new RefusedSchemaError(`holds a ${typeof value}, which JSON does not have`)
-      default:
-        this.#count(8)
-        return
-    }
-    if (value === null) return
-    this.#enter(depth)
-    if (Array.isArray(value)) {
-      for (let at = 0; at < value.length; at++) this.#data(value[at], depth + 1)
-      return
-    }
-    for (const key of Object.keys(value)) {
-      this.#count(key.length + 4)
-      this.#data((value as Record<string, unknown>)[key], depth + 1)
-    }
-  }
-
-  #enter(depth: number): void {
-    if (depth > SCHEMA_BOUNDS.depth) throw new RefusedSchemaError(`nested deeper than ${SCHEMA_BOUNDS.depth} levels`)
-    if (++this.#nodes > SCHEMA_BOUNDS.nodes) throw new RefusedSchemaError(`has more than ${SCHEMA_BOUNDS.nodes} nodes`)
-  }
-
-  #count(characters: number): void {
-    this.#characters += characters
-    if (this.#characters > SCHEMA_BOUNDS.characters)
-      throw new RefusedSchemaError(`longer than ${SCHEMA_BOUNDS.characters} characters`)
-  }
 }
 
 function quoted(reference: string): string {

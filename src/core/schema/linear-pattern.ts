@@ -9,6 +9,8 @@ export interface Pattern {
 /** A pattern whose matching never costs more than the length of the text × its instructions. */
 export interface LinearPattern extends Pattern {
   readonly instructions: number
+  /** The pattern as it was written: Ajv tells patterns apart by this. */
+  toString(): string
 }
 
 /** A larger program is left to the process that can be killed. */

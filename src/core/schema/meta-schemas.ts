@@ -2,7 +2,6 @@ import { createRequire } from 'node:module'
 import type { Documents } from './schema-references.ts'
 
 const FILES = [
-  'json-schema-draft-06',
   'json-schema-draft-07',
   'json-schema-2020-12/schema',
   ...['applicator', 'content', 'core', 'format-annotation', 'meta-data', 'unevaluated', 'validation'].map(

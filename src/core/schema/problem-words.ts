@@ -57,6 +57,18 @@ export function valueInWords(value: unknown): string {
   return shortened(typeof value === 'string' ? value : canonicalText(value))
 }
 
+/** What a rule expects, fit to be sent: a value as it is where it is short, at most a hundred of several. */
+export function boundedValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 100).map(boundedText)
+  return boundedText(value)
+}
+
+function boundedText(value: unknown): unknown {
+  if (typeof value !== 'string' && (typeof value !== 'object' || value === null)) return value
+  const text = valueInWords(value)
+  return text.length < LONGEST_VALUE ? value : text
+}
+
 /** A number of things: `1 item`, `2 entries`. */
 export function counted(number: unknown, thing: string): string {
   return `${number} ${number === 1 ? thing : thing.endsWith('y') ? `${thing.slice(0, -1)}ies` : `${thing}s`}`

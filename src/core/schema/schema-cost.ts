@@ -11,41 +11,53 @@ const DEPTH = 64
 /** The estimate itself is bounded: what is not counted within so many steps is taken for boundless. */
 const MAX_STEPS = 50_000
 
+const BOUNDLESS = { cost: Number.POSITIVE_INFINITY, height: DEPTH }
+
+/** What a schema asks of a validator, at worst over all parameters. */
+export interface SchemaCost {
+  /** How many schemas may judge one and the same value. */
+  readonly cost: number
+  /** How many levels of a value are judged. */
+  readonly height: number
+}
+
 /**
  * How many schemas may judge one and the same value, at worst over all parameters. References make a graph; the visits
  * at a value are the paths that lead to it. They grow without bound only where a schema that can come back to itself
  * sends one property, or one item, along two such ways: then the answer is Infinity. Throws where a reference comes
  * back to itself without going deeper into the value: no validator ends on that.
  */
-export function schemaCost(root: SchemaNode): number {
+export function schemaCost(root: SchemaNode): SchemaCost {
   const walk = new CostWalk()
   const cost = walk.of(root)
-  return walk.steps > MAX_STEPS ? Number.POSITIVE_INFINITY : cost
+  return walk.steps > MAX_STEPS ? BOUNDLESS : cost
 }
 
 class CostWalk {
   steps = 0
   readonly #here = new Map<SchemaNode, Visits>()
   readonly #below = new Map<SchemaNode, Visits[]>()
-  readonly #costs = new Map<SchemaNode, { readonly cost: number; readonly height: number }>()
+  readonly #costs = new Map<SchemaNode, SchemaCost>()
 
-  of(root: SchemaNode): number {
+  of(root: SchemaNode): SchemaCost {
     const open = new Set([root])
     for (const node of open) for (const visits of this.#partsOf(node)) for (const [target] of visits) open.add(target)
-    if (this.steps > MAX_STEPS) return Number.POSITIVE_INFINITY
+    if (this.steps > MAX_STEPS) return BOUNDLESS
     const components = schemaComponents(root, (node) => this.#partsOf(node).flatMap((visits) => [...visits.keys()]))
-    return this.#cost(root, components).cost
+    return this.#cost(root, components)
   }
 
-  #cost(state: SchemaNode, components: Map<SchemaNode, Set<SchemaNode>>): { cost: number; height: number } {
+  #cost(state: SchemaNode, components: Map<SchemaNode, Set<SchemaNode>>): SchemaCost {
     const known = this.#costs.get(state)
     if (known !== undefined) return known
     const circle = components.get(state) ?? new Set([state])
     const recursive = circle.size > 1 || this.#partsOf(state).some((visits) => visits.has(state))
-    let cost = 0
+    let own = 0
+    let beside = 0
     let height = recursive ? DEPTH : 0
+    let boundless = false
     for (const member of circle) {
-      let beside = 0
+      own = Math.max(own, this.#total(member))
       for (const visits of this.#partsOf(member)) {
         let inside = 0
         let outside = 0
@@ -60,12 +72,12 @@ class CostWalk {
           // A recursion starts one of these at each of its levels, and each lives for as long as it is high.
           outside += times * below.cost * (recursive ? Math.min(DEPTH, below.height + 1) : 1)
         }
-        if (inside > 1) cost = Number.POSITIVE_INFINITY
+        if (inside > 1) boundless = true
         beside = Math.max(beside, outside)
       }
-      const own = this.#total(member)
-      cost = Math.max(cost, recursive ? own + beside : Math.max(own, beside))
     }
+    const finite = recursive ? own + beside : Math.max(own, beside)
+    const cost = boundless ? Number.POSITIVE_INFINITY : finite
     const result = { cost, height }
     for (const member of circle) this.#costs.set(member, result)
     return result

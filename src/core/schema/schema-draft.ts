@@ -12,7 +12,7 @@ export function schemaDraft(schema: unknown): Draft {
 }
 
 /** The draft that `$schema` names, as far as we have it: draft-04 and draft-06 are read as draft-07. */
-export function namedDraft(schema: unknown): Draft | undefined {
+function namedDraft(schema: unknown): Draft | undefined {
   const named = isObject(schema) ? schema.$schema : undefined
   if (typeof named !== 'string') return undefined
   if (named.includes('2020-12')) return '2020-12'

@@ -6,6 +6,9 @@ export interface ValuePath {
 
 const PLAIN = /^[^\s.[\]"'\\]{1,80}$/u
 
+/** A longer path loses its middle. */
+const LONGEST = 200
+
 /** The path as people write it: `user.emails[0]`; the root is `parameters`. */
 export function pathText(path: ValuePath | undefined): string {
   if (path === undefined) return 'parameters'
@@ -14,7 +17,7 @@ export function pathText(path: ValuePath | undefined): string {
     const name = stepText(at.step)
     text = text === '' || text.startsWith('[') ? name + text : `${name}.${text}`
   }
-  return text
+  return text.length > LONGEST ? `${text.slice(0, LONGEST / 2)}…${text.slice(-LONGEST / 2)}` : text
 }
 
 function stepText(step: string | number): string {

@@ -22,6 +22,10 @@ const MAX_SIDE = 30
 /** Those that are quick for ordinary numbers only. */
 const NUMBERS_ONLY = new Set(['isPrime', 'leftShift', 'rightArithShift', 'rightLogShift'])
 
+/** Those that take for ever over a large bignumber. */
+const HYPERBOLIC = new Set(['cosh', 'coth', 'csch', 'sech', 'sinh', 'tanh'])
+const MAX_HYPERBOLIC = 100
+
 const POWERS = new Set(['pow', 'dotPow'])
 const MAX_FRACTION_POWER = 1000
 
@@ -47,6 +51,14 @@ export class MathBounds {
     }
     if (NUMBERS_ONLY.has(name) && all.some((value) => typeof value === 'object')) {
       throw new Error(`"${name}" takes ordinary numbers only`)
+    }
+    const isHuge = (value: unknown) => this.#math.isBigNumber(value) && value.abs().gt(MAX_HYPERBOLIC)
+    if (HYPERBOLIC.has(name) && all.some(isHuge)) {
+      throw new Error(`"${name}" takes a bignumber of at most ${MAX_HYPERBOLIC}`)
+    }
+    // The norm of a matrix asks for its eigenvalues, which need not be found.
+    if (name === 'norm' && values.some((value) => this.#math.isMatrix(value) && value.size().length > 1)) {
+      throw new Error('"norm" takes a number or a vector')
     }
     const [base, power] = all
     if (POWERS.has(name) && this.#math.isFraction(base) && !(Math.abs(Number(power)) <= MAX_FRACTION_POWER)) {

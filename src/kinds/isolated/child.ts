@@ -2,9 +2,16 @@
 import { Socket } from 'node:net'
 import type { Handler } from '../../core/handler.ts'
 import { ChildCall } from './child-call.ts'
+import { isDeep } from './is-deep.ts'
 import { LineReader } from './line-reader.ts'
 import { lockDown } from './lock-down.ts'
-import { type CallMessage, type ChildMessage, MAX_MESSAGE_BYTES, type ParentMessage } from './protocol.ts'
+import {
+  type CallMessage,
+  type ChildMessage,
+  MAX_MESSAGE_BYTES,
+  MAX_MESSAGE_DEPTH,
+  type ParentMessage,
+} from './protocol.ts'
 import { takeOverOutput } from './take-over-output.ts'
 import { type Thrown, thrown } from './thrown.ts'
 
@@ -39,6 +46,10 @@ function answer(call: ChildCall, value: unknown): void {
     fail(call, { message: `the result has more than ${MAX_MESSAGE_BYTES} bytes`, code: 'RESULT_TOO_LARGE' })
     return
   }
+  if (isDeep(line, MAX_MESSAGE_DEPTH)) {
+    fail(call, { message: `the result is nested more than ${MAX_MESSAGE_DEPTH} deep` })
+    return
+  }
   current = undefined
   parent.write(`${line}\n`)
 }
@@ -59,7 +70,7 @@ async function take(message: CallMessage): Promise<void> {
   } catch (error) {
     const { message: detail, code } = thrown(error)
     const why = code === undefined ? '' : ` (${code})`
-    return fail(call, { message: `handler "${message.export}" could not be loaded${why}`, detail })
+    return fail(call, { message: `Handler "${message.export}" could not be loaded${why}`, detail })
   }
   try {
     const value = await handler(message.params as Parameters<Handler>[0], call.context)

@@ -221,7 +221,7 @@ export class IsolatedProcess {
           ? this.#outOfMemory(call)
           : new ToolExecutionError(
               'EXECUTION_ERROR',
-              `the process of handler "${call.task.export}" ended before it answered (${how})`,
+              `The process of tool '${call.task.tool}' ended before it answered (${how})`,
             )
       call.reject(error)
     }
@@ -229,12 +229,12 @@ export class IsolatedProcess {
   }
 
   #misbehave(code: ToolErrorCode, what: string): void {
-    const name = this.#call?.task.export
-    this.end(new ToolExecutionError(code, `the process of handler "${name}" ${what} and was ended`))
+    const name = this.#call?.task.tool
+    this.end(new ToolExecutionError(code, `The process of tool '${name}' ${what} and was ended`))
   }
 
   #outOfMemory(call = this.#call): ToolExecutionError {
-    const message = `handler "${call?.task.export}" ran out of memory (limit ${this.memoryMb} MB)`
+    const message = `Tool '${call?.task.tool}' ran out of memory (limit ${this.memoryMb} MB)`
     return new ToolExecutionError('EXECUTION_ERROR', message)
   }
 }

@@ -1,19 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { extname, join } from 'node:path'
+import { processGuard } from './process-guard.ts'
 import { codeFolder, readableFolders } from './readable-folders.ts'
 
 const extension = extname(import.meta.filename)
 const program = join(import.meta.dirname, `child${extension}`)
 
-/**
- * Linux ends a process with its parent when asked to, even one that is caught in a loop, and Node has no word for it;
- * these two tools of util-linux do. `prlimit` keeps an abort for lack of memory from leaving a core dump.
- */
-const [limiter, guardian] = ['/usr/bin/prlimit', '/usr/bin/setpriv'].map((path) => existsSync(path) && path)
+let guard: string[] | undefined
 
-/** Whether a child is sure to end with us; elsewhere one that never returns to its event loop stays. */
-export const endsWithParent = Boolean(guardian)
+/** Whether a child is sure to end with us; where not, one that never returns to its event loop outlives us. */
+export const endsWithParent = (): boolean => {
+  guard ??= processGuard()
+  return guard.includes('--pdeathsig')
+}
 
 export interface LaunchOptions {
   /** What it may read besides our code, and the packages that either uses. */
@@ -23,10 +22,10 @@ export interface LaunchOptions {
 
 /** Starts a process that may read what it needs, and do little else. */
 export function launch({ folders, memoryMb }: LaunchOptions): ChildProcess {
+  guard ??= processGuard()
   const readable = new Set([codeFolder, ...folders].flatMap(readableFolders))
   const command = [
-    ...(limiter ? [limiter, '--core=0', '--'] : []),
-    ...(guardian ? [guardian, '--pdeathsig', 'KILL', '--no-new-privs', '--'] : []),
+    ...guard,
     process.execPath,
     `--max-old-space-size=${memoryMb}`,
     '--permission',

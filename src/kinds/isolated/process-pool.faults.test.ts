@@ -25,10 +25,10 @@ async function failsAlone(call: ReturnType<typeof hostile>, other = pool): Promi
 
 describe('a process that ends in the middle of a call', () => {
   it.each([
-    ['exits', { code: 0 }, 'the process of handler "exits" ended before it answered (exit code 0)'],
-    ['exits', { code: 3 }, 'the process of handler "exits" ended before it answered (exit code 3)'],
-    ['aborts', {}, 'the process of handler "aborts" ended before it answered (exit code 134)'],
-    ['disconnects', {}, 'the process of handler "disconnects" ended before it answered (signal SIGKILL)'],
+    ['exits', { code: 0 }, "The process of tool 'exits' ended before it answered (exit code 0)"],
+    ['exits', { code: 3 }, "The process of tool 'exits' ended before it answered (exit code 3)"],
+    ['aborts', {}, "The process of tool 'aborts' ended before it answered (exit code 134)"],
+    ['disconnects', {}, "The process of tool 'disconnects' ended before it answered (signal SIGKILL)"],
     ['throwsLater', {}, 'thrown later'],
     ['rejectsLater', {}, 'rejected and forgotten'],
   ])('fails its own call only (%s %o)', async (name, params, message) => {
@@ -50,16 +50,18 @@ describe('a process that ends in the middle of a call', () => {
 
 describe('a process that writes to its channel', () => {
   it.each([
-    ['no JSON at all'],
-    ['null'],
-    ['[]'],
-    ['{}'],
-    ['{"type":"failed","id":1}'],
-    ['{"type":"log","id":1,"level":"constructor","message":"x","fields":{}}'],
-    ['{"type":{"toString":1},"id":1}'],
-    ['\u0000\u0001'],
-    ['{'],
-  ])('garbage (%s) is ended', async (text) => {
+    ['text', 'no JSON at all'],
+    ['nothing', ''],
+    ['null', 'null'],
+    ['an array', '[]'],
+    ['an object', '{}'],
+    ['half an object', '{'],
+    ['control characters', '\u0000\u0001'],
+    ['a failure without words', '{"type":"failed","id":1}'],
+    ['an odd log level', '{"type":"log","id":1,"level":"constructor","message":"x","fields":{}}'],
+    ['an odd type', '{"type":{"toString":1},"id":1}'],
+    ['half a million brackets', `{"type":"done","id":1,"value":${'['.repeat(500_000)}${']'.repeat(500_000)}}`],
+  ])('garbage (%s) is ended', async (_what, text) => {
     const error = await failsAlone(hostile('garbage', { text }))
     expect(error).toMatchObject({
       code: 'EXECUTION_ERROR',
@@ -100,7 +102,7 @@ describe('memory', () => {
     const error = await failsAlone(hostile(name))
     expect(error).toMatchObject({
       code: 'EXECUTION_ERROR',
-      message: `handler "${name}" ran out of memory (limit 64 MB)`,
+      message: `Tool '${name}' ran out of memory (limit 64 MB)`,
     })
   })
 })
@@ -150,7 +152,7 @@ describe('a process that cannot be started', () => {
     process.execPath = '/nowhere/node'
     await expect(broken.run(task('echo'), deadline(5000))).rejects.toMatchObject({
       code: 'EXECUTION_ERROR',
-      message: 'the process for handler "echo" could not be started',
+      message: "The process for tool 'echo' could not be started",
     })
     expect(error).toHaveBeenCalledTimes(1)
     process.execPath = execPath

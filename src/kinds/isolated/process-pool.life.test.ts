@@ -35,7 +35,7 @@ describe('a host that uses the pool', () => {
     await until(() => !isAlive(pid))
   })
 
-  it.runIf(endsWithParent)('takes a process that loops for ever with it when it is killed', async () => {
+  it.runIf(endsWithParent())('takes a process that loops for ever with it when it is killed', async () => {
     const pid = await killedHost('loops')
     await until(() => !isAlive(pid))
   })

@@ -38,7 +38,9 @@ describe('waiting', () => {
     const refused = task('echo')
     await expect(pool.run(refused, never())).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
-      message: 'all isolated processes are busy and 3 calls already wait; try again later',
+      message: expect.stringContaining(
+        'is unavailable: all processes are busy and 3 calls already wait. Try again later',
+      ),
     })
     expect(refused.started).toBe(false)
     await looping

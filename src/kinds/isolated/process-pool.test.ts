@@ -131,6 +131,7 @@ describe('a result that cannot be sent', () => {
     ['circle', /^the result cannot be written as JSON: Converting circular structure/],
     ['bigint', /^the result cannot be written as JSON: .*BigInt/],
     ['getter', /^the result cannot be written as JSON: from a getter$/],
+    ['deep', /^the result is nested more than 1000 deep$/],
   ])('is an error that says so (%s)', async (what, message) => {
     expect((await failure(run('gives', { what }))).message).toMatch(message)
   })
@@ -154,7 +155,7 @@ describe('a handler that cannot be loaded', () => {
     ['missing', 'file://elsewhere/x.js'],
   ])('is named by its export, not by its path (%s of %s)', async (name, module) => {
     const error = await failure(run(name, {}, { module }))
-    expect(error.message).toMatch(new RegExp(`^handler "${name}" could not be loaded`))
+    expect(error.message).toMatch(new RegExp(`^Handler "${name}" could not be loaded`))
     expect(error.message).not.toContain('fixtures')
   })
 })

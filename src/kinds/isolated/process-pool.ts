@@ -9,7 +9,7 @@ import { moduleFolder, OWN } from './readable-folders.ts'
 import { thrown } from './thrown.ts'
 
 export interface ProcessPoolOptions {
-  /** How many calls run at a time; one tenant gets at most all but one of them. */
+  /** How many calls run at a time; one tenant gets at most all but one of them, which by default is one a core. */
   readonly size?: number
   /** The heap of a process. */
   readonly memoryMb?: number
@@ -45,7 +45,7 @@ export class ProcessPool implements Isolate {
   #whenEmpty: (() => void) | undefined
 
   constructor(options: ProcessPoolOptions = {}) {
-    this.#size = options.size ?? Math.max(2, Math.min(4, availableParallelism()))
+    this.#size = options.size ?? Math.max(3, Math.min(8, availableParallelism() + 1))
     this.#share = Math.max(1, this.#size - 1)
     this.#memoryMb = options.memoryMb ?? 128
     this.#limit = options.queue ?? 100
@@ -65,11 +65,11 @@ export class ProcessPool implements Isolate {
   }
 
   run(task: IsolatedTask, signal: AbortSignal): Promise<unknown> {
-    if (this.#closing !== undefined) return Promise.reject(unavailable('isolated handlers are shut down'))
+    if (this.#closing !== undefined) return Promise.reject(unavailable(task, SHUT_DOWN))
     if (signal.aborted) return Promise.reject(signal.reason)
     const folder = moduleFolder(task.module)
     if (folder === undefined) {
-      const message = `handler "${task.export}" could not be loaded: its module must be a file: URL`
+      const message = `Handler "${task.export}" could not be loaded: its module must be a file: URL`
       return Promise.reject(new ToolExecutionError('EXECUTION_ERROR', message))
     }
     return new Promise((resolve, reject) => {
@@ -103,8 +103,8 @@ export class ProcessPool implements Isolate {
       this.#spare = true
       this.#pump()
       if (this.#queue.size > this.#limit) {
-        const message = `all isolated processes are busy and ${this.#limit} calls already wait; try again later`
-        this.#drop(call, unavailable(message))
+        const reason = `all processes are busy and ${this.#limit} calls already wait. Try again later`
+        this.#drop(call, unavailable(task, reason))
       }
       this.#attend()
     })
@@ -116,16 +116,14 @@ export class ProcessPool implements Isolate {
   }
 
   async #shutDown(): Promise<void> {
-    const error = unavailable('isolated handlers are shut down')
-    for (const call of [...this.#queue]) this.#drop(call, error)
+    for (const call of [...this.#queue]) this.#drop(call, unavailable(call.task, SHUT_DOWN))
     const gone = new Promise<void>((resolve) => {
       this.#whenEmpty = resolve
     })
     if (this.#processes.size === 0) return
-    for (const process of this.#processes) {
-      process.hold()
-      process.end(error)
-    }
+    for (const process of this.#processes) process.hold()
+    for (const [call, process] of this.#running) process.end(unavailable(call.task, SHUT_DOWN))
+    for (const process of this.#processes) if (process.state !== 'ending') process.end()
     await gone
   }
 
@@ -167,7 +165,7 @@ export class ProcessPool implements Isolate {
   #fill(): void {
     const starting = [...this.#processes].filter((process) => process.state === 'starting')
     let free = this.#size - this.#running.size
-    for (const call of this.#queue) {
+    for (const call of [...this.#queue]) {
       if (free <= 0) break
       if (!this.#mayRun(call.tenant)) continue
       const at = starting.findIndex((process) => process.folder === call.folder)
@@ -225,7 +223,7 @@ export class ProcessPool implements Isolate {
     this.#log.error({ detail }, 'an isolated process could not be started')
     for (const call of [...this.#queue]) {
       if (call.folder !== folder) continue
-      const message = `the process for handler "${call.task.export}" could not be started`
+      const message = `The process for tool '${call.task.tool}' could not be started`
       this.#drop(call, new ToolExecutionError('EXECUTION_ERROR', message))
     }
   }
@@ -235,4 +233,7 @@ export class ProcessPool implements Isolate {
   }
 }
 
-const unavailable = (message: string): ToolExecutionError => new ToolExecutionError('SERVICE_UNAVAILABLE', message)
+const SHUT_DOWN = 'the process pool is shut down'
+
+const unavailable = ({ tool }: IsolatedTask, reason: string): ToolExecutionError =>
+  new ToolExecutionError('SERVICE_UNAVAILABLE', `Tool '${tool}' is unavailable: ${reason}`)

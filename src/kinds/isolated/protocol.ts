@@ -1,13 +1,16 @@
-/** The longest line either side may send: what the result of a call may weigh at most. */
-export const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+/** The longest line a child may send, and so the largest result: what our process can read without others waiting. */
+export const MAX_MESSAGE_BYTES = 2 * 1024 * 1024
+
+/** How deep a message may be nested. */
+export const MAX_MESSAGE_DEPTH = 1000
 
 /** How many reports and log lines one call may send, and how long one may be; the child drops the rest. */
 export const MAX_NOTES = 1000
-export const MAX_NOTE_CHARACTERS = 8 * 1024
+export const MAX_NOTE_CHARACTERS = 4 * 1024
 
 /** What the parent bears from one call before it ends the process: only a child that goes round its own bounds gets there. */
 export const MAX_CALL_MESSAGES = 2 * MAX_NOTES
-export const MAX_CALL_BYTES = 4 * MAX_MESSAGE_BYTES
+export const MAX_CALL_BYTES = 16 * MAX_MESSAGE_BYTES
 
 export const MAX_ERROR_CHARACTERS = 2000
 

@@ -1,8 +1,10 @@
-import { type ChildMessage, LOG_LEVELS } from './protocol.ts'
+import { isDeep } from './is-deep.ts'
+import { type ChildMessage, LOG_LEVELS, MAX_MESSAGE_DEPTH } from './protocol.ts'
 
 /** What a line from a child means; undefined where it means nothing: the child's own code may have written it. */
 export function readMessage(line: string): ChildMessage | undefined {
   let message: ChildMessage
+  if (isDeep(line, MAX_MESSAGE_DEPTH)) return undefined
   try {
     message = JSON.parse(line)
   } catch {

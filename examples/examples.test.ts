@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+/** Runs an example the way its reader would; gives what it printed. */
+async function run(example: string): Promise<string> {
+  const file = fileURLToPath(new URL(example, import.meta.url))
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-C', 'source', file])
+  expect(stderr).toBe('')
+  return stdout
+}
+
+test('quick-start: a mock, a handler, and parameters that are refused', async () => {
+  const output = await run('quick-start.ts')
+  expect(output).toContain("result: { temperature: 22, condition: 'sunny' }")
+  expect(output).toContain("result: { city: 'Paris', people: 2100000 }")
+  expect(output).toContain(`error: "Invalid parameters: missing 'city'"`)
+})
+
+test('own-handler: progress, a deadline and a cancellation', async () => {
+  const [, progress, deadline, cancellation] = (await run('own-handler.ts')).split(/^\w+:$/m)
+  expect(progress).toMatch(/\{ copied: 1, of: 3 \}\s+\{ copied: 2, of: 3 \}\s+\{ copied: 3, of: 3 \}/)
+  expect(progress).toContain('result: { copied: 3 }')
+  expect(deadline).toContain('Tool execution timed out after 1000ms')
+  expect(cancellation).toContain("error_code: 'CANCELLED'")
+})
+
+test('isolated-handler: a loop without end is stopped, and holds nothing up', async () => {
+  const output = await run('isolated-handler/main.ts')
+  expect(output).toContain('factors: [ 71, 839, 1471, 6857 ]')
+  expect(output).toContain('Tool execution timed out after 1500ms')
+  expect(output).toContain('meanwhile the timer went on: true')
+})

@@ -1,0 +1,53 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { config, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+
+afterAll(removeFolder)
+
+describe('tools', () => {
+  test('lists name, kind, effect and description', async () => {
+    const { code, out, err } = await toolyard(['tools'])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/^get_weather {2,}mock {2,}read {2}Get the current weather/m)
+    expect(out).toMatch(/^search_documents {2,}internal {2,}read {2}Search/m)
+    expect(out.trimEnd().split('\n')).toHaveLength(6)
+  })
+
+  test('--check passes the configuration that ships', async () => {
+    const { code, err } = await toolyard(['tools', '--check'])
+    expect({ code, err }).toEqual({ code: 0, err: 'Checked 6 tools: every schema compiles.\n' })
+  })
+
+  test('--check marks what is broken, names what was left out, and exits with 1', async () => {
+    const broken = mock('broken', 1, { a: { type: 'no-such-type' } })
+    const file = await config('broken', [mock('good', 1), broken, { name: 'nothing' }])
+    const { code, out, err } = await toolyard(['tools', '--check', '--config', file])
+    expect(code).toBe(1)
+    expect(out).toMatch(/^good .*Answers for good/m)
+    expect(out).toMatch(/^broken .*BROKEN: /m)
+    expect(err).toContain('Left out: nothing: Tool must have name and description\n')
+    expect(err).toContain('Checked 2 tools: 2 faulty.')
+    const json = await toolyard(['tools', '--check', '--json', '--config', file])
+    expect(json.code).toBe(1)
+    expect(JSON.parse(json.out)).toMatchObject({
+      tools: [
+        { name: 'good', kind: 'mock', effect: 'read' },
+        { name: 'broken', broken: expect.any(String) },
+      ],
+      skipped: [{ name: 'nothing' }],
+    })
+  })
+
+  test('tools that are switched off are an empty list, and a hint', async () => {
+    const file = await config('off', [mock('good', 1)], {})
+    expect(await toolyard(['tools', '--config', file])).toMatchObject({ code: 0, out: '' })
+    expect(JSON.parse((await toolyard(['tools', '--json', '--config', file])).out)).toMatchObject({ tools: [] })
+  })
+
+  test('a tool that will fail for want of a handler is listed, with a warning', async () => {
+    const file = await config('warned', [{ ...mock('lost', 1), implementation: { type: 'builtin', handler: 'none' } }])
+    const { code, out, err } = await toolyard(['tools', '--config', file])
+    expect(code).toBe(0)
+    expect(out).toMatch(/^lost {2}builtin {2}write {2}Answers for lost/)
+    expect(err).toBe("Warning: lost: Builtin handler 'none' not found\n")
+  })
+})

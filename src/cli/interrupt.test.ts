@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, test, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const at = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
+
+/** `toolyard exec` with a tool that ends only when it is cancelled, and says so. */
+const PROGRAM = `
+const { Interrupt } = await import(${at('./interrupt.ts')})
+const { ToolHandlers } = await import(${at('../kinds/tool-handlers.ts')})
+const { startManager } = await import(${at('./open-manager.ts')})
+const handlers = new ToolHandlers()
+handlers.register('wait', (_, { signal }) => new Promise((resolve) => {
+  const timer = setInterval(() => {}, 1000)
+  signal.addEventListener('abort', () => { console.error('told to stop'); clearInterval(timer) })
+  console.error('waiting')
+}))
+const tool = { name: 'wait', description: 'Waits.', parameters: { type: 'object' }, implementation: { type: 'internal', handler: 'wait' } }
+const { manager } = await startManager({ tools: { enabled: true, registry: [tool] } }, {}, handlers)
+const interrupt = new Interrupt()
+const result = await manager.getExecutor().execute('wait', {}, { signal: interrupt.signal })
+interrupt.stop()
+console.log(result.error_code)
+await manager.close()
+process.exit(interrupt.exitCode)
+`
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s cancels the call and ends with %i', async (signal, expected) => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM])
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (text) => {
+    out += text
+  })
+  child.stderr.on('data', (text) => {
+    err += text
+    if (String(text).includes('waiting')) child.kill(signal)
+  })
+  const [code] = await once(child, 'close')
+  expect({ code, out, err }).toEqual({ code: expected, out: 'CANCELLED\n', err: 'waiting\ntold to stop\n' })
+})

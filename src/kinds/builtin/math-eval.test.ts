@@ -1,0 +1,142 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { silentLog } from '../../core/log.ts'
+import { hostile, task } from '../isolated/fixtures/task.ts'
+import { ProcessPool } from '../isolated/process-pool.ts'
+import { mathEval } from './math-eval.ts'
+import { mathEvalHandler } from './math-eval-handler.ts'
+
+const result = (expression: string) => mathEval({ expression }).result
+const failure = (expression: string) => {
+  try {
+    return expect.fail(`gave ${JSON.stringify(mathEval({ expression }))}`)
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+describe('a calculation', () => {
+  it.each([
+    ['2+2', 4],
+    ['0.15*45', 6.75],
+    ['15% * 45', 6.75],
+    ['45 + 10%', 49.5],
+    ['17 % 5', 2],
+    ['2^10', 1024],
+    ['sqrt(2)', Math.SQRT2],
+    ['5!', 120],
+    ['cos(pi)', -1],
+    ['sin(30 deg)', 0.49999999999999994],
+    ['1 / (1 / 0)', 0],
+    ['combinations(5, 2)', 10],
+    ['mean([1, 2, 3, 4])', 2.5],
+    ['max(3, 1, 2)', 3],
+    ['det([1, 2; 3, 4])', -2],
+    ['1 < 2 ? 10 : 20', 10],
+    ['0x1F + 1', 32],
+    ['number(fraction(1, 4))', 0.25],
+  ])('%s is %d', (expression, expected) => {
+    expect(mathEval({ expression })).toEqual({ result: expected })
+  })
+
+  it.each([
+    ['1 < 2 < 3', true],
+    ['true and not true', false],
+    ['"text"', 'text'],
+    ['null', null],
+    [
+      '[1, 2; 3, 4] * 2',
+      [
+        [2, 4],
+        [6, 8],
+      ],
+    ],
+    ['sum([1, 2; 3, 4], 1)', [4, 6]],
+    ['identity(10)', Array.from({ length: 10 }, (_, row) => Array.from({ length: 10 }, (_, at) => Number(row === at)))],
+  ])('%s is what JSON has for it', (expression, expected) => {
+    expect(result(expression)).toEqual(expected)
+  })
+
+  it.each([
+    ['sqrt(-4)', '2i'],
+    ['[sqrt(-4), 1]', ['2i', 1]],
+    ['5 cm + 2 inch', '10.08 cm'],
+    ['100 km/h to m/s', '27.77777777777778 m / s'],
+    ['20 degC to degF', '68 degF'],
+    ['speedOfLight', '2.99792458e+8 m / s'],
+    ['sin', 'function'],
+    ['identity(11)', expect.stringMatching(/^\[\[1, 0, .*\]\]$/)],
+    ['bignumber(1) / 3', '0.3333333333333333333333333333333333333333333333333333333333333333'],
+    ['fraction(1, 3) + fraction(1, 6)', '1/2'],
+  ])('%s, which JSON cannot hold, comes back in the words of mathjs', (expression, expected) => {
+    expect(result(expression)).toEqual(expected)
+  })
+
+  it.each(['bignumber(6) / 3', 'fraction(6, 3)'])('%s is a number where one is exact', (expression) => {
+    expect(result(expression)).toBe(2)
+  })
+})
+
+describe('an expression that fails', () => {
+  it.each([
+    '1/0',
+    '-1/0',
+    '0/0',
+    '[1, 1/0]',
+    '[[1], [0/0]]',
+    'NaN',
+    '1e400',
+    '1/0 * i',
+    '(1/0) cm',
+    'bignumber(1)/0',
+    'log(0)',
+  ])('%s is no finite number', (expression) => {
+    expect(failure(expression)).toBe('Math evaluation failed: the result is not a finite number')
+  })
+
+  it.each([
+    ['2 +', 'Unexpected end of expression (char 4)'],
+    ['import({})', 'function "import" is not available'],
+    ['x + 1', 'unknown symbol "x"'],
+    ['sin + 1', 'function "sin" is used without its arguments'],
+    ['a = 1', 'an assignment is not available'],
+    ['f(x) = x', 'a function definition is not available'],
+    ['1:5', 'a range is not available'],
+    ['[1, 2][1]', 'access to a part of a value is not available'],
+    ['1; 2', 'more than one expression is not available'],
+    ['{a: 1}', 'an object is not available'],
+    ['5 ?? 6', 'operator "??" is not available'],
+    ['(sin)(1)', 'function "sin" is used without its arguments'],
+    ['factorial(5000)', 'an argument of "factorial" is larger than 1000'],
+    ['zeros(31)', '"zeros" takes at most two numbers, each at most 30'],
+    ['"a" ? 1 : 2', 'a condition must be true, false or a number'],
+    [' ', 'the expression is empty'],
+    ['1'.repeat(1001), 'the expression has 1001 characters; at most 1000 are allowed'],
+    [`${'('.repeat(101)}1${')'.repeat(101)}`, 'the expression is nested more than 100 deep'],
+  ])('%s says what is wrong', (expression, reason) => {
+    expect(failure(expression).replace('Math evaluation failed: ', '')).toEqual(reason)
+  })
+
+  it.each([{}, { expression: 5 }])('names the parameter that is missing or no text (%j)', (params) => {
+    expect(() => mathEval(params)).toThrow(/expression/)
+  })
+})
+
+describe('in a process of its own', () => {
+  const pool = new ProcessPool({ memoryMb: 64 })
+  const evaluate = (expression: string) =>
+    pool.run({ ...task('', { expression }), ...mathEvalHandler }, AbortSignal.timeout(10_000))
+  afterAll(() => pool.close())
+
+  it('gives the same result and the same error', async () => {
+    expect(await evaluate('2+2')).toEqual({ result: 4 })
+    await expect(evaluate('nonsense(')).rejects.toThrow(/^Math evaluation failed: /)
+  })
+
+  it('is not disturbed by another that never ends and one that takes all memory', async () => {
+    const endless = pool.run(task('loop', {}, { tenant: 'a' }), AbortSignal.timeout(200))
+    await expect(endless).rejects.toThrow()
+    const greedy = pool.run(hostile('allocate', {}, { tenant: 'b', log: silentLog }), AbortSignal.timeout(10_000))
+    await expect(greedy).rejects.toThrow(/ran out of memory/)
+    expect(await evaluate('2+2')).toEqual({ result: 4 })
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import type { Implementation, ToolDefinition } from '../core/tool.ts'
+import { kindContract } from '../testing/kind-contract.ts'
+import { kinds } from './kinds.ts'
+import { isolated, ToolHandlers } from './tool-handlers.ts'
+
+const define = (implementation: Implementation): ToolDefinition => ({
+  name: 'tool',
+  description: 'A tool.',
+  parameters: { type: 'object', properties: { word: { type: 'string' } } },
+  implementation,
+})
+
+const handlers = new ToolHandlers()
+handlers.register('greet', async ({ word }) => ({ greeting: `Hello ${word}`, letters: [...String(word)] }))
+const table = kinds(handlers)
+const greeting = { greeting: 'Hello you', letters: ['y', 'o', 'u'] }
+const params = { word: 'you' }
+
+const underTest = {
+  mock: {
+    tool: define({ type: 'mock', mock_response: { any: ['json', 1, null] } }),
+    result: { any: ['json', 1, null] },
+  },
+  builtin: {
+    tool: define({ type: 'builtin', handler: 'greet' }),
+    result: greeting,
+    lacking: { tool: define({ type: 'builtin', handler: 'nobody' }), error: "Builtin handler 'nobody' not found" },
+  },
+  internal: {
+    tool: define({ type: 'internal', handler: 'greet' }),
+    result: greeting,
+    lacking: { tool: define({ type: 'internal', handler: 'nobody' }), error: "Internal handler 'nobody' not found" },
+  },
+}
+
+test('every kind in the table is under contract', () => {
+  expect(Object.keys(underTest)).toEqual(Object.keys(table))
+})
+
+describe.each(Object.entries(underTest))('the kind %s', (name, one) => {
+  const kind = table[name]
+  if (kind === undefined) throw new Error(`no kind ${name}`)
+  for (const clause of kindContract({ kind, params, ...one })) test(clause.name, () => clause.run())
+})
+
+describe('ToolHandlers', () => {
+  test('a handler that comes after its tool, or takes the place of another, is the one that runs', () => {
+    const late = new ToolHandlers()
+    const resolve = kinds(late).internal?.bind(define({ type: 'internal', handler: 'late' }))
+    expect(() => resolve?.()).toThrow("Internal handler 'late' not found")
+    const [first, second] = [() => 1, () => 2]
+    late.register('late', first)
+    expect(resolve?.()).toBe(first)
+    late.register('late', second)
+    expect(resolve?.()).toBe(second)
+    expect(late.get('late')).toBe(second)
+  })
+
+  test('takes functions and isolated handlers, and nothing else', () => {
+    const one = new ToolHandlers()
+    expect(() => one.register('x', 'no' as never)).toThrow("Handler 'x' must be a function")
+    one.register('x', isolated(new URL('./x.ts', import.meta.url), 'run'))
+    expect(one.get('x')).toMatchObject({ export: 'run' })
+    expect(() => isolated('http://example.test/x.js', 'run')).toThrow('needs a file: URL')
+  })
+})
