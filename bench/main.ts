@@ -19,7 +19,7 @@ async function run(options: Options): Promise<void> {
     const finding = await section.run({ ...effort, progress: (line) => progress(`${section.id}: ${line}`) })
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K')
     raw[section.id] = finding.raw
-    const text = `## ${section.title}\n\n${finding.markdown}`
+    const text = `### ${section.title}\n\n${finding.markdown}`
     report.push(text)
     console.log(`${text}\n`)
   }

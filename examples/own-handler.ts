@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Handler, silentLog, ToolHandlers, ToolManager } from 'toolyard'
 
-/** Copies pages one by one. The signal aborts at the deadline, and when the caller has gone: the copying then ends. */
-const copyPages: Handler = async ({ pages }, context) => {
+/** Copies pages one by one. `signal` aborts at the deadline, and when the caller has gone: the copying then ends. */
+const copyPages: Handler = async ({ pages }, { signal, report }) => {
   for (let page = 1; page <= Number(pages); page++) {
-    await sleep(100, undefined, { signal: context.signal })
-    context.report({ copied: page, of: pages })
+    await sleep(100, undefined, { signal })
+    report({ copied: page, of: pages })
   }
   return { copied: pages }
 }

@@ -8,23 +8,23 @@ const at = (path: string): string => JSON.stringify(new URL(path, import.meta.ur
 
 /** `toolyard exec` with a tool that ends only when it is cancelled, and says so. */
 const PROGRAM = `
-const { Interrupt } = await import(${at('./interrupt.ts')})
-const { ToolHandlers } = await import(${at('../kinds/tool-handlers.ts')})
+const { exec } = await import(${at('./commands/exec.ts')})
+const { openTerminal } = await import(${at('./terminal.ts')})
 const { startManager } = await import(${at('./open-manager.ts')})
+const { ToolHandlers } = await import(${at('../kinds/tool-handlers.ts')})
 const handlers = new ToolHandlers()
-handlers.register('wait', (_, { signal }) => new Promise((resolve) => {
+handlers.register('wait', (_, { signal }) => new Promise(() => {
   const timer = setInterval(() => {}, 1000)
-  signal.addEventListener('abort', () => { console.error('told to stop'); clearInterval(timer) })
+  signal.addEventListener('abort', () => {
+    console.error('told to stop')
+    clearInterval(timer)
+  })
   console.error('waiting')
 }))
-const tool = { name: 'wait', description: 'Waits.', parameters: { type: 'object' }, implementation: { type: 'internal', handler: 'wait' } }
-const { manager } = await startManager({ tools: { enabled: true, registry: [tool] } }, {}, handlers)
-const interrupt = new Interrupt()
-const result = await manager.getExecutor().execute('wait', {}, { signal: interrupt.signal })
-interrupt.stop()
-console.log(result.error_code)
-await manager.close()
-process.exit(interrupt.exitCode)
+const implementation = { type: 'internal', handler: 'wait' }
+const tool = { name: 'wait', description: 'Waits.', parameters: { type: 'object' }, implementation }
+const open = () => startManager({ tools: { enabled: true, registry: [tool] } }, {}, handlers)
+process.exitCode = await exec(openTerminal(true), 'wait', [], { json: true }, open)
 `
 
 test.each([
@@ -42,5 +42,6 @@ test.each([
     if (String(text).includes('waiting')) child.kill(signal)
   })
   const [code] = await once(child, 'close')
-  expect({ code, out, err }).toEqual({ code: expected, out: 'CANCELLED\n', err: 'waiting\ntold to stop\n' })
+  expect({ code, err }).toEqual({ code: expected, err: 'waiting\ntold to stop\n' })
+  expect(JSON.parse(out)).toMatchObject({ success: false, error_code: 'CANCELLED', tool_name: 'wait' })
 })

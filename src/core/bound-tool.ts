@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts'
-import type { Flight } from './flight.ts'
+import type { Flight, FlightHost } from './flight.ts'
 import { FlightTable } from './flight-table.ts'
 import type { Handler, IsolatedHandler } from './handler.ts'
 import type { Kind } from './kind.ts'
@@ -11,7 +11,8 @@ import type { Effect, ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 
 /** A tool made ready to be called: everything that can be worked out once is, on first use. */
-export class BoundTool {
+export class BoundTool implements FlightHost {
+  readonly name: string
   readonly definition: ToolDefinition
   readonly effect: Effect
   readonly timeoutMs: number
@@ -28,6 +29,7 @@ export class BoundTool {
   #hash: string | undefined
 
   constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number) {
+    this.name = definition.name
     this.definition = definition
     this.effect = definition.effect ?? kind?.effect(definition) ?? 'write'
     this.timeoutMs = positive(definition.timeout_ms) ?? defaultTimeoutMs
@@ -69,6 +71,10 @@ export class BoundTool {
     return this.flights.size === 0 ? undefined : this.flights.find(this.hash, key)
   }
 
+  forget(flight: Flight): void {
+    this.flights.delete(flight)
+  }
+
   /** Throws `RATE_LIMITED` where the tenant has used up what the tool allows. */
   takeRate(tenant: string, clock: Clock): void {
     if (this.rateLimit === undefined) return
@@ -77,7 +83,7 @@ export class BoundTool {
     const { calls, per_ms } = this.definition.rate_limit as { calls: number; per_ms: number }
     throw new ToolExecutionError(
       'RATE_LIMITED',
-      `Tool '${this.definition.name}' allows ${calls} calls per ${per_ms}ms: try again in ${Math.ceil(wait)}ms`,
+      `Tool '${this.name}' allows ${calls} calls per ${per_ms}ms: try again in ${Math.ceil(wait)}ms`,
     )
   }
 
@@ -86,7 +92,7 @@ export class BoundTool {
     if (this.running < this.maxConcurrency) return
     throw new ToolExecutionError(
       'RATE_LIMITED',
-      `Tool '${this.definition.name}' runs at most ${this.maxConcurrency} calls at a time: try again when one has ended`,
+      `Tool '${this.name}' runs at most ${this.maxConcurrency} calls at a time: try again when one has ended`,
     )
   }
 }

@@ -32,6 +32,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   /** Set when the parameters have been read. */
   params: Params | undefined = undefined
   nodes = 0
+  characters = 0
   /** What identical calls are known by, where that matters. */
   key: string | undefined = undefined
   /** Set when the tool has begun to run. */

@@ -1,11 +1,17 @@
-import type { BoundTool } from './bound-tool.ts'
-import type { Call } from './call.ts'
 import type { HandlerContext } from './handler.ts'
 import type { IsolatedTask } from './isolate.ts'
 import type { Log } from './log.ts'
 import type { Params } from './tool.ts'
 import type { ToolExecutionError } from './tool-execution-error.ts'
 
+/** What flights of one tool share: its name, and its places. */
+export interface FlightHost {
+  readonly name: string
+  running: number
+  forget(flight: Flight): void
+}
+
+type Flags = Readonly<Record<string, boolean>>
 type Report = (progress: unknown) => void
 
 /**
@@ -13,11 +19,11 @@ type Report = (progress: unknown) => void
  * so a caller that gives up never takes the answer away from another.
  */
 export class Flight {
-  readonly tool: BoundTool
+  readonly host: FlightHost
   /** The parameters as validated; the handler has a copy of its own, so these stay what the caller sent. */
   readonly params: Params
   readonly tenant: string
-  readonly flags: Readonly<Record<string, boolean>>
+  readonly flags: Flags
   readonly log: Log
   /** The work itself, where identical calls may join it. */
   work: Promise<unknown> | undefined = undefined
@@ -31,18 +37,18 @@ export class Flight {
   #calledOff: ToolExecutionError | undefined = undefined
   #reports: Report[] | undefined = undefined
 
-  constructor(call: Call, tool: BoundTool, params: Params, log: Log) {
-    this.tool = tool
+  constructor(host: FlightHost, params: Params, tenant: string, flags: Flags, log: Log) {
+    this.host = host
     this.params = params
-    this.tenant = call.tenant
-    this.flags = call.flags
+    this.tenant = tenant
+    this.flags = flags
     this.log = log
   }
 
   /** From here on the tool runs, and takes one of its places. */
   begin(): void {
     this.#running = true
-    this.tool.running++
+    this.host.running++
   }
 
   /** Made only when somebody asks: most handlers never do, and it is the dearest part of a call. */
@@ -76,8 +82,8 @@ export class Flight {
   end(): void {
     if (!this.#running) return
     this.#running = false
-    this.tool.running--
-    if (this.work !== undefined) this.tool.flights.delete(this)
+    this.host.running--
+    if (this.work !== undefined) this.host.forget(this)
   }
 
   report(progress: unknown): void {
@@ -86,7 +92,7 @@ export class Flight {
       try {
         report(progress)
       } catch (error) {
-        this.log.warn({ err: error, tool: this.tool.definition.name }, 'A listener for progress failed')
+        this.log.warn({ err: error, tool: this.host.name }, 'A listener for progress failed')
       }
     }
   }
@@ -108,7 +114,7 @@ export class FlightContext implements HandlerContext {
     return this.#flight.tenant
   }
 
-  get flags(): Readonly<Record<string, boolean>> {
+  get flags(): Flags {
     return this.#flight.flags
   }
 

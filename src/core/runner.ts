@@ -34,7 +34,7 @@ export class Runner {
     if (joined?.work !== undefined) return call.waitFor(call.board(joined), joined.work, this.#wheel, ending)
 
     tool.checkConcurrency()
-    const flight = call.board(new Flight(call, tool, params, this.#log))
+    const flight = call.board(new Flight(tool, params, call.tenant, call.flags, this.#log))
     flight.begin()
     const value = this.#start(call, tool, flight)
     if (!isThenable(value)) {
@@ -51,7 +51,7 @@ export class Runner {
 
   /** Runs a check in a process of its own, under the deadline of the call that it is made for. */
   async runCheck(call: Call, tool: BoundTool, check: IsolatedHandler, params: Params): Promise<unknown> {
-    const flight = call.board(new Flight(call, tool, params, this.#log))
+    const flight = call.board(new Flight(tool, params, call.tenant, call.flags, this.#log))
     const checked = await call.waitFor(flight, this.#send(call, flight, check, params), this.#wheel, CHECKED)
     call.flight = undefined
     if ('thrown' in checked) throw checked.thrown

@@ -10,10 +10,11 @@ export const LIMITS = {
   resultBytes: 1024 * 1024,
 } as const
 
-/** A copy of the parameters that belongs to the call alone, and how many values it holds. */
+/** A copy of the parameters that belongs to the call alone, and how many values and characters it holds. */
 export interface ParamsSnapshot {
   readonly params: Params
   readonly nodes: number
+  readonly characters: number
 }
 
 /**
@@ -31,7 +32,7 @@ export function snapshotParams(value: unknown): ParamsSnapshot {
   try {
     const params = copyObject(value, 0) as Params
     if (tooLarge(params)) throw new Refusal(TOO_LARGE)
-    return { params, nodes: walk.nodes }
+    return { params, nodes: walk.nodes, characters: walk.characters }
   } catch (error) {
     throw error instanceof Refusal ? invalid(error.message) : invalid('the parameters could not be read')
   } finally {
@@ -96,7 +97,7 @@ function copyFlat(value: object): ParamsSnapshot | undefined {
     room -= key.length + 10
     nodes++
   }
-  return room < 0 ? undefined : { params, nodes }
+  return room < 0 ? undefined : { params, nodes, characters: FLAT_CHARACTERS - room }
 }
 
 class Refusal extends Error {}

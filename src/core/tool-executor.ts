@@ -36,8 +36,8 @@ export interface ToolExecutorOptions {
 }
 
 export const DEFAULT_TIMEOUT_MS = 30_000
-/** Schema nodes × parameter values that are checked at once; beyond, the check runs where it can be stopped. */
-const MOST_INLINE_WORK = 5_000_000
+/** Steps of a check that are taken at once; where there may be more, it runs where it can be stopped. */
+const MOST_INLINE_STEPS = 2_000_000
 const NO_CONTEXT: CallContext = Object.freeze({})
 const LONGEST_NAME = 200
 
@@ -162,6 +162,7 @@ export class ToolExecutor {
     compiled.fillDefaults?.(snapshot.params)
     call.params = snapshot.params
     call.nodes = snapshot.nodes
+    call.characters = snapshot.characters
     return snapshot.params
   }
 
@@ -179,7 +180,7 @@ export class ToolExecutor {
   /** Throws where the parameters are wrong; gives a promise only where the answer takes time. */
   #validate(call: Call, tool: BoundTool, params: Params): Promise<void> | undefined {
     const { compiled } = tool
-    if (compiled.check === undefined || compiled.cost * call.nodes > MOST_INLINE_WORK) {
+    if (compiled.check === undefined || stepsOf(compiled, call) > MOST_INLINE_STEPS) {
       return this.#problems(call, tool, params).then((problems) => {
         if (problems.length > 0) throw invalidParameters(tool, problems)
       })
@@ -190,7 +191,7 @@ export class ToolExecutor {
 
   async #problems(call: Call, tool: BoundTool, params: Params): Promise<readonly Explained[]> {
     const { compiled } = tool
-    if (compiled.check !== undefined && compiled.cost * call.nodes <= MOST_INLINE_WORK) {
+    if (compiled.check !== undefined && stepsOf(compiled, call) <= MOST_INLINE_STEPS) {
       return compiled.check(params) ? [] : compiled.explain(params)
     }
     const task = { schema: tool.definition.parameters, params }
@@ -258,6 +259,9 @@ function permit(call: Call, { definition }: BoundTool): void {
       : `Tool '${definition.name}' requires the permission '${missing}', which tenant '${call.tenant}' does not have`,
   )
 }
+
+const stepsOf = ({ cost, textCost }: CompiledSchema, { nodes, characters }: Call): number =>
+  cost * nodes + textCost * characters
 
 /** Worked out only where something can come of it: a cache to look into, or an identical call to join. */
 function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {

@@ -13,9 +13,15 @@ export interface ExecOptions extends GlobalOptions {
 }
 
 /** `toolyard exec`: runs one tool; 0 where it succeeded, 1 where it failed. */
-export async function exec(terminal: Terminal, name: string, words: string[], options: ExecOptions): Promise<number> {
+export async function exec(
+  terminal: Terminal,
+  name: string,
+  words: readonly string[],
+  options: ExecOptions,
+  open: typeof openManager = openManager,
+): Promise<number> {
   const timeoutMs = readTimeout(terminal, options.timeout)
-  const { manager, report } = await openManager(options)
+  const { manager, report } = await open(options)
   let interrupt: Interrupt | undefined
   try {
     if (words[0] === '-' && process.stdin.isTTY) terminal.note('Type the parameters as JSON, then Ctrl-D.')

@@ -1,0 +1,184 @@
+import { describe, expect, test, vi } from 'vitest'
+import { ManualClock } from '../testing/manual-clock.ts'
+import { later, never, toolyard } from './fixtures/code-yard.ts'
+import type { ToolFailure } from './tool-result.ts'
+
+describe('deadlines and cancellation', () => {
+  test('a handler that never settles ends at its deadline, its signal aborted', async () => {
+    const { executor, add } = toolyard()
+    let signal: AbortSignal | undefined
+    add(
+      'tool',
+      (_, context) => {
+        signal = context.signal
+        return never()
+      },
+      { timeout_ms: 60 },
+    )
+    const result = (await executor.execute('tool', {})) as ToolFailure
+    expect(result).toMatchObject({
+      error_code: 'TIMEOUT',
+      error: 'Tool execution timed out after 60ms',
+      outcome: 'unknown',
+    })
+    expect(result.execution_time_ms).toBeGreaterThanOrEqual(60)
+    expect(result.execution_time_ms).toBeLessThan(1_060)
+    expect(signal?.aborted).toBe(true)
+  })
+
+  test('a signal first looked at after the deadline is already aborted', async () => {
+    const { executor, add } = toolyard()
+    let aborted: boolean | undefined
+    const looked = Promise.withResolvers<void>()
+    add(
+      'tool',
+      async (_, context) => {
+        await later(150)
+        aborted = context.signal.aborted
+        looked.resolve()
+      },
+      { timeout_ms: 30 },
+    )
+    await executor.execute('tool', {})
+    await looked.promise
+    expect(aborted).toBe(true)
+  })
+
+  test('a rejection after the deadline disturbs nothing', async () => {
+    const { executor, add } = toolyard()
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    add(
+      'tool',
+      async () => {
+        await later(60)
+        throw new Error('too late')
+      },
+      { timeout_ms: 20 },
+    )
+    expect(await executor.execute('tool', {})).toMatchObject({ error_code: 'TIMEOUT' })
+    await later(100)
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
+  test.each([
+    [10, 1_000],
+    [5_000, 5_000],
+    [900_000, 60_000],
+  ])('a call that asks for %i ms gets %i ms', async (asked, applied) => {
+    const clock = new ManualClock()
+    const { executor, add } = toolyard({ clock })
+    add('tool', never)
+    const call = executor.execute('tool', {}, { timeoutMs: asked })
+    clock.advance(applied - 1)
+    clock.advance(30)
+    expect(await call).toMatchObject({ error: `Tool execution timed out after ${applied}ms` })
+  })
+
+  test('the default deadline is 30 s', async () => {
+    const clock = new ManualClock()
+    const { executor, add } = toolyard({ clock })
+    add('tool', never)
+    const call = executor.execute('tool', {})
+    clock.advance(30_020)
+    expect(await call).toMatchObject({ error: 'Tool execution timed out after 30000ms' })
+  })
+
+  test('the caller’s signal cancels the call and reaches the handler; listeners are gone afterwards', async () => {
+    const { executor, add } = toolyard()
+    const seen = vi.fn()
+    add('tool', (_, { signal }) => {
+      signal.addEventListener('abort', seen)
+      return never()
+    })
+    const controller = new AbortController()
+    const call = executor.execute('tool', {}, { signal: controller.signal })
+    controller.abort()
+    expect(await call).toMatchObject({ success: false, error_code: 'CANCELLED', outcome: 'unknown' })
+    expect(seen).toHaveBeenCalledOnce()
+  })
+
+  test('a signal that is already aborted keeps the tool from running', async () => {
+    const { executor, add } = toolyard()
+    const run = vi.fn()
+    add('tool', run)
+    const result = await executor.execute('tool', {}, { signal: AbortSignal.abort() })
+    expect(result).toMatchObject({ error_code: 'CANCELLED' })
+    expect(result).not.toHaveProperty('outcome')
+    expect(run).not.toHaveBeenCalled()
+  })
+})
+
+describe('retries', () => {
+  const refused = () => Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), { code: 'ECONNREFUSED' })
+
+  test('a read tool without its service is tried again, each pause twice the last', async () => {
+    const clock = new ManualClock()
+    const { executor, add } = toolyard({ clock })
+    const times: number[] = []
+    add(
+      'tool',
+      async () => {
+        times.push(clock.now())
+        if (times.length < 3) throw refused()
+        return 'there'
+      },
+      { effect: 'read', retry: { max_attempts: 3, backoff_ms: 100 } },
+    )
+    const call = executor.execute('tool', {})
+    await later(5)
+    clock.advance(100)
+    await later(5)
+    clock.advance(200)
+    expect(await call).toMatchObject({ success: true, result: 'there' })
+    expect(times.map((time) => time - (times[0] ?? 0))).toEqual([0, 100, 300])
+  })
+
+  test('a write is never tried again', async () => {
+    const { executor, add } = toolyard()
+    const run = vi.fn(async () => {
+      throw refused()
+    })
+    add('tool', run, { retry: { max_attempts: 3, backoff_ms: 1 } })
+    const result = (await executor.execute('tool', {})) as ToolFailure
+    expect(result.error_code).toBe('SERVICE_UNAVAILABLE')
+    expect(result.error).toContain("'tool' is unavailable")
+    expect(JSON.stringify(result)).not.toContain('10.0.0.1')
+    expect(run).toHaveBeenCalledOnce()
+  })
+
+  test('a failure that is not the network’s is not tried again', async () => {
+    const { executor, add } = toolyard()
+    const run = vi.fn(async () => {
+      throw new Error('bad')
+    })
+    add('tool', run, { effect: 'read', retry: { max_attempts: 3, backoff_ms: 1 } })
+    expect(await executor.execute('tool', {})).toMatchObject({ error_code: 'EXECUTION_ERROR' })
+    expect(run).toHaveBeenCalledOnce()
+  })
+
+  test('no pause is begun that would end after the deadline', async () => {
+    const { executor, add } = toolyard()
+    add(
+      'tool',
+      async () => {
+        throw refused()
+      },
+      { effect: 'read', timeout_ms: 500, retry: { max_attempts: 5, backoff_ms: 10_000 } },
+    )
+    const result = await executor.execute('tool', {})
+    expect(result).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+  })
+
+  test('a lost connection leaves the outcome of a write unknown, and says nothing of a read', async () => {
+    const { executor, add } = toolyard()
+    const lost = async () => {
+      throw Object.assign(new TypeError('fetch failed'), { cause: { code: 'ECONNRESET' } })
+    }
+    add('write', lost)
+    add('read', lost, { effect: 'read' })
+    expect(await executor.execute('write', {})).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', outcome: 'unknown' })
+    expect(await executor.execute('read', {})).not.toHaveProperty('outcome')
+  })
+})
