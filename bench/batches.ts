@@ -18,16 +18,20 @@ export async function batch(loop: Loop, calls: number): Promise<Batch> {
   return { wallUs, cpuUs: (used.user + used.system) / calls }
 }
 
-/** Runs the loop for about `ms`, so that it is compiled, and says how many calls then fill `batchMs`. */
+/**
+ * Runs the loop for about `ms`, so that it is compiled, and says how many calls then fill `batchMs`. The fastest batch
+ * counts: one that the machine held up would make all later ones too short to mean anything.
+ */
 export async function warmUp(loop: Loop, ms: number, batchMs: number): Promise<number> {
   const end = performance.now() + ms
+  const fill = (us: number) => Math.max(1, Math.round((batchMs * 1000) / us))
   let calls = 1
-  let last = await batch(loop, calls)
+  let fastest = (await batch(loop, calls)).wallUs
   while (performance.now() < end) {
-    calls = Math.max(1, Math.round(Math.min(calls * 2, (batchMs * 1000) / last.wallUs)))
-    last = await batch(loop, calls)
+    calls = Math.min(calls * 2, fill(fastest))
+    fastest = Math.min(fastest, (await batch(loop, calls)).wallUs)
   }
-  return Math.max(1, Math.round((batchMs * 1000) / last.wallUs))
+  return fill(fastest)
 }
 
 export interface Pairs {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 const EVERY_MS = 3_000
 const TAIL_LINES = 15
 const GRACE_MS = 2_000
+const GROUPS = process.platform !== 'win32'
 
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const running = new Set()
@@ -14,11 +15,27 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
     // What was started gets a moment to clean up; whoever asks twice gets the prompt back at once.
     if (interrupted || running.size === 0) process.exit(1)
     interrupted = true
-    for (const child of running) child.kill(signal)
+    tellAll(signal)
     setTimeout(() => {
-      for (const child of running) child.kill('SIGKILL')
+      tellAll('SIGKILL')
+      process.exit(1)
     }, GRACE_MS)
   })
+}
+
+/**
+ * Tells every command and whatever it started in turn: npm runs scripts that run npm.
+ * @param {NodeJS.Signals} signal
+ */
+function tellAll(signal) {
+  for (const child of running) {
+    try {
+      if (GROUPS && child.pid !== undefined) process.kill(-child.pid, signal)
+      else child.kill(signal)
+    } catch {
+      // It has just ended.
+    }
+  }
 }
 
 /**
@@ -33,7 +50,7 @@ export function runWithProgress(command, args, { progress, ...options }) {
     const started = Date.now()
     /** @type {string[]} */
     let lines = []
-    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'], detached: GROUPS })
     running.add(child)
     const timer = setInterval(() => {
       const lastLine = lines.findLast((line) => line.trim() !== '') ?? ''

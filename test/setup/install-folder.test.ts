@@ -62,14 +62,21 @@ test('what a cut-off set-up left behind is cleared before the next one installs'
   expect([isThere('half'), isThere('left'), isThere('.toolyard-setup.lock')]).toEqual([false, true, false])
 })
 
-test('a set-up that is told to stop stops, and the next one starts again', async () => {
-  const slow = { name: 'right', version: '1.0.0', scripts: { postinstall: 'sleep 30' } }
+test('a set-up that is told to stop stops with all it started, and the next one starts again', async () => {
+  writeFileSync(
+    join(folder, 'wait.cjs'),
+    `const { writeFileSync } = require('node:fs')
+    process.on('SIGTERM', () => { writeFileSync('told', ''); process.exit() })
+    writeFileSync('started', '')
+    setTimeout(() => {}, 30_000)`,
+  )
+  const slow = { name: 'right', version: '1.0.0', scripts: { postinstall: 'node wait.cjs' } }
   write('package.json', slow)
   const cutOff = start()
-  while (!isThere('.toolyard-setup.lock')) await sleep(20)
-  await sleep(500)
+  while (!existsSync(join(folder, 'started'))) await sleep(20)
   cutOff.kill()
   expect((await cutOff.ended).code).toBe(1)
+  expect(existsSync(join(folder, 'told'))).toBe(true)
   write('package.json', { ...slow, scripts: {} })
   expect((await start().ended).printed).toContain('cut off')
 })

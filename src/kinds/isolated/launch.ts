@@ -39,6 +39,8 @@ export function launch({ folders, memoryMb }: LaunchOptions): ChildProcess {
   return spawn(command[0] as string, command.slice(1), {
     cwd: '/',
     env: {},
+    // A group of its own: Ctrl-C in a terminal is for us, and ends calls as cancelled.
+    detached: true,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     windowsHide: true,
   })
