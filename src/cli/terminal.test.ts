@@ -11,7 +11,7 @@ const written = (output: NodeJS.WriteStream): string => String((output as unknow
 
 beforeEach(() => {
   vi.stubEnv('TERM', 'xterm-256color')
-  for (const name of ['NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS']) vi.stubEnv(name, undefined)
+  for (const name of ['CI', 'NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS']) vi.stubEnv(name, undefined)
 })
 afterEach(() => vi.unstubAllEnvs())
 

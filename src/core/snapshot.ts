@@ -25,7 +25,7 @@ export function snapshotParams(value: unknown): ParamsSnapshot {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(`parameters must be an object, not ${describe(value)}`)
   }
-  const flat = copyFlat(value)
+  const flat = copyFlat(value, true)
   if (flat !== undefined) return flat
   const outer = walk
   walk = { strict: true, maxDepth: LIMITS.paramsDepth, maxBytes: LIMITS.paramsBytes, nodes: 1, characters: 0 }
@@ -43,7 +43,7 @@ export function snapshotParams(value: unknown): ParamsSnapshot {
 /** Copies a tool's return value into plain JSON, so that nobody who holds it can change what others get. */
 export function snapshotResult(value: unknown, maxBytes: number): unknown {
   if (typeof value === 'object' && value !== null && maxBytes >= FLAT_BYTES) {
-    const flat = copyFlat(value)
+    const flat = copyFlat(value, false)
     if (flat !== undefined) return flat.params
   }
   const outer = walk
@@ -72,7 +72,7 @@ const FLAT_BYTES = FLAT_CHARACTERS * MAX_BYTES_PER_CHARACTER
  * The short way for what nearly every call sends and gets: a small object of texts, numbers and the like. Anything
  * else, and anything wrong, gives undefined: the walk below then says what.
  */
-function copyFlat(value: object): ParamsSnapshot | undefined {
+function copyFlat(value: object, strict: boolean): ParamsSnapshot | undefined {
   if (Object.getPrototypeOf(value) !== Object.prototype) return undefined
   let params: Params
   try {
@@ -86,7 +86,7 @@ function copyFlat(value: object): ParamsSnapshot | undefined {
     if (key === '__proto__' || key === 'constructor' || key === 'prototype') return undefined
     const one = params[key]
     if (typeof one === 'string') {
-      if (!one.isWellFormed()) return undefined
+      if (strict && !one.isWellFormed()) return undefined
       room -= one.length
     } else if (typeof one === 'number') {
       if (!Number.isFinite(one)) return undefined
