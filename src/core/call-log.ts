@@ -6,8 +6,16 @@ import type { ToolResult } from './tool-result.ts'
 
 const SLOW_MS = 1_000
 
-/** Writes one record of a call: what was asked, what came of it, and how long it took. */
+/** Writes one record of a call: what was asked, what came of it, and how long it took. A log that fails fails no call. */
 export function logCall(log: Log, call: Call, result: ToolResult, clock: Clock, cause?: unknown): void {
+  try {
+    write(log, call, result, clock, cause)
+  } catch {
+    // There is nowhere left to say so.
+  }
+}
+
+function write(log: Log, call: Call, result: ToolResult, clock: Clock, cause: unknown): void {
   const slow = result.execution_time_ms > SLOW_MS
   const level = result.success && !slow ? 'info' : 'warn'
   if (!log.isLevelEnabled(level)) return

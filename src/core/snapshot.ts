@@ -211,13 +211,17 @@ const tooManyEntries = (what: string) => new Refusal(`${what} has more than ${LI
 
 const invalid = (problem: string) => new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
 
+/** The tool has run when its result is looked at: what it wrote, it wrote. */
+const HAS_RUN = { outcome: 'unknown' } as const
+
 const unusable = (problem: string) =>
-  new ToolExecutionError('EXECUTION_ERROR', `The tool returned a value that is not JSON: ${problem}`)
+  new ToolExecutionError('EXECUTION_ERROR', `The tool returned a value that is not JSON: ${problem}`, HAS_RUN)
 
 const oversized = (maxBytes: number) =>
   new ToolExecutionError(
     'RESULT_TOO_LARGE',
     `The result is larger than ${maxBytes} bytes: ask for less, or raise max_result_bytes`,
+    HAS_RUN,
   )
 
 function describe(value: unknown): string {

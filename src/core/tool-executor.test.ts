@@ -93,6 +93,27 @@ describe('what a handler may do', () => {
   })
 })
 
+describe('a write that may have happened', () => {
+  test.each<[string, Handler]>([
+    ['whose result is too large', () => 'x'.repeat(2_000)],
+    ['whose result is no JSON', () => 1n],
+  ])('and %s says so; a read does not', async (_, run) => {
+    const { executor, add } = toolyard()
+    add('write', run, { max_result_bytes: 1_000 })
+    add('read', run, { max_result_bytes: 1_000, effect: 'read' })
+    expect(await executor.execute('write', {})).toMatchObject({ success: false, outcome: 'unknown' })
+    expect(await executor.execute('read', {})).not.toHaveProperty('outcome')
+  })
+
+  test('does not say so where the handler itself says that it failed', async () => {
+    const { executor, add } = toolyard()
+    add('write', () => {
+      throw new Error('refused')
+    })
+    expect(await executor.execute('write', {})).not.toHaveProperty('outcome')
+  })
+})
+
 describe('names and records', () => {
   test.each(['', '../x', 'a\nb', 'a\0b', '__proto__', 'constructor', 'x'.repeat(1_000_000), '\ud800'])(
     'the name %j is just not found',
@@ -144,6 +165,17 @@ describe('names and records', () => {
     const report = vi.fn()
     await executor.execute('tool', {}, { report })
     expect(report).toHaveBeenCalledWith('at once')
+  })
+
+  test('a log that throws fails no call', async () => {
+    const broken = () => {
+      throw new Error('log is full')
+    }
+    const log = { debug: broken, info: broken, warn: broken, error: broken, isLevelEnabled: () => true }
+    const { executor, add } = toolyard({ log })
+    add('tool', () => 'done')
+    expect(await executor.execute('tool', {})).toMatchObject({ result: 'done' })
+    expect(await executor.execute('nobody', {})).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
   })
 
   test('a report listener that throws fails no call', async () => {

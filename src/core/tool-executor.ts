@@ -7,14 +7,12 @@ import { asToolError } from './failure.ts'
 import type { Isolate } from './isolate.ts'
 import type { Kind } from './kind.ts'
 import { type Log, silentLog } from './log.ts'
+import { ParameterCheck } from './parameter-check.ts'
 import { missingPermission } from './permit.ts'
 import { Recorder, type RecordSink } from './recorder.ts'
 import { callKey, ResultCache } from './result-cache.ts'
 import { Runner } from './runner.ts'
-import type { CompiledSchema, Explained } from './schema/compiled-schema.ts'
-import { exactCheckHandler } from './schema/exact-check-handler.ts'
-import { requiredParameters } from './schema/required-parameters.ts'
-import { snapshotParams, snapshotResult } from './snapshot.ts'
+import { snapshotResult } from './snapshot.ts'
 import { suggest } from './suggest.ts'
 import type { Params, ToolDefinition } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
@@ -36,8 +34,6 @@ export interface ToolExecutorOptions {
 }
 
 export const DEFAULT_TIMEOUT_MS = 30_000
-/** Steps of a check that are taken at once; where there may be more, it runs where it can be stopped. */
-const MOST_INLINE_STEPS = 2_000_000
 const NO_CONTEXT: CallContext = Object.freeze({})
 const LONGEST_NAME = 200
 
@@ -50,6 +46,7 @@ export class ToolExecutor {
   readonly #clock: Clock
   readonly #defaultTimeoutMs: number
   readonly #runner: Runner
+  readonly #check: ParameterCheck
   readonly #recorder: Recorder
   readonly #cache: ResultCache
   readonly #tools = new Map<string, BoundTool>()
@@ -65,6 +62,7 @@ export class ToolExecutor {
     this.#clock = options.clock ?? systemClock
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS
     this.#runner = new Runner(this.#clock, this.#log, options.isolate)
+    this.#check = new ParameterCheck(registry, this.#runner)
     this.#cache = new ResultCache(this.#clock)
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.onChange((name) => this.#tools.delete(name))
@@ -75,8 +73,8 @@ export class ToolExecutor {
     const call = new Call(typeof name === 'string' ? name : typeof name, context ?? NO_CONTEXT, this.#clock.now())
     try {
       const tool = this.#find(call)
-      const ready = this.#read(call, tool, params)
-      const exact = this.#validate(call, tool, ready)
+      const ready = this.#check.read(call, tool, params)
+      const exact = this.#check.validate(call, tool, ready)
       if (exact === undefined) return this.#proceed(call, tool, ready)
       return exact.then(() => this.#proceed(call, tool, ready)).catch((thrown) => this.#fail(call, thrown))
     } catch (thrown) {
@@ -101,7 +99,7 @@ export class ToolExecutor {
     try {
       const bound = typeof tool === 'string' || this.#registry.get(name) === tool ? this.#find(call) : this.#bind(tool)
       call.timeoutMs = bound.timeoutMs
-      const problems = await this.#problems(call, bound, this.#read(call, bound, params))
+      const problems = await this.#check.problems(call, bound, this.#check.read(call, bound, params))
       return { valid: problems.length === 0, errors: problems.map((problem) => problem.message) }
     } catch (thrown) {
       return { valid: false, errors: [asToolError(thrown, name).message] }
@@ -111,7 +109,7 @@ export class ToolExecutor {
   /** Compiles a tool's schema now; says what is wrong with it, or nothing. */
   check(name: string): string | undefined {
     try {
-      this.#compiled(this.#find(new Call(name, NO_CONTEXT, 0)))
+      this.#check.compiled(this.#find(new Call(name, NO_CONTEXT, 0)))
       return undefined
     } catch (thrown) {
       return asToolError(thrown, name).message
@@ -154,48 +152,6 @@ export class ToolExecutor {
       `Tool '${call.tool.length > LONGEST_NAME ? `${call.tool.slice(0, LONGEST_NAME)}…` : call.tool}' not found`,
       suggestions.length > 0 ? { suggestions } : {},
     )
-  }
-
-  #read(call: Call, tool: BoundTool, params: unknown): Params {
-    const compiled = this.#compiled(tool)
-    const snapshot = snapshotParams(params)
-    compiled.fillDefaults?.(snapshot.params)
-    call.params = snapshot.params
-    call.nodes = snapshot.nodes
-    call.characters = snapshot.characters
-    return snapshot.params
-  }
-
-  #compiled(tool: BoundTool): CompiledSchema {
-    try {
-      return tool.compiled
-    } catch (error) {
-      const { name } = tool.definition
-      const reason = error instanceof Error ? error.message : String(error)
-      this.#registry.markBroken(name, reason)
-      throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}' has an invalid schema: ${reason}`)
-    }
-  }
-
-  /** Throws where the parameters are wrong; gives a promise only where the answer takes time. */
-  #validate(call: Call, tool: BoundTool, params: Params): Promise<void> | undefined {
-    const { compiled } = tool
-    if (compiled.check === undefined || stepsOf(compiled, call) > MOST_INLINE_STEPS) {
-      return this.#problems(call, tool, params).then((problems) => {
-        if (problems.length > 0) throw invalidParameters(tool, problems)
-      })
-    }
-    if (!compiled.check(params)) throw invalidParameters(tool, compiled.explain(params))
-    return undefined
-  }
-
-  async #problems(call: Call, tool: BoundTool, params: Params): Promise<readonly Explained[]> {
-    const { compiled } = tool
-    if (compiled.check !== undefined && stepsOf(compiled, call) <= MOST_INLINE_STEPS) {
-      return compiled.check(params) ? [] : compiled.explain(params)
-    }
-    const task = { schema: tool.definition.parameters, params }
-    return (await this.#runner.runCheck(call, tool, exactCheckHandler, task)) as readonly Explained[]
   }
 
   #recall(call: Call, tool: BoundTool): { readonly result: unknown } | undefined {
@@ -260,22 +216,10 @@ function permit(call: Call, { definition }: BoundTool): void {
   )
 }
 
-const stepsOf = ({ cost, textCost }: CompiledSchema, { nodes, characters }: Call): number =>
-  cost * nodes + textCost * characters
-
 /** Worked out only where something can come of it: a cache to look into, or an identical call to join. */
 function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
   if (tool.effect !== 'read' || (tool.definition.cache === undefined && tool.flights.size === 0)) return undefined
   return callKey(tool.hash, call.tenant, params)
-}
-
-function invalidParameters({ definition }: BoundTool, problems: readonly Explained[]): ToolExecutionError {
-  const details = {
-    problems: problems.map(({ path, rule, expected }) => ({ path, rule, expected })),
-    required: requiredParameters(definition.parameters),
-  }
-  const sentence = problems.map((problem) => problem.message).join(', ')
-  return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${sentence}`, { details })
 }
 
 /** A write that ended early after it began may have happened, and only then is that said. */

@@ -42,6 +42,9 @@ export interface ProcessEvents {
   warn(fields: object, message: string): void
 }
 
+/** A process that dies in the middle may have done its work: of a write, the executor then says so. */
+const MAY_HAVE_HAPPENED = { outcome: 'unknown' } as const
+
 /** One process outside ours that runs one call at a time, and ends whenever it does anything unexpected. */
 export class IsolatedProcess {
   readonly folder: string
@@ -222,6 +225,7 @@ export class IsolatedProcess {
           : new ToolExecutionError(
               'EXECUTION_ERROR',
               `The process of tool '${call.task.tool}' ended before it answered (${how})`,
+              MAY_HAVE_HAPPENED,
             )
       call.reject(error)
     }
@@ -230,11 +234,11 @@ export class IsolatedProcess {
 
   #misbehave(code: ToolErrorCode, what: string): void {
     const name = this.#call?.task.tool
-    this.end(new ToolExecutionError(code, `The process of tool '${name}' ${what} and was ended`))
+    this.end(new ToolExecutionError(code, `The process of tool '${name}' ${what} and was ended`, MAY_HAVE_HAPPENED))
   }
 
   #outOfMemory(call = this.#call): ToolExecutionError {
     const message = `Tool '${call?.task.tool}' ran out of memory (limit ${this.memoryMb} MB)`
-    return new ToolExecutionError('EXECUTION_ERROR', message)
+    return new ToolExecutionError('EXECUTION_ERROR', message, MAY_HAVE_HAPPENED)
   }
 }

@@ -1,0 +1,80 @@
+import type { BoundTool } from './bound-tool.ts'
+import type { Call } from './call.ts'
+import type { Runner } from './runner.ts'
+import type { CompiledSchema, Explained } from './schema/compiled-schema.ts'
+import { exactCheckHandler } from './schema/exact-check-handler.ts'
+import { requiredParameters } from './schema/required-parameters.ts'
+import { snapshotParams } from './snapshot.ts'
+import type { Params } from './tool.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
+import type { ToolRegistry } from './tool-registry.ts'
+
+/** Steps of a check that are taken at once; where there may be more, it runs where it can be stopped. */
+const MOST_INLINE_STEPS = 2_000_000
+
+/** Reads the parameters of a call and holds them against the tool's schema. */
+export class ParameterCheck {
+  readonly #registry: ToolRegistry
+  readonly #runner: Runner
+
+  constructor(registry: ToolRegistry, runner: Runner) {
+    this.#registry = registry
+    this.#runner = runner
+  }
+
+  /** The tool's schema, ready to use; throws where it is not one, and notes that in the registry. */
+  compiled(tool: BoundTool): CompiledSchema {
+    try {
+      return tool.compiled
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      this.#registry.markBroken(tool.name, reason)
+      throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid schema: ${reason}`)
+    }
+  }
+
+  /** The call's own copy of the parameters, with defaults. */
+  read(call: Call, tool: BoundTool, params: unknown): Params {
+    const compiled = this.compiled(tool)
+    const snapshot = snapshotParams(params)
+    compiled.fillDefaults?.(snapshot.params)
+    call.params = snapshot.params
+    call.nodes = snapshot.nodes
+    call.characters = snapshot.characters
+    return snapshot.params
+  }
+
+  /** Throws where the parameters are wrong; gives a promise only where the answer takes time. */
+  validate(call: Call, tool: BoundTool, params: Params): Promise<void> | undefined {
+    const { compiled } = tool
+    if (compiled.check === undefined || stepsOf(compiled, call) > MOST_INLINE_STEPS) {
+      return this.problems(call, tool, params).then((problems) => {
+        if (problems.length > 0) throw invalidParameters(tool, problems)
+      })
+    }
+    if (!compiled.check(params)) throw invalidParameters(tool, compiled.explain(params))
+    return undefined
+  }
+
+  /** Every problem, in schema order. */
+  async problems(call: Call, tool: BoundTool, params: Params): Promise<readonly Explained[]> {
+    const { compiled } = tool
+    if (compiled.check !== undefined && stepsOf(compiled, call) <= MOST_INLINE_STEPS) {
+      return compiled.check(params) ? [] : compiled.explain(params)
+    }
+    const task = { schema: tool.definition.parameters, params }
+    return (await this.#runner.runCheck(call, tool, exactCheckHandler, task)) as readonly Explained[]
+  }
+}
+
+const stepsOf = ({ cost, textCost }: CompiledSchema, { nodes, characters }: Call): number =>
+  cost * nodes + textCost * characters
+
+function invalidParameters({ definition }: BoundTool, problems: readonly Explained[]): ToolExecutionError {
+  const details = {
+    problems: problems.map(({ path, rule, expected }) => ({ path, rule, expected })),
+    required: requiredParameters(definition.parameters),
+  }
+  const sentence = problems.map((problem) => problem.message).join(', ')
+  return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${sentence}`, { details })
+}
