@@ -16,7 +16,7 @@ export default defineConfig({
   test: {
     // Processes, not threads: tests end processes, listen for signals and count what is left behind.
     pool: 'forks',
-    execArgv: ['--conditions=source'],
+    execArgv: ['--conditions=toolyard-source'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
     setupFiles: [at('test/setup/loopback-only.ts')],

@@ -16,7 +16,7 @@ const names = (of: readonly { id: string }[]) => of.map(({ id }) => id)
 
 export const HELP = `npm run bench -- [options]
 
-  --quick        a smoke run of about 20 seconds; its numbers mean little
+  --quick        a smoke run of half a minute; its numbers mean little
   --only NAME    a section or a contender; may be given more than once
   --json FILE    writes the raw numbers
   --write-docs   puts the tables into docs/performance.md (full runs only)

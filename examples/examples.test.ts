@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 60_000 })
 /** Runs an example the way its reader would; gives what it printed. */
 async function run(example: string): Promise<string> {
   const file = fileURLToPath(new URL(example, import.meta.url))
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-C', 'source', file])
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-C', 'toolyard-source', file])
   expect(stderr).toBe('')
   return stdout
 }

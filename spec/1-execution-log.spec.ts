@@ -60,7 +60,7 @@ function program(lines: string): { stdout: string; stderr: string } {
     ${lines}
     await manager.close()`
   const cwd = new URL('..', import.meta.url)
-  return spawnSync(process.execPath, ['--conditions=source', '--input-type=module', '--eval', source], {
+  return spawnSync(process.execPath, ['--conditions=toolyard-source', '--input-type=module', '--eval', source], {
     cwd,
     encoding: 'utf8',
   })

@@ -8,7 +8,7 @@ import type { Effort, Section } from '../section.ts'
 import { median, spread } from '../statistics.ts'
 import { table } from '../table.ts'
 
-const FULL = { rounds: 5, pairs: 8, batchMs: 40, warmMs: 300 }
+const FULL = { rounds: 5, pairs: 6, batchMs: 40, warmMs: 250 }
 const QUICK = { rounds: 1, pairs: 3, batchMs: 20, warmMs: 100 }
 
 /** One validated call through each contender, as a multiple of the floor. */

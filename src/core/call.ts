@@ -3,7 +3,9 @@ import type { CallContext } from './call-context.ts'
 import { DeadlineEntry, type DeadlineWheel } from './deadline-wheel.ts'
 import type { Flight } from './flight.ts'
 import type { IsolatedTask } from './isolate.ts'
+import { NO_FLAGS } from './permit.ts'
 import type { CallRecord } from './recorder.ts'
+import type { ParamsSnapshot } from './snapshot.ts'
 import type { Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
@@ -11,7 +13,6 @@ import { ToolExecutionError } from './tool-execution-error.ts'
 /** The tenant of callers that name none. */
 export const LOCAL_TENANT = 'local'
 
-const NO_FLAGS: Readonly<Record<string, boolean>> = Object.freeze({})
 const SHORTEST_MS = 1_000
 const LONGEST_MS = 60_000
 
@@ -30,9 +31,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   /** Set when the tool is found. */
   bound: BoundTool | undefined = undefined
   /** Set when the parameters have been read. */
-  params: Params | undefined = undefined
-  nodes = 0
-  characters = 0
+  snapshot: ParamsSnapshot | undefined = undefined
   /** What identical calls are known by, where that matters. */
   key: string | undefined = undefined
   /** Set when the tool has begun to run. */
@@ -47,6 +46,14 @@ export class Call extends DeadlineEntry implements CallRecord {
     this.context = context
     this.tenant = context.tenant ?? LOCAL_TENANT
     this.startedMs = startedMs
+  }
+
+  get params(): Params | undefined {
+    return this.snapshot?.params
+  }
+
+  get nodes(): number {
+    return this.snapshot === undefined ? 0 : this.snapshot.nodes
   }
 
   get flags(): Readonly<Record<string, boolean>> {

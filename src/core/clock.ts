@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+
 /** Time as the core sees it, so that tests can hand in a clock of their own. */
 export interface Clock {
   /** Milliseconds that only ever grow; for durations. */

@@ -4,8 +4,7 @@ import type { Runner } from './runner.ts'
 import type { CompiledSchema, Explained } from './schema/compiled-schema.ts'
 import { exactCheckHandler } from './schema/exact-check-handler.ts'
 import { requiredParameters } from './schema/required-parameters.ts'
-import { snapshotParams } from './snapshot.ts'
-import type { Params } from './tool.ts'
+import { type ParamsSnapshot, snapshotParams } from './snapshot.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 
@@ -34,32 +33,35 @@ export class ParameterCheck {
   }
 
   /** The call's own copy of the parameters, with defaults. */
-  read(call: Call, tool: BoundTool, params: unknown): Params {
-    const compiled = this.compiled(tool)
+  read(call: Call, tool: BoundTool, params: unknown): ParamsSnapshot {
+    const { fillDefaults } = this.compiled(tool)
     const snapshot = snapshotParams(params)
-    compiled.fillDefaults?.(snapshot.params)
-    call.params = snapshot.params
-    call.nodes = snapshot.nodes
-    call.characters = snapshot.characters
-    return snapshot.params
+    if (fillDefaults !== undefined) {
+      fillDefaults(snapshot.params)
+      // A default may be an object.
+      snapshot.flat = false
+    }
+    call.snapshot = snapshot
+    return snapshot
   }
 
   /** Throws where the parameters are wrong; gives a promise only where the answer takes time. */
-  validate(call: Call, tool: BoundTool, params: Params): Promise<void> | undefined {
+  validate(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<void> | undefined {
     const { compiled } = tool
-    if (compiled.check === undefined || stepsOf(compiled, call) > MOST_INLINE_STEPS) {
-      return this.problems(call, tool, params).then((problems) => {
+    if (compiled.check === undefined || stepsOf(compiled, snapshot) > MOST_INLINE_STEPS) {
+      return this.problems(call, tool, snapshot).then((problems) => {
         if (problems.length > 0) throw invalidParameters(tool, problems)
       })
     }
-    if (!compiled.check(params)) throw invalidParameters(tool, compiled.explain(params))
+    if (!compiled.check(snapshot.params)) throw invalidParameters(tool, compiled.explain(snapshot.params))
     return undefined
   }
 
   /** Every problem, in schema order. */
-  async problems(call: Call, tool: BoundTool, params: Params): Promise<readonly Explained[]> {
+  async problems(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<readonly Explained[]> {
     const { compiled } = tool
-    if (compiled.check !== undefined && stepsOf(compiled, call) <= MOST_INLINE_STEPS) {
+    const { params } = snapshot
+    if (compiled.check !== undefined && stepsOf(compiled, snapshot) <= MOST_INLINE_STEPS) {
       return compiled.check(params) ? [] : compiled.explain(params)
     }
     const task = { schema: tool.definition.parameters, params }
@@ -67,7 +69,7 @@ export class ParameterCheck {
   }
 }
 
-const stepsOf = ({ cost, textCost }: CompiledSchema, { nodes, characters }: Call): number =>
+const stepsOf = ({ cost, textCost }: CompiledSchema, { nodes, characters }: ParamsSnapshot): number =>
   cost * nodes + textCost * characters
 
 function invalidParameters({ definition }: BoundTool, problems: readonly Explained[]): ToolExecutionError {

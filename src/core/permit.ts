@@ -2,11 +2,15 @@ import type { ToolDefinition } from './tool.ts'
 
 type Flags = Readonly<Record<string, boolean>>
 
+/** The flags of callers that bring none. */
+export const NO_FLAGS: Flags = Object.freeze({})
+
 /**
  * The first permission that is missing; undefined where the caller may use the tool. A tool that requires
  * permissions needs each to be exactly `true`; one that requires none is open unless its own flag is `false`.
  */
 export function missingPermission(tool: ToolDefinition, flags: Flags): string | undefined {
+  if (flags === NO_FLAGS && tool.permissions === undefined) return undefined
   if (flags[tool.name] === false && Object.hasOwn(flags, tool.name)) return tool.name
   const required = tool.permissions
   if (required === undefined) return undefined

@@ -32,7 +32,7 @@ export interface RecordSink {
 }
 
 /** A batch is handed on at once when it has this many records, or holds on to this many values. */
-const MOST_RECORDS = 1_024
+const MOST_RECORDS = 256
 const MOST_VALUES = 200_000
 
 /** Collects records on the path of a call, one array push each, and hands them on in batches off it. */

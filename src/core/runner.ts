@@ -73,7 +73,7 @@ export class Runner {
 
   #attempt(call: Call, tool: BoundTool, flight: Flight): unknown {
     const handler = tool.handler()
-    const params = copyPlain(flight.params)
+    const params = call.snapshot?.flat ? { ...flight.params } : copyPlain(flight.params)
     if (typeof handler === 'function') return handler(params, new FlightContext(flight))
     return this.#send(call, flight, handler, params)
   }

@@ -15,6 +15,8 @@ export interface ParamsSnapshot {
   readonly params: Params
   readonly nodes: number
   readonly characters: number
+  /** None of the values holds others, so that one more copy is a spread. */
+  flat: boolean
 }
 
 /**
@@ -32,7 +34,7 @@ export function snapshotParams(value: unknown): ParamsSnapshot {
   try {
     const params = copyObject(value, 0) as Params
     if (tooLarge(params)) throw new Refusal(TOO_LARGE)
-    return { params, nodes: walk.nodes, characters: walk.characters }
+    return { params, nodes: walk.nodes, characters: walk.characters, flat: false }
   } catch (error) {
     throw error instanceof Refusal ? invalid(error.message) : invalid('the parameters could not be read')
   } finally {
@@ -73,9 +75,10 @@ const FLAT_BYTES = FLAT_CHARACTERS * MAX_BYTES_PER_CHARACTER
  * else, and anything wrong, gives undefined: the walk below then says what.
  */
 function copyFlat(value: object, strict: boolean): ParamsSnapshot | undefined {
-  if (Object.getPrototypeOf(value) !== Object.prototype) return undefined
   let params: Params
   try {
+    // Quicker than asking for the prototype, and wrong only to the safe side.
+    if (value.constructor !== Object) return undefined
     params = { ...value }
   } catch {
     return undefined
@@ -97,7 +100,7 @@ function copyFlat(value: object, strict: boolean): ParamsSnapshot | undefined {
     room -= key.length + 10
     nodes++
   }
-  return room < 0 ? undefined : { params, nodes, characters: FLAT_CHARACTERS - room }
+  return room < 0 ? undefined : { params, nodes, characters: FLAT_CHARACTERS - room, flat: true }
 }
 
 class Refusal extends Error {}

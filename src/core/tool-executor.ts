@@ -12,7 +12,7 @@ import { missingPermission } from './permit.ts'
 import { Recorder, type RecordSink } from './recorder.ts'
 import { callKey, ResultCache } from './result-cache.ts'
 import { Runner } from './runner.ts'
-import { snapshotResult } from './snapshot.ts'
+import { type ParamsSnapshot, snapshotResult } from './snapshot.ts'
 import { suggest } from './suggest.ts'
 import type { Params, ToolDefinition } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
@@ -83,7 +83,7 @@ export class ToolExecutor {
   }
 
   /** The second half of the way: the parameters are right, and nothing has happened yet. */
-  #proceed(call: Call, tool: BoundTool, params: Params): Promise<ToolResult> {
+  #proceed(call: Call, tool: BoundTool, { params }: ParamsSnapshot): Promise<ToolResult> {
     permit(call, tool)
     tool.takeRate(call.tenant, this.#clock)
     call.key = keyOf(call, tool, params)

@@ -33,7 +33,7 @@ export function launch({ folders, memoryMb }: LaunchOptions): ChildProcess {
     // SQLite opens files without asking the permission model.
     '--no-experimental-sqlite',
     '--no-warnings',
-    ...(extension === '.ts' ? ['--conditions=source'] : []),
+    ...(extension === '.ts' ? ['--conditions=toolyard-source'] : []),
     program,
   ]
   return spawn(command[0] as string, command.slice(1), {
