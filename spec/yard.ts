@@ -5,13 +5,13 @@ import {
   type Handler,
   type IsolatedHandler,
   isolated,
-  type Log,
   ProcessPool,
   type ToolDefinition,
   ToolHandlers,
   ToolManager,
   type ToolResult,
 } from 'toolyard'
+import { captureLog } from 'toolyard/testing'
 import { onTestFinished } from 'vitest'
 
 /** A tool of a scenario: what it runs, and what its definition says besides. */
@@ -43,7 +43,7 @@ export function yard(tools: Readonly<Record<string, Tool>>, around: Surroundings
 /** A yard made from the definitions of a configuration; it is closed when the test is over. */
 export async function configured(definitions: readonly object[], around: Surroundings = {}) {
   const { processes, enabled = true, ...parts } = around
-  const log = new KeptLog()
+  const log = captureLog()
   const kept: CallRecord[] = []
   const manager = new ToolManager(
     { tools: { enabled, registry: definitions } },
@@ -98,25 +98,4 @@ export async function callsBeside(work: Promise<unknown>, call: () => Promise<To
   }
   await done
   return answered
-}
-
-class KeptLog implements Log {
-  readonly lines: { readonly level: string; readonly fields: object; readonly message: string }[] = []
-  readonly debug = this.#keep('debug')
-  readonly info = this.#keep('info')
-  readonly warn = this.#keep('warn')
-  readonly error = this.#keep('error')
-
-  isLevelEnabled(): boolean {
-    return true
-  }
-
-  /** The fields of what was logged at a level. */
-  at(level: string): object[] {
-    return this.lines.filter((line) => line.level === level).map(({ fields }) => fields)
-  }
-
-  #keep(level: string) {
-    return (fields: object, message: string): void => void this.lines.push({ level, fields, message })
-  }
 }

@@ -8,17 +8,25 @@ export interface LogLine {
 }
 
 /** A log that keeps its lines, for tests. */
-export function captureLog(): Log & { readonly lines: LogLine[] } {
+export interface CapturedLog extends Log {
+  readonly lines: LogLine[]
+  /** The fields of what was logged at a level. */
+  at(level: LogLine['level']): LogLine['fields'][]
+}
+
+/** Gives a log that keeps its lines. */
+export function captureLog(): CapturedLog {
   const lines: LogLine[] = []
-  const at = (level: LogLine['level']) => (fields: object, message: string) => {
+  const keep = (level: LogLine['level']) => (fields: object, message: string) => {
     lines.push({ level, message, fields: { ...fields } })
   }
   return {
     lines,
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
+    at: (level) => lines.filter((line) => line.level === level).map((line) => line.fields),
+    debug: keep('debug'),
+    info: keep('info'),
+    warn: keep('warn'),
+    error: keep('error'),
     isLevelEnabled: () => true,
   }
 }
