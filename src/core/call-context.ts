@@ -4,6 +4,8 @@ export interface CallContext {
   readonly caller?: string
   /** Permissions and tools by name, as the tenant has them. */
   readonly flags?: Readonly<Record<string, boolean>>
+  /** Only these tools exist for this caller; absent: all. */
+  readonly visible?: ReadonlySet<string>
   readonly signal?: AbortSignal
   /** This call's deadline, clamped to 1 s … 60 s. */
   readonly timeoutMs?: number

@@ -25,7 +25,7 @@ export interface ParamsSnapshot {
  */
 export function snapshotParams(value: unknown): ParamsSnapshot {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid(`parameters must be an object, not ${describe(value)}`)
+    throw invalid(`parameters must be one JSON object, not ${describe(value)}`)
   }
   const flat = copyFlat(value, true)
   if (flat !== undefined) return flat

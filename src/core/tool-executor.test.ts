@@ -3,6 +3,7 @@ import { captureLog } from '../testing/capture-log.ts'
 import { never, toolyard } from './fixtures/code-yard.ts'
 import type { Handler } from './handler.ts'
 import type { Isolate } from './isolate.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolFailure } from './tool-result.ts'
 
 describe('what a handler may do', () => {
@@ -236,4 +237,28 @@ describe('checks that may take long', () => {
       error: "Tool 'tool' needs a process pool, and there is none",
     })
   })
+})
+
+describe('a caller that sees only some tools', () => {
+  test('is told of the others that they are not there, and never by a suggestion', async () => {
+    const { executor, add } = toolyard()
+    add('weather', () => 'sunny')
+    add('weathers', () => 'secret')
+    const visible = new Set(['weather'])
+    expect(await executor.execute('weather', {}, { visible })).toMatchObject({ success: true })
+    const refused = await executor.execute('weathers', {}, { visible })
+    expect(refused).toMatchObject({ error_code: 'TOOL_NOT_FOUND', error: "Tool 'weathers' not found" })
+    expect((refused as ToolFailure).suggestions).toEqual(['weather'])
+  })
+})
+
+test('a call that is refused without being made is an envelope, and recorded', async () => {
+  const { executor, add, records } = toolyard()
+  const run = vi.fn()
+  add('tool', run)
+  const reason = new ToolExecutionError('EXECUTION_ERROR', 'Enough of this')
+  expect(executor.refuse('tool', reason)).toMatchObject({ success: false, error: 'Enough of this', tool_name: 'tool' })
+  executor.flush()
+  expect(records).toMatchObject([{ tool: 'tool', code: 'EXECUTION_ERROR' }])
+  expect(run).not.toHaveBeenCalled()
 })

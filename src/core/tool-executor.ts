@@ -82,6 +82,11 @@ export class ToolExecutor {
     }
   }
 
+  /** Answers for a call that its caller will not have run, so that this too is an envelope, and recorded. */
+  refuse(name: string, reason: ToolExecutionError, context: CallContext = NO_CONTEXT): ToolResult {
+    return this.#fail(new Call(name, context, this.#clock.now()), reason)
+  }
+
   /** The second half of the way: the parameters are right, and nothing has happened yet. */
   #proceed(call: Call, tool: BoundTool, { params }: ParamsSnapshot): Promise<ToolResult> {
     permit(call, tool)
@@ -123,6 +128,7 @@ export class ToolExecutor {
 
   #find(call: Call): BoundTool {
     const tool = this.#tools.get(call.tool) ?? this.#bindRegistered(call)
+    if (call.context.visible?.has(tool.name) === false) throw this.#notFound(call)
     call.bound = tool
     const asked = call.context.timeoutMs
     call.timeoutMs = asked === undefined || Number.isNaN(asked) ? tool.timeoutMs : clampTimeout(asked)
@@ -142,11 +148,12 @@ export class ToolExecutor {
   }
 
   #notFound(call: Call): ToolExecutionError {
-    const visible = this.#registry.list().filter((tool) => missingPermission(tool, call.flags) === undefined)
-    const suggestions = suggest(
-      call.tool,
-      visible.map((tool) => tool.name),
-    )
+    const { visible } = call.context
+    const names = this.#registry
+      .list()
+      .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.flags) === undefined)
+      .map((tool) => tool.name)
+    const suggestions = suggest(call.tool, names)
     return new ToolExecutionError(
       'TOOL_NOT_FOUND',
       `Tool '${call.tool.length > LONGEST_NAME ? `${call.tool.slice(0, LONGEST_NAME)}…` : call.tool}' not found`,
