@@ -1,12 +1,13 @@
 import { parseArgs } from 'node:util'
 import { contenders } from './contenders/index.ts'
+import { loopContenders } from './loop-contenders/index.ts'
 import { sections } from './sections/index.ts'
 
 export interface Options {
   readonly quick: boolean
   readonly json: string | undefined
   readonly writeDocs: boolean
-  /** Ids of contenders; empty for all. */
+  /** Ids of contenders and loops; empty for all. */
   readonly contenders: readonly string[]
   /** Ids of sections. */
   readonly sections: readonly string[]
@@ -16,13 +17,14 @@ const names = (of: readonly { id: string }[]) => of.map(({ id }) => id)
 
 export const HELP = `npm run bench -- [options]
 
-  --quick        a smoke run of half a minute; its numbers mean little
-  --only NAME    a section or a contender; may be given more than once
+  --quick        a smoke run of a minute and a half; its numbers mean little
+  --only NAME    a section, a contender or a loop; may be given more than once
   --json FILE    writes the raw numbers
   --write-docs   puts the tables into docs/performance.md (full runs only)
 
 sections:   ${names(sections).join(', ')}
 contenders: ${names(contenders).join(', ')}
+loops:      ${names(loopContenders).join(', ')}
 `
 
 /** Reads the command line; throws a sentence where it makes no sense. */
@@ -40,17 +42,19 @@ export function readOptions(args: readonly string[]): Options | 'help' {
   if (values.help) return 'help'
   const onlySections = values.only.filter((name) => names(sections).includes(name))
   const onlyContenders = values.only.filter((name) => names(contenders).includes(name))
-  const unknown = values.only.find((name) => !onlySections.includes(name) && !onlyContenders.includes(name))
-  if (unknown !== undefined) throw new Error(`There is no section or contender '${unknown}'. See --help.`)
+  const onlyLoops = values.only.filter((name) => names(loopContenders).includes(name))
+  const known = [...onlySections, ...onlyContenders, ...onlyLoops]
+  const unknown = values.only.find((name) => !known.includes(name))
+  if (unknown !== undefined) throw new Error(`There is no section, contender or loop '${unknown}'. See --help.`)
   if (values['write-docs'] && (values.quick || values.only.length > 0)) {
     throw new Error('--write-docs needs a full run: leave out --quick and --only.')
   }
-  const implied = onlyContenders.length > 0 && !onlySections.includes('direct') ? ['direct'] : []
+  const implied = [...(onlyContenders.length > 0 ? ['direct'] : []), ...(onlyLoops.length > 0 ? ['loop'] : [])]
   return {
     quick: values.quick,
     json: values.json,
     writeDocs: values['write-docs'],
-    contenders: onlyContenders,
+    contenders: [...onlyContenders, ...onlyLoops],
     sections: values.only.length === 0 ? names(sections) : [...implied, ...onlySections],
   }
 }

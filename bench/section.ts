@@ -1,7 +1,7 @@
 /** How much work a run does. */
 export interface Effort {
   readonly quick: boolean
-  /** Ids of contenders to measure; empty for all. */
+  /** Ids of contenders and loops to measure; a section of which none is named measures all of its own. */
   readonly contenders: readonly string[]
   /** Says how far the run is. */
   progress(line: string): void

@@ -6,12 +6,22 @@ import { fileURLToPath } from 'node:url'
 const at = (/** @type {string} */ path) => new URL(`../${path}`, import.meta.url)
 const exists = (/** @type {string} */ path) => existsSync(fileURLToPath(at(path)))
 
-if (Number.parseInt(process.versions.node, 10) < 24) {
-  const advice = exists('node_modules/.bin/node')
-    ? 'In the folder of this checkout "npm exec toolyard -- …" runs it on the Node 24 among its packages.'
-    : 'Install a newer one and try again.'
-  console.error(`toolyard needs Node 24 or newer, and this is ${process.version}. ${advice}`)
+/** @param {string} message */
+function stop(message) {
+  if (process.argv.includes('--json')) console.log(JSON.stringify({ success: false, error: message }))
+  else console.error(message)
   process.exit(2)
 }
 
-await import(at(exists('src/cli/main.ts') ? 'src/cli/main.ts' : 'dist/cli/main.js').href)
+const isCheckout = exists('src/cli/main.ts')
+if (isCheckout && !exists('node_modules/commander/package.json')) {
+  stop('The packages of this checkout are not installed yet: run "npm start" in its folder once.')
+}
+if (Number.parseInt(process.versions.node, 10) < 24) {
+  const advice = isCheckout
+    ? 'In the folder of this checkout "npm exec toolyard -- …" runs it on the Node 24 among its packages.'
+    : 'Install a newer one and try again.'
+  stop(`toolyard needs Node 24 or newer, and this is ${process.version}. ${advice}`)
+}
+
+await import(at(isCheckout ? 'src/cli/main.ts' : 'dist/cli/main.js').href)

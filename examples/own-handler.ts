@@ -1,4 +1,4 @@
-// A handler that is told when to stop, and says how far it is. Run it: node -C toolyard-source examples/own-handler.ts
+// A handler that is told when to stop, and says how far it is. Run it: npx node -C toolyard-source examples/own-handler.ts
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Handler, silentLog, ToolHandlers, ToolManager } from 'toolyard'
 

@@ -1,6 +1,6 @@
 import { type Config, ConfigError, silentLog, ToolManager, ToolRegistry } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { commandLine } from './command-line.ts'
 import { configured, never, yard } from './yard.ts'
 
@@ -172,7 +172,21 @@ describe('Tool definition', () => {
     expect(enables(true)).toBe(true)
   })
 
-  test.todo("a rule's tools.enabled: only true enables")
+  test("a rule's tools.enabled: only true enables", async () => {
+    const registry = [{ ...mock('get_weather'), parameters: { type: 'object' } }]
+    const called = async (tools: object) => {
+      const rule = { llm: 'demo', model: 'rules', prompt: '', ...tools }
+      const manager = new ToolManager({ tools: { enabled: true, registry }, responses: [rule] }, { log: silentLog })
+      onTestFinished(() => manager.close())
+      await manager.loadTools()
+      const answer = await (await manager.getChat()).answer({ message: "What's the weather in Paris?" })
+      return answer.tool_calls.length
+    }
+    expect(await called({ tools: { enabled: true } })).toBe(1)
+    expect(await called({ tools: { enabled: false } })).toBe(0)
+    expect(await called({ tools: {} })).toBe(0)
+    expect(await called({})).toBe(0)
+  })
 
   test('tools.enabled: without it no tools anywhere, and empty lists, not errors', async () => {
     const { registry, execute } = await configured([mock('a')], { enabled: false })

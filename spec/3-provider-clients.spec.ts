@@ -1,22 +1,331 @@
-import { describe, test } from 'vitest'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Config, type Message, ModelError, openProvider, type ProviderClient, ToolManager } from 'toolyard'
+import { captureLog, ManualClock, modelScript, scriptedTools } from 'toolyard/testing'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { checkConfig } from '../src/config/check-config.ts'
+import { startAimock } from '../src/models/fixtures/aimock-server.ts'
+import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
+import { anthropicFrames, frame, geminiFrames, openaiChatFrames } from '../src/models/fixtures/wire-frames.ts'
+import { json, startWireServer, streamed } from '../src/models/fixtures/wire-server.ts'
+import { mock, yard } from './yard.ts'
+
+/** The catalogue of a configuration, the settings its providers were made from, and what was said of them. */
+async function configuredCatalogue(config: Config, env: Readonly<Record<string, string>> = {}) {
+  const log = captureLog()
+  const manager = new ToolManager(config, { log, env })
+  onTestFinished(() => manager.close())
+  return { catalogue: await manager.getModels(), log }
+}
+
+let aimock: Awaited<ReturnType<typeof startAimock>>
+beforeAll(async () => {
+  aimock = await startAimock()
+})
+afterAll(() => aimock.stop())
+
+const PROVIDERS = ['openai', 'anthropic', 'gemini', 'ollama'] as const
+const PATHS = { openai: '/v1', anthropic: '/v1', gemini: '/v1beta', ollama: '' }
+
+/** A client whose provider is a server that answers as `modelScript` says. */
+const clientOf = (type: (typeof PROVIDERS)[number], more: object = {}): Promise<ProviderClient> =>
+  openProvider({ type, api_key: 'test-key', base_url: `${aimock.url}${PATHS[type]}`, ...more })
+
+const asks = ({ asked }: { readonly asked: string }): Message[] => [{ role: 'user', content: asked }]
+
+/** What a server was asked last. */
+const sent = <Body>({ requests }: { readonly requests: readonly { readonly body: unknown }[] }): Body =>
+  requests.at(-1)?.body as Body
+
+async function wireServer() {
+  const server = await startWireServer()
+  onTestFinished(() => server.stop())
+  return server
+}
+
+async function ollamaAnswering(parts: readonly object[]): Promise<ProviderClient> {
+  const server = await startOllamaServer(() => ({ parts }))
+  onTestFinished(() => server.stop())
+  return openProvider({ type: 'ollama', base_url: server.url })
+}
+const ended = (done_reason: string) => ({ message: { role: 'assistant', content: '' }, done: true, done_reason })
+
+/** A Gemini that gives this first, and then says that it is noon. */
+async function geminiAnswering(candidates: readonly object[]) {
+  const server = await wireServer()
+  const { text, finish } = geminiFrames
+  server.replies = [streamed([frame({ candidates })]), streamed([...text('Noon.'), ...finish('stop')])]
+  return { client: await openProvider({ type: 'gemini', api_key: 'k', base_url: server.url }), server }
+}
+
+async function geminiFinish(finishReason: string) {
+  const { client } = await geminiAnswering([{ content: { role: 'model', parts: [{ text: 'x' }] }, finishReason }])
+  return (await client.generateChat(asks(modelScript.text), 'm')).finish_reason
+}
+
+/** One run with tools that answer. */
+async function loopOver(client: ProviderClient, asked: string = modelScript.bare.asked) {
+  const tools = scriptedTools.map(({ name, parameters }) => [name, { run: async () => 'noon', parameters }])
+  const { manager, records } = await yard(Object.fromEntries(tools))
+  const answer = await manager.getLoop().answer({ model: client.model('m'), messages: asks({ asked }) })
+  return { answer, records }
+}
 
 describe('Provider clients', () => {
-  test.todo('OpenAI, Ollama, Gemini and Anthropic, each generateChat(messages, model, options)')
-  test.todo('tool_calls is [{id, type: "function", function: {name, arguments}}], arguments JSON text')
-  test.todo('usage is {prompt_tokens, completion_tokens, total_tokens}')
-  test.todo('options is {tools, max_tokens, temperature, signal}, temperature 0.7 only when absent')
-  test.todo('options.tools are tools as registered, each client converts them. A failure rejects')
-  test.todo('finish_reason is normalised: stop, tool_calls, length, content_filter, error')
-  test.todo("Ollama's replies without call ids get ids")
-  test.todo('Gemini function calls become the common form and back, including parallel calls')
-  test.todo('Anthropic tool_use/tool_result likewise')
-  test.todo('all clients delegate tool execution to the one executor')
-  test.todo('none runs tools by itself')
-  test.todo('a provider that answers 429/5xx is retried with backoff')
-  test.todo('a final failure says which provider, which model, and what to do')
-  test.todo('streaming: text deltas and tool calls arrive as they are produced')
-  test.todo('configuration: providers {<name>: {type?, base_url?, api_key?, headers?, timeout_ms?}}')
-  test.todo('configuration: models [{id, name, capabilities, prices?}], prices per million tokens')
-  test.todo('configuration: id is provider:model, split at the first colon (ollama:llama3.2:3b)')
-  test.todo('the docs compare the providers: what each supports, its known limits')
+  test.each(PROVIDERS)(
+    'OpenAI, Ollama, Gemini and Anthropic, each generateChat(messages, model, options): %s',
+    async (type) => {
+      const client = await clientOf(type)
+      const { content, finish_reason } = await client.generateChat(asks(modelScript.text), 'some-model')
+      expect([content, finish_reason]).toEqual([modelScript.text.answer.text, 'stop'])
+      const reply = await client.generateChat(asks(modelScript.call), 'some-model', { tools: scriptedTools })
+      expect(reply).toMatchObject({ content: null, finish_reason: 'tool_calls', tool_calls: [{ type: 'function' }] })
+    },
+  )
+
+  test.each(PROVIDERS)(
+    'tool_calls is [{id, type: "function", function: {name, arguments}}], arguments JSON text: %s',
+    async (type) => {
+      const client = await clientOf(type)
+      const { tool_calls = [] } = await client.generateChat(asks(modelScript.parallel), 'm', { tools: scriptedTools })
+      expect(tool_calls).toMatchObject([
+        { id: expect.any(String), type: 'function', function: { name: 'get_weather' } },
+        { id: expect.any(String), type: 'function', function: { name: 'get_weather' } },
+      ])
+      expect(tool_calls.map((call) => JSON.parse(call.function.arguments))).toEqual([
+        { location: 'Paris' },
+        { location: 'Oslo' },
+      ])
+    },
+  )
+
+  test.each(PROVIDERS)('usage is {prompt_tokens, completion_tokens, total_tokens}: %s', async (type) => {
+    const { usage } = await (await clientOf(type)).generateChat(asks(modelScript.text), 'm')
+    expect(Object.keys(usage ?? {}).sort()).toEqual(['completion_tokens', 'prompt_tokens', 'total_tokens'])
+    for (const tokens of Object.values(usage ?? {})) expect(tokens).toBeGreaterThanOrEqual(0)
+  })
+
+  test('options is {tools, max_tokens, temperature, signal}, temperature 0.7 only when absent', async () => {
+    const client = await clientOf('ollama')
+    const options = () => sent<{ options: object }>(aimock).options
+    await client.generateChat(asks(modelScript.text), 'm', { max_tokens: 321, temperature: 0 })
+    expect(options()).toMatchObject({ temperature: 0, num_predict: 321 })
+    await client.generateChat(asks(modelScript.text), 'm')
+    expect(options()).toMatchObject({ temperature: 0.7 })
+    expect(aimock.requests.at(-1)?.body).not.toHaveProperty('tools')
+    await client.generateChat(asks(modelScript.call), 'm', { tools: scriptedTools })
+    expect(aimock.requests.at(-1)?.body).toMatchObject({ tools: [{ function: { name: 'get_weather' } }, {}] })
+    const aborted = client.generateChat(asks(modelScript.text), 'm', { signal: AbortSignal.abort(new Error('gone')) })
+    await expect(aborted).rejects.toThrow('gone')
+  })
+
+  test.each(PROVIDERS)(
+    'options.tools are tools as registered, each client converts them. A failure rejects: %s',
+    async (type) => {
+      const { registry } = await yard({})
+      registry.register(mock('notes.search'))
+      const tools = registry.list()
+      const before = JSON.stringify(tools)
+      const client = await clientOf(type)
+      await client.generateChat(asks(modelScript.text), 'm', { tools })
+      expect(JSON.stringify(aimock.requests.at(-1)?.body)).toMatch(/"name":"notes[_.]search"/)
+      expect(JSON.stringify(tools)).toBe(before)
+      const failing = await clientOf(type, { timeout_ms: 50 })
+      await expect(failing.generateChat(asks(modelScript.failure), 'm')).rejects.toBeInstanceOf(ModelError)
+    },
+  )
+
+  test('finish_reason is normalised: stop, tool_calls, length, content_filter, error', async () => {
+    const reasons = async (done_reason: string, message: object = {}) => {
+      const client = await ollamaAnswering([
+        { message: { role: 'assistant', content: 'x', ...message } },
+        ended(done_reason),
+      ])
+      return (await client.generateChat(asks(modelScript.text), 'm', { tools: scriptedTools })).finish_reason
+    }
+    expect(await reasons('stop')).toBe('stop')
+    expect(await reasons('length')).toBe('length')
+    expect(await reasons('something_new')).toBe('error')
+    expect(await reasons('stop', { tool_calls: [{ function: { name: 'get_time', arguments: {} } }] })).toBe(
+      'tool_calls',
+    )
+    expect(await geminiFinish('SAFETY')).toBe('content_filter')
+  })
+
+  test("Ollama's replies without call ids get ids", async () => {
+    const call = { function: { name: 'get_time', arguments: {} } }
+    const client = await ollamaAnswering([
+      { message: { role: 'assistant', content: '', tool_calls: [call, call] } },
+      ended('stop'),
+    ])
+    const { tool_calls = [] } = await client.generateChat(asks(modelScript.bare), 'm', { tools: scriptedTools })
+    expect(new Set(tool_calls.map(({ id }) => id)).size).toBe(2)
+    for (const { id } of tool_calls) expect(id).not.toBe('')
+  })
+
+  test('Gemini function calls become the common form and back, including parallel calls', async () => {
+    const part = (functionCall: object, thoughtSignature: string) => ({ functionCall, thoughtSignature })
+    const parts = [
+      part({ id: 'g-1', name: 'get_time', args: {} }, 'sig-1'),
+      part({ name: 'get_time', args: {} }, 'sig-2'),
+    ]
+    const { client, server } = await geminiAnswering([{ content: { role: 'model', parts }, finishReason: 'STOP' }])
+    const { answer } = await loopOver(client)
+    expect(answer.tool_calls).toHaveLength(2)
+    const { contents } = sent<{ contents: { parts: object[] }[] }>(server)
+    expect(contents[1]?.parts).toMatchObject([
+      { functionCall: { name: 'get_time', args: {} }, thoughtSignature: 'sig-1' },
+      { functionCall: { name: 'get_time', args: {} }, thoughtSignature: 'sig-2' },
+    ])
+    expect(contents[2]?.parts).toMatchObject([
+      { functionResponse: { name: 'get_time' } },
+      { functionResponse: { name: 'get_time' } },
+    ])
+    expect(JSON.stringify(contents)).toContain('g-1')
+  })
+
+  test('Anthropic tool_use/tool_result likewise', async () => {
+    const server = await wireServer()
+    const { start, openCall, closeCall, text, finish } = anthropicFrames
+    server.replies = [
+      streamed([...start, ...openCall('get_time', '{}'), ...closeCall('get_time', '{}'), ...finish('stop')]),
+      streamed([...start, ...text('Noon.'), ...finish('stop')]),
+    ]
+    const { answer } = await loopOver(await openProvider({ type: 'anthropic', api_key: 'k', base_url: server.url }))
+    expect(answer.content).toBe('Noon.')
+    const { messages } = sent<{ messages: { content: object[] }[] }>(server)
+    expect(messages[1]?.content).toMatchObject([{ type: 'tool_use', id: 'toolu_1', name: 'get_time', input: {} }])
+    expect(messages[2]?.content).toMatchObject([{ type: 'tool_result', tool_use_id: 'toolu_1' }])
+  })
+
+  test.each(PROVIDERS)('all clients delegate tool execution to the one executor: %s', async (type) => {
+    const { answer, records } = await loopOver(await clientOf(type), modelScript.call.asked)
+    expect(answer.content).toBe(modelScript.call.afterResults.text)
+    expect(records()).toMatchObject([{ tool: 'get_weather' }])
+  })
+
+  test.each(PROVIDERS)('none runs tools by itself: %s', async (type) => {
+    const run = vi.fn()
+    const { registry } = await yard({ get_weather: { run, parameters: scriptedTools[0]?.parameters ?? {} } })
+    const reply = await (await clientOf(type)).generateChat(asks(modelScript.call), 'm', { tools: registry.list() })
+    expect(reply.tool_calls).toHaveLength(1)
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  test.each([429, 500, 503])('a provider that answers 429/5xx is retried with backoff: %i', async (status) => {
+    const clock = new ManualClock()
+    const log = captureLog()
+    const server = await wireServer()
+    const busy = json(status, { error: { message: 'Busy.' } })
+    const { start, text, finish } = openaiChatFrames
+    server.replies = [busy, busy, streamed([...start, ...text('Here.'), ...finish('stop')])]
+    const client = await openProvider({ type: 'openai', base_url: server.url }, { clock, log })
+    const reply = client.generateChat(asks(modelScript.text), 'm')
+    for (const attempts of [1, 2]) {
+      await vi.waitFor(() => expect(log.at('warn')).toHaveLength(attempts))
+      clock.advance(2_000)
+    }
+    expect((await reply).content).toBe('Here.')
+    const [first, second] = log.at('warn').map(({ wait_ms }) => wait_ms as number)
+    expect(first).toBeLessThanOrEqual(500)
+    expect(second).toBeGreaterThanOrEqual(500)
+  })
+
+  test('a final failure says which provider, which model, and what to do', async () => {
+    const server = await wireServer()
+    server.replies = [json(401, { error: { message: 'Incorrect API key provided: sk-123.' } })]
+    const client = await openProvider({ name: 'office', type: 'openai', base_url: server.url, api_key: 'sk-123' })
+    const failure = await client.generateChat(asks(modelScript.text), 'gpt-x').catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(ModelError)
+    expect(String(failure)).toContain('office:gpt-x')
+    expect(String(failure)).toContain('api_key')
+    expect(String(failure)).not.toMatch(/sk-123|127\.0\.0\.1/)
+  })
+
+  test.each(PROVIDERS)('streaming: text deltas and tool calls arrive as they are produced: %s', async (type) => {
+    const model = (await clientOf(type)).model('m')
+    const seen: string[] = []
+    const controller = new AbortController()
+    const request = { messages: asks(modelScript.slow), tools: [], signal: controller.signal }
+    const reading = async () => {
+      for await (const event of model.stream(request)) {
+        if (event.type === 'text-delta') seen.push(event.text)
+        if (seen.length === 2) controller.abort(new Error('seen enough'))
+      }
+    }
+    await expect(reading()).rejects.toThrow('seen enough')
+    expect(seen.join('').length).toBeLessThan(modelScript.slow.answer.text.length)
+    const calls = await Array.fromAsync(model.stream({ messages: asks(modelScript.call), tools: scriptedTools }))
+    expect(calls.map((event) => event.type)).toEqual(
+      expect.arrayContaining(['tool-call-start', 'tool-call-end', 'finish']),
+    )
+  })
+
+  test('configuration: providers {<name>: {type?, base_url?, api_key?, headers?, timeout_ms?}}', async () => {
+    const asked: IncomingHttpHeaders[] = []
+    const server = createServer(({ headers }, response) => {
+      asked.push(headers)
+      response.end(JSON.stringify({ data: [{ id: 'small' }] }))
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void server.close())
+    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+    const config: Config = {
+      providers: {
+        openai: { api_key: '${OPENAI_API_KEY}' },
+        office: {
+          type: 'openai',
+          base_url,
+          api_key: '${OFFICE_KEY}',
+          headers: { 'x-team': '${TEAM}' },
+          timeout_ms: 9_000,
+        },
+      },
+    }
+    const { catalogue, log } = await configuredCatalogue(config, { OFFICE_KEY: 'k-1', TEAM: 'blue' })
+    expect(await catalogue.discover('office')).toMatchObject([{ id: 'office:small' }])
+    expect(asked).toMatchObject([{ authorization: 'Bearer k-1', 'x-team': 'blue' }])
+    expect(catalogue.providers).toEqual(['openai', 'office', 'demo'])
+    expect(log.at('warn')).toMatchObject([
+      { provider: 'openai', problem: expect.stringContaining('OPENAI_API_KEY is not set') },
+    ])
+    await expect(catalogue.discover('openai')).rejects.toThrow('OPENAI_API_KEY is not set')
+  })
+
+  test('configuration: models [{id, name, capabilities, prices?}], prices per million tokens', async () => {
+    const priced = {
+      id: 'demo:priced',
+      name: 'Priced',
+      capabilities: ['function-calling'],
+      prices: { input: 2.5, output: 10 },
+    }
+    const plain = { id: 'demo:plain', name: 'Plain', capabilities: [] }
+    const { catalogue } = await configuredCatalogue({ models: [priced, plain] })
+    expect(catalogue.list()).toMatchObject([priced, plain, { id: 'demo:rules' }])
+    expect(catalogue.info('demo:priced').prices).toEqual({ input: 2.5, output: 10 })
+    expect(() => checkConfig({ models: [{ ...plain, prices: { input: 1 } }] }, 'x.json')).toThrow(
+      "x.json: missing 'models[0].prices.output'",
+    )
+  })
+
+  test('configuration: id is provider:model, split at the first colon (ollama:llama3.2:3b)', async () => {
+    const models = [{ id: 'ollama:llama3.2:3b', name: 'Llama', capabilities: [] }]
+    const { catalogue } = await configuredCatalogue({ providers: { ollama: {} }, models })
+    expect(catalogue.get('ollama:llama3.2:3b').id).toBe('ollama:llama3.2:3b')
+    expect(catalogue.info('ollama:llama3.2:3b').name).toBe('Llama')
+    expect(() => checkConfig({ models: [{ ...models[0], id: 'llama' }] }, 'x.json')).toThrow(
+      "models[0].id 'llama' names no provider: write it as provider:model",
+    )
+  })
+
+  test('the docs compare the providers: what each supports, its known limits', async () => {
+    const page = await readFile(new URL('../docs/providers.md', import.meta.url), 'utf8')
+    for (const name of ['OpenAI', 'Anthropic', 'Gemini', 'Ollama'])
+      expect(page).toMatch(new RegExp(`\\|.*${name}.*\\|`))
+    for (const part of ['## What each supports', '## Known limits', '## The same tool on all of them']) {
+      expect(page).toContain(part)
+    }
+  })
 })

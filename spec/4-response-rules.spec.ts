@@ -1,15 +1,131 @@
-import { describe, test } from 'vitest'
+import { type Config, ConfigError, silentLog, ToolManager } from 'toolyard'
+import { captureLog } from 'toolyard/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { buildMessages } from '../src/chat/rules/build-messages.ts'
+import { NoResponseRuleError } from '../src/chat/rules/no-response-rule-error.ts'
+import type { Profile, ResponseRule } from '../src/chat/rules/response-rule.ts'
+import { ResponseRules } from '../src/chat/rules/response-rules.ts'
+import { ruleRun } from '../src/chat/rules/rule-run.ts'
+import { ModelCatalogue } from '../src/models/catalogue/model-catalogue.ts'
+import { commandLine } from './command-line.ts'
+
+const rule = (more: Partial<ResponseRule> = {}): ResponseRule => ({ llm: 'demo', model: 'rules', prompt: '', ...more })
+
+/** Rules by the name of their model. */
+const rules = (named: Readonly<Record<string, ResponseRule['match']>>) =>
+  new ResponseRules(Object.entries(named).map(([model, match]) => rule({ model, ...(match && { match }) })))
+
+/** Starts with this configuration, which throws where it cannot. */
+const start = (config: Config): void => {
+  const manager = new ToolManager(config, { log: silentLog })
+  onTestFinished(() => manager.close())
+}
+
+const system = async (prompt: string, message: string, profile: Profile = {}, lookup = async () => '') =>
+  (await buildMessages({ prompt }, { message, profile, lookup }))[0]?.content
 
 describe('Response rules', () => {
-  test.todo('configuration responses[]: match, llm, model, prompt, max_tokens, temperature, tools')
-  test.todo('configuration responses[]: the first rule that matches answers')
-  test.todo('intent_regexp is a JavaScript literal tested against profile.intent, else the message')
-  test.todo("every other key of match must equal the profile's")
-  test.todo('all must hold')
-  test.todo('a rule without match always does')
-  test.todo('none: 400 No response rule matches')
-  test.todo("the prompt is the system message; then previous messages; then the user's")
-  test.todo('{{name}} is user_message, a value of the profile, or rag_context')
-  test.todo('an unknown one is empty, with a warning at load')
-  test.todo('llm is a key of providers; else Provider <name> not found')
+  test('configuration responses[]: match, llm, model, prompt, max_tokens, temperature, tools', () => {
+    const whole = rule({
+      match: { intent_regexp: '/(weather|forecast)/i', service: 'home' },
+      max_tokens: 500,
+      temperature: 0.2,
+      tools: { enabled: true, allowed_tools: ['get_weather'], max_iterations: 2 },
+    })
+    start({ responses: [whole] })
+    expect(ruleRun(whole)).toEqual({
+      model_id: 'demo:rules',
+      service: 'demo',
+      max_tokens: 500,
+      temperature: 0.2,
+      allowed_tools: ['get_weather'],
+      max_iterations: 2,
+    })
+  })
+
+  test('configuration responses[]: the first rule that matches answers', () => {
+    const ordered = rules({ first: { topic: 'rain' }, second: { topic: 'rain' }, third: undefined })
+    expect(ordered.match({ topic: 'rain' }, '').model).toBe('first')
+    expect(ordered.match({ topic: 'snow' }, '').model).toBe('third')
+  })
+
+  test('intent_regexp is a JavaScript literal tested against profile.intent, else the message', () => {
+    const weather = rules({ weather: { intent_regexp: '/(weather|forecast)/i' }, rest: undefined })
+    expect(weather.match({ intent: 'FORECAST' }, 'Hello').model).toBe('weather')
+    expect(weather.match({ intent: 'greeting' }, 'Weather?').model).toBe('rest')
+    expect(weather.match({}, "What's the Weather in Paris?").model).toBe('weather')
+    expect(() => start({ responses: [rule({ match: { intent_regexp: '/(/' } })] })).toThrow(
+      /responses\[0\]\.match\.intent_regexp .* is no regular expression/,
+    )
+  })
+
+  test("every other key of match must equal the profile's", () => {
+    const docs = rules({ docs: { service: 'technical_docs', tier: 2 }, rest: undefined })
+    expect(docs.match({ service: 'technical_docs', tier: 2, topic: 'x' }, '').model).toBe('docs')
+    expect(docs.match({ service: 'technical_docs', tier: '2' }, '').model).toBe('rest')
+    expect(docs.match({ service: 'technical_docs' }, '').model).toBe('rest')
+  })
+
+  test('all must hold', () => {
+    const both = rules({ both: { intent_regexp: '/how/', service: 'docs' }, rest: undefined })
+    expect(both.match({ service: 'docs' }, 'how').model).toBe('both')
+    expect(both.match({ service: 'docs' }, 'why').model).toBe('rest')
+    expect(both.match({ service: 'home' }, 'how').model).toBe('rest')
+  })
+
+  test('a rule without match always does', () => {
+    const all = rules({ all: undefined })
+    for (const profile of [{}, { intent: 'x', service: 'y' }]) expect(all.match(profile, 'z').model).toBe('all')
+  })
+
+  test('none: 400 No response rule matches', () => {
+    const unmatched = () => rules({ docs: { service: 'docs' } }).match({}, 'Hello')
+    expect(unmatched).toThrow(NoResponseRuleError)
+    expect(unmatched).toThrow(/^No response rule matches$/)
+  })
+
+  test("the prompt is the system message; then previous messages; then the user's", async () => {
+    const previousMessages = [
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Good morning.' },
+    ] as const
+    expect(await buildMessages(rule({ prompt: 'Be kind.' }), { message: 'And now?', previousMessages })).toEqual([
+      { role: 'system', content: 'Be kind.' },
+      ...previousMessages,
+      { role: 'user', content: 'And now?' },
+    ])
+  })
+
+  test('{{name}} is user_message, a value of the profile, or rag_context', async () => {
+    const asked: string[] = []
+    const lookup = async (message = '') => {
+      asked.push(message)
+      return 'Rain falls.'
+    }
+    expect(await system('{{user_message}} / {{topic}}', 'Why?', { topic: 'rain' }, lookup)).toBe('Why? / rain')
+    expect(asked).toEqual([])
+    expect(await system('Context: {{rag_context}}', 'Why?', {}, lookup)).toBe('Context: Rain falls.')
+    expect(asked).toEqual(['Why?'])
+  })
+
+  test('an unknown one is empty, with a warning at load', async () => {
+    const log = captureLog()
+    new ResponseRules([rule({ prompt: '{{user_mesage}}' })], { log })
+    expect(log.at('warn')).toMatchObject([
+      { place: 'responses[0].prompt', problem: expect.stringContaining("did you mean '{{user_message}}'?") },
+    ])
+    expect(await system('<{{user_mesage}}>', 'Why?')).toBe('<>')
+  })
+
+  test('llm is a key of providers; else Provider <name> not found', () => {
+    const responses = [rule({ llm: 'mistral' })]
+    expect(() =>
+      start({ providers: { mistral: { type: 'openai', base_url: 'http://127.0.0.1:1' } }, responses }),
+    ).not.toThrow()
+    expect(() => start({ responses })).toThrow(ConfigError)
+    const { status, stderr, file } = commandLine({ responses }, 'tools')
+    expect(status).toBe(2)
+    expect(stderr).toContain(`${file}: responses[0].llm: Provider mistral not found`)
+    expect(() => new ModelCatalogue([]).get('mistral:small')).toThrow('Provider mistral not found')
+  })
 })

@@ -1,3 +1,8 @@
+export { Chat, type ChatRequest } from './chat/chat.ts'
+export { NoResponseRuleError } from './chat/rules/no-response-rule-error.ts'
+export type { Profile, ResponseRule } from './chat/rules/response-rule.ts'
+export type { Budget, RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './chat/run.ts'
+export { ToolLoop, type ToolLoopOptions } from './chat/tool-loop.ts'
 export type { Parts } from './config/assemble.ts'
 export { ConfigError } from './config/check-config.ts'
 export type { Config } from './config/config.ts'
@@ -28,3 +33,24 @@ export type {
 export { ProcessPool } from './kinds/isolated/process-pool.ts'
 export { kinds } from './kinds/kinds.ts'
 export { isolated, ToolHandlers } from './kinds/tool-handlers.ts'
+export { aiSdkModel } from './models/ai-sdk/ai-sdk-model.ts'
+export { ModelCatalogue } from './models/catalogue/model-catalogue.ts'
+export type { ModelInfo, ModelPrices } from './models/catalogue/model-info.ts'
+export { UnknownModelError } from './models/catalogue/unknown-model-error.ts'
+export { type ChatOptions, type ChatReply, generateChat } from './models/generate-chat.ts'
+export { langchainModel } from './models/langchain/langchain-model.ts'
+export type {
+  AssistantMessage,
+  FinishReason,
+  Message,
+  Model,
+  ModelEvent,
+  ModelRequest,
+  OfferedTool,
+  ToolCall,
+  Usage,
+} from './models/model.ts'
+export { ModelError } from './models/model-error.ts'
+export { openProvider } from './models/open-provider.ts'
+export type { ProviderSettings } from './models/provider.ts'
+export { ProviderClient } from './models/provider-client.ts'

@@ -1,7 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, normalize } from 'node:path'
+import { parseSync } from 'oxc-parser'
 import { ToolErrorCode } from 'toolyard'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { publishedSchema } from '../src/config/config-schema.ts'
 import { TOOL_ERRORS } from '../src/core/tool-error-code.ts'
 
@@ -12,6 +15,18 @@ const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
 for (const entry of readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })) {
   if (entry.endsWith('.md')) pages.push(join('docs', entry))
 }
+
+/** The code blocks of a page that are marked with one of these languages. */
+const blocks = (page: string, ...languages: string[]): string[] =>
+  [...read(page).matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+    .filter(([, language]) => languages.includes(language as string))
+    .map(([, , code]) => code as string)
+
+/** Where the links of a page lead, but for the web. */
+const linksOf = (page: string): string[] =>
+  [...read(page).matchAll(/\]\(([^)]+)\)/g)]
+    .map(([, target]) => target as string)
+    .filter((target) => !/^[a-z]+:/.test(target))
 
 describe('docs/errors.md', () => {
   const rows = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| (yes|no) \|/gm)]
@@ -42,9 +57,8 @@ test('the published schema of the configuration is the one that is checked (node
 })
 
 test.each(pages)('the links in %s lead somewhere', (page) => {
-  for (const [, target] of read(page).matchAll(/\]\(([^)]+)\)/g)) {
-    const [path, anchor] = (target as string).split('#')
-    if (/^[a-z]+:/.test(path as string)) continue
+  for (const target of linksOf(page)) {
+    const [path, anchor] = target.split('#')
     const file = path === '' ? join(root, page) : join(root, dirname(page), path as string)
     expect(existsSync(file), `${page} links to ${target}`).toBe(true)
     if (anchor !== undefined && file.endsWith('.md')) {
@@ -57,4 +71,60 @@ test.each(pages)('the links in %s lead somewhere', (page) => {
       expect(anchors, `${page} links to ${target}`).toContain(anchor)
     }
   }
+})
+
+test('every page is linked from the README, or from a page that is', () => {
+  const reached = new Set(['README.md'])
+  for (const page of reached) {
+    for (const target of linksOf(page)) {
+      const file = normalize(join(dirname(page), target.split('#')[0] as string))
+      if (pages.includes(file)) reached.add(file)
+    }
+  }
+  expect(pages.filter((page) => !reached.has(page))).toEqual([])
+})
+
+describe('code on the pages', () => {
+  test.each(pages)('%s holds JSON that is JSON, and programs that can be read', (page) => {
+    for (const code of blocks(page, 'json')) expect(() => JSON.parse(code), code).not.toThrow()
+    for (const code of blocks(page, 'ts', 'js')) expect(parseSync('block.ts', code).errors, code).toEqual([])
+  })
+
+  test('what imports from toolyard type-checks', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'toolyard-docs-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const programs = pages.flatMap((page) => blocks(page, 'ts').filter((code) => /from 'toolyard/.test(code)))
+    expect(programs.length).toBeGreaterThan(3)
+    const files = programs.map((code, index) => {
+      writeFileSync(join(folder, `${index}.mts`), code)
+      return `${index}.mts`
+    })
+    const paths = { toolyard: [join(root, 'src/index.ts')], 'toolyard/testing': [join(root, 'src/testing/index.ts')] }
+    const typeRoots = [join(root, 'node_modules/@types')]
+    const compilerOptions = { paths, typeRoots, rootDir: '/' }
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }),
+    )
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    let said = ''
+    try {
+      execFileSync(process.execPath, [compiler, '-p', folder], { encoding: 'utf8' })
+    } catch (error) {
+      said = (error as { stdout: string }).stdout
+    }
+    // Faults in our own sources are another check's business.
+    expect(said.split('\n').filter((line) => /^\S*\d+\.mts\(/.test(line))).toEqual([])
+  })
+
+  test.each(['README.md', 'docs/command-line.md'])('the commands in %s work as they stand', (page) => {
+    const lines = blocks(page, 'sh').flatMap((code) => code.split('\n'))
+    const commands = lines
+      .map((line) => line.replace(/^npm exec toolyard --/, 'toolyard'))
+      .filter((line) => /^toolyard (?!completion)/.test(line))
+    expect(commands.length).toBeGreaterThan(2)
+    const bin = join(root, 'bin/toolyard.js')
+    const script = `toolyard() { "${process.execPath}" "${bin}" "$@" >/dev/null || exit 1; }\n${commands.join('\n')}`
+    execFileSync('bash', ['-c', script], { stdio: ['ignore', 'ignore', 'inherit'] })
+  })
 })

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,7 +32,6 @@ await manager.close()
 `
 
 const COMPILER_OPTIONS = {
-  module: 'nodenext',
   target: 'es2024',
   lib: ['es2024'],
   types: ['node'],
@@ -84,6 +83,7 @@ describe('the package, packed and installed in an empty folder', () => {
         'dist/index.js',
         'dist/index.d.ts',
         'toolyard.config.json',
+        'toolyard.config.schema.json',
         'LICENSE',
       ]),
     )
@@ -94,8 +94,20 @@ describe('the package, packed and installed in an empty folder', () => {
 
   test('brings no development dependency', async () => {
     const { devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-    const installed = await readdir(join(folder, 'node_modules'))
-    expect(installed.filter((name) => name !== '@types' && name in devDependencies)).toEqual([])
+    const { packages } = JSON.parse(await readFile(join(folder, 'node_modules/.package-lock.json'), 'utf8'))
+    // What a dependency wants beside it (`peer`) may be one that our own tests use too.
+    const installed = Object.keys(packages)
+      .filter((path) => !packages[path].peer)
+      .map((path) => path.replace('node_modules/', ''))
+    expect(installed).toContain('toolyard')
+    expect(installed.filter((name) => name !== '@types/node' && name in devDependencies)).toEqual([])
+  })
+
+  test('ships a configuration whose $schema an editor finds', async () => {
+    const shippedFolder = join(folder, 'node_modules/toolyard')
+    const { $schema } = JSON.parse(await readFile(join(shippedFolder, 'toolyard.config.json'), 'utf8'))
+    const schema = JSON.parse(await readFile(join(shippedFolder, $schema), 'utf8'))
+    expect(Object.keys(schema.properties)).toContain('tools')
   })
 
   test('runs a tool of the configuration that it ships', async () => {
@@ -105,15 +117,20 @@ describe('the package, packed and installed in an empty folder', () => {
 
   test('serves a TypeScript program, which type-checks and runs', async () => {
     await writeFile(join(folder, 'consumer.ts'), CONSUMER)
-    await writeFile(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: COMPILER_OPTIONS, files: ['consumer.ts'] }),
-    )
-    await run(folder, process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '-p', folder)
+    for (const module of [{ module: 'nodenext' }, { module: 'esnext', moduleResolution: 'bundler' }]) {
+      const config = { compilerOptions: { ...COMPILER_OPTIONS, ...module }, files: ['consumer.ts'] }
+      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
+      await run(folder, process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '-p', folder)
+    }
     expect(JSON.parse(await run(folder, process.execPath, 'consumer.ts'))).toMatchObject({
       name: 'get_weather',
       result: { success: true, result: { temperature: 22 } },
     })
+  })
+
+  test('can be required', async () => {
+    const program = "console.log(typeof require('toolyard').ToolManager)"
+    expect(await run(folder, process.execPath, '--input-type=commonjs', '--eval', program)).toBe('function\n')
   })
 
   test('offers what tests of tools need as toolyard/testing', async () => {

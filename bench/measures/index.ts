@@ -4,5 +4,7 @@ export const MEASURES: Readonly<Record<string, () => Promise<(options: never) =>
   scale: async () => (await import('./scale.ts')).scale,
   registering: async () => (await import('./registering.ts')).registering,
   'heap-growth': async () => (await import('./heap-growth.ts')).heapGrowth,
+  loop: async () => (await import('./loop.ts')).loop,
+  'loop-growth': async () => (await import('./loop-growth.ts')).loopGrowth,
   deadlines: async () => (await import('./deadlines.ts')).deadlines,
 }

@@ -2,8 +2,9 @@ import type { Section } from '../section.ts'
 import { deadlines } from './deadlines.ts'
 import { direct } from './direct.ts'
 import { heapGrowth } from './heap-growth.ts'
+import { loop } from './loop.ts'
 import { registering } from './registering.ts'
 import { scale } from './scale.ts'
 
 /** Every table of the report, in its order. */
-export const sections: readonly Section[] = [direct, scale, registering, heapGrowth, deadlines]
+export const sections: readonly Section[] = [direct, scale, registering, heapGrowth, deadlines, loop]

@@ -1,4 +1,4 @@
-// CPU-bound code in a process of its own. Run it: node -C toolyard-source examples/isolated-handler/main.ts
+// CPU-bound code in a process of its own. Run it: npx node -C toolyard-source examples/isolated-handler/main.ts
 import { isolated, silentLog, ToolHandlers, ToolManager } from 'toolyard'
 
 const code = new URL('./prime-factors.ts', import.meta.url)

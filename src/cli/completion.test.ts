@@ -28,7 +28,7 @@ const words = (...typed: string[]) =>
 
 describe('the words that fit', () => {
   test.each([
-    [[''], ['exec', 'tools', 'demo', 'completion']],
+    [[''], ['exec', 'tools', 'chat', 'models', 'demo', 'completion']],
     [['t'], ['tools']],
     [['--ver'], ['--version', '--verbose']],
     [['exec', '--t'], ['--timeout']],

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -12,7 +13,12 @@ describe('wrong usage exits with 2 and a sentence', () => {
   test.each([
     [['tols'], "Unknown command 'tols'. Did you mean tools?"],
     [['exec', 'echo', '--tiemout', '5'], "Unknown option '--tiemout'. Did you mean --timeout?"],
-    [['exec'], "Missing required argument 'tool'."],
+    [['exec'], `Missing required argument 'tool'. "toolyard exec --help" says how it is used.`],
+    [['help', 'tols'], `Unknown command 'tols'. "toolyard --help" lists the commands.`],
+    [[], 'No command was given. "toolyard --help" lists the commands.'],
+    [['exec', 'echo', 'hello'], "'hello' is neither a JSON object nor a key=value pair."],
+    [['exec', 'echo', 'a b=1'], "'a b=1' is neither a JSON object nor a key=value pair."],
+    [['tools', '--config', ''], '--config takes the name of a file, and got an empty one.'],
     [['exec', 'echo', '--timeout', 'soon'], "--timeout takes a number of milliseconds, not 'soon'."],
     [['exec', 'echo', '{"text":'], 'the parameter is not valid JSON: '],
     [['exec', 'echo', '[1]'], 'the parameter must be a JSON object, not an array.'],
@@ -109,6 +115,14 @@ test('the configuration of the current folder goes before the one that ships', a
     JSON.stringify({ tools: { enabled: true, registry: [mock('mine', 1)] } }),
   )
   expect((await toolyard(['tools'], { cwd })).out).toMatch(/^mine /)
+})
+
+test.runIf(existsSync('/dev/full'))('a result that could not be written is no success', async () => {
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, [BIN, 'exec', 'echo'], { env: ENV, stdio: ['ignore', full, 'ignore'] })
+  const code = await new Promise((resolve) => child.on('close', resolve))
+  closeSync(full)
+  expect(code).toBe(1)
 })
 
 test('a reader that has seen enough ends it quietly', async () => {

@@ -9,6 +9,8 @@ import { UsageError } from './usage-error.ts'
 /** Loading takes most of the time of a short command, and half of that with what was compiled before. */
 const COMPILED = new URL('../../node_modules/.cache/toolyard', import.meta.url)
 
+const LISTS = '"toolyard --help" lists the commands.'
+
 /** Runs the command line; gives the exit code. */
 export async function main(argv: readonly string[]): Promise<number> {
   enableCompileCache(fileURLToPath(COMPILED))
@@ -28,7 +30,8 @@ export async function main(argv: readonly string[]): Promise<number> {
     await program.parseAsync(words, { from: 'user' })
     return code
   } catch (error) {
-    return error instanceof CommanderError ? afterParsing(terminal, error, output()) : fail(terminal, error)
+    if (!(error instanceof CommanderError)) return fail(terminal, error)
+    return afterParsing(terminal, error, output(), program, words)
   }
 }
 
@@ -38,13 +41,21 @@ function capture(program: Command): () => string {
   const keep = (more: string) => {
     text += more
   }
-  for (const command of [program, ...program.commands]) {
+  for (const command of everyCommand(program)) {
     command.exitOverride().configureOutput({ writeOut: keep, writeErr: keep, outputError: () => {} })
   }
   return () => text.trimEnd()
 }
 
-function afterParsing(terminal: Terminal, error: CommanderError, output: string): number {
+const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
+
+function afterParsing(
+  terminal: Terminal,
+  error: CommanderError,
+  output: string,
+  program: Command,
+  words: readonly string[],
+): number {
   if (error.exitCode === 0) {
     const key = error.code === 'commander.version' ? 'version' : 'help'
     if (terminal.json) terminal.document({ [key]: output })
@@ -52,11 +63,15 @@ function afterParsing(terminal: Terminal, error: CommanderError, output: string)
     return 0
   }
   if (error.code === 'commander.help') {
-    if (terminal.json) return fail(terminal, new UsageError('No command was given. "toolyard --help" lists them.'))
+    const [asked, about] = words.filter((word) => !word.startsWith('-'))
+    if (asked === 'help') return fail(terminal, new UsageError(`Unknown command '${about}'. ${LISTS}`))
+    if (terminal.json) return fail(terminal, new UsageError(`No command was given. ${LISTS}`))
     terminal.note(output)
     return 2
   }
-  return fail(terminal, new UsageError(`${sentence(error.message)} "toolyard --help" says what there is.`))
+  const command = words.find((word) => program.commands.some((one) => one.name() === word))
+  const help = command === undefined ? LISTS : `"toolyard ${command} --help" says how it is used.`
+  return fail(terminal, new UsageError(`${sentence(error.message)} ${help}`))
 }
 
 /** Commander's `error: unknown command 'tols'\n(Did you mean tools?)` as sentences. */
@@ -79,11 +94,12 @@ function asksForJson(words: readonly string[]): boolean {
   return words.slice(0, end === -1 ? undefined : end).includes('--json')
 }
 
-// A reader that has seen enough (`| head`) is no error.
+// A reader that has seen enough (`| head`) is no error; a disk that is full is one.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? process.exitCode : 1))
 }
 const code = await main(process.argv)
 process.exitCode = code
-// Handlers that go on after their call has ended must not keep the process: once all is written, it ends.
-process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))
+// Handlers that go on after their call has ended must not keep the process: once all is written, it ends. A write that
+// failed is reported a moment after it was called back.
+process.stdout.write('', () => process.stderr.write('', () => setImmediate(() => process.exit(code))))

@@ -12,6 +12,9 @@ import { UsageError } from './usage-error.ts'
 
 const FILE_NAME = 'toolyard.config.json'
 
+/** Why there are no tools at all. */
+export const SWITCHED_OFF = 'Tools are switched off: "tools": {"enabled": true} switches them on.'
+
 /** The options that every command takes. */
 export interface GlobalOptions {
   readonly json?: boolean
@@ -24,6 +27,8 @@ export interface OpenManager {
   readonly manager: ToolManager
   readonly handlers: ToolHandlers
   readonly report: LoadReport
+  /** Whether the configuration is the one that ships, for want of another. */
+  readonly fallback?: boolean
 }
 
 /** The configuration that ships with the package. */
@@ -31,6 +36,7 @@ export const shippedConfig = fileURLToPath(new URL(`../../${FILE_NAME}`, import.
 
 /** Which file is read: `--config`, else TOOLYARD_CONFIG, else the one in this folder, else the one that ships. */
 export function configFile(option: string | undefined, env = process.env): string {
+  if (option === '') throw new UsageError('--config takes the name of a file, and got an empty one.')
   const named = option ?? (env.TOOLYARD_CONFIG || undefined)
   if (named !== undefined) return resolve(named)
   const here = resolve(FILE_NAME)
@@ -39,7 +45,9 @@ export function configFile(option: string | undefined, env = process.env): strin
 
 /** Loads the configuration and its tools; the caller closes the manager. */
 export async function openManager(options: GlobalOptions): Promise<OpenManager> {
-  return startManager(await readConfig(configFile(options.config)), options, new ToolHandlers())
+  const file = configFile(options.config)
+  const opened = await startManager(await readConfig(file), options, new ToolHandlers())
+  return { ...opened, fallback: file === shippedConfig && !existsSync(resolve(FILE_NAME)) }
 }
 
 /** A configuration that cannot be used is the user's to mend. */

@@ -22,6 +22,14 @@ Examples:
   $ toolyard exec datetime '{"operation":"now","timezone":"Europe/Paris"}'
   $ toolyard exec search_documents query="deadline" max_results=2 --json`
 
+const CHAT_HELP = `
+Without a key or a server there is demo:rules, which is no language model but a few rules that call the right tools.
+
+Examples:
+  $ toolyard chat "What's the weather in Paris?"
+  $ toolyard chat "Calculate 15% tip on $45" --model demo:rules
+  $ toolyard chat "What time is it in Tokyo?" --model ollama:llama3.2:3b --json`
+
 const COMPLETION_HELP = `
 Examples:
   $ source <(toolyard completion bash)     in ~/.bashrc
@@ -56,10 +64,40 @@ export function createProgram(terminal: Terminal, done: (code: number) => void):
   program
     .command('tools')
     .description('list the tools: name, kind, effect and description')
-    .option('--check', 'compile every schema now; exit code 1 where a tool is broken')
+    .option('--check', 'compile every schema now; exit code 1 where a tool cannot work')
     .action(async (_, command: Command) => {
       const { tools } = await import('./commands/tools.ts')
       done(await tools(terminal, command.optsWithGlobals()))
+    })
+
+  program
+    .command('chat')
+    .description('ask a model that may use the tools, and print its answer')
+    .argument('<message>', 'the question')
+    .option('--model <id>', 'provider:model; else the response rules of the configuration decide')
+    .addHelpText('after', CHAT_HELP)
+    .action(async (message: string, _, command: Command) => {
+      const { chat } = await import('./commands/chat.ts')
+      done(await chat(terminal, message, command.optsWithGlobals()))
+    })
+
+  const models = program
+    .command('models')
+    .description('list the models: those configured, or all that a provider has')
+    .argument('[provider]', 'the name of a provider, to ask it')
+    .action(async (provider: string | undefined, _, command: Command) => {
+      const { listModels } = await import('./commands/models.ts')
+      done(await listModels(terminal, provider, command.optsWithGlobals()))
+    })
+
+  models
+    .command('add')
+    .description('put a GGUF file where llama: finds it, from this machine or from the web')
+    .argument('<source>', 'a file, or an http or https address')
+    .option('--sha256 <hash>', 'what the file must be; without it the hash is printed')
+    .action(async (source: string, _, command: Command) => {
+      const { modelsAdd } = await import('./commands/models-add.ts')
+      done(await modelsAdd(terminal, source, command.optsWithGlobals()))
     })
 
   program

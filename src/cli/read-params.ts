@@ -6,6 +6,7 @@ import { UsageError } from './usage-error.ts'
 /** Twice what a call may hold, so that the executor gets to say it in its own words. */
 const MOST_INPUT = 2 * 1024 * 1024
 const PAIR = /^([^\s={}[\]"']+)=(.*)$/s
+const STDIN = 'stdin'
 const FORMS = 'Give one JSON object, - to read it from stdin, or key=value pairs.'
 
 /** The parameters of a call, as typed: one JSON object, `-` for stdin, or `key=value` pairs read by the tool's schema. */
@@ -20,7 +21,7 @@ export async function readParams(
   if (more.length > 0) {
     throw new UsageError(`${words.length} parameters were given and ${quoted(first)} is no key=value pair. ${FORMS}`)
   }
-  return first === '-' ? readObject(await readAll(input), 'stdin') : readObject(first, 'the parameter')
+  return first === '-' ? readObject(await readAll(input), STDIN) : readObject(first, 'the parameter')
 }
 
 function readPairs(words: readonly string[], schema: JsonSchema | undefined): Params {
@@ -40,6 +41,9 @@ function readObject(text: string, place: string): Params {
   try {
     value = JSON.parse(text)
   } catch (error) {
+    if (place !== STDIN && !/^\s*[{[]/.test(text)) {
+      throw new UsageError(`${quoted(text)} is neither a JSON object nor a key=value pair. ${FORMS}`)
+    }
     const reason = printableLine(error instanceof Error ? error.message : String(error))
     throw new UsageError(`${place} is not valid JSON: ${reason}. ${FORMS}`)
   }

@@ -25,8 +25,10 @@ function advice({ error_code, details, suggestions, outcome }: ToolFailure): str
   const lines: string[] = []
   if (suggestions?.length) lines.push(`Did you mean ${suggestions.map(printableLine).join(' or ')}?`)
   else if (error_code === 'TOOL_NOT_FOUND') lines.push('"toolyard tools" lists those that there are.')
-  if (details?.required.length) lines.push('Required:')
-  for (const { name, type, description } of details?.required ?? []) {
+  const lacks = details?.problems.some(({ rule }) => rule === 'required')
+  const required = lacks ? (details?.required ?? []) : []
+  if (required.length > 0) lines.push('Required:')
+  for (const { name, type, description } of required) {
     lines.push(`  ${printableLine(name)} (${printableLine(type)})${description && `: ${printableLine(description)}`}`)
   }
   if (outcome === 'unknown') lines.push('It may have happened all the same: look before you repeat it.')

@@ -12,6 +12,8 @@ export interface Terminal {
   readonly watched: boolean
   /** The columns of a watched terminal. */
   readonly columns: number
+  /** A piece of result, as it comes. */
+  write(text: string): void
   /** A line of result. */
   result(text: string): void
   /** The one document of `--json`. */
@@ -36,6 +38,7 @@ export function openTerminal(
     json,
     watched,
     columns: stdout.columns || 80,
+    write: (text) => void stdout.write(text),
     result: (text) => write(stdout, text),
     document: (value) => write(stdout, printable(JSON.stringify(value, undefined, watched ? 2 : undefined))),
     note: (text) => write(stderr, text),

@@ -1,3 +1,4 @@
+import { ToolLoop } from '../chat/tool-loop.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Isolate } from '../core/isolate.ts'
 import type { Log } from '../core/log.ts'
@@ -33,15 +34,24 @@ export function assemble(config: Config, parts: Parts) {
     handlers.register('rag_query', docsSearch(new URL('../../docs/', import.meta.url)), { effect: 'read' })
   }
   const registry = new ToolRegistry({ log })
+  const clock = parts.clock ?? systemClock
   const isolate = parts.isolate ?? new ProcessPool({ log })
   const table = kinds(handlers)
   const executor = new ToolExecutor(registry, {
     kinds: table,
     isolate,
     log,
-    clock: parts.clock ?? systemClock,
+    clock,
     sinks: parts.sinks ?? [],
     ...(config.tools?.default_timeout_ms !== undefined && { defaultTimeoutMs: config.tools.default_timeout_ms }),
   })
-  return { log, handlers, registry, executor, isolate, kinds: table, env: parts.env ?? process.env }
+  const { max_iterations, max_parallel_calls } = config.tools ?? {}
+  const loop = new ToolLoop(registry, executor, {
+    log,
+    clock,
+    ...(max_iterations !== undefined && { maxIterations: max_iterations }),
+    ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
+  })
+  const env = parts.env ?? process.env
+  return { log, clock, handlers, registry, executor, loop, isolate, kinds: table, env }
 }

@@ -1,7 +1,9 @@
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { suggest } from '../core/suggest.ts'
 import type { Config } from './config.ts'
+import { configProblems } from './config-problems.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
+import { knownKeys } from './known-keys.ts'
 
 /** A configuration that cannot be started with; the message names file, path and fix. */
 export class ConfigError extends Error {
@@ -14,15 +16,16 @@ export class ConfigError extends Error {
 /** Gives the value back as a configuration, or throws a `ConfigError` about `place` (a file name, as a rule). */
 export function checkConfig(value: unknown, place: string): Config {
   const compiled = compileSchema(CONFIG_SCHEMA)
-  if (compiled.check?.(value)) return value as Config
-  const problems = compiled.explain(value).map(({ rule, path, message }) => {
-    if (rule !== 'additionalProperties') return `${message.replace(/^parameters /, 'the configuration ')}.`
-    const near = suggest(path.slice(path.lastIndexOf('.') + 1), knownKeys(path))
-    return `unknown key '${path}'${near.length > 0 ? `: did you mean '${near[0]}'?` : ': remove it.'}`
-  })
-  throw new ConfigError(`${place}: ${problems.join(' ')}`)
+  const problems = compiled.check?.(value) ? configProblems(value as Config) : schemaProblems(compiled.explain(value))
+  if (problems.length > 0) throw new ConfigError(`${place}: ${problems.join(' ')}`)
+  return value as Config
 }
 
-function knownKeys(path: string): string[] {
-  return Object.keys(path.includes('.') ? CONFIG_SCHEMA.properties.tools.properties : CONFIG_SCHEMA.properties)
+function schemaProblems(explained: ReturnType<ReturnType<typeof compileSchema>['explain']>): string[] {
+  return explained.map(({ rule, path, message }) => {
+    if (rule !== 'additionalProperties') return `${message.replace(/^parameters /, 'the configuration ')}.`
+    const { key, keys } = knownKeys(path, CONFIG_SCHEMA)
+    const [near] = suggest(key, keys)
+    return `unknown key '${path}'${near === undefined ? ': remove it.' : `: did you mean '${near}'?`}`
+  })
 }

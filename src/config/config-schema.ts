@@ -1,3 +1,5 @@
+import { PROVIDER_TYPES } from './provider-types.ts'
+
 /** The configuration file, as JSON Schema: what is checked at the start, and what editors complete from. */
 export const CONFIG_SCHEMA = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -16,6 +18,100 @@ export const CONFIG_SCHEMA = {
         default_timeout_ms: { type: 'integer', minimum: 1, description: 'The deadline of tools that name none.' },
         max_parallel_calls: { type: 'integer', minimum: 1, maximum: 100, description: 'Calls of one turn at a time.' },
         registry: { type: 'array', description: 'Tool definitions; a bad one is reported and skipped.' },
+      },
+    },
+    providers: {
+      type: 'object',
+      description: 'Where models are asked, by name. ${VAR} is replaced from the environment.',
+      propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,64}$' },
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          type: { enum: PROVIDER_TYPES, description: 'What it speaks; by default what it is called.' },
+          base_url: { type: 'string', minLength: 1, description: 'Where it is, if not where its makers put it.' },
+          api_key: { type: 'string', minLength: 1, description: 'As "${OPENAI_API_KEY}", not the key itself.' },
+          headers: {
+            type: 'object',
+            additionalProperties: { type: 'string' },
+            description: 'Sent with every request.',
+          },
+          timeout_ms: { type: 'integer', minimum: 1, description: 'The deadline of one answer.' },
+          api: { enum: ['responses', 'chat'], description: 'Which API of OpenAI; chat where base_url is set.' },
+          grammar: { type: 'boolean', description: 'Whether llama holds calls to their schema.' },
+        },
+      },
+    },
+    models: {
+      type: 'array',
+      description: 'The models that are offered, and what is known of them.',
+      items: {
+        type: 'object',
+        required: ['id', 'name', 'capabilities'],
+        additionalProperties: false,
+        properties: {
+          id: { type: 'string', description: 'provider:model, split at the first colon.' },
+          name: { type: 'string', minLength: 1 },
+          capabilities: {
+            type: 'array',
+            items: { type: 'string', minLength: 1 },
+            description: 'With function-calling the model takes tools.',
+          },
+          prices: {
+            type: 'object',
+            description: 'Per million tokens.',
+            required: ['input', 'output'],
+            additionalProperties: false,
+            properties: { input: { type: 'number', minimum: 0 }, output: { type: 'number', minimum: 0 } },
+          },
+        },
+      },
+    },
+    responses: {
+      type: 'array',
+      description: 'Who is answered by which model; the first rule that matches answers.',
+      items: {
+        type: 'object',
+        required: ['llm', 'model', 'prompt'],
+        additionalProperties: false,
+        properties: {
+          match: {
+            type: 'object',
+            description: 'All must hold; without it the rule always matches.',
+            properties: {
+              intent_regexp: { type: 'string', description: 'Like "/(weather|forecast)/i".' },
+            },
+            additionalProperties: { type: ['string', 'number', 'boolean'] },
+          },
+          llm: { type: 'string', minLength: 1, description: 'A key of providers.' },
+          model: { type: 'string', minLength: 1, description: 'Without the provider.' },
+          prompt: { type: 'string', description: 'The system message; {{name}} is replaced.' },
+          max_tokens: { type: 'integer', minimum: 1 },
+          temperature: { type: 'number', minimum: 0, maximum: 2 },
+          tools: {
+            type: 'object',
+            additionalProperties: false,
+            properties: {
+              enabled: { type: 'boolean', description: 'Only true enables tools.' },
+              allowed_tools: {
+                type: 'array',
+                items: { type: 'string', minLength: 1 },
+                description: 'None where empty; without it every tool the caller may use.',
+              },
+              max_iterations: { type: 'integer', minimum: 1, maximum: 100 },
+            },
+          },
+          budget: {
+            type: 'object',
+            description: 'What one run may use up.',
+            additionalProperties: false,
+            properties: {
+              wall_time_ms: { type: 'integer', minimum: 1 },
+              tokens: { type: 'integer', minimum: 1 },
+              cost: { type: 'number', exclusiveMinimum: 0, description: "In the currency of the model's prices." },
+            },
+          },
+        },
       },
     },
   },

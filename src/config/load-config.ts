@@ -4,10 +4,16 @@ import type { Config } from './config.ts'
 
 export { ConfigError } from './check-config.ts'
 
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder, not a file',
+  EACCES: 'it may not be read',
+}
+
 /** Reads and checks a configuration file. */
 export async function loadConfigFile(file: string): Promise<{ readonly config: Config }> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${error.code})`
+    const reason = REASONS[error.code ?? ''] ?? `it cannot be read (${error.code})`
     throw new ConfigError(`${file}: ${reason}. Name another with --config or TOOLYARD_CONFIG.`)
   })
   return { config: checkConfig(parse(text, file), file) }

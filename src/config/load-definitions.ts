@@ -1,6 +1,7 @@
 import type { Kind } from '../core/kind.ts'
 import type { Log } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
+import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
 import { DEFINITION_SCHEMA } from './config-schema.ts'
@@ -82,8 +83,9 @@ function problemOf(definition: unknown, env: Surroundings['env']): string | unde
 function warningsOf(tool: ToolDefinition, kinds: Surroundings['kinds']): string[] {
   const { type } = tool.implementation
   const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
-  if (kind === undefined) return [`Unknown implementation type: ${type}`]
-  const warnings = [kind.warning?.(tool)]
+  const unknown = unknownKeys(tool)
+  if (kind === undefined) return [...unknown, `Unknown implementation type: ${type}`]
+  const warnings = [...unknown, kind.warning?.(tool)]
   if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {
     warnings.push(`cache is ignored: tool '${tool.name}' is not a read tool; give it "effect": "read" if it is one`)
   }
@@ -96,4 +98,15 @@ function missingVariable({ mock_response: _, ...rest }: ToolDefinition['implemen
     if (name !== undefined && env[name] === undefined) return name
   }
   return undefined
+}
+
+/** What no part of Toolyard reads is most likely misspelt. */
+function unknownKeys(tool: ToolDefinition): string[] {
+  const known = Object.keys(DEFINITION_SCHEMA.properties)
+  return Object.keys(tool)
+    .filter((key) => !known.includes(key))
+    .map((key) => {
+      const [near] = suggest(key, known)
+      return `unknown key '${key}' is ignored${near === undefined ? '' : `: did you mean '${near}'?`}`
+    })
 }

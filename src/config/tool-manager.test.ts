@@ -89,6 +89,16 @@ describe('loading definitions', () => {
     ])
   })
 
+  test('a key that nobody reads is warned about, with the one that was meant', async () => {
+    const { manager } = manage({
+      tools: { enabled: true, registry: [mock('one', { timout_ms: 5, x_owner_team: 'mine' })] },
+    })
+    expect((await manager.loadTools()).warnings).toEqual([
+      { name: 'one', problem: "unknown key 'timout_ms' is ignored: did you mean 'timeout_ms'?" },
+      { name: 'one', problem: "unknown key 'x_owner_team' is ignored" },
+    ])
+  })
+
   test('loading again changes nothing and says nothing', async () => {
     const { manager, log } = manage({ tools: { enabled: true, registry: [mock('one'), {}] } })
     const first = await manager.loadTools()

@@ -1,11 +1,15 @@
+import { Chat } from '../chat/chat.ts'
+import { ResponseRules } from '../chat/rules/response-rules.ts'
+import { DEFAULT_MAX_ITERATIONS, type ToolLoop } from '../chat/tool-loop.ts'
 import { DEFAULT_TIMEOUT_MS, type ToolExecutor } from '../core/tool-executor.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
+import type { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
 import { assemble, type Parts } from './assemble.ts'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { type LoadReport, loadDefinitions } from './load-definitions.ts'
+import { openModels } from './open-models.ts'
 
-const DEFAULT_MAX_ITERATIONS = 5
 /** Programs that make one call and end never pay for schemas they do not use. */
 const WARM_UP_AFTER_MS = 250
 
@@ -14,6 +18,8 @@ export class ToolManager {
   readonly #config: Config
   readonly #parts: ReturnType<typeof assemble>
   #report: LoadReport | undefined
+  #models: Promise<ModelCatalogue> | undefined
+  #chat: Promise<Chat> | undefined
   #closed = false
 
   constructor(config: Config, parts: Parts = {}) {
@@ -39,6 +45,27 @@ export class ToolManager {
     return this.#parts.executor
   }
 
+  /** The loop between models and these tools. */
+  getLoop(): ToolLoop {
+    return this.#parts.loop
+  }
+
+  /** The configured models, and `demo:rules`. A provider that lacks something is said so of, once. */
+  getModels(): Promise<ModelCatalogue> {
+    this.#models ??= openModels(this.#config, this.#parts)
+    return this.#models
+  }
+
+  /** Answers questions by the response rules, or by one of the models. */
+  getChat(): Promise<Chat> {
+    this.#chat ??= this.getModels().then((models) => {
+      const { log, loop, registry, executor } = this.#parts
+      const rules = new ResponseRules(this.#config.responses ?? [], { log })
+      return new Chat({ rules, models, loop, registry, executor })
+    })
+    return this.#chat
+  }
+
   /** Only `true` enables. */
   isEnabled(): boolean {
     return this.#config.tools?.enabled === true
@@ -56,7 +83,7 @@ export class ToolManager {
   async close(): Promise<void> {
     this.#closed = true
     this.#parts.executor.flush()
-    await this.#parts.isolate.close()
+    await Promise.all([this.#parts.isolate.close(), this.#models?.then((models) => models.close())])
   }
 
   /** Compiles schemas one by one with the loop free in between, so that first calls need not. */

@@ -6,18 +6,16 @@ import type { Kind } from './kind.ts'
 import { RateLimit } from './rate-limit.ts'
 import { toolHash } from './result-cache.ts'
 import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
-import { LIMITS } from './snapshot.ts'
 import type { Effect, ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
+import { type ToolLimits, toolEffect, toolLimits } from './tool-limits.ts'
 
 /** A tool made ready to be called: everything that can be worked out once is, on first use. */
 export class BoundTool implements FlightHost {
   readonly name: string
   readonly definition: ToolDefinition
   readonly effect: Effect
-  readonly timeoutMs: number
-  readonly maxResultBytes: number
-  readonly maxConcurrency: number
+  readonly limits: ToolLimits
   readonly rateLimit: RateLimit | undefined
   /** Calls that are running now. */
   running = 0
@@ -31,12 +29,10 @@ export class BoundTool implements FlightHost {
   constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number) {
     this.name = definition.name
     this.definition = definition
-    this.effect = definition.effect ?? kind?.effect(definition) ?? 'write'
-    this.timeoutMs = positive(definition.timeout_ms) ?? defaultTimeoutMs
-    this.maxResultBytes = positive(definition.max_result_bytes) ?? LIMITS.resultBytes
-    this.maxConcurrency = positive(definition.max_concurrency) ?? Number.POSITIVE_INFINITY
-    const rate = definition.rate_limit
-    this.rateLimit = rate && new RateLimit(rate.calls, rate.per_ms)
+    this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
+    this.limits = toolLimits(definition, defaultTimeoutMs)
+    const { rate } = this.limits
+    this.rateLimit = rate && new RateLimit(rate.calls, rate.perMs)
     this.#resolve = kind?.bind(definition)
   }
 
@@ -80,22 +76,19 @@ export class BoundTool implements FlightHost {
     if (this.rateLimit === undefined) return
     const wait = this.rateLimit.take(tenant, clock.now())
     if (wait === 0) return
-    const { calls, per_ms } = this.definition.rate_limit as { calls: number; per_ms: number }
+    const { calls, perMs } = this.limits.rate as { calls: number; perMs: number }
     throw new ToolExecutionError(
       'RATE_LIMITED',
-      `Tool '${this.name}' allows ${calls} calls per ${per_ms}ms: try again in ${Math.ceil(wait)}ms`,
+      `Tool '${this.name}' allows ${calls} calls per ${perMs}ms: try again in ${Math.ceil(wait)}ms`,
     )
   }
 
   /** Throws `RATE_LIMITED` where as many calls are running as the tool allows. */
   checkConcurrency(): void {
-    if (this.running < this.maxConcurrency) return
+    if (this.running < this.limits.maxConcurrency) return
     throw new ToolExecutionError(
       'RATE_LIMITED',
-      `Tool '${this.name}' runs at most ${this.maxConcurrency} calls at a time: try again when one has ended`,
+      `Tool '${this.name}' runs at most ${this.limits.maxConcurrency} calls at a time: try again when one has ended`,
     )
   }
 }
-
-const positive = (value: number | undefined): number | undefined =>
-  typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : undefined

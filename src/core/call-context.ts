@@ -1,3 +1,5 @@
+import type { CancelSignal } from './cancellation.ts'
+
 /** Who calls, with what rights and what patience. Everything is optional: the default is the local caller. */
 export interface CallContext {
   readonly tenant?: string
@@ -6,7 +8,7 @@ export interface CallContext {
   readonly flags?: Readonly<Record<string, boolean>>
   /** Only these tools exist for this caller; absent: all. */
   readonly visible?: ReadonlySet<string>
-  readonly signal?: AbortSignal
+  readonly signal?: CancelSignal
   /** This call's deadline, clamped to 1 s … 60 s. */
   readonly timeoutMs?: number
   /** Which door the call came through. */

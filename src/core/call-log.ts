@@ -2,9 +2,10 @@ import type { Call } from './call.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 import { redact, redactText } from './redact.ts'
-import type { ToolResult } from './tool-result.ts'
+import type { ToolFailure, ToolResult } from './tool-result.ts'
 
 const SLOW_MS = 1_000
+const LONGEST_STACK = 2_000
 
 /** Writes one record of a call: what was asked, what came of it, and how long it took. A log that fails fails no call. */
 export function logCall(log: Log, call: Call, result: ToolResult, clock: Clock, cause?: unknown): void {
@@ -21,12 +22,12 @@ function write(log: Log, call: Call, result: ToolResult, clock: Clock, cause: un
   if (!log.isLevelEnabled(level)) return
   const fields = {
     tool: redactText(call.tool),
-    tenant: call.tenant,
+    tenant: redactText(String(call.tenant)),
     params: redact(call.params),
     success: result.success,
     ...(result.success
       ? { result: redact(result.result) }
-      : { error: redactText(result.error), error_code: result.error_code, reason: redactText(reasonOf(cause)) }),
+      : { error: redactText(result.error), error_code: result.error_code, ...behind(result, cause) }),
     execution_time_ms: result.execution_time_ms,
     timestamp: new Date(clock.wall()).toISOString(),
   }
@@ -38,7 +39,21 @@ function sentence(result: ToolResult, slow: boolean): string {
   return slow ? `Tool '${redactText(result.tool_name)}' was slow: ${result.execution_time_ms}ms` : 'Tool call succeeded'
 }
 
-/** The log may say what the envelope must not: which connection failed, say. Secrets stay out of both. */
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error && typeof cause.message === 'string' ? cause.message : ''
+/**
+ * The log may say what the envelope must not: which connection failed, and where the code of a tool did. Secrets stay
+ * out of both.
+ */
+function behind(result: ToolFailure, cause: unknown): { reason?: string; stack?: string } {
+  try {
+    if (!(cause instanceof Error)) return {}
+    const { message, stack } = cause
+    const reason = String(message)
+    return {
+      ...(reason === '' || reason === result.error ? {} : { reason: redactText(reason) }),
+      ...(result.error_code === 'EXECUTION_ERROR' ? { stack: redactText(String(stack), LONGEST_STACK) } : {}),
+    }
+  } catch {
+    // What was thrown cannot be read.
+    return {}
+  }
 }

@@ -1,5 +1,6 @@
 import type { BoundTool } from './bound-tool.ts'
 import type { CallContext } from './call-context.ts'
+import type { CancelSignal } from './cancellation.ts'
 import { DeadlineEntry, type DeadlineWheel } from './deadline-wheel.ts'
 import type { Flight } from './flight.ts'
 import type { IsolatedTask } from './isolate.ts'
@@ -90,17 +91,20 @@ export class Call extends DeadlineEntry implements CallRecord {
     return new Promise<End>((resolve) => {
       this.#resolve = resolve as (end: unknown) => void
       wheel.add(this, this.deadline)
-      if (this.context.signal !== undefined) this.#listen(this.context.signal)
-      work.then(
-        (value) => {
+      if (this.context.signal) this.#listen(this.context.signal)
+      const failed = (error: unknown): void => {
+        flight.end()
+        if (this.#leave()) resolve(ending.fail(this, error))
+      }
+      try {
+        work.then((value) => {
           flight.end()
           if (this.#leave()) resolve(ending.succeed(this, value))
-        },
-        (error: unknown) => {
-          flight.end()
-          if (this.#leave()) resolve(ending.fail(this, error))
-        },
-      )
+        }, failed)
+      } catch (thrown) {
+        // A promise with a `then` of its own.
+        failed(thrown)
+      }
     })
   }
 
@@ -113,9 +117,21 @@ export class Call extends DeadlineEntry implements CallRecord {
     this.#giveUp(cancelled())
   }
 
-  #listen(signal: AbortSignal): void {
-    signal.addEventListener('abort', this)
-    if (signal.aborted) this.handleEvent()
+  #listen(signal: CancelSignal): void {
+    try {
+      signal.addEventListener('abort', this)
+      if (signal.aborted) this.handleEvent()
+    } catch {
+      // Not a signal after all: the deadline holds without it.
+    }
+  }
+
+  #unlisten(signal: CancelSignal): void {
+    try {
+      signal.removeEventListener('abort', this)
+    } catch {
+      // As above.
+    }
   }
 
   #giveUp(reason: ToolExecutionError): void {
@@ -123,7 +139,7 @@ export class Call extends DeadlineEntry implements CallRecord {
     const resolve = this.#resolve
     if (!this.#leave()) return
     resolve?.(this.#ending?.fail(this, reason))
-    flight?.leave(reason)
+    flight?.leave(reason, this.context.report)
   }
 
   /** True for the first who comes: to all others the wait is over. */
@@ -131,7 +147,7 @@ export class Call extends DeadlineEntry implements CallRecord {
     if (this.#resolve === undefined) return false
     this.#resolve = undefined
     this.#wheel?.remove(this)
-    this.context.signal?.removeEventListener('abort', this)
+    if (this.context.signal) this.#unlisten(this.context.signal)
     return true
   }
 }
@@ -142,8 +158,9 @@ export interface Ending<End> {
   fail(call: Call, thrown: unknown): End
 }
 
-/** The deadline that a caller asked for, brought into the range that calls may ask for. */
-export function clampTimeout(ms: number): number {
+/** The deadline that a caller asked for, brought into the range that calls may ask for; `usual` where it is no number. */
+export function clampTimeout(ms: number, usual: number): number {
+  if (typeof ms !== 'number' || Number.isNaN(ms)) return usual
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, ms))
 }
 

@@ -13,6 +13,8 @@ export abstract class DeadlineEntry {
 
 const TICK_MS = 10
 const SLOTS = 4096
+/** A power of two, less one: the remainder of a large number takes longer than all else here. */
+const LAST_SLOT = SLOTS - 1
 
 /**
  * All deadlines behind one timer. A timer a call costs more than the call itself; here adding and removing are a few
@@ -39,7 +41,7 @@ export class DeadlineWheel {
     entry.expires = expires
     // Never the slot that the current tick has already passed.
     const tick = Math.max(Math.ceil(expires / TICK_MS), this.#tick + 1)
-    const slot = tick % SLOTS
+    const slot = tick & LAST_SLOT
     const head = this.#slots[slot]
     entry.slot = slot
     entry.next = head
@@ -74,7 +76,7 @@ export class DeadlineWheel {
     const target = Math.floor(now / TICK_MS)
     const from = Math.max(this.#tick + 1, target - SLOTS + 1)
     this.#tick = target
-    for (let tick = from; tick <= target; tick++) this.#expireSlot(tick % SLOTS, now)
+    for (let tick = from; tick <= target; tick++) this.#expireSlot(tick & LAST_SLOT, now)
     if (this.#size > 0) this.#schedule()
     else this.#stop = undefined
   }

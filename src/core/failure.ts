@@ -1,3 +1,4 @@
+import { TOOL_ERRORS } from './tool-error-code.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 
 /** Codes of Node and its HTTP client that mean: the connection was never there, so nothing was sent. */
@@ -25,9 +26,20 @@ const MAY_HAVE_LEFT = new Set([
 
 const LONGEST_MESSAGE = 2_000
 
-/** Whatever a handler threw, as the one error of the system. Told apart by codes, never by text. */
+const NO_REASON = 'The tool failed without saying why'
+
+/** Whatever a handler threw, as the one error of the system. Told apart by codes, never by text. Never throws. */
 export function asToolError(thrown: unknown, tool: string): ToolExecutionError {
-  if (thrown instanceof ToolExecutionError) return thrown
+  try {
+    return understood(thrown, tool)
+  } catch {
+    // A proxy can refuse even to say what it is.
+    return new ToolExecutionError('EXECUTION_ERROR', NO_REASON)
+  }
+}
+
+function understood(thrown: unknown, tool: string): ToolExecutionError {
+  if (thrown instanceof ToolExecutionError && isSound(thrown)) return thrown
   const code = networkCode(thrown, 0)
   if (code !== undefined) {
     const extras = MAY_HAVE_LEFT.has(code) ? { outcome: 'unknown' as const } : {}
@@ -35,6 +47,10 @@ export function asToolError(thrown: unknown, tool: string): ToolExecutionError {
   }
   return new ToolExecutionError('EXECUTION_ERROR', messageOf(thrown), {}, { cause: thrown })
 }
+
+/** A handler may have made or changed the error that it throws: only a code of the table goes on. */
+const isSound = ({ code, message, extras }: ToolExecutionError): boolean =>
+  Object.hasOwn(TOOL_ERRORS, code) && typeof message === 'string' && typeof extras === 'object' && extras !== null
 
 /** The sentence for a tool whose service cannot be reached: no address, no secret. */
 export const unavailable = (tool: string): string =>
@@ -56,7 +72,7 @@ function networkCode(thrown: unknown, depth: number): string | undefined {
 
 function messageOf(thrown: unknown): string {
   const text = typeof thrown === 'string' ? thrown : readMessage(thrown)
-  if (text === undefined || text.trim() === '') return 'The tool failed without saying why'
+  if (text === undefined || text.trim() === '') return NO_REASON
   return text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE)}…` : text
 }
 

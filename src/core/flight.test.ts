@@ -23,6 +23,17 @@ describe('single flight and cache', () => {
     expect(run).toHaveBeenCalledTimes(3)
   })
 
+  test('a tool that does not only read is never answered from the cache, whatever its definition says', async () => {
+    const { executor, add } = toolyard()
+    const run = vi.fn(() => 1)
+    for (const effect of ['write', 'idempotent'] as const) {
+      add('tool', run, { effect, cache: { ttl_ms: 60_000 } })
+      await executor.execute('tool', {})
+      await executor.execute('tool', {})
+    }
+    expect(run).toHaveBeenCalledTimes(4)
+  })
+
   test('calls of different tenants, and calls of a write tool, each run', async () => {
     const { executor, add } = toolyard()
     const run = vi.fn(() => later(10))

@@ -1,6 +1,6 @@
 import type { HandlerContext } from './handler.ts'
 import type { IsolatedTask } from './isolate.ts'
-import type { Log } from './log.ts'
+import { type Log, writeLog } from './log.ts'
 import type { Params } from './tool.ts'
 import type { ToolExecutionError } from './tool-execution-error.ts'
 
@@ -71,7 +71,8 @@ export class Flight {
     this.#reports.push(report)
   }
 
-  leave(reason: ToolExecutionError): void {
+  leave(reason: ToolExecutionError, report: Report | undefined): void {
+    if (report !== undefined) this.#reports = this.#reports?.filter((other) => other !== report)
     if (--this.#waiting > 0) return
     this.#calledOff = reason
     this.end()
@@ -87,12 +88,12 @@ export class Flight {
   }
 
   report(progress: unknown): void {
-    if (this.#reports === undefined || this.#calledOff !== undefined) return
+    if (this.#reports === undefined || !this.#running) return
     for (const report of this.#reports) {
       try {
         report(progress)
       } catch (error) {
-        this.log.warn({ err: error, tool: this.host.name }, 'A listener for progress failed')
+        writeLog(this.log, 'warn', { err: error, tool: this.host.name }, 'A listener for progress failed')
       }
     }
   }

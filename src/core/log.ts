@@ -7,6 +7,15 @@ export interface Log {
   isLevelEnabled(level: string): boolean
 }
 
+/** Writes a line that nothing depends on: a log that fails fails nothing else. */
+export function writeLog(log: Log, level: 'debug' | 'info' | 'warn' | 'error', fields: object, message: string): void {
+  try {
+    log[level](fields, message)
+  } catch {
+    // There is nowhere left to say so.
+  }
+}
+
 const nothing = (): void => {}
 
 /** A log that keeps nothing. */

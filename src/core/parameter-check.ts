@@ -3,6 +3,7 @@ import type { Call } from './call.ts'
 import type { Runner } from './runner.ts'
 import type { CompiledSchema, Explained } from './schema/compiled-schema.ts'
 import { exactCheckHandler } from './schema/exact-check-handler.ts'
+import { REFUSED } from './schema/refused-schema-error.ts'
 import { requiredParameters } from './schema/required-parameters.ts'
 import { type ParamsSnapshot, snapshotParams } from './snapshot.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
@@ -26,9 +27,7 @@ export class ParameterCheck {
     try {
       return tool.compiled
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      this.#registry.markBroken(tool.name, reason)
-      throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid schema: ${reason}`)
+      throw this.#broken(tool, error)
     }
   }
 
@@ -37,7 +36,9 @@ export class ParameterCheck {
     const { fillDefaults } = this.compiled(tool)
     const snapshot = snapshotParams(params)
     if (fillDefaults !== undefined) {
-      fillDefaults(snapshot.params)
+      const filled = fillDefaults(snapshot.params)
+      snapshot.nodes += filled
+      snapshot.characters += filled
       // A default may be an object.
       snapshot.flat = false
     }
@@ -65,7 +66,18 @@ export class ParameterCheck {
       return compiled.check(params) ? [] : compiled.explain(params)
     }
     const task = { schema: tool.definition.parameters, params }
-    return (await this.#runner.runCheck(call, tool, exactCheckHandler, task)) as readonly Explained[]
+    try {
+      return (await this.#runner.runCheck(call, tool, exactCheckHandler, task)) as readonly Explained[]
+    } catch (error) {
+      throw error instanceof Error && 'code' in error && error.code === REFUSED ? this.#broken(tool, error) : error
+    }
+  }
+
+  #broken(tool: BoundTool, error: unknown): ToolExecutionError {
+    const reason = error instanceof Error ? error.message : String(error)
+    // Not where another tool has that name by now.
+    if (this.#registry.get(tool.name) === tool.definition) this.#registry.markBroken(tool.name, reason)
+    return new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid schema: ${reason}`)
   }
 }
 

@@ -14,7 +14,8 @@ export function missingPermission(tool: ToolDefinition, flags: Flags): string | 
   if (flags[tool.name] === false && Object.hasOwn(flags, tool.name)) return tool.name
   const required = tool.permissions
   if (required === undefined) return undefined
-  for (const permission of required) {
+  // What is no list is one name, so that a definition written wrong is closed, not open.
+  for (const permission of Array.isArray(required) ? required : [String(required)]) {
     if (!Object.hasOwn(flags, permission) || flags[permission] !== true) return permission
   }
   return undefined

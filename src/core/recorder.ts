@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts'
-import type { Log } from './log.ts'
+import { type Log, writeLog } from './log.ts'
 import type { Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
 
@@ -26,7 +26,7 @@ export interface CallBatch {
   readonly epoch: number
 }
 
-/** Takes batches of records. What it throws is reported and never reaches a call. */
+/** Takes batches of records. What it throws, or rejects with, is reported and never reaches a call. */
 export interface RecordSink {
   write(batch: CallBatch): void
 }
@@ -74,15 +74,18 @@ export class Recorder {
     this.#records = []
     this.#values = 0
     const batch = { records, epoch: this.#clock.wall() - this.#clock.now() }
+    const failed = (err: unknown) => this.#failed(err, records.length)
     for (const sink of this.#sinks) {
       try {
-        sink.write(batch)
+        const written: unknown = sink.write(batch)
+        if (written instanceof Promise) written.catch(failed)
       } catch (error) {
-        this.#log.error(
-          { err: error, lost: records.length },
-          'A record sink failed: its records of these calls are lost',
-        )
+        failed(error)
       }
     }
+  }
+
+  #failed(err: unknown, lost: number): void {
+    writeLog(this.#log, 'error', { err, lost }, 'A record sink failed: its records of these calls are lost')
   }
 }

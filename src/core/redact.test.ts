@@ -14,6 +14,11 @@ test.each([
   ['eyJhbGciOiJIUzI1.eyJzdWIiOiIx.c2lnbmF0dXJl'],
   ['AKIAABCDEFGHIJKLMNOP'],
   ['ghp_abcdefghijklmnopqrst12'],
+  ['AIzaSyA1234567890abcdefghijklmnopqrstuv'],
+  ['github_pat_11ABCDEFG0abcdefghijklmnop'],
+  ['glpat-abcdefghijklmnopqrst'],
+  ['Basic dXNlcjpwYXNz'],
+  ['ya29.a0AfH6SMBabcdefghijkl'],
 ])('%s is recognised inside a text', (secret) => {
   expect(redactText(`before ${secret} after`)).toBe('before [redacted] after')
 })
@@ -24,4 +29,22 @@ test('the copy is bounded in length, width, depth and number', () => {
   const wide = (depth: number): unknown => (depth === 0 ? 1 : Array.from({ length: 15 }, () => wide(depth - 1)))
   expect(JSON.stringify(redact(wide(5))).length).toBeLessThan(10_000)
   expect(redact({ a: { b: { c: { d: { e: { f: 1 } } } } } })).toEqual({ a: { b: { c: { d: { e: '{…}' } } } } })
+})
+
+test.each([
+  ['postgres://user:hunter2@db/x', 'postgres://[redacted]@db/x'],
+  ['https://api.test/?api_key=hunter2&x=1', 'https://api.test/?api_key=[redacted]&x=1'],
+  ['{"password": "hunter2", "a": 1}', '{"password": "[redacted]", "a": 1}'],
+  ['client_secret=hunter2; next', 'client_secret=[redacted]; next'],
+  ['-----BEGIN RSA PRIVATE KEY-----\nMIIE', '[redacted]'],
+  ['a token: it is short', 'a token: it is short'],
+  ['Basic understanding', 'Basic understanding'],
+  ['PASSWORD=hunter2', 'PASSWORD=[redacted]'],
+])('a secret is known by what stands before it: %s', (text, clean) => {
+  expect(redactText(text)).toBe(clean)
+})
+
+test('a secret that the cut goes through is taken out too', () => {
+  const text = `${'x'.repeat(490)} sk-proj-abcdefghijklmnopqrstuvwxyz ${'y'.repeat(100)}`
+  expect(redactText(text)).not.toContain('sk-')
 })

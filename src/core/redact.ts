@@ -1,9 +1,30 @@
 const SECRET_KEY =
-  /pass(word|wd|phrase)|secret|token|api[-_]?key|authorization|credential|cookie|private[-_]?key|^auth$/i
-const SECRET_VALUE =
-  /\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}|\bxox[abprs]-[\w-]{10,}/g
+  /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
+
+/** What keys and tokens of well-known services look like, and what stands before a secret in a text. */
+const SECRET_VALUE = new RegExp(
+  [
+    '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
+    '\\bBearer\\s+[A-Za-z0-9._~+/=-]{8,}',
+    '\\bBasic\\s+(?=[a-z+/]*[A-Z0-9])[A-Za-z0-9+/]{8,}={0,2}',
+    '\\beyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',
+    '\\bAKIA[0-9A-Z]{16}\\b',
+    '\\bAIza[\\w-]{30,}',
+    '\\bya29\\.[\\w-]{10,}',
+    '\\b(?:gh[pousr]|github_pat|hf|npm)_\\w{20,}',
+    '\\bglpat-[\\w-]{16,}',
+    '\\bxox[abprs]-[\\w-]{10,}',
+    '\\bSG\\.[\\w-]{16,}\\.[\\w-]{16,}',
+    '-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*',
+    '(?<=://)[^\\s/@]+:[^\\s/@]+(?=@)',
+    '(?<=(?i:password|passwd|pwd|secret|token|api[-_]?key)["\']?\\s?[=:]\\s?["\']?)[^\\s"\'&,;]{4,}',
+  ].join('|'),
+  'g',
+)
 const REDACTED = '[redacted]'
 const LONGEST_TEXT = 500
+/** So much behind a cut is looked at as well, for a secret that the cut goes through. */
+const BEHIND_CUT = 200
 const MOST_ENTRIES = 20
 const MOST_VALUES = 200
 const DEEPEST = 5
@@ -14,10 +35,9 @@ export function redact(value: unknown): unknown {
 }
 
 /** A text without what looks like a key or a token, and not longer than a log line should be. */
-export function redactText(text: string): string {
-  // Cut first: a secret that the cut goes through is still recognised by its beginning.
-  const cut = text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}… (${text.length} characters)` : text
-  return cut.replace(SECRET_VALUE, REDACTED)
+export function redactText(text: string, longest = LONGEST_TEXT): string {
+  const clean = text.slice(0, longest + BEHIND_CUT).replace(SECRET_VALUE, REDACTED)
+  return text.length > longest ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean
 }
 
 function copy(value: unknown, depth: number, budget: { left: number }): unknown {

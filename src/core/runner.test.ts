@@ -1,6 +1,9 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import { ManualClock } from '../testing/manual-clock.ts'
 import { later, never, toolyard } from './fixtures/code-yard.ts'
+import type { Handler } from './handler.ts'
+import type { Isolate } from './isolate.ts'
 import type { ToolFailure } from './tool-result.ts'
 
 describe('deadlines and cancellation', () => {
@@ -92,11 +95,33 @@ describe('deadlines and cancellation', () => {
       signal.addEventListener('abort', seen)
       return never()
     })
+    add('quick', async () => 1)
     const controller = new AbortController()
+    await executor.execute('quick', {}, { signal: controller.signal })
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
     const call = executor.execute('tool', {}, { signal: controller.signal })
     controller.abort()
     expect(await call).toMatchObject({ success: false, error_code: 'CANCELLED', outcome: 'unknown' })
     expect(seen).toHaveBeenCalledOnce()
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+  })
+
+  test('a call that is done waits for its deadline no longer', async () => {
+    const clock = new ManualClock()
+    const { executor, add } = toolyard({ clock })
+    add('tool', async () => 1)
+    await executor.execute('tool', {})
+    clock.advance(20)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('a write that nothing ever began to run has not happened, and the sentence says where the time went', async () => {
+    const isolate: Isolate = { run: () => never(), close: async () => {} }
+    const { executor, add } = toolyard({ isolate })
+    add('tool', { module: 'file:///x.js', export: 'x' } as unknown as Handler, { timeout_ms: 30 })
+    const result = await executor.execute('tool', {})
+    expect(result).toMatchObject({ error: 'Tool execution timed out after 30ms while waiting for a free worker' })
+    expect(result).not.toHaveProperty('outcome')
   })
 
   test('a signal that is already aborted keeps the tool from running', async () => {

@@ -1,5 +1,6 @@
 import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled, type Ending } from './call.ts'
+import type { CancelSignal } from './cancellation.ts'
 import type { Clock } from './clock.ts'
 import { copyPlain } from './copy-plain.ts'
 import { DeadlineWheel } from './deadline-wheel.ts'
@@ -7,11 +8,10 @@ import { asToolError } from './failure.ts'
 import { Flight, FlightContext } from './flight.ts'
 import type { IsolatedHandler } from './handler.ts'
 import type { Isolate, IsolatedTask } from './isolate.ts'
-import type { Log } from './log.ts'
+import { type Log, writeLog } from './log.ts'
+import { pause } from './pause.ts'
 import type { Params } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
-
-const DEFAULT_BACKOFF_MS = 1_000
 
 /** Runs handlers under a deadline: owns cancellation, isolation, joining and retries, so that no kind has to. */
 export class Runner {
@@ -29,7 +29,7 @@ export class Runner {
 
   /** Ends the call with what the tool gives, by the deadline, whatever the handler does. */
   run<End>(call: Call, tool: BoundTool, params: Params, ending: Ending<End>): Promise<End> {
-    if (call.context.signal?.aborted) throw cancelled()
+    if (call.context.signal && isAborted(call.context.signal)) throw cancelled()
     const joined = call.key === undefined ? undefined : tool.joinable(call.key)
     if (joined?.work !== undefined) return call.waitFor(call.board(joined), joined.work, this.#wheel, ending)
 
@@ -37,11 +37,11 @@ export class Runner {
     const flight = call.board(new Flight(tool, params, call.tenant, call.flags, this.#log))
     flight.begin()
     const value = this.#start(call, tool, flight)
-    if (!isThenable(value)) {
+    const work = promised(value)
+    if (work === undefined) {
       flight.end()
       return Promise.resolve(ending.succeed(call, value))
     }
-    const work = value instanceof Promise ? value : Promise.resolve(value)
     if (tool.effect === 'read') {
       flight.work = work
       tool.flights.add(flight)
@@ -60,11 +60,11 @@ export class Runner {
 
   #start(call: Call, tool: BoundTool, flight: Flight): unknown {
     try {
-      const { retry } = tool.definition
-      if (retry === undefined || retry.max_attempts <= 1 || tool.effect === 'write') {
+      const { retry } = tool.limits
+      if (retry === undefined || retry.maxAttempts <= 1 || tool.effect === 'write') {
         return this.#attempt(call, tool, flight)
       }
-      return this.#attempts(call, tool, flight, retry.max_attempts, retry.backoff_ms ?? DEFAULT_BACKOFF_MS)
+      return this.#attempts(call, tool, flight, retry.maxAttempts, retry.backoffMs)
     } catch (thrown) {
       flight.end()
       throw thrown
@@ -88,9 +88,9 @@ export class Runner {
         const pauseMs = backoffMs * 2 ** (attempt - 1)
         const late = this.#clock.now() + pauseMs >= call.deadline
         if (error.code !== 'SERVICE_UNAVAILABLE' || attempt >= most || late || flight.calledOff) throw error
-        this.#log.debug({ tool: call.tool, attempt, pause_ms: pauseMs }, 'Service unavailable: trying again')
-        await new Promise<void>((resolve) => this.#clock.after(pauseMs, resolve))
-        if (flight.calledOff) throw error
+        const fields = { tool: call.tool, attempt, pause_ms: pauseMs }
+        writeLog(this.#log, 'debug', fields, 'Service unavailable: trying again')
+        await pause(pauseMs, this.#clock, flight.signal)
       }
     }
   }
@@ -118,6 +118,24 @@ export class Runner {
 const CHECKED: Ending<{ readonly value: unknown } | { readonly thrown: unknown }> = {
   succeed: (_, value) => ({ value }),
   fail: (_, thrown) => ({ thrown }),
+}
+
+function isAborted(signal: CancelSignal): boolean {
+  if (typeof signal.addEventListener === 'function' && typeof signal.removeEventListener === 'function') {
+    return signal.aborted
+  }
+  throw new ToolExecutionError('EXECUTION_ERROR', 'The signal in the context of a call must be an AbortSignal')
+}
+
+/** What there is to wait for; nothing where a handler has given its result at once. */
+function promised(value: unknown): Promise<unknown> | undefined {
+  try {
+    if (value instanceof Promise) return value
+    return isThenable(value) ? Promise.resolve(value) : undefined
+  } catch {
+    // Whoever reads the result finds out what is wrong with it.
+    return undefined
+  }
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>

@@ -16,6 +16,12 @@ const nested = (levels: number): object => {
   return value
 }
 
+const revoked = (): object => {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
 describe('snapshotParams', () => {
   test('gives an equal copy that shares nothing with the original', () => {
     const original = { a: 1, b: 'x', c: [true, null, { d: [] }], e: {} }
@@ -46,6 +52,7 @@ describe('snapshotParams', () => {
     ['10,000 levels', nested(10_000), 'nested deeper than 64 levels'],
     ['a long array', { a: new Array(10_001).fill(0) }, 'an array has more than 10000 entries'],
     ['a wide object', Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`k${i}`, 1])), 'more than 10000'],
+    ['what cannot even be asked what it is', revoked(), 'could not be read'],
     ['50 MB of text', { text: 'x'.repeat(50_000_000) }, 'larger than 1048576 bytes'],
     ['text whose bytes are too many', { text: 'é'.repeat(600_000) }, 'larger than 1048576 bytes'],
     [
@@ -61,6 +68,12 @@ describe('snapshotParams', () => {
     expect(() => snapshotParams(nested(64))).not.toThrow()
     expect(() => snapshotParams({ a: new Array(10_000).fill(0) })).not.toThrow()
     expect(() => snapshotParams({ text: 'x'.repeat(1_000_000) })).not.toThrow()
+  })
+
+  test('asks an array for its length once, so that one that grows as it is read has an end', () => {
+    let length = 0
+    const get = (_: object, key: string | symbol) => (key === 'length' ? ++length : undefined)
+    expect(snapshotParams({ list: new Proxy([], { get }) }).params).toEqual({ list: [null] })
   })
 
   test('treats undefined as absent, and dates as their text', () => {

@@ -13,25 +13,24 @@ export const LIMITS = {
 /** A copy of the parameters that belongs to the call alone, and how many values and characters it holds. */
 export interface ParamsSnapshot {
   readonly params: Params
-  readonly nodes: number
-  readonly characters: number
+  nodes: number
+  characters: number
   /** None of the values holds others, so that one more copy is a spread. */
   flat: boolean
 }
 
 /**
- * Checks and copies parameters in one walk. The call works on the copy only: a getter is read once, a caller that
- * changes its object later changes nothing, and defaults are filled in without touching what the caller holds.
+ * Checks and copies parameters. The call works on the copy only: what was checked is what the tool gets, whatever a
+ * getter says next, a caller that changes its object later changes nothing, and defaults touch nothing of the caller's.
  */
 export function snapshotParams(value: unknown): ParamsSnapshot {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid(`parameters must be one JSON object, not ${describe(value)}`)
-  }
+  if (typeof value !== 'object' || value === null) throw invalid(noObject(value))
   const flat = copyFlat(value, true)
-  if (flat !== undefined) return flat
+  if (flat !== undefined) return { params: flat, nodes: flatNodes, characters: flatCharacters, flat: true }
   const outer = walk
   walk = { strict: true, maxDepth: LIMITS.paramsDepth, maxBytes: LIMITS.paramsBytes, nodes: 1, characters: 0 }
   try {
+    if (Array.isArray(value)) throw new Refusal(noObject(value))
     const params = copyObject(value, 0) as Params
     if (tooLarge(params)) throw new Refusal(TOO_LARGE)
     return { params, nodes: walk.nodes, characters: walk.characters, flat: false }
@@ -46,7 +45,7 @@ export function snapshotParams(value: unknown): ParamsSnapshot {
 export function snapshotResult(value: unknown, maxBytes: number): unknown {
   if (typeof value === 'object' && value !== null && maxBytes >= FLAT_BYTES) {
     const flat = copyFlat(value, false)
-    if (flat !== undefined) return flat.params
+    if (flat !== undefined) return flat
   }
   const outer = walk
   walk = { strict: false, maxDepth: LIMITS.resultDepth, maxBytes, nodes: 1, characters: 0 }
@@ -70,11 +69,15 @@ const LONGEST_NUMBER = 25
 const FLAT_CHARACTERS = 4_096
 const FLAT_BYTES = FLAT_CHARACTERS * MAX_BYTES_PER_CHARACTER
 
+/** What the last flat copy held: variables, because an object for them would be made twice in every call. */
+let flatNodes = 0
+let flatCharacters = 0
+
 /**
  * The short way for what nearly every call sends and gets: a small object of texts, numbers and the like. Anything
  * else, and anything wrong, gives undefined: the walk below then says what.
  */
-function copyFlat(value: object, strict: boolean): ParamsSnapshot | undefined {
+function copyFlat(value: object, strict: boolean): Params | undefined {
   let params: Params
   try {
     // Quicker than asking for the prototype, and wrong only to the safe side.
@@ -100,7 +103,10 @@ function copyFlat(value: object, strict: boolean): ParamsSnapshot | undefined {
     room -= key.length + 10
     nodes++
   }
-  return room < 0 ? undefined : { params, nodes, characters: FLAT_CHARACTERS - room, flat: true }
+  if (room < 0) return undefined
+  flatNodes = nodes
+  flatCharacters = FLAT_CHARACTERS - room
+  return params
 }
 
 class Refusal extends Error {}
@@ -179,16 +185,17 @@ function copyObject(value: object, depth: number): unknown {
 
 function replace(result: Record<string, unknown>, key: string, value: unknown): void {
   if (value === undefined) delete result[key]
-  else if (key === '__proto__') Object.defineProperty(result, key, { value, enumerable: true })
   else result[key] = value
 }
 
 function copyArray(value: readonly unknown[], depth: number): unknown[] {
   if (depth >= walk.maxDepth) throw tooDeep()
-  if (walk.strict && value.length > LIMITS.paramsEntries) throw tooManyEntries('an array')
-  count(value.length + 2)
+  // Asked once: a proxy may give a larger one each time.
+  const length = Number(value.length) || 0
+  if (walk.strict && length > LIMITS.paramsEntries) throw tooManyEntries('an array')
+  count(length + 2)
   const result: unknown[] = []
-  for (let index = 0; index < value.length; index++) {
+  for (let index = 0; index < length; index++) {
     walk.nodes++
     result.push(copy(value[index], depth + 1) ?? null)
   }
@@ -227,9 +234,7 @@ const oversized = (maxBytes: number) =>
     HAS_RUN,
   )
 
-function describe(value: unknown): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'an array'
-  if (value === undefined) return 'nothing'
-  return `a ${typeof value}`
+function noObject(value: unknown): string {
+  const what = value === null ? 'null' : value === undefined ? 'nothing' : `a ${typeof value}`
+  return `parameters must be one JSON object, not ${Array.isArray(value) ? 'an array' : what}`
 }

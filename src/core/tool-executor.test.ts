@@ -94,6 +94,17 @@ describe('what a handler may do', () => {
   })
 })
 
+test('a record holds the parameters as they were validated, defaults counted, and nothing of the result', async () => {
+  const { executor, add, records } = toolyard()
+  const parameters = { type: 'object', properties: { list: { default: [1, 2, 3] } } }
+  add('tool', async (params) => void (params.list as number[]).push(4), { parameters })
+  await executor.execute('tool', {})
+  executor.flush()
+  expect(records[0]?.params).toEqual({ list: [1, 2, 3] })
+  expect(records[0]?.nodes).toBeGreaterThanOrEqual(5)
+  expect(records[0]).toHaveProperty('flight', undefined)
+})
+
 describe('a write that may have happened', () => {
   test.each<[string, Handler]>([
     ['whose result is too large', () => 'x'.repeat(2_000)],

@@ -65,26 +65,39 @@ export class ToolExecutor {
     this.#check = new ParameterCheck(registry, this.#runner)
     this.#cache = new ResultCache(this.#clock)
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
+    registry.invokeBy((name, params, signal) => this.execute(name, params, signal ? { signal } : NO_CONTEXT))
     registry.onChange((name) => this.#tools.delete(name))
   }
 
   /** Runs a tool. Whatever happens, the answer is an envelope, and the call is recorded. */
   execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
-    const call = new Call(typeof name === 'string' ? name : typeof name, context ?? NO_CONTEXT, this.#clock.now())
+    const startedMs = this.#clock.now()
+    const asked = typeof name === 'string' ? name : typeof name
+    let call: Call | undefined
     try {
+      call = new Call(asked, context ?? NO_CONTEXT, startedMs)
       const tool = this.#find(call)
       const ready = this.#check.read(call, tool, params)
       const exact = this.#check.validate(call, tool, ready)
-      if (exact === undefined) return this.#proceed(call, tool, ready)
-      return exact.then(() => this.#proceed(call, tool, ready)).catch((thrown) => this.#fail(call, thrown))
+      return exact === undefined ? this.#proceed(call, tool, ready) : this.#proceedAfter(exact, call, tool, ready)
     } catch (thrown) {
-      return Promise.resolve(this.#fail(call, thrown))
+      // A context that cannot be read makes no call: this stands for it.
+      return Promise.resolve(this.#fail(call ?? new Call(asked, NO_CONTEXT, startedMs), thrown))
     }
   }
 
   /** Answers for a call that its caller will not have run, so that this too is an envelope, and recorded. */
   refuse(name: string, reason: ToolExecutionError, context: CallContext = NO_CONTEXT): ToolResult {
     return this.#fail(new Call(name, context, this.#clock.now()), reason)
+  }
+
+  async #proceedAfter(exact: Promise<void>, call: Call, tool: BoundTool, ready: ParamsSnapshot): Promise<ToolResult> {
+    try {
+      await exact
+      return await this.#proceed(call, tool, ready)
+    } catch (thrown) {
+      return this.#fail(call, thrown)
+    }
   }
 
   /** The second half of the way: the parameters are right, and nothing has happened yet. */
@@ -99,11 +112,12 @@ export class ToolExecutor {
 
   /** Checks parameters without running anything: `errors` are the problems in the words of the envelope. */
   async validate(tool: ToolDefinition | string, params: unknown): Promise<{ valid: boolean; errors: string[] }> {
-    const name = typeof tool === 'string' ? tool : tool.name
-    const call = new Call(name, NO_CONTEXT, this.#clock.now())
+    let name = ''
     try {
+      name = typeof tool === 'string' ? tool : tool.name
+      const call = new Call(name, NO_CONTEXT, this.#clock.now())
       const bound = typeof tool === 'string' || this.#registry.get(name) === tool ? this.#find(call) : this.#bind(tool)
-      call.timeoutMs = bound.timeoutMs
+      call.timeoutMs = bound.limits.timeoutMs
       const problems = await this.#check.problems(call, bound, this.#check.read(call, bound, params))
       return { valid: problems.length === 0, errors: problems.map((problem) => problem.message) }
     } catch (thrown) {
@@ -131,7 +145,7 @@ export class ToolExecutor {
     if (call.context.visible?.has(tool.name) === false) throw this.#notFound(call)
     call.bound = tool
     const asked = call.context.timeoutMs
-    call.timeoutMs = asked === undefined || Number.isNaN(asked) ? tool.timeoutMs : clampTimeout(asked)
+    call.timeoutMs = asked === undefined ? tool.limits.timeoutMs : clampTimeout(asked, tool.limits.timeoutMs)
     return tool
   }
 
@@ -162,16 +176,15 @@ export class ToolExecutor {
   }
 
   #recall(call: Call, tool: BoundTool): { readonly result: unknown } | undefined {
-    return call.key === undefined || tool.definition.cache === undefined ? undefined : this.#cache.get(call.key)
+    return call.key === undefined || tool.limits.cacheTtlMs === undefined ? undefined : this.#cache.get(call.key)
   }
 
   #succeed(call: Call, value: unknown): ToolResult {
     try {
       const tool = call.bound as BoundTool
-      const result = snapshotResult(value, tool.maxResultBytes)
-      if (call.key !== undefined && tool.definition.cache !== undefined) {
-        this.#cache.set(call.key, result, tool.definition.cache.ttl_ms)
-      }
+      const { maxResultBytes, cacheTtlMs } = tool.limits
+      const result = snapshotResult(value, maxResultBytes)
+      if (call.key !== undefined && cacheTtlMs !== undefined) this.#cache.set(call.key, result, cacheTtlMs)
       return this.#envelope(call, result)
     } catch (thrown) {
       return this.#fail(call, thrown)
@@ -225,7 +238,7 @@ function permit(call: Call, { definition }: BoundTool): void {
 
 /** Worked out only where something can come of it: a cache to look into, or an identical call to join. */
 function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
-  if (tool.effect !== 'read' || (tool.definition.cache === undefined && tool.flights.size === 0)) return undefined
+  if (tool.effect !== 'read' || (tool.limits.cacheTtlMs === undefined && tool.flights.size === 0)) return undefined
   return callKey(tool.hash, call.tenant, params)
 }
 

@@ -62,6 +62,13 @@ describe('ToolRegistry', () => {
     expect(registry.brokenReason('bad')).toBeUndefined()
   })
 
+  test('an lc_name goes with its tool when another takes the name', () => {
+    const registry = new ToolRegistry()
+    registry.register(define('plain', { lc_name: 'LangChainName' }))
+    registry.register(define('plain'))
+    expect(registry.find('LangChainName')).toBeUndefined()
+  })
+
   test('a tool with an lc_name is found by it, until it is taken out', () => {
     const registry = new ToolRegistry()
     const tool = define('plain', { lc_name: 'LangChainName' })

@@ -1,7 +1,8 @@
-import { type Log, silentLog } from './log.ts'
-import { providerFormat } from './provider-format.ts'
+import { type Log, silentLog, writeLog } from './log.ts'
+import { type Invoke, providerFormat } from './provider-format.ts'
 import { guardSchema } from './schema/guard-schema.ts'
 import type { ToolDefinition } from './tool.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
 
 /** All tools, whatever their origin, in one collection; each is handed out as the very object that was registered. */
 export class ToolRegistry {
@@ -11,6 +12,12 @@ export class ToolRegistry {
   readonly #listeners = new Set<(name: string) => void>()
   readonly #log: Log
   #version = 0
+  #invoke: Invoke = async (name) => {
+    throw new ToolExecutionError(
+      'EXECUTION_ERROR',
+      `Tool '${name}' cannot run: no ToolExecutor was made for its registry`,
+    )
+  }
 
   constructor(options: { readonly log?: Log } = {}) {
     this.#log = options.log ?? silentLog
@@ -25,9 +32,11 @@ export class ToolRegistry {
   register(tool: ToolDefinition): void {
     const name = checkedName(tool)
     if (this.#tools.get(name) === tool) return
-    if (this.#tools.has(name)) this.#log.warn({ tool: name }, 'Tool registered again: the new one replaces the old one')
+    if (this.#tools.has(name)) {
+      writeLog(this.#log, 'warn', { tool: name }, 'Tool registered again: the new one replaces the old one')
+    }
+    this.#forget(name)
     this.#tools.set(name, tool)
-    this.#broken.delete(name)
     try {
       guardSchema(tool.parameters)
     } catch (error) {
@@ -40,12 +49,9 @@ export class ToolRegistry {
 
   /** Takes a tool out; says whether there was one. */
   unregister(name: string): boolean {
-    const tool = this.#tools.get(name)
-    if (tool === undefined) return false
+    if (!this.#tools.has(name)) return false
+    this.#forget(name)
     this.#tools.delete(name)
-    this.#broken.delete(name)
-    const alias = langchainName(tool)
-    if (alias !== undefined && this.#aliases.get(alias) === name) this.#aliases.delete(alias)
     this.#changed(name)
     return true
   }
@@ -79,19 +85,33 @@ export class ToolRegistry {
   markBroken(name: string, reason: string): void {
     if (this.#broken.has(name)) return
     this.#broken.set(name, reason)
-    this.#log.warn({ tool: name, reason }, 'Tool has an invalid schema and will fail when called')
+    writeLog(this.#log, 'warn', { tool: name, reason }, 'Tool has an invalid schema and will fail when called')
   }
 
   /** The tools as a provider wants them; with `allowed`, only those named. */
   toProviderFormat(provider: string, allowed?: readonly string[]): object[] {
     const names = allowed && new Set(allowed)
-    return providerFormat(provider, names ? this.list().filter((tool) => names.has(tool.name)) : this.list())
+    const tools = names ? this.list().filter((tool) => names.has(tool.name)) : this.list()
+    return providerFormat(provider, tools, (...call) => this.#invoke(...call))
+  }
+
+  /** Says who runs the tools that are handed out with a way to call them: the executor over this registry. */
+  invokeBy(invoke: Invoke): void {
+    this.#invoke = invoke
   }
 
   /** Calls back with the name of every tool that is added, replaced or taken out; gives the way to stop that. */
   onChange(listener: (name: string) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** Lets go of what is known of the tool of that name. A replaced tool keeps its place in the list. */
+  #forget(name: string): void {
+    this.#broken.delete(name)
+    const tool = this.#tools.get(name)
+    const alias = tool && langchainName(tool)
+    if (alias !== undefined && this.#aliases.get(alias) === name) this.#aliases.delete(alias)
   }
 
   #changed(name: string): void {

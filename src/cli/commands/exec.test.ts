@@ -42,6 +42,12 @@ describe('exec', () => {
     expect(err).not.toContain('"level"')
   })
 
+  test('the required parameters are shown only where one is missing', async () => {
+    const { err } = await toolyard(['exec', 'get_weather', 'location=Paris', 'units=kelvin'])
+    expect(err).toContain('units must be one of: celsius, fahrenheit\n')
+    expect(err).not.toContain('Required:')
+  })
+
   test('an unknown tool is answered with the nearest names', async () => {
     const { code, out, err } = await toolyard(['exec', 'get_wether'])
     expect({ code, out }).toEqual({ code: 1, out: '' })

@@ -1,7 +1,7 @@
 import { clampTimeout } from '../../core/call.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { Interrupt } from '../interrupt.ts'
-import { type GlobalOptions, openManager } from '../open-manager.ts'
+import { type GlobalOptions, openManager, SWITCHED_OFF } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
 import { readParams } from '../read-params.ts'
 import { showResult } from '../show-result.ts'
@@ -37,6 +37,7 @@ export async function exec(
     })
     if (terminal.json) terminal.document(result)
     else showResult(terminal, result)
+    if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     const skipped = report.skipped.find((one) => one.name === name)
     if (skipped) terminal.note(printableLine(`The configuration defines '${name}', but wrongly: ${skipped.problem}`))
     return interrupt.exitCode ?? (result.success ? 0 : 1)
@@ -56,7 +57,7 @@ function readTimeout(terminal: Terminal, text: string | undefined): number | und
   if (!/^\d+(\.\d+)?$/.test(text) || !Number.isFinite(asked)) {
     throw new UsageError(`--timeout takes a number of milliseconds, not '${printableLine(text)}'.`)
   }
-  const applied = clampTimeout(asked)
+  const applied = clampTimeout(asked, asked)
   if (applied !== asked) {
     terminal.note(`--timeout ${text} is out of range (1000 to 60000): the deadline is ${applied} ms.`)
   }

@@ -2,11 +2,12 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { config, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
 
 afterAll(removeFolder)
+const FALLBACK = 'There is no toolyard.config.json in this folder: these are the tools that ship.\n'
 
 describe('tools', () => {
   test('lists name, kind, effect and description', async () => {
     const { code, out, err } = await toolyard(['tools'])
-    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect({ code, err }).toEqual({ code: 0, err: FALLBACK })
     expect(out).toMatch(/^get_weather {2,}mock {2,}read {2}Get the current weather/m)
     expect(out).toMatch(/^search_documents {2,}internal {2,}read {2}Search/m)
     expect(out.trimEnd().split('\n')).toHaveLength(6)
@@ -14,7 +15,19 @@ describe('tools', () => {
 
   test('--check passes the configuration that ships', async () => {
     const { code, err } = await toolyard(['tools', '--check'])
-    expect({ code, err }).toEqual({ code: 0, err: 'Checked 6 tools: every schema compiles.\n' })
+    expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 6 tools: every schema compiles.\n` })
+  })
+
+  test('--check fails for an unknown kind; a handler that the application may bring is a warning', async () => {
+    const typo = await config('typo', [{ ...mock('typo', 1), implementation: { type: 'mokc' } }])
+    const failed = await toolyard(['tools', '--check', '--config', typo])
+    expect(failed.code).toBe(1)
+    expect(failed.out).toMatch(/^typo .*BROKEN: Unknown implementation type: mokc$/m)
+    const own = await config('own', [{ ...mock('own', 1), implementation: { type: 'internal', handler: 'mine' } }])
+    const passed = await toolyard(['tools', '--check', '--config', own])
+    expect(passed.code).toBe(0)
+    expect(passed.err).toContain("Warning: own: Internal handler 'mine' not found\n")
+    expect(passed.err).toContain('Checked 1 tool: every schema compiles, 1 warning.\n')
   })
 
   test('--check marks what is broken, names what was left out, and exits with 1', async () => {
@@ -39,7 +52,9 @@ describe('tools', () => {
 
   test('tools that are switched off are an empty list, and a hint', async () => {
     const file = await config('off', [mock('good', 1)], {})
+    const off = 'Tools are switched off: "tools": {"enabled": true} switches them on.\n'
     expect(await toolyard(['tools', '--config', file])).toMatchObject({ code: 0, out: '' })
+    expect((await toolyard(['exec', 'good', '--config', file])).err).toContain(off)
     expect(JSON.parse((await toolyard(['tools', '--json', '--config', file])).out)).toMatchObject({ tools: [] })
   })
 

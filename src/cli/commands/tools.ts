@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../../core/tool.ts'
 import { kinds } from '../../kinds/kinds.ts'
-import { type GlobalOptions, type OpenManager, openManager } from '../open-manager.ts'
+import { type GlobalOptions, type OpenManager, openManager, SWITCHED_OFF } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -17,7 +17,7 @@ interface Listed {
   readonly broken?: string
 }
 
-/** `toolyard tools`: lists the tools; with `--check` 1 where one of them is broken or was left out. */
+/** `toolyard tools`: lists the tools; with `--check` 1 where one of them cannot work or was left out. */
 export async function tools(terminal: Terminal, options: ToolsOptions): Promise<number> {
   const open = await openManager(options)
   try {
@@ -27,21 +27,23 @@ export async function tools(terminal: Terminal, options: ToolsOptions): Promise<
     if (terminal.json) terminal.document({ enabled, tools: listed, skipped, warnings })
     else show(terminal, listed, open)
     const faults = listed.filter((tool) => tool.broken !== undefined).length + skipped.length
-    if (options.check && !terminal.json) terminal.note(checked(listed.length, faults))
+    if (options.check && !terminal.json) terminal.note(checked(listed.length, faults, warnings.length))
     return options.check && faults > 0 ? 1 : 0
   } finally {
     await open.manager.close()
   }
 }
 
-function list({ manager, handlers }: OpenManager, check: boolean): Listed[] {
+function list({ manager, handlers, report }: OpenManager, check: boolean): Listed[] {
   const table = kinds(handlers)
   const registry = manager.getRegistry()
   return registry.list().map((tool: ToolDefinition) => {
     const fault = check ? manager.getExecutor().check(tool.name) : undefined
-    const broken = registry.brokenReason(tool.name) ?? fault
     const { type } = tool.implementation
     const kind = Object.hasOwn(table, type) ? table[type] : undefined
+    // A handler may yet come, from the application; a kind that there is not will not.
+    const unknown = kind === undefined ? report.warnings.find((one) => one.name === tool.name)?.problem : undefined
+    const broken = registry.brokenReason(tool.name) ?? fault ?? unknown
     return {
       name: tool.name,
       description: tool.description,
@@ -53,7 +55,7 @@ function list({ manager, handlers }: OpenManager, check: boolean): Listed[] {
   })
 }
 
-function show(terminal: Terminal, listed: readonly Listed[], { manager, report }: OpenManager): void {
+function show(terminal: Terminal, listed: readonly Listed[], { manager, report, fallback }: OpenManager): void {
   const rows = listed.map((tool) => [tool.name, tool.kind, tool.effect].map(printableLine))
   const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
   const indent = widths.reduce((sum, width) => sum + width + 2, 0)
@@ -65,7 +67,8 @@ function show(terminal: Terminal, listed: readonly Listed[], { manager, report }
     const shown = tool.broken === undefined ? rest : terminal.style('red', rest)
     terminal.result(`${terminal.style('bold', name ?? '')}${terminal.style('dim', `${kind}${effect}`)}${shown}`)
   }
-  if (!manager.isEnabled()) terminal.note('Tools are switched off: "tools": {"enabled": true} switches them on.')
+  if (fallback) terminal.note('There is no toolyard.config.json in this folder: these are the tools that ship.')
+  if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
   else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
   for (const { name, problem } of report.skipped) terminal.note(`Left out: ${printableLine(`${name}: ${problem}`)}`)
   for (const { name, problem } of report.warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
@@ -73,5 +76,9 @@ function show(terminal: Terminal, listed: readonly Listed[], { manager, report }
 
 const shortened = (text: string, room: number): string => (text.length > room ? `${text.slice(0, room - 1)}…` : text)
 
-const checked = (tools: number, faults: number): string =>
-  faults === 0 ? `Checked ${tools} tools: every schema compiles.` : `Checked ${tools} tools: ${faults} faulty.`
+function checked(tools: number, faults: number, warnings: number): string {
+  const found = faults === 0 ? 'every schema compiles' : `${faults} faulty`
+  return `Checked ${count(tools, 'tool')}: ${found}${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}.`
+}
+
+const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`

@@ -16,12 +16,12 @@ export type { Explained } from './explained.ts'
 export interface CompiledSchema {
   /** Ajv's own function; undefined where only the exact validator may judge. */
   readonly check: ((params: unknown) => boolean) | undefined
-  /** At most so many schemas judge one value of the parameters. */
+  /** At most so many schemas judge one value of the parameters, or values are compared with it. */
   readonly cost: number
   /** At most so many steps are taken for one character of the parameters. */
   readonly textCost: number
-  /** Fills `default`s in place; undefined where there are none. */
-  readonly fillDefaults: ((params: Params) => void) | undefined
+  /** Fills `default`s in place, and says how much that was; undefined where there are none. */
+  readonly fillDefaults: ((params: Params) => number) | undefined
   /** Every problem, in schema order; only for parameters that `check` has refused. */
   explain(params: unknown): Explained[]
 }

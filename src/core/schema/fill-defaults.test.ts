@@ -7,9 +7,33 @@ function filled(schema: JsonSchema, params: Params): Params {
   return params
 }
 
+const many = () => ({ l: Array.from({ length: 10_000 }, () => ({})) })
+const next = { properties: { next: { $ref: '#/$defs/n' } } }
+const deep = () => JSON.parse(`${'{"next":'.repeat(60)}{}${'}'.repeat(60)}`)
+
 const unit = { properties: { unit: { default: 'celsius' } } }
 
 describe('fillDefaults', () => {
+  it('brings in no key that a caller may not send', () => {
+    const preset = JSON.parse('{"__proto__":{"admin":true},"list":[{"constructor":1,"kept":2}],"prototype":3}')
+    const schema = { properties: { a: { default: preset }, constructor: { default: 1 } } }
+    const params = filled(schema as unknown as JsonSchema, {})
+    expect(JSON.stringify(params)).toBe('{"a":{"list":[{"kept":2}]}}')
+    expect(Object.keys(params)).toEqual(['a'])
+  })
+
+  it.each<[string, JsonSchema, Params]>([
+    ['in items', { properties: { l: { items: { properties: { a: { default: 'x'.repeat(9_000) } } } } } }, many()],
+    ['in each other', { properties: { a: { $ref: '#', default: {} }, b: { $ref: '#', default: {} } } }, {}],
+    [
+      'on many ways to one value',
+      { $ref: '#/$defs/n', $defs: { n: { allOf: [next, { ...next }], properties: { x: { default: 1 } } } } },
+      deep(),
+    ],
+  ])('defaults that multiply %s are refused, and soon', (_, schema, params) => {
+    expect(() => filled(schema, params)).toThrow('Invalid parameters: with their defaults the parameters are too large')
+  })
+
   it.each<[string, JsonSchema, Params, Params]>([
     ['what is missing', unit, {}, { unit: 'celsius' }],
     ['not what is there, even null', unit, { unit: null }, { unit: null }],

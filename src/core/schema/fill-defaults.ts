@@ -1,4 +1,6 @@
+import { LIMITS } from '../snapshot.ts'
 import type { Params } from '../tool.ts'
+import { ToolExecutionError } from '../tool-execution-error.ts'
 import { isObject } from './schema-keywords.ts'
 import type { SchemaReferences } from './schema-references.ts'
 
@@ -14,18 +16,24 @@ interface PlannedProperty {
   readonly name: string
   /** Gives the default, a new one each time. */
   readonly value: (() => unknown) | undefined
+  /** How long it is as JSON, its name included. */
+  readonly characters: number
   readonly plan: Plan
 }
 
 /** Parameters are at most this deep. */
 const DEPTH = 64
 
+/** Keys that no caller may send, and no stranger's schema may bring in. */
+const REFUSED_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
+
 /**
  * A function that fills `default`s into parameters in place, through `properties`, `items`, `allOf` and references;
- * undefined where the schema has none. An object that the caller did not send is not made up for the sake of the
- * defaults inside it.
+ * undefined where the schema has none. It gives how much that was: the characters that came in, and the values looked
+ * at. It throws where that is more than a caller may send, since defaults in items, or inside each other, multiply. An
+ * object that the caller did not send is not made up for the sake of the defaults inside it.
  */
-export function planDefaults(schema: unknown, references: SchemaReferences): ((params: Params) => void) | undefined {
+export function planDefaults(schema: unknown, references: SchemaReferences): ((params: Params) => number) | undefined {
   const plans = new Map<unknown, Plan>()
   const root = planOf(schema, references, plans)
   const fills = (plan: Plan) =>
@@ -43,22 +51,33 @@ export function planDefaults(schema: unknown, references: SchemaReferences): ((p
     plan.properties = plan.properties.filter(({ value, plan: inner }) => value !== undefined || inner.fills)
     plan.items = plan.items.filter((inner) => inner.fills)
   }
-  return root.fills ? (params) => fill(root, params, 0) : undefined
+  return root.fills ? (params) => fill(root, params, 0, 0) : undefined
 }
 
-function fill(plan: Plan, value: unknown, depth: number): void {
-  if (depth > DEPTH) return
+/** Gives how much it was, with what was `before`. */
+function fill(plan: Plan, value: unknown, depth: number, before: number): number {
+  let total = before + 1
+  if (total > LIMITS.paramsBytes) throw tooMuch()
+  if (depth > DEPTH) return total
   if (Array.isArray(value)) {
-    for (const inner of plan.items) for (const item of value) fill(inner, item, depth + 1)
+    for (const inner of plan.items) for (const item of value) total = fill(inner, item, depth + 1, total)
   } else if (isObject(value)) {
-    for (const { name, value: preset, plan: inner } of plan.properties) {
+    for (const { name, value: preset, characters, plan: inner } of plan.properties) {
       if (!Object.hasOwn(value, name) || value[name] === undefined) {
         if (preset === undefined) continue
+        total += characters
+        if (total > LIMITS.paramsBytes) throw tooMuch()
         value[name] = preset()
       }
-      if (inner.fills) fill(inner, value[name], depth + 1)
+      if (inner.fills) total = fill(inner, value[name], depth + 1, total)
     }
   }
+  return total
+}
+
+function tooMuch(): ToolExecutionError {
+  const problem = 'with their defaults the parameters are too large'
+  return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
 }
 
 function planOf(schema: unknown, references: SchemaReferences, plans: Map<unknown, Plan>): Plan {
@@ -69,9 +88,15 @@ function planOf(schema: unknown, references: SchemaReferences, plans: Map<unknow
   for (const part of together(schema, references)) {
     if (isObject(part.properties)) {
       for (const name of Object.keys(part.properties)) {
-        if (name === '__proto__') continue
+        if (REFUSED_KEYS.has(name)) continue
         const property = part.properties[name]
-        plan.properties.push({ name, value: presetOf(property, references), plan: planOf(property, references, plans) })
+        const text = presetOf(property, references)
+        plan.properties.push({
+          name,
+          value: text === undefined ? undefined : maker(text),
+          characters: name.length + (text?.length ?? 0),
+          plan: planOf(property, references, plans),
+        })
       }
     }
     const items = isObject(part.items) ? part.items : undefined
@@ -92,13 +117,16 @@ function together(schema: unknown, references: SchemaReferences): Set<Record<str
   return parts
 }
 
-function presetOf(schema: unknown, references: SchemaReferences): (() => unknown) | undefined {
+function maker(text: string): () => unknown {
+  const fixed: unknown = JSON.parse(text)
+  return typeof fixed === 'object' && fixed !== null ? () => JSON.parse(text) : () => fixed
+}
+
+/** The default as JSON, without the keys that are refused. */
+function presetOf(schema: unknown, references: SchemaReferences): string | undefined {
   for (const part of together(schema, references)) {
     if (!Object.hasOwn(part, 'default')) continue
-    const preset = part.default
-    if (typeof preset !== 'object' || preset === null) return () => preset
-    const text = JSON.stringify(preset)
-    return () => JSON.parse(text)
+    return JSON.stringify(part.default, (key, value) => (REFUSED_KEYS.has(key) ? undefined : value))
   }
   return undefined
 }

@@ -8,11 +8,20 @@ describe('guardSchema', () => {
     expect(guardSchema({ properties })).toMatchObject({ ordinary: true, cost: 1, hasDefaults: false })
   })
 
+  it('counts the values that each value of the parameters is compared with', () => {
+    const names = Array.from({ length: 1000 }, (_, n) => `name ${n}`)
+    const entries = Object.fromEntries(names.map((name) => [name, 1]))
+    expect(guardSchema({ items: { items: { enum: names } } }).cost).toBeGreaterThan(250)
+    for (const rule of [{ const: entries }, { not: { const: entries } }, { enum: [entries] }]) {
+      expect(guardSchema({ items: { items: rule } }).cost).toBeGreaterThan(1000)
+    }
+    expect(guardSchema({ items: { items: { examples: names } } }).cost).toBe(1)
+  })
+
   it('takes nothing inside data for a schema', () => {
     const data = { $ref: 'http://x', $async: true, pattern: '(?=a)', default: 1, $dynamicRef: '#a' }
     expect(guardSchema({ enum: [data], const: data, examples: [data] })).toMatchObject({
       ordinary: true,
-      cost: 1,
       hasDefaults: false,
     })
     expect(guardSchema({ default: data })).toMatchObject({ ordinary: true, cost: 1, hasDefaults: true })

@@ -9,7 +9,7 @@ import { type Documents, SchemaReferences } from './schema-references.ts'
 export interface SchemaFacts {
   /** Ajv gives the right answer, and soon; else the exact validator judges, in a process of its own. */
   readonly ordinary: boolean
-  /** At most so many schemas judge one value of the parameters. */
+  /** At most so many schemas judge one value of the parameters, or values are compared with it. */
   readonly cost: number
   /** At most so many rules read one character of the parameters, patterns aside. */
   readonly textCost: number
@@ -52,7 +52,8 @@ export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts
     !walk.exact && !(walk.unevaluated && walk.conditional) && cost <= MAX_COST && walk.nodes <= MAX_COMPILED_NODES
   const repeats = walk.references.length === 0 ? 1 : cost
   const textCost = Math.min(cost, walk.texts * repeats) + walk.uniques * repeats * height
-  return { ordinary, cost, textCost, repeats, hasDefaults: walk.hasDefaults }
+  const compared = walk.compared === 0 ? 0 : walk.compared * repeats
+  return { ordinary, cost: cost + compared, textCost, repeats, hasDefaults: walk.hasDefaults }
 }
 
 function costOfReferences(schema: unknown, walk: GuardWalk, documents: Documents | undefined): SchemaCost {

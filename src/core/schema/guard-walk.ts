@@ -15,6 +15,8 @@ export class GuardWalk {
   /** Rules that read the whole of a text, patterns aside, and rules that read the whole of an array. */
   texts = 0
   uniques = 0
+  /** What a value is compared with, by `enum` and `const`, in schemas that would cost as much. */
+  compared = 0
   conditional = false
   /** What the last schema walked costs on the value it judges, and at worst on a part of that value. */
   here = 0
@@ -132,7 +134,13 @@ export class GuardWalk {
       case 'default':
         if (value !== undefined) this.hasDefaults = true
     }
+    const { nodes } = this
+    const characters = this.#characters
     this.#data(value, depth + 1)
+    if (key !== 'enum' && key !== 'const') return
+    // Measured: a text or number costs 5 to 10 ns, an entry of an object 50 to 150.
+    const plain = this.nodes - nodes <= 1 && Array.isArray(value)
+    this.compared += (this.#characters - characters) / (plain ? 32 : 8)
   }
 
   #data(value: unknown, depth: number): void {

@@ -16,8 +16,8 @@ import { CONSTANTS, FUNCTIONS, OPERATORS, REFUSED_SYNTAX } from './math-eval-nam
 type MathFunction = ((...values: unknown[]) => unknown) & { rawArgs?: boolean }
 type Library = Readonly<Record<string, MathFunction>>
 
-/** How deep an expression may be nested. */
-const MAX_DEPTH = 100
+/** How deep an expression may be nested; a sum of so many terms is as deep. */
+const MAX_DEPTH = 500
 
 /**
  * Computes a parsed expression. It does not use mathjs' own evaluation, which resolves names and properties by itself:

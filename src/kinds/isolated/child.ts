@@ -10,6 +10,7 @@ import {
   type ChildMessage,
   MAX_MESSAGE_BYTES,
   MAX_MESSAGE_DEPTH,
+  MAY_HAVE_HAPPENED,
   type ParentMessage,
 } from './protocol.ts'
 import { takeOverOutput } from './take-over-output.ts'
@@ -39,22 +40,27 @@ function answer(call: ChildCall, value: unknown): void {
   try {
     line = JSON.stringify({ type: 'done', id: call.id, value, ...(isClean() ? {} : { retire: true }) })
   } catch (error) {
-    fail(call, { message: `the result cannot be written as JSON: ${thrown(error).message}` })
+    useless(call, `the result cannot be written as JSON: ${thrown(error).message}`)
     return
   }
   if (Buffer.byteLength(line) > MAX_MESSAGE_BYTES) {
-    fail(call, { message: `the result has more than ${MAX_MESSAGE_BYTES} bytes`, code: 'RESULT_TOO_LARGE' })
+    useless(call, `the result has more than ${MAX_MESSAGE_BYTES} bytes`, 'RESULT_TOO_LARGE')
     return
   }
   if (isDeep(line, MAX_MESSAGE_DEPTH)) {
-    fail(call, { message: `the result is nested more than ${MAX_MESSAGE_DEPTH} deep` })
+    useless(call, `the result is nested more than ${MAX_MESSAGE_DEPTH} deep`)
     return
   }
   current = undefined
   parent.write(`${line}\n`)
 }
 
-function fail(call: ChildCall, error: Thrown & { detail?: string }): void {
+/** The handler has done its work, and nothing can be done with what it gave. */
+function useless(call: ChildCall, message: string, code = 'EXECUTION_ERROR'): void {
+  fail(call, { message, code, ...MAY_HAVE_HAPPENED })
+}
+
+function fail(call: ChildCall, error: Thrown & { detail?: string; outcome?: 'unknown' }): void {
   current = undefined
   send({ type: 'failed', id: call.id, ...error, ...(isClean() ? {} : { retire: true }) })
 }
@@ -88,7 +94,10 @@ function hear(message: ParentMessage): void {
 
 process.on('uncaughtException', (error) => {
   if (current === undefined) process.exit(1)
-  send({ type: 'failed', id: current.id, ...thrown(error), retire: true })
+  const how = thrown(error)
+  // A code says more: whether a connection was ever there, for one.
+  const outcome = how.code === undefined ? MAY_HAVE_HAPPENED : {}
+  send({ type: 'failed', id: current.id, ...how, retire: true, ...outcome })
   current = undefined
 })
 

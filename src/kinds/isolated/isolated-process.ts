@@ -13,6 +13,7 @@ import {
   MAX_CALL_BYTES,
   MAX_CALL_MESSAGES,
   MAX_MESSAGE_BYTES,
+  MAY_HAVE_HAPPENED,
 } from './protocol.ts'
 import { readMessage } from './read-message.ts'
 import { thrown } from './thrown.ts'
@@ -41,9 +42,6 @@ export interface ProcessEvents {
   /** Something for the operator's eyes. */
   warn(fields: object, message: string): void
 }
-
-/** A process that dies in the middle may have done its work: of a write, the executor then says so. */
-const MAY_HAVE_HAPPENED = { outcome: 'unknown' } as const
 
 /** One process outside ours that runs one call at a time, and ends whenever it does anything unexpected. */
 export class IsolatedProcess {
@@ -192,7 +190,7 @@ export class IsolatedProcess {
     if (message.detail !== undefined) {
       this.#events.warn({ export: call.task.export, detail: String(message.detail) }, message.message)
     }
-    call.reject(handlerError(message.message, message.code))
+    call.reject(handlerError(message))
   }
 
   #pass(note: Note, task: IsolatedTask): void {

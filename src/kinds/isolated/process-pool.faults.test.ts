@@ -48,6 +48,37 @@ describe('a process that ends in the middle of a call', () => {
   })
 })
 
+describe('a call of which nobody knows whether it happened', () => {
+  it.each([
+    ['a result that is too large', task('gives', { what: 'large' })],
+    ['a result that is no JSON', task('gives', { what: 'bigint' })],
+    ['a result that is too deep', task('gives', { what: 'deep' })],
+    ['an error beside the handler', hostile('throwsLater')],
+    ['a process that ended', hostile('exits', { code: 0 })],
+  ])('says so (%s)', async (_, call) => {
+    const error = await pool.run(call, deadline(5000)).catch((reason) => reason)
+    expect(error).toHaveProperty('extras', { outcome: 'unknown' })
+  })
+
+  it('says so where the pool was closed in its middle, and not where it was waiting', async () => {
+    const closing = new ProcessPool({ size: 1 })
+    const [running, waiting] = [task('hang'), task('hang')]
+    const calls = [running, waiting].map((call) => closing.run(call, never()).catch((error) => error))
+    await until(() => running.started)
+    await closing.close()
+    expect(await Promise.all(calls)).toMatchObject([
+      { code: 'SERVICE_UNAVAILABLE', extras: { outcome: 'unknown' } },
+      { code: 'SERVICE_UNAVAILABLE' },
+    ])
+    expect(await calls[1]).toHaveProperty('extras', {})
+  })
+
+  it('does not say so where the handler itself failed', async () => {
+    const error = await pool.run(task('throws', { what: 'coded' }), deadline(5000)).catch((reason) => reason)
+    expect(error).toHaveProperty('extras', {})
+  })
+})
+
 describe('a process that writes to its channel', () => {
   it.each([
     ['text', 'no JSON at all'],

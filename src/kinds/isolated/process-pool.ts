@@ -2,9 +2,11 @@ import { availableParallelism } from 'node:os'
 import type { Isolate, IsolatedTask } from '../../core/isolate.ts'
 import { type Log, silentLog } from '../../core/log.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import type { FailureExtras } from '../../core/tool-result.ts'
 import { CallQueue } from './call-queue.ts'
 import { IsolatedProcess, type PendingCall } from './isolated-process.ts'
 import { MemoryWatch } from './memory-watch.ts'
+import { MAY_HAVE_HAPPENED } from './protocol.ts'
 import { moduleFolder, OWN } from './readable-folders.ts'
 import { thrown } from './thrown.ts'
 
@@ -122,7 +124,7 @@ export class ProcessPool implements Isolate {
     })
     if (this.#processes.size === 0) return
     for (const process of this.#processes) process.hold()
-    for (const [call, process] of this.#running) process.end(unavailable(call.task, SHUT_DOWN))
+    for (const [call, process] of this.#running) process.end(unavailable(call.task, SHUT_DOWN, MAY_HAVE_HAPPENED))
     for (const process of this.#processes) if (process.state !== 'ending') process.end()
     await gone
   }
@@ -235,5 +237,5 @@ export class ProcessPool implements Isolate {
 
 const SHUT_DOWN = 'the process pool is shut down'
 
-const unavailable = ({ tool }: IsolatedTask, reason: string): ToolExecutionError =>
-  new ToolExecutionError('SERVICE_UNAVAILABLE', `Tool '${tool}' is unavailable: ${reason}`)
+const unavailable = ({ tool }: IsolatedTask, reason: string, extras: FailureExtras = {}): ToolExecutionError =>
+  new ToolExecutionError('SERVICE_UNAVAILABLE', `Tool '${tool}' is unavailable: ${reason}`, extras)

@@ -14,6 +14,9 @@ export const MAX_CALL_BYTES = 16 * MAX_MESSAGE_BYTES
 
 export const MAX_ERROR_CHARACTERS = 2000
 
+/** A call that ended before its handler could say how: of a write, the executor then says that it may have happened. */
+export const MAY_HAVE_HAPPENED = { outcome: 'unknown' } as const
+
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -42,6 +45,8 @@ export type ChildMessage =
       readonly message: string
       readonly code?: string
       readonly retire?: boolean
+      /** Where the handler did not fail itself: its result was of no use, or something went wrong beside it. */
+      readonly outcome?: 'unknown'
       /** For the operator's log only: may hold paths. */
       readonly detail?: string
     }

@@ -24,6 +24,17 @@ describe('readableFolders', () => {
     symlinkSync(join(root, 'real'), join(root, 'link'))
     expect(readableFolders(join(root, 'link'))).toContain(join(root, 'real'))
   })
+
+  it('are also where a link to the packages leads, and the packages beside what a link leads to', () => {
+    const shop = join(root, 'shop')
+    for (const folder of ['app', 'store', 'lib/node_modules', 'lib/tools'])
+      mkdirSync(join(shop, folder), { recursive: true })
+    symlinkSync(join(shop, 'store'), join(shop, 'app/node_modules'))
+    symlinkSync(join(shop, 'lib/tools'), join(shop, 'app/tools'))
+    const readable = readableFolders(join(shop, 'app/tools'))
+    expect(readable).toContain(join(shop, 'store'))
+    expect(readable).toContain(join(shop, 'lib/node_modules'))
+  })
 })
 
 describe('moduleFolder', () => {

@@ -23,12 +23,17 @@ export function moduleFolder(module: string): string | undefined {
  * packages and for the `package.json` that says which module system a file is in.
  */
 export function readableFolders(folder: string): string[] {
-  const readable = [folder]
-  if (existsSync(folder)) readable.push(realpathSync(folder))
-  for (let at = folder; ; at = dirname(at)) {
-    const packages = basename(at) === 'node_modules' ? at : join(at, 'node_modules')
-    for (const path of [packages, join(at, 'package.json')]) if (existsSync(path)) readable.push(path)
-    if (at === dirname(at)) break
+  const readable = new Set([folder])
+  const add = (path: string) => {
+    if (existsSync(path)) readable.add(path).add(realpathSync(path))
   }
-  return [...new Set(readable)]
+  add(folder)
+  for (const start of [...readable]) {
+    for (let at = start; ; at = dirname(at)) {
+      add(basename(at) === 'node_modules' ? at : join(at, 'node_modules'))
+      add(join(at, 'package.json'))
+      if (at === dirname(at)) break
+    }
+  }
+  return [...readable]
 }

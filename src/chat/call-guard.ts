@@ -1,0 +1,94 @@
+import { canonicalText } from '../core/schema/canonical-text.ts'
+import type { ToolResult } from '../core/tool-result.ts'
+
+/** Why a call is not run, and whether the run is over with it. */
+export interface Refusal {
+  readonly message: string
+  readonly ends: boolean
+}
+
+const RUNS_OF_ONE_CALL = 2
+const RUNS_INTO_ONE_ERROR = 3
+
+/** What one tool failed with last, and how often in a row. */
+interface Streak {
+  readonly error: string
+  count: number
+  refused: boolean
+}
+
+/**
+ * Sees to it that a run gets somewhere. The same call runs twice; the third is refused with the reason, and the fourth
+ * ends the run. Two calls in alternation: the first of the third round is refused, and going on with it in a later turn
+ * ends the run. A tool that failed three times in a row with the same error: the next call is refused, the one after
+ * it ends the run.
+ */
+export class CallGuard {
+  readonly #counts = new Map<string, number>()
+  readonly #streaks = new Map<string, Streak>()
+  /** The last calls, the newest last. */
+  readonly #recent: string[] = []
+  #alternationRefusedIn: number | undefined = undefined
+
+  /** Gives a refusal, or nothing where the call may run. */
+  judge(tool: string, params: unknown, iteration: number): Refusal | undefined {
+    const key = keyOf(tool, params)
+    const count = (this.#counts.get(key) ?? 0) + 1
+    this.#counts.set(key, count)
+    const alternates = this.#alternates(key)
+    this.#recent.push(key)
+    if (this.#recent.length > 5) this.#recent.shift()
+    if (count > RUNS_OF_ONE_CALL) return this.#refuseRepetition(tool, count, alternates, iteration)
+    return this.#refuseError(tool)
+  }
+
+  /** Takes note of how a call ended that was run. */
+  learn(tool: string, result: ToolResult): void {
+    if (result.success) {
+      if (this.#streaks.size > 0) this.#streaks.delete(tool)
+      return
+    }
+    const error = `${result.error_code} ${result.error}`
+    const streak = this.#streaks.get(tool)
+    if (streak?.error === error) streak.count++
+    else this.#streaks.set(tool, { error, count: 1, refused: false })
+  }
+
+  #refuseRepetition(tool: string, count: number, alternates: boolean, iteration: number): Refusal {
+    const goesOn = alternates && this.#alternationRefusedIn !== undefined && this.#alternationRefusedIn < iteration
+    if (alternates) this.#alternationRefusedIn ??= iteration
+    const advice = 'Use the results you have, call with other parameters, or answer'
+    const message = alternates
+      ? `Tool '${tool}' was not run: the same two calls were made in turn, over and over, with the same parameters. ${advice}`
+      : `Tool '${tool}' was not run: it was already called twice with exactly these parameters. ${advice}`
+    return { message, ends: goesOn || count > RUNS_OF_ONE_CALL + 1 }
+  }
+
+  #refuseError(tool: string): Refusal | undefined {
+    const streak = this.#streaks.get(tool)
+    if (streak === undefined || streak.count < RUNS_INTO_ONE_ERROR) return undefined
+    const ends = streak.refused
+    streak.refused = true
+    return {
+      message: `Tool '${tool}' was not run: its last ${streak.count} calls failed with the same error. Do without it, or answer`,
+      ends,
+    }
+  }
+
+  /** Whether the calls before this one were it and one other, in turn, for two rounds. */
+  #alternates(key: string): boolean {
+    const recent = this.#recent
+    const n = recent.length
+    if (n < 4 || recent[n - 2] !== key || recent[n - 4] !== key) return false
+    return recent[n - 1] === recent[n - 3] && recent[n - 1] !== key
+  }
+}
+
+function keyOf(tool: string, params: unknown): string {
+  try {
+    return `${tool}\n${canonicalText(params)}`
+  } catch {
+    // Nested too deeply to be read, which the executor refuses: all such calls of a tool are alike.
+    return `${tool}\n`
+  }
+}

@@ -1,0 +1,173 @@
+import type { CancelSignal } from '../core/cancellation.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
+import { ModelError } from '../models/model-error.ts'
+import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
+import { RunBudget } from './run-budget.ts'
+import { type Interruption, RunSignals } from './run-signals.ts'
+import { stopSentence } from './stop-sentences.ts'
+import { type SilenceWatch, TurnReader } from './turn-reader.ts'
+
+/** How the work of a run came to its end. */
+export interface Ending {
+  readonly reason: StopReason
+  /** What the model said. */
+  readonly content?: string
+  readonly error?: string
+  /** The limit that was reached, as a part of a sentence. */
+  readonly limit?: string
+}
+
+/** Everything that a run knows while it goes on. */
+export class RunState {
+  readonly messages: Message[]
+  readonly tracked: TrackedCall[] = []
+  readonly #signals: RunSignals
+  iteration = 0
+  usage: Usage | undefined = undefined
+  readonly #request: RunRequest
+  readonly #silence: SilenceWatch
+  readonly #budget: RunBudget | undefined
+  /** The question as last put: the next is the same, with more messages in it. */
+  #question: ModelRequest | undefined = undefined
+
+  constructor(request: RunRequest, tools: readonly OfferedTool[], clock: Clock, silence: SilenceWatch) {
+    const { messages, budget, prices, context } = request
+    this.#request = request
+    this.#silence = silence
+    this.messages = [...messages]
+    this.#budget =
+      budget?.tokens === undefined && budget?.cost === undefined
+        ? undefined
+        : new RunBudget(budget, prices, messages, tools)
+    this.#signals = new RunSignals(context?.signal, budget?.wall_time_ms, clock)
+  }
+
+  /** Asks the model, unless a limit forbids it; the last question offers no tools and may use what was kept back. */
+  ask(tools: readonly OfferedTool[], last: boolean): TurnReader | Ending {
+    const { model, temperature } = this.#request
+    const { interruption, whole, work } = this.#signals
+    if (interruption !== undefined && (!last || whole.aborted)) return this.#interrupted(interruption)
+    const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
+    if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
+    const cancellation = last ? whole : work
+    if (!last && this.#question !== undefined && this.#question.max_tokens === max_tokens) {
+      return new TurnReader(model, this.#question, cancellation, this.#silence)
+    }
+    const request: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } = {
+      messages: this.messages,
+      tools,
+      // A model that does not look costs no signal.
+      get signal() {
+        return cancellation.signal
+      },
+    }
+    if (max_tokens !== undefined) request.max_tokens = max_tokens
+    if (temperature !== undefined) request.temperature = temperature
+    if (!last) this.#question = request
+    return new TurnReader(model, request, cancellation, this.#silence)
+  }
+
+  /** Why the turn failed: it was ended from outside, or the model did not answer. */
+  failed({ failure, text }: TurnReader): Ending {
+    const { interruption } = this.#signals
+    if (interruption !== undefined) return this.#interrupted(interruption)
+    return { reason: 'error', content: text, error: problemOf(failure?.thrown, this.model.id) }
+  }
+
+  /** Takes note of what a turn cost. */
+  spent({ usage, text, calls }: TurnReader): void {
+    if (usage !== undefined) this.usage = this.usage === undefined ? usage : sum(this.usage, usage)
+    this.#budget?.spend(
+      usage,
+      calls.reduce((said, call) => said + call.function.name + call.function.arguments, text),
+    )
+  }
+
+  /** Adds the results of calls, each to its own message. */
+  add(calls: readonly ToolCall[], tracked: readonly TrackedCall[]): void {
+    for (let index = 0; index < tracked.length; index++) {
+      const call = tracked[index] as TrackedCall
+      const {
+        id,
+        function: { name },
+      } = calls[index] as ToolCall
+      const message = { role: 'tool', tool_call_id: id, name, content: JSON.stringify(call.result) } as const
+      this.messages.push(message)
+      this.#budget?.grow(message)
+      this.tracked.push(call)
+    }
+  }
+
+  /** Adds what the model said to the conversation. */
+  heard({ text, calls, metadata }: TurnReader): void {
+    this.messages.push({
+      role: 'assistant',
+      content: text === '' ? null : text,
+      tool_calls: calls,
+      ...(metadata !== undefined && { metadata }),
+    })
+  }
+
+  /** The answer, and the conversation with it. */
+  answered({ reason, limit, error }: Ending, said: string): RunEvent {
+    const { id } = this.model
+    const colon = id.indexOf(':')
+    const limitReached = reason === 'max_iterations'
+    const content =
+      said === '' && reason === 'stop' ? '' : limitReached || said === '' ? stopSentence(reason, limit) : said
+    const { usage, cost } = this
+    const answer: RunAnswer = {
+      content,
+      service: this.#request.service ?? id.slice(0, Math.max(colon, 0)),
+      model: id.slice(colon + 1),
+      tool_calls: this.tracked,
+      stop_reason: reason,
+      ...(limitReached && { max_iterations_reached: true as const }),
+      ...(limitReached && said !== '' && { final_answer: said }),
+      ...(error !== undefined && { error }),
+      ...(usage !== undefined && { usage }),
+      ...(cost !== undefined && { cost }),
+    }
+    this.messages.push({ role: 'assistant', content })
+    return { type: 'answer', answer, messages: this.messages }
+  }
+
+  /** Ends what still runs, and lets go of timers and of the caller's signal. */
+  close(): void {
+    this.#signals.close()
+  }
+
+  get model(): Model {
+    return this.#request.model
+  }
+
+  /** Ends the turns, and the calls made in them. */
+  get signal(): CancelSignal {
+    return this.#signals.work
+  }
+
+  /** What all turns cost together, where the prices are known. */
+  get cost(): number | undefined {
+    const { prices } = this.#request
+    if (prices === undefined || this.usage === undefined) return undefined
+    return (this.usage.prompt_tokens * prices.input + this.usage.completion_tokens * prices.output) / 1_000_000
+  }
+
+  #interrupted(reason: Interruption): Ending {
+    return { reason, limit: `the time limit of ${(this.#request.budget?.wall_time_ms ?? 0) / 1_000} s` }
+  }
+}
+
+/** Only what was meant to be read is passed on: other errors may hold addresses. */
+function problemOf(thrown: unknown, id: string): string {
+  return thrown instanceof ModelError ? thrown.message : `Model ${id} failed. The log says more`
+}
+
+function sum(a: Usage, b: Usage): Usage {
+  return {
+    prompt_tokens: a.prompt_tokens + b.prompt_tokens,
+    completion_tokens: a.completion_tokens + b.completion_tokens,
+    total_tokens: a.total_tokens + b.total_tokens,
+  }
+}

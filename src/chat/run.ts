@@ -1,0 +1,75 @@
+import type { CallContext } from '../core/call-context.ts'
+import type { ToolResult } from '../core/tool-result.ts'
+import type { ModelPrices } from '../models/catalogue/model-info.ts'
+import type { Message, Model, ModelEvent, Usage } from '../models/model.ts'
+
+/** One conversation to be carried to its answer. */
+export interface RunRequest {
+  readonly model: Model
+  readonly messages: readonly Message[]
+  /** The rule's `llm`; by default the provider in the model's id. */
+  readonly service?: string
+  /** Absent: every tool the caller may use; empty: none. */
+  readonly allowed_tools?: readonly string[]
+  readonly max_iterations?: number
+  readonly max_tokens?: number
+  readonly temperature?: number
+  readonly budget?: Budget
+  /** Per million tokens; needed for a budget in money. */
+  readonly prices?: ModelPrices
+  /** Who asks, with what rights; its signal cancels the run. */
+  readonly context?: CallContext
+}
+
+/** What a run may use up; each is optional, and none is ever exceeded. */
+export interface Budget {
+  readonly wall_time_ms?: number
+  readonly tokens?: number
+  readonly cost?: number
+}
+
+export type StopReason =
+  | 'stop'
+  | 'max_iterations'
+  | 'repeated_calls'
+  | 'timeout'
+  | 'budget'
+  | 'length'
+  | 'content_filter'
+  | 'error'
+  | 'cancelled'
+
+/** One call of a run: what the model sent, and the whole envelope it got. */
+export interface TrackedCall {
+  readonly tool: string
+  /** The raw text where it was not JSON. */
+  readonly params: unknown
+  readonly result: ToolResult
+  readonly iteration: number
+  /** The model wrote the call as text, and it was found there. */
+  readonly recovered?: true
+}
+
+export interface RunAnswer {
+  readonly content: string
+  readonly service: string
+  readonly model: string
+  readonly tool_calls: readonly TrackedCall[]
+  readonly stop_reason: StopReason
+  readonly max_iterations_reached?: true
+  /** What the model said when asked once more without tools, after the limit. */
+  readonly final_answer?: string
+  /** Why the model did not answer, where `stop_reason` is `error`. */
+  readonly error?: string
+  /** Summed over all turns, where the provider says it. */
+  readonly usage?: Usage
+  /** From `prices`. */
+  readonly cost?: number
+}
+
+/** What happens in a run, as it happens; `answer` is the last. */
+export type RunEvent =
+  | Exclude<ModelEvent, { type: 'finish' }>
+  | { readonly type: 'call-progress'; readonly id: string; readonly tool: string; readonly progress: unknown }
+  | { readonly type: 'call-result'; readonly id: string; readonly call: TrackedCall }
+  | { readonly type: 'answer'; readonly answer: RunAnswer; readonly messages: readonly Message[] }

@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest'
+import { later, never } from '../core/fixtures/code-yard.ts'
+import type { Model } from '../models/model.ts'
+import { ManualClock } from '../testing/manual-clock.ts'
+import { scripted } from '../testing/scripted-model.ts'
+import { call, GO, loopYard, told, wellFormed } from './fixtures/loop-yard.ts'
+
+const spent = (prompt_tokens: number, completion_tokens: number) => ({
+  usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+})
+const city = (n: number) => call('weather', { n })
+
+function weatherYard(options: Parameters<typeof loopYard>[0] = {}) {
+  const yard = loopYard(options)
+  yard.add('weather', () => 'blue')
+  return yard
+}
+
+describe('a budget of tokens', () => {
+  test('ends the work while a last question still fits in, and its answer is the content', async () => {
+    const { loop } = weatherYard()
+    const model = scripted({ ...city(1), ...spent(1_000, 50) }, { ...city(2), ...spent(1_200, 50) }, 'Blue so far.')
+    const answer = await loop.answer({ model, messages: GO, budget: { tokens: 4_000 } })
+    expect(answer).toMatchObject({ stop_reason: 'budget', content: 'Blue so far.' })
+    expect(model.requests.at(-1)?.tools).toEqual([])
+  })
+
+  test('lets no turn say more than what is left of it', async () => {
+    const { loop } = weatherYard()
+    const model = scripted({ ...city(1), ...spent(1_000, 50) }, 'Done.')
+    await loop.answer({ model, messages: GO, budget: { tokens: 10_000 }, max_tokens: 8_500 })
+    const [first, second] = model.requests.map(({ max_tokens }) => max_tokens ?? Number.POSITIVE_INFINITY)
+    expect(first).toBeLessThanOrEqual(8_500)
+    expect(second).toBeLessThanOrEqual(10_000 - 1_050 - 1_050)
+    expect(second).toBeGreaterThan(5_000)
+  })
+
+  test('where not even a last question fits in, the sentence names the limit and nothing more is asked', async () => {
+    const { loop } = weatherYard()
+    const model = scripted({ ...city(1), ...spent(1_900, 50) }, 'Never said.')
+    const { answer, messages } = await told(loop.run({ model, messages: GO, budget: { tokens: 2_000 } }))
+    expect(answer.content).toBe(
+      'I reached the limit of 2000 tokens before I could finish. Please ask for less at a time, or raise the limit.',
+    )
+    expect(model.requests).toHaveLength(1)
+    expect(wellFormed(messages)).toBe(true)
+  })
+
+  test('too small to begin with: no model is asked', async () => {
+    const { loop } = weatherYard()
+    const model = scripted('Never said.')
+    expect(await loop.answer({ model, messages: GO, budget: { tokens: 100 } })).toMatchObject({ stop_reason: 'budget' })
+    expect(model.requests).toHaveLength(0)
+  })
+
+  test('is never exceeded, by any number of turns, also where the provider does not count', async () => {
+    for (const counts of [true, false]) {
+      for (const tokens of [1_500, 3_000, 10_000]) {
+        const { loop } = weatherYard()
+        let used = 0
+        const model: Model = {
+          id: 'count:er',
+          async *stream({ messages, tools, max_tokens = 0 }) {
+            // One token a byte is the worst there is.
+            const prompt = Buffer.byteLength(JSON.stringify([messages.map(({ content }) => content)])) + tools.length
+            used += prompt + max_tokens
+            const id = `${used}`
+            yield {
+              type: 'tool-call-end',
+              call: { id, type: 'function', function: { name: 'weather', arguments: `{"n":${used}}` } },
+            }
+            const usage = { prompt_tokens: prompt, completion_tokens: max_tokens, total_tokens: prompt + max_tokens }
+            yield { type: 'finish', reason: 'tool_calls', ...(counts && { usage }) }
+            // Without a count the bytes of the answer are taken, so it must not be longer than it looks.
+            if (!counts) used += id.length + 20 - max_tokens
+          },
+        }
+        await loop.answer({ model, messages: GO, budget: { tokens }, max_tokens: 200, max_iterations: 100 })
+        expect(used).toBeLessThanOrEqual(tokens)
+      }
+    }
+  })
+})
+
+describe('a budget of money', () => {
+  const prices = { input: 1_000, output: 2_000 }
+
+  test('is kept, by the prices of the model', async () => {
+    const { loop } = weatherYard()
+    const model = scripted({ ...city(1), ...spent(1_000, 100) }, { text: 'Blue.', ...spent(1_200, 10) })
+    const answer = await loop.answer({ model, messages: GO, budget: { cost: 2.7 }, prices })
+    expect(answer).toMatchObject({ stop_reason: 'budget', content: 'Blue.' })
+    expect(answer.cost).toBeCloseTo(2.42)
+  })
+
+  test('says how much it was where nothing is left', async () => {
+    const { loop } = weatherYard()
+    const model = scripted({ ...city(1), ...spent(1_000, 400) }, 'Never said.')
+    const { content } = await loop.answer({ model, messages: GO, budget: { cost: 2 }, prices })
+    expect(content).toContain('the cost limit of 2')
+    expect(model.requests).toHaveLength(1)
+  })
+
+  test('without prices it is refused, since it could not be kept', async () => {
+    const { loop } = weatherYard()
+    const run = loop.answer({ model: scripted('Hello.'), messages: GO, budget: { cost: 2 } })
+    await expect(run).rejects.toThrow('models[].prices')
+  })
+
+  test('a model that costs nothing may go on', async () => {
+    const { loop } = weatherYard()
+    const run = { model: scripted(city(1), 'Blue.'), messages: GO, budget: { cost: 1 } }
+    expect(await loop.answer({ ...run, prices: { input: 0, output: 0 } })).toMatchObject({ content: 'Blue.' })
+  })
+})
+
+describe('a budget of time', () => {
+  test('ends calls and turns in time for a last question', async () => {
+    const clock = new ManualClock()
+    const { loop, add } = loopYard({ clock })
+    add('hang', never, { timeout_ms: 600_000 })
+    const model = scripted(call('hang'), 'It hung.')
+    const run = loop.answer({ model, messages: GO, budget: { wall_time_ms: 20_000 } })
+    await later(5)
+    clock.advance(15_000)
+    const answer = await run
+    expect(answer).toMatchObject({ stop_reason: 'timeout', content: 'It hung.' })
+    expect(answer.tool_calls[0]?.result).toMatchObject({ error_code: 'CANCELLED', outcome: 'unknown' })
+  })
+
+  test('where the last question takes too long as well, the sentence names the limit', async () => {
+    const clock = new ManualClock()
+    const { loop, add } = loopYard({ clock })
+    add('hang', never)
+    const model = scripted(call('hang'), { delayMs: 10_000, clock, text: 'Never said.' })
+    const run = loop.answer({ model, messages: GO, budget: { wall_time_ms: 20_000 } })
+    await later(5)
+    clock.advance(15_000)
+    await later(5)
+    clock.advance(5_000)
+    expect((await run).content).toContain('the time limit of 20 s')
+    expect(clock.pending).toBeLessThanOrEqual(1)
+  })
+
+  test('too short to keep something back: used up whole, and then the sentence', async () => {
+    const { loop, add } = loopYard()
+    add('hang', never)
+    const model = scripted(call('hang'), 'Never said.')
+    const answer = await loop.answer({ model, messages: GO, budget: { wall_time_ms: 60 } })
+    expect(answer).toMatchObject({ stop_reason: 'timeout', content: expect.stringContaining('0.06 s') })
+    expect(model.requests).toHaveLength(1)
+  })
+})

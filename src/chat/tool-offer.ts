@@ -1,0 +1,52 @@
+import { missingPermission, NO_FLAGS } from '../core/permit.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+import type { ToolRegistry } from '../core/tool-registry.ts'
+
+/** The tools that a run may use. */
+export interface Offer {
+  readonly tools: readonly ToolDefinition[]
+  readonly names: ReadonlySet<string>
+}
+
+type Flags = Readonly<Record<string, boolean>>
+
+const EVERY_TOOL: readonly string[] = Object.freeze([])
+
+/** Who is offered what: worked out once for each version of the registry, however many tools and runs there are. */
+export class ToolOffer {
+  readonly #registry: ToolRegistry
+  #version = -1
+  #offers = new WeakMap<Flags, WeakMap<readonly string[], Offer>>()
+
+  constructor(registry: ToolRegistry) {
+    this.#registry = registry
+  }
+
+  /** What the caller may use of `allowed`; without it, all that the caller may use. */
+  to(flags: Flags = NO_FLAGS, allowed: readonly string[] = EVERY_TOOL): Offer {
+    if (this.#version !== this.#registry.version) {
+      this.#version = this.#registry.version
+      this.#offers = new WeakMap()
+    }
+    const offers = this.#offers.get(flags) ?? new WeakMap<readonly string[], Offer>()
+    this.#offers.set(flags, offers)
+    const known = offers.get(allowed)
+    if (known !== undefined) return known
+    const offer = this.#make(flags, allowed)
+    offers.set(allowed, offer)
+    return offer
+  }
+
+  #make(flags: Flags, allowed: readonly string[]): Offer {
+    const named = allowed === EVERY_TOOL ? this.#registry.list() : this.#named(allowed)
+    const tools = named.filter(
+      (tool) => this.#registry.brokenReason(tool.name) === undefined && missingPermission(tool, flags) === undefined,
+    )
+    return { tools, names: new Set(tools.map((tool) => tool.name)) }
+  }
+
+  #named(allowed: readonly string[]): ToolDefinition[] {
+    const found = allowed.map((name) => this.#registry.find(name)).filter((tool) => tool !== undefined)
+    return [...new Set(found)]
+  }
+}

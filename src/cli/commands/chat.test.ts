@@ -1,0 +1,138 @@
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { ToolManager } from '../../config/tool-manager.ts'
+import { silentLog } from '../../core/log.ts'
+import { ToolHandlers } from '../../kinds/tool-handlers.ts'
+import { folder, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import type { Terminal } from '../terminal.ts'
+import { chat } from './chat.ts'
+
+afterAll(removeFolder)
+
+const rule = { llm: 'demo', model: 'rules', prompt: 'Be brief.', tools: { enabled: true } }
+
+async function config(name: string, content: object): Promise<string> {
+  const file = join(folder, `${name}.json`)
+  await writeFile(
+    file,
+    JSON.stringify({ tools: { enabled: true, registry: [mock('get_weather', 'rain')] }, ...content }),
+  )
+  return file
+}
+
+describe('chat', () => {
+  test.each([
+    ["What's the weather in Paris?", 'get_weather', { location: 'Paris' }, /Paris.*22/],
+    ['Calculate 15% tip on $45', 'calculate', { expression: expect.any(String) }, /6\.75/],
+    ["What's 2+2?", undefined, undefined, /4/],
+    ['Search for Python decorators in the docs', 'search_documents', { query: 'Python decorators' }, /nothing/],
+  ])('answers %j on a machine without key or server', async (question, tool, params, answer) => {
+    const { code, out } = await toolyard(['chat', question, '--model', 'demo:rules', '--json'])
+    const { content, tool_calls, stop_reason } = JSON.parse(out)
+    expect({ code, stop_reason }).toEqual({ code: 0, stop_reason: 'stop' })
+    expect(content).toMatch(answer)
+    expect(tool_calls).toEqual(
+      tool === undefined ? [] : [{ tool, params, result: expect.objectContaining({ success: true }), iteration: 1 }],
+    )
+  })
+
+  test('writes the answer on stdout and the calls on stderr', async () => {
+    expect(await toolyard(['chat', "What's the weather in Rome?"])).toMatchObject({
+      code: 0,
+      out: 'In Rome it is sunny, 22 °C, with 65% humidity.\n',
+      err: expect.stringMatching(/^→ get_weather \{"location":"Rome"\} ✓ [\d.]+ ms\n$/),
+    })
+  })
+
+  test.each([
+    [['chat', 'hi', '--model', 'nope:x'], 'Provider nope not found (known: demo)'],
+    [['chat', 'hi', '--model', 'nope'], "Model 'nope' names no provider"],
+    [['chat', ' '], 'The question is empty'],
+    [['chat'], "Missing required argument 'message'"],
+  ])('%j is wrong usage', async (args, message) => {
+    const { code, out, err } = await toolyard(args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(message)
+  })
+
+  test('without a rule that matches it says how to go on', async () => {
+    const file = await config('no-rule', { responses: [{ ...rule, match: { service: 'x' } }] })
+    const { code, err } = await toolyard(['chat', 'hi', '--config', file])
+    expect([code, err]).toEqual([2, expect.stringMatching(/^No response rule matches\. .*--model/)])
+  })
+
+  test('a model that does not answer: the reason on stderr, and 1', async () => {
+    const server = createServer((_, response) => void response.writeHead(401).end('{"error":{"message":"bad key"}}'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const file = await config('failing', { providers: { office: { type: 'openai', base_url, api_key: '${KEY}' } } })
+    const args = ['chat', 'hi', '--model', 'office:m', '--config', file]
+    const { code, out, err } = await toolyard(args, { env: { KEY: 'sk-secret' } })
+    expect({ code, out }).toEqual({ code: 1, out: 'I encountered an issue processing your request.\n' })
+    expect(err).toContain('office:m')
+    expect(err).not.toMatch(/sk-secret|127\.0\.0\.1/)
+    const json = await toolyard([...args, '--json'], { env: { KEY: 'sk-secret' } })
+    expect(JSON.parse(json.out)).toMatchObject({ stop_reason: 'error', error: expect.stringContaining('office:m') })
+  })
+
+  test('on a terminal the answer is written as it comes, once', async () => {
+    const written: string[] = []
+    const notes: string[] = []
+    const terminal: Terminal = {
+      json: false,
+      watched: true,
+      columns: 80,
+      write: (text) => void written.push(text),
+      result: (text) => void written.push(`${text}\n`),
+      document: () => {},
+      note: (text) => void notes.push(text),
+      style: (_, text) => text,
+      styleNote: (_, text) => text,
+    }
+    const registry = [mock('get_weather', { temperature: 9, condition: 'rain', humidity: 90 })]
+    const manager = new ToolManager({ tools: { enabled: true, registry }, responses: [rule] }, { log: silentLog })
+    const report = await manager.loadTools()
+    const open = async () => ({ manager, handlers: new ToolHandlers(), report })
+    expect(await chat(terminal, "What's the weather in Oslo?", {}, open)).toBe(0)
+    expect(written.length).toBeGreaterThan(3)
+    expect(written.join('')).toBe('In Oslo it is rain, 9 °C, with 90% humidity.\n')
+    expect(notes).toEqual([expect.stringContaining('→ get_weather'), 'demo:rules'])
+  })
+})
+
+describe('models', () => {
+  test('lists those that are configured', async () => {
+    const models = [{ id: 'demo:rules', name: 'Rules', capabilities: ['function-calling'] }]
+    const file = await config('models', { models })
+    expect(await toolyard(['models', '--config', file])).toMatchObject({
+      code: 0,
+      out: 'demo:rules  Rules  function-calling\n',
+    })
+    const { out } = await toolyard(['models', '--config', file, '--json'])
+    expect(JSON.parse(out)).toEqual({ models })
+  })
+
+  test('asks a provider for all that it has', async () => {
+    const server = createServer((_, response) => void response.end('{"data":[{"id":"small"},{"id":"large"}]}'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+    const file = await config('discover', { providers: { office: { type: 'openai', base_url } } })
+    const { code, out } = await toolyard(['models', 'office', '--config', file])
+    expect({
+      code,
+      lines: out
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split(' ')[0]),
+    }).toEqual({
+      code: 0,
+      lines: ['office:small', 'office:large'],
+    })
+    expect(await toolyard(['models', 'nope', '--config', file])).toMatchObject({ code: 2, out: '' })
+  })
+})

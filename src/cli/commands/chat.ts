@@ -1,0 +1,84 @@
+import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
+import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
+import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import { Interrupt } from '../interrupt.ts'
+import { type GlobalOptions, openManager, SWITCHED_OFF } from '../open-manager.ts'
+import { printable, printableLine } from '../printable.ts'
+import type { Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+export interface ChatOptions extends GlobalOptions {
+  readonly model?: string
+}
+
+/** `toolyard chat`: answers one question; 0 where the model came to its answer, 1 where something stopped it. */
+export async function chat(
+  terminal: Terminal,
+  message: string,
+  options: ChatOptions,
+  open: typeof openManager = openManager,
+): Promise<number> {
+  if (message.trim() === '')
+    throw new UsageError('The question is empty: toolyard chat "What\'s the weather in Paris?"')
+  const { manager } = await open(options)
+  const interrupt = new Interrupt()
+  try {
+    if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
+    const context = { source: 'cli', signal: interrupt.signal } as const
+    const run = (await manager.getChat()).run({ message, context, ...(options.model && { model: options.model }) })
+    const answer = await show(terminal, run)
+    if (terminal.json) terminal.document(answer)
+    return interrupt.exitCode ?? (answer.stop_reason === 'stop' ? 0 : 1)
+  } catch (error) {
+    if (!(error instanceof UnknownModelError || error instanceof NoResponseRuleError)) throw error
+    throw new UsageError(`${error.message}. "toolyard models" lists the models; choose one with --model.`)
+  } finally {
+    interrupt.stop()
+    await manager.close()
+  }
+}
+
+/** Writes a run for people as it goes on: what is said on stdout, what is done on stderr. */
+async function show(terminal: Terminal, run: AsyncIterable<RunEvent>): Promise<RunAnswer> {
+  const streams = terminal.watched && !terminal.json
+  let said = ''
+  for await (const event of run) {
+    if (event.type === 'answer') {
+      if (!terminal.json) conclude(terminal, event.answer, streams && said === event.answer.content)
+      return event.answer
+    }
+    if (event.type === 'text-delta' && streams) {
+      said += event.text
+      terminal.write(printable(event.text))
+    }
+    if (event.type === 'call-result') {
+      // What was said before a call is no part of the answer.
+      if (said !== '') terminal.write('\n')
+      said = ''
+      if (!terminal.json) terminal.note(called(terminal, event.call))
+    }
+  }
+  throw new Error('The run ended without an answer')
+}
+
+function called(terminal: Terminal, { tool, params, result, recovered }: TrackedCall): string {
+  const sent = printableLine(typeof params === 'string' ? params : (JSON.stringify(params) ?? ''))
+  const line = `→ ${printableLine(tool)} ${sent.length > 200 ? `${sent.slice(0, 200)}…` : sent}`
+  const took = terminal.styleNote(
+    'dim',
+    `${recovered ? 'found in the text, ' : ''}${result.execution_time_ms.toFixed(1)} ms`,
+  )
+  if (result.success) return `${line} ${terminal.styleNote('green', '✓')} ${took}`
+  return `${line} ${terminal.styleNote('red', `✗ ${printable(result.error)}`)} ${took}`
+}
+
+function conclude(terminal: Terminal, answer: RunAnswer, written: boolean): void {
+  const { content, final_answer, error, stop_reason, service, model } = answer
+  if (written) terminal.write('\n')
+  else terminal.result(printable(content))
+  if (final_answer !== undefined) terminal.note(`The model said at last: ${printable(final_answer)}`)
+  if (error !== undefined) terminal.note(terminal.styleNote('red', printable(error)))
+  const stopped = stop_reason === 'stop' ? '' : `, stopped by: ${stop_reason}`
+  if (terminal.watched || stopped)
+    terminal.note(terminal.styleNote('dim', `${printableLine(`${service}:${model}`)}${stopped}`))
+}

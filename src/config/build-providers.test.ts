@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest'
+import { ModelError } from '../models/model-error.ts'
+import type { ProviderSettings } from '../models/provider.ts'
+import { captureLog } from '../testing/capture-log.ts'
+import { buildProviders } from './build-providers.ts'
+import type { Config } from './config.ts'
+
+async function build(providers: Config['providers'], env: Record<string, string> = {}) {
+  const log = captureLog()
+  const settings: ProviderSettings[] = []
+  const built = await buildProviders(providers, {
+    env,
+    log,
+    create: async (one) => {
+      if (one.type === 'anthropic') throw new ModelError('It has no key.')
+      if (one.type === 'gemini') throw new TypeError('A mistake of ours')
+      settings.push(one)
+      return { name: one.name, model: (name) => ({ id: `${one.name}:${name}`, stream: async function* () {} }) }
+    },
+  })
+  const said = (name: string) => {
+    const events = built
+      .find((one) => one.name === name)
+      ?.model('x')
+      .stream({ messages: [], tools: [] })
+    return events?.[Symbol.asyncIterator]()
+      .next()
+      .catch((error: unknown) => error)
+  }
+  return { settings, said, log, names: built.map(({ name }) => name) }
+}
+
+describe('buildProviders', () => {
+  test('${VAR} in address, key and headers is replaced, and the type is the name unless it is given', async () => {
+    const { settings, log } = await build(
+      {
+        openai: { api_key: '${KEY}' },
+        office: {
+          type: 'openai',
+          base_url: 'http://${HOST}:${PORT}/v1',
+          headers: { Authorization: 'Bearer ${KEY}' },
+          timeout_ms: 9,
+          api: 'chat',
+        },
+      },
+      { KEY: 'k-1\n', HOST: 'h', PORT: '1' },
+    )
+    expect(settings).toEqual([
+      { name: 'openai', type: 'openai', api_key: 'k-1' },
+      {
+        name: 'office',
+        type: 'openai',
+        base_url: 'http://h:1/v1',
+        headers: { Authorization: 'Bearer k-1' },
+        timeout_ms: 9,
+        api: 'chat',
+      },
+      { name: 'demo', type: 'demo' },
+    ])
+    expect(log.lines).toEqual([])
+  })
+
+  test('demo is there without being configured, and can be', async () => {
+    expect((await build(undefined)).names).toEqual(['demo'])
+    expect((await build({ demo: { timeout_ms: 5 } })).settings).toEqual([{ name: 'demo', type: 'demo', timeout_ms: 5 }])
+  })
+
+  test('a variable that is not set is said once, and disables that provider only', async () => {
+    const { log, said, settings } = await build(
+      { openai: { api_key: '${OPENAI_API_KEY}' }, ollama: {} },
+      { OPENAI_API_KEY: ' ' },
+    )
+    const problem =
+      'Provider openai is disabled: the environment variable OPENAI_API_KEY is not set. Set it, or change providers.openai.'
+    expect(log.lines).toEqual([
+      {
+        level: 'warn',
+        message: 'Provider disabled',
+        fields: { provider: 'openai', place: 'providers.openai', problem },
+      },
+    ])
+    expect(await said('openai')).toEqual(new ModelError(problem))
+    expect(settings.map(({ name }) => name)).toEqual(['ollama', 'demo'])
+  })
+
+  test('several variables are named in one line, each once', async () => {
+    const { log } = await build({ openai: { api_key: '${A}', headers: { x: '${B}${A}' } } })
+    expect(log.at('warn')).toMatchObject([
+      { problem: expect.stringContaining('the environment variables A, B are not set. Set them') },
+    ])
+  })
+
+  test('a client that cannot be made says why, and so do its models', async () => {
+    const { log, said, names } = await build({ anthropic: {}, ollama: {} })
+    expect(log.at('warn')).toEqual([{ provider: 'anthropic', place: 'providers.anthropic', problem: 'It has no key.' }])
+    expect(await said('anthropic')).toEqual(new ModelError('It has no key.'))
+    expect(names).toEqual(['anthropic', 'ollama', 'demo'])
+  })
+
+  test('a fault that is not about the provider is not taken for one', async () => {
+    await expect(build({ gemini: {} })).rejects.toThrow('A mistake of ours')
+  })
+
+  test('a variable that makes no address disables the provider without being shown', async () => {
+    const { log } = await build({ ollama: { base_url: '${HOST}/v1' } }, { HOST: 'user:hidden' })
+    expect(log.at('warn')).toMatchObject([{ problem: expect.stringContaining('no http or https address') }])
+    expect(JSON.stringify(log.lines)).not.toContain('hidden')
+  })
+
+  test('a key in the file itself is warned about, works, and is never shown', async () => {
+    const { log, settings } = await build({
+      openai: { api_key: 'literal-key', headers: { 'x-api-key': 'literal-key', 'x-team': 'blue' } },
+    })
+    expect(log.at('warn').map(({ place }) => place)).toEqual([
+      'providers.openai.api_key',
+      'providers.openai.headers.x-api-key',
+    ])
+    expect(JSON.stringify(log.lines)).not.toContain('literal-key')
+    expect(settings[0]?.api_key).toBe('literal-key')
+  })
+})

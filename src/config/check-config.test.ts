@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, checkConfig } from './check-config.ts'
+import { configuredModels } from './configured-models.ts'
+
+const rule = (more: object) => ({ responses: [{ llm: 'demo', model: 'rules', prompt: '', ...more }] })
+const model = (...ids: string[]) => ({ models: ids.map((id) => ({ id, name: id, capabilities: [] })) })
+
+describe('checkConfig', () => {
+  test('takes everything that the documentation has', () => {
+    const config = {
+      providers: {
+        openai: { api_key: '${OPENAI_API_KEY}', headers: { a: 'b' }, timeout_ms: 1, api: 'responses' },
+        office: { type: 'ollama', base_url: '${OLLAMA_URL}' },
+        llama: { grammar: false },
+      },
+      models: [
+        {
+          id: 'office:llama3.2:3b',
+          name: 'Llama',
+          capabilities: ['function-calling'],
+          prices: { input: 0, output: 1 },
+        },
+      ],
+      responses: [
+        {
+          match: { intent_regexp: '/a/i', service: 'x', tier: 1, paying: true },
+          llm: 'office',
+          model: 'llama3.2:3b',
+          prompt: '{{user_message}}',
+          max_tokens: 1,
+          temperature: 0,
+          tools: { enabled: true, allowed_tools: [], max_iterations: 2 },
+          budget: { wall_time_ms: 1, tokens: 1, cost: 0.01 },
+        },
+      ],
+    }
+    expect(checkConfig(config, 'x.json')).toBe(config)
+  })
+
+  test.each<[string, unknown, string]>([
+    [
+      'a key of a provider',
+      { providers: { openai: { base_ur: 'x' } } },
+      "unknown key 'providers.openai.base_ur': did you mean 'base_url'?",
+    ],
+    [
+      'a key of a provider with an odd name',
+      { providers: { 'a.b': { type: 'ollama', timeoutms: 1 } } },
+      `unknown key 'providers["a.b"].timeoutms': did you mean 'timeout_ms'?`,
+    ],
+    [
+      'a key of prices',
+      { models: [{ id: 'demo:a', name: 'a', capabilities: [], prices: { input: 1, output: 1, outptu: 1 } }] },
+      "unknown key 'models[0].prices.outptu': did you mean 'output'?",
+    ],
+    ['a key of a rule', rule({ promt: 'x' }), "unknown key 'responses[0].promt': did you mean 'prompt'?"],
+    [
+      "a key of a rule's tools",
+      rule({ tools: { alowed_tools: [] } }),
+      "unknown key 'responses[0].tools.alowed_tools': did you mean 'allowed_tools'?",
+    ],
+    ['a key like nothing', rule({ zzzzzz: 1 }), "unknown key 'responses[0].zzzzzz': remove it."],
+    ['a rule without llm', { responses: [{ model: 'a', prompt: '' }] }, "missing 'responses[0].llm'"],
+    ['a model without capabilities', { models: [{ id: 'demo:a', name: 'a' }] }, "missing 'models[0].capabilities'"],
+    ['a value of match that is a list', rule({ match: { service: [] } }), 'responses[0].match.service must be'],
+    [
+      "a rule's enabled that is no boolean",
+      rule({ tools: { enabled: 'true' } }),
+      'responses[0].tools.enabled must be a boolean',
+    ],
+    [
+      'a provider name with a colon',
+      { providers: { 'a:b': { type: 'ollama' } } },
+      'the name of providers.a:b must match pattern',
+    ],
+    [
+      'an unknown type',
+      { providers: { mine: { type: 'mistral' } } },
+      'providers.mine.type must be one of: openai, anthropic, gemini, ollama, llama, demo',
+    ],
+    [
+      'a name that is no type',
+      { providers: { mine: {} } },
+      "providers.mine.type is missing, and 'mine' is none: give it one of openai,",
+    ],
+    [
+      'an address that is none',
+      { providers: { ollama: { base_url: 'localhost:11434' } } },
+      'providers.ollama.base_url must be an http or https address',
+    ],
+    [
+      'api for another type',
+      { providers: { ollama: { api: 'chat' } } },
+      'providers.ollama.api is for the type openai only: remove it.',
+    ],
+    [
+      'grammar for another type',
+      { providers: { openai: { grammar: true } } },
+      'providers.openai.grammar is for the type llama only: remove it.',
+    ],
+    ['an id without provider', model('gpt-4o'), "models[0].id 'gpt-4o' names no provider: write it as provider:model."],
+    [
+      'an id of no provider',
+      model('mistral:small'),
+      'models[0].id: Provider mistral not found: add it to providers (known: demo).',
+    ],
+    [
+      'an id that comes twice',
+      model('demo:a', 'demo:b', 'demo:a'),
+      "models[2].id 'demo:a' is at models[0] already: remove one of them.",
+    ],
+    [
+      'a rule for no provider',
+      { ...rule({ llm: 'opnai' }), providers: { openai: {} } },
+      "responses[0].llm: Provider opnai not found: did you mean 'openai'?",
+    ],
+    [
+      'a pattern that is none',
+      rule({ match: { intent_regexp: '/(/' } }),
+      "responses[0].match.intent_regexp '/(/' is no regular expression: Unterminated group.",
+    ],
+    [
+      'a pattern that backtracks',
+      rule({ match: { intent_regexp: '/(?!a)/' } }),
+      "responses[0].match.intent_regexp '/(?!a)/' cannot be matched in bounded time",
+    ],
+  ])('refuses %s with its place and what to do', (_, config, message) => {
+    expect(() => checkConfig(config, 'x.json')).toThrow(ConfigError)
+    expect(() => checkConfig(config, 'x.json')).toThrow(`x.json: ${message}`)
+  })
+
+  test('says all that is wrong at once', () => {
+    const config = { ...rule({ llm: 'a', match: { intent_regexp: 'x' } }), ...model('b:c') }
+    expect(() => checkConfig(config, 'x.json')).toThrow(/Provider b not found.*Provider a not found.*is no regular/)
+  })
+
+  test('a key that is of the wrong type is not shown', () => {
+    expect(() => checkConfig({ providers: { openai: { api_key: ['hidden'] } } }, 'x.json')).toThrow(
+      /^x\.json: providers\.openai\.api_key must be a string\.$/,
+    )
+  })
+})
+
+describe('configuredModels', () => {
+  test('demo:rules is among them without being configured, unless demo is', () => {
+    expect(configuredModels({}).map(({ id }) => id)).toEqual(['demo:rules'])
+    expect(configuredModels(model('demo:rules'))).toHaveLength(1)
+    expect(configuredModels({ providers: { demo: { type: 'ollama' } } })).toEqual([])
+  })
+})

@@ -1,0 +1,66 @@
+import { intentPattern } from '../chat/rules/intent-pattern.ts'
+import { suggest } from '../core/suggest.ts'
+import { splitModelId } from '../models/catalogue/split-model-id.ts'
+import type { Config, ProviderConfig } from './config.ts'
+import { hasVariable } from './expand-variables.ts'
+import { isWebAddress } from './is-web-address.ts'
+import { DEMO_PROVIDER, PROVIDER_TYPES } from './provider-types.ts'
+
+/** What a schema cannot say of a configuration that fits it: each problem with its path and what to do. */
+export function configProblems({ providers = {}, models = [], responses = [] }: Config): string[] {
+  const known = [...new Set([...Object.keys(providers), DEMO_PROVIDER])]
+  const ids = models.map(({ id }) => id)
+  return [
+    ...Object.entries(providers).flatMap(([name, provider]) => providerProblems(name, provider)),
+    ...ids.flatMap((id, index) => modelProblem(id, `models[${index}].id`, known) ?? twice(id, index, ids)),
+    ...responses.flatMap(({ llm, match }, index) => [
+      ...notFound(llm, `responses[${index}].llm`, known),
+      ...patternProblem(match?.intent_regexp, `responses[${index}].match.intent_regexp`),
+    ]),
+  ]
+}
+
+function providerProblems(name: string, provider: ProviderConfig): string[] {
+  const place = `providers.${name}`
+  const type = provider.type ?? name
+  if (!PROVIDER_TYPES.some((one) => one === type)) {
+    return [`${place}.type is missing, and '${name}' is none: give it one of ${PROVIDER_TYPES.join(', ')}.`]
+  }
+  const problems: string[] = []
+  const { base_url, api, grammar } = provider
+  if (base_url !== undefined && !hasVariable(base_url) && !isWebAddress(base_url)) {
+    problems.push(`${place}.base_url must be an http or https address, such as http://127.0.0.1:11434.`)
+  }
+  if (api !== undefined && type !== 'openai') problems.push(`${place}.api is for the type openai only: remove it.`)
+  if (grammar !== undefined && type !== 'llama')
+    problems.push(`${place}.grammar is for the type llama only: remove it.`)
+  return problems
+}
+
+function modelProblem(id: string, place: string, known: readonly string[]): string[] | undefined {
+  const parts = splitModelId(id)
+  if (parts === undefined) return [`${place} '${id}' names no provider: write it as provider:model.`]
+  const problems = notFound(parts.provider, place, known)
+  return problems.length > 0 ? problems : undefined
+}
+
+function twice(id: string, index: number, ids: readonly string[]): string[] {
+  const first = ids.indexOf(id)
+  return first < index ? [`models[${index}].id '${id}' is at models[${first}] already: remove one of them.`] : []
+}
+
+function notFound(name: string, place: string, known: readonly string[]): string[] {
+  if (known.includes(name)) return []
+  const [near] = suggest(name, known)
+  const fix = near === undefined ? `add it to providers (known: ${known.join(', ')}).` : `did you mean '${near}'?`
+  return [`${place}: Provider ${name} not found: ${fix}`]
+}
+
+function patternProblem(literal: string | undefined, place: string): string[] {
+  try {
+    if (literal !== undefined) intentPattern(literal)
+    return []
+  } catch (error) {
+    return [`${place} '${literal}' ${error instanceof Error ? error.message : error}.`]
+  }
+}

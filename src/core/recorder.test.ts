@@ -1,0 +1,38 @@
+import { expect, test, vi } from 'vitest'
+import { captureLog } from '../testing/capture-log.ts'
+import { ManualClock } from '../testing/manual-clock.ts'
+import { type CallRecord, Recorder } from './recorder.ts'
+
+const record = (nodes = 1) => ({ tool: 'tool', nodes }) as CallRecord
+
+function recording() {
+  const batches: (readonly CallRecord[])[] = []
+  const write = vi.fn(({ records }: { records: readonly CallRecord[] }) => void batches.push(records))
+  return { batches, recorder: new Recorder(new ManualClock(), captureLog(), [{ write }]) }
+}
+
+test('records are handed on off the path of their calls, in the order they came', async () => {
+  const { batches, recorder } = recording()
+  const [first, second] = [record(), record()]
+  recorder.add(first)
+  recorder.add(second)
+  expect(batches).toEqual([])
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(batches).toEqual([[first, second]])
+})
+
+test('a batch is handed on at once when it has many records, or holds many values', () => {
+  const { batches, recorder } = recording()
+  for (let n = 0; n < 256; n++) recorder.add(record())
+  expect(batches.map((batch) => batch.length)).toEqual([256])
+  for (let n = 0; n < 4; n++) recorder.add(record(50_000))
+  expect(batches.map((batch) => batch.length)).toEqual([256, 4])
+})
+
+test('there is nothing to hand on twice', () => {
+  const { batches, recorder } = recording()
+  recorder.add(record())
+  recorder.flush()
+  recorder.flush()
+  expect(batches).toHaveLength(1)
+})

@@ -1,0 +1,82 @@
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { shortened } from '../../core/schema/problem-words.ts'
+import { suggest } from '../../core/suggest.ts'
+import type { Model } from '../model.ts'
+import type { ListedModel } from '../provider.ts'
+import type { CatalogueProvider } from './catalogue-provider.ts'
+import type { ModelInfo } from './model-info.ts'
+import { ProviderListing } from './provider-listing.ts'
+import { splitModelId } from './split-model-id.ts'
+import { UnknownModelError } from './unknown-model-error.ts'
+
+/** All models by their id, and what is known of them. */
+export class ModelCatalogue {
+  readonly #providers: ReadonlyMap<string, CatalogueProvider>
+  readonly #configured: ReadonlyMap<string, ModelInfo>
+  readonly #listings = new Map<string, ProviderListing>()
+
+  constructor(providers: Iterable<CatalogueProvider>, models: Iterable<ModelInfo> = [], clock: Clock = systemClock) {
+    this.#providers = new Map(Array.from(providers, (provider) => [provider.name, provider]))
+    this.#configured = new Map(Array.from(models, (model) => [model.id, model]))
+    for (const provider of this.#providers.values()) {
+      if (provider.list !== undefined) this.#listings.set(provider.name, new ProviderListing(provider, clock))
+    }
+  }
+
+  /** The names of the providers. */
+  get providers(): string[] {
+    return [...this.#providers.keys()]
+  }
+
+  /** The model with this id; it need not be in `models`. Throws an `UnknownModelError`. */
+  get(id: string): Model {
+    const { provider, model } = this.#split(id)
+    return this.#provider(provider).model(model)
+  }
+
+  /** What is known of a model: by the configuration, else by its provider where that was asked. */
+  info(id: string): ModelInfo {
+    const { provider, model } = this.#split(id)
+    this.#provider(provider)
+    const listed = this.#listings.get(provider)?.latest?.find(({ name }) => name === model)
+    return this.#info(provider, listed ?? { name: model })
+  }
+
+  /** The models of the configuration. */
+  list(): ModelInfo[] {
+    return [...this.#configured.values()]
+  }
+
+  /** What a provider really has; the configured ones where it cannot say. Throws a `ModelError`. */
+  async discover(name: string): Promise<ModelInfo[]> {
+    this.#provider(name)
+    const listing = this.#listings.get(name)
+    if (listing === undefined) return this.list().filter(({ id }) => splitModelId(id)?.provider === name)
+    return (await listing.models()).map((listed) => this.#info(name, listed))
+  }
+
+  /** Lets go of what the providers hold. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#providers.values()].map((provider) => provider.close?.()))
+  }
+
+  #info(provider: string, { name, capabilities = [] }: ListedModel): ModelInfo {
+    const id = `${provider}:${name}`
+    return this.#configured.get(id) ?? { id, name, capabilities }
+  }
+
+  #split(id: string): { readonly provider: string; readonly model: string } {
+    const parts = splitModelId(id)
+    if (parts !== undefined) return parts
+    const [near] = suggest(id, this.#configured.keys())
+    throw new UnknownModelError(
+      `Model '${shortened(id)}' names no provider: write it as provider:model, such as ${near ?? 'openai:gpt-4o'}`,
+    )
+  }
+
+  #provider(name: string): CatalogueProvider {
+    const provider = this.#providers.get(name)
+    if (provider !== undefined) return provider
+    throw new UnknownModelError(`Provider ${shortened(name)} not found (known: ${this.providers.join(', ')})`)
+  }
+}

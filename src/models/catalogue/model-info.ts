@@ -1,0 +1,15 @@
+/** What is known of a model: an entry of `models`, or what its provider says of it. */
+export interface ModelInfo {
+  /** `provider:model`, split at the first colon. */
+  readonly id: string
+  readonly name: string
+  /** Holds `function-calling` where the model takes tools. */
+  readonly capabilities: readonly string[]
+  readonly prices?: ModelPrices
+}
+
+/** Per million tokens. */
+export interface ModelPrices {
+  readonly input: number
+  readonly output: number
+}

@@ -1,0 +1,101 @@
+import { APPLICATORS, isObject, type Shape } from '../../core/schema/schema-keywords.ts'
+import type { SchemaReferences } from '../../core/schema/schema-references.ts'
+import type { JsonSchema } from '../../core/tool.ts'
+import { modern } from './canonical-schema.ts'
+import { type Losses, withWords } from './losses.ts'
+
+/** How a provider that reads JSON Schema 2020-12 differs from it. */
+export interface FullRules {
+  /** Whether it refuses the keyword with this value. */
+  refuses(keyword: string, value: unknown): boolean
+  /** Whether it refuses arrays that do not say what is in them. */
+  readonly itemsRequired: boolean
+}
+
+/** Keywords under which `false` and `true` are usual. */
+const BOOLEAN = new Set(['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items'])
+
+const DYNAMIC = new Set(['$dynamicRef', '$recursiveRef'])
+
+/** Writes schemas for a provider that reads JSON Schema 2020-12, with every referenced schema under `$defs`. */
+export class FullWriter {
+  readonly #references: SchemaReferences
+  readonly #rules: FullRules
+  readonly #losses: Losses
+  readonly #names = new Map<unknown, string>()
+  readonly #definitions = new Map<string, JsonSchema>()
+
+  constructor(references: SchemaReferences, rules: FullRules, losses: Losses) {
+    this.#references = references
+    this.#rules = rules
+    this.#losses = losses
+  }
+
+  /** The whole: a root without references of its own, and what its parts refer to. */
+  root(schema: JsonSchema): JsonSchema {
+    const result = this.#write(schema, '')
+    return this.#definitions.size === 0 ? result : { ...result, $defs: Object.fromEntries(this.#definitions) }
+  }
+
+  #write(raw: unknown, path: string): JsonSchema {
+    const result: Record<string, unknown> = {}
+    const words: string[] = []
+    for (const [keyword, value] of Object.entries(modern(raw))) {
+      if (keyword === '$defs' || keyword === 'definitions') continue
+      if (keyword === '$ref') this.#refer(raw, value, path, result)
+      else if (DYNAMIC.has(keyword) || isEmpty(keyword, value) || this.#rules.refuses(keyword, value)) {
+        words.push(...this.#losses.say(path, keyword, value))
+      } else {
+        const shape = APPLICATORS.get(keyword)?.shape
+        result[keyword] = shape === undefined ? value : this.#under(shape, keyword, value, joined(path, keyword))
+      }
+    }
+    if (words.length > 0) result.description = withWords(result.description, words)
+    if (this.#rules.itemsRequired && [result.type].flat().includes('array') && result.items === undefined) {
+      result.items = {}
+    }
+    return result
+  }
+
+  #under(shape: Shape, keyword: string, value: unknown, path: string): unknown {
+    if (Array.isArray(value)) return value.map((schema, at) => this.#write(schema, joined(path, String(at))))
+    if (shape === 'schema' || shape === 'schema-or-list') {
+      return typeof value === 'boolean' && BOOLEAN.has(keyword) ? value : this.#write(value, path)
+    }
+    if (!isObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, schema]) => [name, this.#write(schema, joined(path, name))]),
+    )
+  }
+
+  #refer(raw: unknown, reference: unknown, path: string, result: Record<string, unknown>): void {
+    const target = this.#references.target(raw, reference)
+    if (target === undefined) {
+      this.#losses.add(path, '$ref')
+      return
+    }
+    let name = this.#names.get(target)
+    if (name === undefined) {
+      name = this.#freeName(String(reference))
+      // Named before it is written, because it may refer to itself.
+      this.#names.set(target, name)
+      this.#definitions.set(name, {})
+      this.#definitions.set(name, this.#write(target, `$defs.${name}`))
+    }
+    result.$ref = `#/$defs/${name}`
+  }
+
+  #freeName(reference: string): string {
+    const last = reference.slice(reference.lastIndexOf('/') + 1).replaceAll(/[^A-Za-z0-9_-]/g, '') || 'root'
+    let name = last
+    for (let count = 2; this.#definitions.has(name); count++) name = `${last}_${count}`
+    return name
+  }
+}
+
+/** A list of values without any: common where lists are made by programs, and refused. */
+const isEmpty = (keyword: string, value: unknown): boolean =>
+  keyword === 'enum' && Array.isArray(value) && value.length === 0
+
+/** A place further down. */
+export const joined = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)

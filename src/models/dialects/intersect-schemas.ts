@@ -1,0 +1,94 @@
+import { isObject } from '../../core/schema/schema-keywords.ts'
+import type { JsonSchema } from '../../core/tool.ts'
+
+/** Keywords that say nothing about values: where two schemas have them, the outer one's are taken. */
+export const ANNOTATIONS: ReadonlySet<string> = new Set([
+  'title',
+  'description',
+  'default',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+])
+
+/** What stands for both values of a keyword; undefined where nothing does. */
+const TOGETHER: Readonly<Record<string, (one: never, other: never) => unknown>> = {
+  type: commonTypes,
+  enum: commonValues,
+  required: (one: string[], other: string[]) => [...new Set([...one, ...other])],
+  properties: commonProperties,
+  items: both,
+  additionalProperties: both,
+  propertyNames: both,
+  minimum: Math.max,
+  exclusiveMinimum: Math.max,
+  minLength: Math.max,
+  minItems: Math.max,
+  minProperties: Math.max,
+  maximum: Math.min,
+  exclusiveMaximum: Math.min,
+  maxLength: Math.min,
+  maxItems: Math.min,
+  maxProperties: Math.min,
+  uniqueItems: (one: boolean, other: boolean) => one || other,
+}
+
+/**
+ * One schema for what two say of the same value. Schemas further down are joined by `allOf`, for the same treatment
+ * when their turn comes. What cannot be joined is told to `lost`, and `outer`'s stands.
+ */
+export function intersectSchemas(outer: JsonSchema, inner: JsonSchema, lost: (keyword: string) => void): JsonSchema {
+  const result: Record<string, unknown> = { ...outer }
+  for (const [keyword, value] of Object.entries(inner)) {
+    const own = result[keyword]
+    if (own === undefined) result[keyword] = value
+    else if (!ANNOTATIONS.has(keyword) && !same(own, value)) {
+      const joined = TOGETHER[keyword]?.(own as never, value as never)
+      if (joined === undefined) lost(keyword)
+      else result[keyword] = joined
+    }
+  }
+  return result
+}
+
+/** One schema for a value that must satisfy both. */
+export function both(one: unknown, other: unknown): unknown {
+  if (one === false || other === false) return false
+  if (one === true || same(one, other)) return other
+  return other === true ? one : { allOf: [one, other] }
+}
+
+/** The types of a schema, in a list. */
+export function typesOf(schema: JsonSchema): string[] {
+  return schema.type === undefined ? [] : ([schema.type].flat() as string[])
+}
+
+function commonTypes(one: unknown, other: unknown): unknown {
+  const [ones, others] = [typesOf({ type: one }), typesOf({ type: other })]
+  const common = new Set<string>()
+  for (const type of ones)
+    if (others.includes(type) || (type === 'integer' && others.includes('number'))) common.add(type)
+  for (const type of others) if (type === 'integer' && ones.includes('number')) common.add(type)
+  const list = [...common]
+  return list.length > 1 ? list : list[0]
+}
+
+function commonValues(one: unknown[], other: unknown[]): unknown {
+  const values = one.filter((value) => other.some((another) => same(value, another)))
+  return values.length > 0 ? values : undefined
+}
+
+function commonProperties(one: JsonSchema, other: JsonSchema): unknown {
+  const result = new Map(Object.entries(one))
+  for (const [name, schema] of Object.entries(other)) {
+    result.set(name, Object.hasOwn(one, name) ? both(one[name], schema) : schema)
+  }
+  return Object.fromEntries(result)
+}
+
+function same(one: unknown, other: unknown): boolean {
+  return one === other || (isCompound(one) && isCompound(other) && JSON.stringify(one) === JSON.stringify(other))
+}
+
+const isCompound = (value: unknown): boolean => isObject(value) || Array.isArray(value)

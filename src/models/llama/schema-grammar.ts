@@ -1,0 +1,181 @@
+import type { JsonSchema } from '../../core/tool.ts'
+
+/** Longer repetitions are not held to: the engine refuses 2,000, and every tool has some. */
+const MOST_REPETITIONS = 1_000
+const MOST_ENUMERATED = 200
+const DEEPEST = 20
+
+/** The rules of JSON that others build on; one space after `:` and `,` is allowed, as models like to write it. */
+const BASICS: Readonly<Record<string, string>> = {
+  value: 'object | array | string | number | "true" | "false" | "null"',
+  object: '"{" (member ("," " "? member)*)? "}"',
+  member: 'string ":" " "? value',
+  array: '"[" (value ("," " "? value)*)? "]"',
+  string: '"\\"" char* "\\""',
+  char: '[^"\\\\\\x00-\\x1F\\x7F] | "\\\\" ["\\\\/bfnrt]',
+  digits: '"0" | [1-9] [0-9]{0,14}',
+  integer: '"-"? digits',
+  decimal: 'digits ("." [0-9]{1,9})?',
+  number: '"-"? decimal',
+  date: '[0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01])',
+  time: '([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9])',
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  date: '"\\"" date "\\""',
+  time: '"\\"" time "\\""',
+  'date-time': '"\\"" date "T" time "\\""',
+}
+
+/** Text as a literal of the grammar. */
+export const literal = (text: string): string => JSON.stringify(text)
+
+/**
+ * A grammar in GBNF under construction: JSON Schemas become rules that only their values match. What a grammar cannot
+ * say (patterns, most formats, wide bounds, `not`, `oneOf` as opposed to `anyOf`) is left out; the executor checks it.
+ */
+export class SchemaGrammar {
+  readonly #rules = new Map<string, string>(Object.entries(BASICS))
+
+  /** The text of the grammar, which begins at this expression. */
+  toText(root: string): string {
+    return [`root ::= ${root}`, ...Array.from(this.#rules, ([name, body]) => `${name} ::= ${body}`), ''].join('\n')
+  }
+
+  /** An expression for the values of a schema; references in it are looked up in the schema itself. */
+  expression(schema: JsonSchema): string {
+    return this.#any(schema, { root: schema, known: new Map(), depth: 0 })
+  }
+
+  #rule(body: string): string {
+    const name = `r${this.#rules.size}`
+    this.#rules.set(name, body)
+    return name
+  }
+
+  #any(given: unknown, around: Around): string {
+    if (!isSchema(given) || around.depth > DEEPEST) return 'value'
+    const within = { ...around, depth: around.depth + 1 }
+    if (typeof given.$ref === 'string') return this.#reference(given.$ref, within)
+    const schema = Array.isArray(given.allOf) ? merged(given, given.allOf) : given
+    if ('const' in schema) return literal(JSON.stringify(schema.const))
+    if (Array.isArray(schema.enum)) return oneOf(schema.enum.map((value) => literal(JSON.stringify(value))))
+    const choices = schema.anyOf ?? schema.oneOf
+    if (Array.isArray(choices)) return oneOf(choices.map((choice) => this.#any(choice, within)))
+    const types: readonly unknown[] = Array.isArray(schema.type) ? schema.type : [schema.type ?? typeOf(schema)]
+    return oneOf(types.map((type) => this.#typed(type, schema, within)))
+  }
+
+  #typed(type: unknown, schema: JsonSchema, around: Around): string {
+    switch (type) {
+      case 'object':
+        return this.#object(schema, around)
+      case 'array':
+        return this.#array(schema, around)
+      case 'string':
+        return FORMATS[String(schema.format)] ?? string(schema)
+      case 'integer':
+        return integer(schema)
+      case 'number':
+        return Number(schema.minimum) >= 0 ? 'decimal' : 'number'
+      case 'boolean':
+        return '("true" | "false")'
+      case 'null':
+        return '"null"'
+      default:
+        return 'value'
+    }
+  }
+
+  /** A rule for each place that is referred to, so that what refers to itself ends. */
+  #reference(pointer: string, around: Around): string {
+    const known = around.known.get(pointer)
+    if (known !== undefined) return known
+    const name = this.#rule('value')
+    around.known.set(pointer, name)
+    this.#rules.set(name, this.#any(lookUp(around.root, pointer), around))
+    return name
+  }
+
+  #array({ items, minItems, maxItems }: JsonSchema, around: Around): string {
+    const item = this.#rule(this.#any(items, around))
+    const least = typeof minItems === 'number' && minItems <= MOST_REPETITIONS ? minItems : 0
+    const most = typeof maxItems === 'number' && maxItems <= MOST_REPETITIONS ? maxItems : undefined
+    if (most === 0) return '"[]"'
+    const more = `("," " "? ${item}){${Math.max(0, least - 1)},${most === undefined ? '' : most - 1}}`
+    return least > 0 ? `"[" ${item} ${more} "]"` : `"[" (${item} ${more})? "]"`
+  }
+
+  /** Required properties first, then any of the others, each in the order of the schema, and none besides. */
+  #object({ properties, required, additionalProperties }: JsonSchema, around: Around): string {
+    const needed: readonly unknown[] = Array.isArray(required) ? required : []
+    const described = isSchema(properties) ? properties : {}
+    const names = [...new Set([...Object.keys(described), ...needed.filter((name) => typeof name === 'string')])]
+    const pair = (name: string): string =>
+      this.#rule(`${literal(`${JSON.stringify(name)}:`)} " "? ${this.#any(described[name], around)}`)
+    const must = names.filter((name) => needed.includes(name)).map(pair)
+    const may = names.filter((name) => !needed.includes(name)).map(pair)
+    if (names.length === 0) return isSchema(properties) || additionalProperties === false ? '"{}"' : 'object'
+    const after = (from: number): string =>
+      may
+        .slice(from)
+        .map((one) => `("," " "? ${one})?`)
+        .join(' ')
+    if (must.length > 0) return `"{" ${must.join(' "," " "? ')} ${after(0)} "}"`
+    return `"{" (${may.map((one, index) => `${one} ${after(index + 1)}`).join(' | ')})? "}"`
+  }
+}
+
+interface Around {
+  readonly root: JsonSchema
+  readonly known: Map<string, string>
+  readonly depth: number
+}
+
+const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const oneOf = (expressions: readonly string[]): string =>
+  expressions.length === 1
+    ? (expressions[0] as string)
+    : expressions.length === 0
+      ? 'value'
+      : `(${expressions.join(' | ')})`
+
+const typeOf = (schema: JsonSchema): string | undefined =>
+  'properties' in schema ? 'object' : 'items' in schema ? 'array' : undefined
+
+/** `allOf` as one schema: properties and requirements add up, of anything else the last counts. */
+function merged({ allOf: _, ...schema }: JsonSchema, parts: readonly unknown[]): JsonSchema {
+  const all = [schema, ...parts.filter(isSchema)]
+  const properties = all.map((part) => part.properties).filter(isSchema)
+  const required = all.flatMap((part) => (Array.isArray(part.required) ? part.required : []))
+  const whole: JsonSchema = Object.assign({}, ...all)
+  return properties.length === 0 ? whole : { ...whole, properties: Object.assign({}, ...properties), required }
+}
+
+function string({ minLength, maxLength }: JsonSchema): string {
+  const least = typeof minLength === 'number' && minLength <= MOST_REPETITIONS ? minLength : 0
+  const most = typeof maxLength === 'number' && maxLength <= MOST_REPETITIONS ? maxLength : ''
+  return least === 0 && most === '' ? 'string' : `"\\"" char{${least},${most}} "\\""`
+}
+
+function integer({ minimum, maximum }: JsonSchema): string {
+  if (typeof minimum !== 'number' || minimum < 0) return 'integer'
+  const [least, most] = [
+    Math.ceil(minimum),
+    typeof maximum === 'number' ? Math.floor(maximum) : Number.POSITIVE_INFINITY,
+  ]
+  if (most - least >= MOST_ENUMERATED || most < least) return 'digits'
+  return oneOf(Array.from({ length: most - least + 1 }, (_, index) => literal(String(least + index))))
+}
+
+function lookUp(root: JsonSchema, pointer: string): unknown {
+  if (!pointer.startsWith('#')) return undefined
+  return pointer
+    .slice(1)
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<unknown>((at, step) => (at as Record<string, unknown> | undefined)?.[step], root)
+}

@@ -1,0 +1,63 @@
+import type { FinishReason, ModelEvent, OfferedTool } from '../model.ts'
+import { acceptCalls } from './accept-calls.ts'
+import { HoldBack } from './hold-back.ts'
+import { type Piece, readMarked, readWhole } from './read-printed.ts'
+
+/** Whatever was printed before a filter or a failure is nothing to act on. */
+const SOUND: ReadonlySet<FinishReason> = new Set<FinishReason>(['stop', 'tool_calls', 'length'])
+
+/**
+ * Finds the calls that a model printed as text instead of making them, and makes them. Only a tool that was offered is
+ * called, with arguments that its schema allows; all else passes as the text it is, and where a real call comes as
+ * well, everything does.
+ *
+ * A call between markers (`<tool_call>…`) counts anywhere outside of code and quotes, because nobody else writes these.
+ * Bare and fenced JSON is what an explanation looks like, too; so it counts only where it is the whole message, after at
+ * most one short line, and with nothing behind it.
+ */
+export async function* recoverCalls(
+  events: AsyncIterable<ModelEvent>,
+  tools: readonly OfferedTool[],
+): AsyncGenerator<ModelEvent, void, undefined> {
+  const read = (held: string, whole: boolean): Piece[] =>
+    (whole ? readWhole : readMarked)(held, (calls) => acceptCalls(calls, tools))
+  const hasCall = (held: string, whole: boolean) => read(held, whole).some((piece) => 'calls' in piece)
+  const names = tools.map(({ name }) => name)
+  const back = new HoldBack(names, hasCall)
+  let isReal = tools.length === 0
+  try {
+    for await (const event of events) {
+      if (event.type === 'text-delta' && !isReal) {
+        yield* textEvent(back.push(event.text))
+      } else if (event.type === 'finish') {
+        const whole = back.isWhole
+        const held = back.release()
+        const pieces = SOUND.has(event.reason) ? read(held, whole) : [{ text: held }]
+        yield* pieces.flatMap(pieceEvents)
+        yield pieces.some((piece) => 'calls' in piece) ? { ...event, reason: 'tool_calls' } : event
+      } else {
+        if (event.type !== 'text-delta') isReal = true
+        yield* textEvent(back.release())
+        yield event
+      }
+    }
+  } catch (error) {
+    yield* textEvent(back.release())
+    throw error
+  }
+  yield* textEvent(back.release())
+}
+
+const textEvent = (text: string): ModelEvent[] => (text === '' ? [] : [{ type: 'text-delta', text }])
+
+function pieceEvents(piece: Piece): ModelEvent[] {
+  if ('text' in piece) return textEvent(piece.text)
+  return piece.calls.flatMap((call): ModelEvent[] => {
+    const { id, function: made } = call
+    return [
+      { type: 'tool-call-start', id, name: made.name },
+      { type: 'tool-call-delta', id, text: made.arguments },
+      { type: 'tool-call-end', call },
+    ]
+  })
+}

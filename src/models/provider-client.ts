@@ -1,0 +1,112 @@
+import { AbortableStream } from './abortable-stream.ts'
+import { type CompiledTools, compileTools } from './dialects/compile-tools.ts'
+import { type ChatOptions, type ChatReply, generateChat } from './generate-chat.ts'
+import type { Message, Model, ModelEvent, ModelRequest, OfferedTool } from './model.ts'
+import { ModelError } from './model-error.ts'
+import { recoverCalls } from './printed-calls/recover-calls.ts'
+import type { ListedModel, ProviderSettings, ProviderSurroundings, Wire, WireRequest } from './provider.ts'
+import { retrying } from './retrying.ts'
+import { settled } from './settled.ts'
+import { renameEvents, renameMessages } from './tool-names.ts'
+
+const DEFAULT_TIMEOUT_MS = 300_000
+const DEFAULT_TEMPERATURE = 0.7
+
+/** One provider as configured: what stands in front of its wire, the same for all. */
+export class ProviderClient {
+  readonly name: string
+  readonly #timeoutMs: number
+  readonly #wire: Wire
+  readonly #around: ProviderSurroundings
+  readonly #warned = new Set<string>()
+
+  constructor({ name, timeout_ms }: ProviderSettings, wire: Wire, around: ProviderSurroundings) {
+    this.name = name
+    this.#timeoutMs = timeout_ms ?? DEFAULT_TIMEOUT_MS
+    this.#wire = wire
+    this.#around = around
+  }
+
+  /** One of its models, by the name the provider knows it by. */
+  model(name: string): Model {
+    const id = `${this.name}:${name}`
+    return { id, stream: (request) => this.#stream(name, id, request) }
+  }
+
+  /** Asks one of its models and gives the whole answer. A failure rejects with a `ModelError`. */
+  generateChat(messages: readonly Message[], model: string, options: ChatOptions = {}): Promise<ChatReply> {
+    return generateChat(this.model(model), messages, options)
+  }
+
+  /** What the provider really has. */
+  async list(signal: AbortSignal): Promise<ListedModel[]> {
+    if (this.#wire.list === undefined) return []
+    try {
+      return await this.#wire.list(signal)
+    } catch (error) {
+      throw signal.aborted ? error : named(this.name, error)
+    }
+  }
+
+  /** Lets go of what the wire holds. */
+  async close(): Promise<void> {
+    await this.#wire.close?.()
+  }
+
+  async *#stream(name: string, id: string, request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
+    const { clock, log } = this.#around
+    const compiled = compileTools(request.tools, this.#wire.dialect)
+    this.#warnOfOmitted(compiled)
+    const deadline = new AbortController()
+    const late = new ModelError(
+      `No whole answer within ${this.#timeoutMs} ms. Ask for less, or raise providers.${this.name}.timeout_ms`,
+    )
+    const callOff = clock.after(this.#timeoutMs, () => deadline.abort(late))
+    const signal = request.signal ? AbortSignal.any([request.signal, deadline.signal]) : deadline.signal
+    const asked: WireRequest = {
+      ...request,
+      messages: renameMessages(request.messages, compiled.wireName),
+      tools: compiled.tools,
+      temperature: request.temperature ?? DEFAULT_TEMPERATURE,
+      signal,
+    }
+    const attempt = () => settled(new AbortableStream(this.#wire.stream(name, asked), signal))
+    const events = retrying(attempt, { clock, log, budgetMs: this.#timeoutMs, signal })
+    const printed = this.#wire.printsCalls === true && compiled.tools.length > 0
+    try {
+      yield* renameEvents(
+        printed ? recoverCalls(events, underWireNames(request.tools, compiled)) : events,
+        compiled.toolName,
+      )
+    } catch (error) {
+      throw request.signal?.aborted ? request.signal.reason : named(id, error)
+    } finally {
+      callOff()
+    }
+  }
+
+  #warnOfOmitted({ omitted }: CompiledTools): void {
+    for (const { tool, reason } of omitted) {
+      if (this.#warned.has(tool)) continue
+      this.#warned.add(tool)
+      this.#around.log.warn({ provider: this.name, tool, reason }, 'Tool left out: the provider cannot take it')
+    }
+  }
+}
+
+/** What a printed call is held against: the name that the model knows, and the schema as it was registered. */
+function underWireNames(tools: readonly OfferedTool[], { wireName }: CompiledTools): OfferedTool[] {
+  return tools.map((tool) => ({ ...tool, name: wireName(tool.name) }))
+}
+
+/** Says which provider and model it was. */
+function named(id: string, error: unknown): ModelError {
+  if (!(error instanceof ModelError)) return new ModelError(`${id}: the provider failed unexpectedly`, { cause: error })
+  const { message, status, retryable, retryAfterMs } = error
+  return new ModelError(`${id}: ${message}`, {
+    cause: error,
+    retryable,
+    ...(status !== undefined && { status }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  })
+}
