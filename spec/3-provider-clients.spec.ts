@@ -27,6 +27,10 @@ beforeAll(async () => {
 afterAll(() => aimock.stop())
 
 const PROVIDERS = ['openai', 'anthropic', 'gemini', 'ollama'] as const
+/** Holds for each of them. */
+const onAll = async (check: (type: (typeof PROVIDERS)[number]) => Promise<void>): Promise<void> => {
+  for (const type of PROVIDERS) await check(type)
+}
 const PATHS = { openai: '/v1', anthropic: '/v1', gemini: '/v1beta', ollama: '' }
 
 /** A client whose provider is a server that answers as `modelScript` says. */
@@ -74,20 +78,17 @@ async function loopOver(client: ProviderClient, asked: string = modelScript.bare
 }
 
 describe('Provider clients', () => {
-  test.each(PROVIDERS)(
-    'OpenAI, Ollama, Gemini and Anthropic, each generateChat(messages, model, options): %s',
-    async (type) => {
+  test('OpenAI, Ollama, Gemini and Anthropic, each generateChat(messages, model, options)', () =>
+    onAll(async (type) => {
       const client = await clientOf(type)
       const { content, finish_reason } = await client.generateChat(asks(modelScript.text), 'some-model')
       expect([content, finish_reason]).toEqual([modelScript.text.answer.text, 'stop'])
       const reply = await client.generateChat(asks(modelScript.call), 'some-model', { tools: scriptedTools })
       expect(reply).toMatchObject({ content: null, finish_reason: 'tool_calls', tool_calls: [{ type: 'function' }] })
-    },
-  )
+    }))
 
-  test.each(PROVIDERS)(
-    'tool_calls is [{id, type: "function", function: {name, arguments}}], arguments JSON text: %s',
-    async (type) => {
+  test('tool_calls is [{id, type: "function", function: {name, arguments}}], arguments JSON text', () =>
+    onAll(async (type) => {
       const client = await clientOf(type)
       const { tool_calls = [] } = await client.generateChat(asks(modelScript.parallel), 'm', { tools: scriptedTools })
       expect(tool_calls).toMatchObject([
@@ -98,14 +99,14 @@ describe('Provider clients', () => {
         { location: 'Paris' },
         { location: 'Oslo' },
       ])
-    },
-  )
+    }))
 
-  test.each(PROVIDERS)('usage is {prompt_tokens, completion_tokens, total_tokens}: %s', async (type) => {
-    const { usage } = await (await clientOf(type)).generateChat(asks(modelScript.text), 'm')
-    expect(Object.keys(usage ?? {}).sort()).toEqual(['completion_tokens', 'prompt_tokens', 'total_tokens'])
-    for (const tokens of Object.values(usage ?? {})) expect(tokens).toBeGreaterThanOrEqual(0)
-  })
+  test('usage is {prompt_tokens, completion_tokens, total_tokens}', () =>
+    onAll(async (type) => {
+      const { usage } = await (await clientOf(type)).generateChat(asks(modelScript.text), 'm')
+      expect(Object.keys(usage ?? {}).sort()).toEqual(['completion_tokens', 'prompt_tokens', 'total_tokens'])
+      for (const tokens of Object.values(usage ?? {})) expect(tokens).toBeGreaterThanOrEqual(0)
+    }))
 
   test('options is {tools, max_tokens, temperature, signal}, temperature 0.7 only when absent', async () => {
     const client = await clientOf('ollama')
@@ -121,9 +122,8 @@ describe('Provider clients', () => {
     await expect(aborted).rejects.toThrow('gone')
   })
 
-  test.each(PROVIDERS)(
-    'options.tools are tools as registered, each client converts them. A failure rejects: %s',
-    async (type) => {
+  test('options.tools are tools as registered, each client converts them. A failure rejects', () =>
+    onAll(async (type) => {
       const { registry } = await yard({})
       registry.register(mock('notes.search'))
       const tools = registry.list()
@@ -134,8 +134,7 @@ describe('Provider clients', () => {
       expect(JSON.stringify(tools)).toBe(before)
       const failing = await clientOf(type, { timeout_ms: 50 })
       await expect(failing.generateChat(asks(modelScript.failure), 'm')).rejects.toBeInstanceOf(ModelError)
-    },
-  )
+    }))
 
   test('finish_reason is normalised: stop, tool_calls, length, content_filter, error', async () => {
     const reasons = async (done_reason: string, message: object = {}) => {
@@ -200,21 +199,27 @@ describe('Provider clients', () => {
     expect(messages[2]?.content).toMatchObject([{ type: 'tool_result', tool_use_id: 'toolu_1' }])
   })
 
-  test.each(PROVIDERS)('all clients delegate tool execution to the one executor: %s', async (type) => {
-    const { answer, records } = await loopOver(await clientOf(type), modelScript.call.asked)
-    expect(answer.content).toBe(modelScript.call.afterResults.text)
-    expect(records()).toMatchObject([{ tool: 'get_weather' }])
+  test('all clients delegate tool execution to the one executor', () =>
+    onAll(async (type) => {
+      const { answer, records } = await loopOver(await clientOf(type), modelScript.call.asked)
+      expect(answer.content).toBe(modelScript.call.afterResults.text)
+      expect(records()).toMatchObject([{ tool: 'get_weather' }])
+    }))
+
+  test('none runs tools by itself', () =>
+    onAll(async (type) => {
+      const run = vi.fn()
+      const { registry } = await yard({ get_weather: { run, parameters: scriptedTools[0]?.parameters ?? {} } })
+      const reply = await (await clientOf(type)).generateChat(asks(modelScript.call), 'm', { tools: registry.list() })
+      expect(reply.tool_calls).toHaveLength(1)
+      expect(run).not.toHaveBeenCalled()
+    }))
+
+  test('a provider that answers 429/5xx is retried with backoff', async () => {
+    for (const status of [429, 500, 503]) await retried(status)
   })
 
-  test.each(PROVIDERS)('none runs tools by itself: %s', async (type) => {
-    const run = vi.fn()
-    const { registry } = await yard({ get_weather: { run, parameters: scriptedTools[0]?.parameters ?? {} } })
-    const reply = await (await clientOf(type)).generateChat(asks(modelScript.call), 'm', { tools: registry.list() })
-    expect(reply.tool_calls).toHaveLength(1)
-    expect(run).not.toHaveBeenCalled()
-  })
-
-  test.each([429, 500, 503])('a provider that answers 429/5xx is retried with backoff: %i', async (status) => {
+  async function retried(status: number): Promise<void> {
     const clock = new ManualClock()
     const log = captureLog()
     const server = await wireServer()
@@ -231,7 +236,7 @@ describe('Provider clients', () => {
     const [first, second] = log.at('warn').map(({ wait_ms }) => wait_ms as number)
     expect(first).toBeLessThanOrEqual(500)
     expect(second).toBeGreaterThanOrEqual(500)
-  })
+  }
 
   test('a final failure says which provider, which model, and what to do', async () => {
     const server = await wireServer()
@@ -244,24 +249,25 @@ describe('Provider clients', () => {
     expect(String(failure)).not.toMatch(/sk-123|127\.0\.0\.1/)
   })
 
-  test.each(PROVIDERS)('streaming: text deltas and tool calls arrive as they are produced: %s', async (type) => {
-    const model = (await clientOf(type)).model('m')
-    const seen: string[] = []
-    const controller = new AbortController()
-    const request = { messages: asks(modelScript.slow), tools: [], signal: controller.signal }
-    const reading = async () => {
-      for await (const event of model.stream(request)) {
-        if (event.type === 'text-delta') seen.push(event.text)
-        if (seen.length === 2) controller.abort(new Error('seen enough'))
+  test('streaming: text deltas and tool calls arrive as they are produced', () =>
+    onAll(async (type) => {
+      const model = (await clientOf(type)).model('m')
+      const seen: string[] = []
+      const controller = new AbortController()
+      const request = { messages: asks(modelScript.slow), tools: [], signal: controller.signal }
+      const reading = async () => {
+        for await (const event of model.stream(request)) {
+          if (event.type === 'text-delta') seen.push(event.text)
+          if (seen.length === 2) controller.abort(new Error('seen enough'))
+        }
       }
-    }
-    await expect(reading()).rejects.toThrow('seen enough')
-    expect(seen.join('').length).toBeLessThan(modelScript.slow.answer.text.length)
-    const calls = await Array.fromAsync(model.stream({ messages: asks(modelScript.call), tools: scriptedTools }))
-    expect(calls.map((event) => event.type)).toEqual(
-      expect.arrayContaining(['tool-call-start', 'tool-call-end', 'finish']),
-    )
-  })
+      await expect(reading()).rejects.toThrow('seen enough')
+      expect(seen.join('').length).toBeLessThan(modelScript.slow.answer.text.length)
+      const calls = await Array.fromAsync(model.stream({ messages: asks(modelScript.call), tools: scriptedTools }))
+      expect(calls.map((event) => event.type)).toEqual(
+        expect.arrayContaining(['tool-call-start', 'tool-call-end', 'finish']),
+      )
+    }))
 
   test('configuration: providers {<name>: {type?, base_url?, api_key?, headers?, timeout_ms?}}', async () => {
     const asked: IncomingHttpHeaders[] = []
