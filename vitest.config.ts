@@ -24,6 +24,7 @@ export default defineConfig({
       project('unit', ['src/**/*.test.ts']),
       project('spec', ['spec/**/*.spec.ts']),
       project('whole', ['test/**/*.test.ts']),
+      project('conformance', ['conformance/**/*.test.ts']),
       project('examples', ['examples/**/*.test.ts']),
     ],
   },

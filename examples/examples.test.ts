@@ -34,3 +34,13 @@ test('isolated-handler: a loop without end is stopped, and holds nothing up', as
   expect(output).toContain('Tool execution timed out after 1500ms')
   expect(output).toContain('meanwhile the timer went on: true')
 })
+
+test('langchain: its tools join as they are, and ours are handed out', async () => {
+  const output = await run('langchain.ts')
+  expect(output).toContain('the same object: true')
+  expect(output).toContain("result: { word: 'yard', letters: 4 }")
+  expect(output).toContain("error: 'Invalid parameters: word must be a string'")
+  expect(output).toContain('handed out: get_weather, count_letters')
+  expect(output).toContain('success: {"temperature":22}')
+  expect(output).toContain("error: Invalid parameters: missing 'city'")
+})

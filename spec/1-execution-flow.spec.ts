@@ -2,6 +2,7 @@ import { ManualClock } from 'toolyard/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { closedPort } from './closed-port.ts'
 import { commandLine } from './command-line.ts'
+import { household, mcpYard } from './mcp-yard.ts'
 import { callsBeside, inProcess, mock, never, yard } from './yard.ts'
 
 const place = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
@@ -15,7 +16,13 @@ describe('Execution flow', () => {
     expect(await execute('nobody', 'no object')).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
   })
 
-  test.todo("one straight path: bring parameter names into the server's form (MCP tools only)")
+  test("one straight path: bring parameter names into the server's form (MCP tools only)", async () => {
+    const { connected, execute } = await mcpYard({ home: household() })
+    await connected()
+    // Before validation, or the server's schema would refuse the names that models write.
+    const result = await execute('control_zwave_device', { device_name: 'lamp', command: 'on' })
+    expect(result).toMatchObject({ result: '{"deviceName":"lamp","action":"on"}' })
+  })
 
   test('one straight path: fill defaults', async () => {
     const properties = { units: { type: 'string', default: 'celsius' } }

@@ -1,7 +1,11 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ToolExecutor, ToolHandlers, ToolManager, ToolRegistry } from 'toolyard'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { toLangChain } from '../src/kinds/langchain/to-langchain.ts'
+import { serveHttp } from '../src/mcp/server/http/serve-http.ts'
+import { ToolServer } from '../src/mcp/server/tool-server.ts'
 import { commandLine } from './command-line.ts'
-import { mock, yard } from './yard.ts'
+import { configured, mock, yard } from './yard.ts'
 
 describe('Handlers', () => {
   test('a handler is called as handler(params, context) and returns a promise of any JSON value', async () => {
@@ -28,7 +32,26 @@ describe('Handlers', () => {
     expect(JSON.parse(commandLine(config, 'exec', 'data').stdout)).toEqual({ a: ['1'] })
   })
 
-  test.todo('As text (MCP text content, LangChain) a string is written as it is, anything else as JSON')
+  test('As text (LangChain) a string is written as it is, anything else as JSON', async () => {
+    const { executor, registry } = await configured([mock('text', 'two\nlines'), mock('data', { a: ['1'] })])
+    const written = ['two\nlines', '{"a":["1"]}']
+    const handedOut = await toLangChain(executor)
+    expect(await Promise.all(handedOut.map((tool) => tool.invoke({})))).toEqual(written)
+    const formatted = registry.toProviderFormat('langchain') as typeof handedOut
+    expect(await Promise.all(formatted.map((tool) => tool.invoke({})))).toEqual(written)
+  })
+
+  test('As text (MCP text content) a string is written as it is, anything else as JSON', async () => {
+    const { executor, registry } = await configured([mock('text', 'two\nlines'), mock('data', { a: ['1'] })])
+    const { url, close } = await serveHttp(new ToolServer({ registry, executor, version: '1' }), { port: 0 })
+    onTestFinished(close)
+    const client = new Client({ name: 'spec', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+    onTestFinished(() => client.close())
+    const contentOf = async (name: string) => (await client.callTool({ name, arguments: {} })).content
+    expect(await contentOf('text')).toEqual([{ type: 'text', text: 'two\nlines' }])
+    expect(await contentOf('data')).toEqual([{ type: 'text', text: '{"a":["1"]}' }])
+  })
 
   test('the public classes: ToolExecutor, ToolRegistry, ToolManager(config), ToolHandlers', () => {
     const methods = (of: { readonly prototype: object }) => Object.getOwnPropertyNames(of.prototype)

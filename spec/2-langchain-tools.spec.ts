@@ -1,5 +1,13 @@
-import { describe, test } from 'vitest'
+import { tool } from '@langchain/core/tools'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { configured } from './yard.ts'
 
 describe('LangChain tools', () => {
-  test.todo('see section 5')
+  test('see section 5', async () => {
+    const { registry, execute } = await configured([])
+    const schema = z.object({ word: z.string() })
+    registry.register(tool(({ word }) => word.toUpperCase(), { name: 'shout', description: 'Shouts', schema }))
+    expect(await execute('shout', { word: 'hey' })).toMatchObject({ success: true, result: 'HEY', tool_name: 'shout' })
+  })
 })

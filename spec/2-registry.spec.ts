@@ -1,5 +1,6 @@
 import { ToolRegistry } from 'toolyard'
 import { describe, expect, test } from 'vitest'
+import { household, mcpYard } from './mcp-yard.ts'
 import { mock, yard } from './yard.ts'
 
 describe('Registry', () => {
@@ -12,9 +13,25 @@ describe('Registry', () => {
     expect(registry.list()).toHaveLength(1)
   })
 
-  test.todo('an MCP tool never replaces a tool: where its name is taken it joins as <server>__<tool>')
+  test('an MCP tool never replaces a tool: where its name is taken it joins as <server>__<tool>', async () => {
+    const { connected, registry, execute } = await mcpYard({ home: household() }, { registry: [mock('look', 'local')] })
+    await connected()
+    expect(await execute('look')).toMatchObject({ result: 'local' })
+    expect(await execute('home__look')).toMatchObject({ result: 'dark' })
+    expect(registry.has('home__ring')).toBe(false)
+  })
 
-  test.todo('the bare name belongs to local tools, then to the server that stands first in the configuration')
+  test('the bare name belongs to local tools, then to the server that stands first in the configuration', async () => {
+    const { connected, registry } = await mcpYard(
+      { upstairs: household(), downstairs: household() },
+      { registry: [mock('look', 'local')] },
+    )
+    await connected()
+    expect(registry.get('look')?.implementation?.type).toBe('mock')
+    expect(registry.get('ring')?.implementation).toMatchObject({ server: 'upstairs' })
+    expect(registry.get('downstairs__ring')?.implementation).toMatchObject({ server: 'downstairs' })
+    expect(registry.has('upstairs__look') && registry.has('downstairs__look')).toBe(true)
+  })
 
   test('find(name) gives undefined when there is none', () => {
     const registry = new ToolRegistry()
@@ -24,7 +41,8 @@ describe('Registry', () => {
 
   test('find(name) also finds LangChain tools by lc_name', () => {
     const registry = new ToolRegistry()
-    const tool = { ...mock('search'), lc_name: 'DocumentSearch' }
+    const schema = { type: 'object' }
+    const tool = { name: 'search', lc_name: 'DocumentSearch', description: 'Searches', schema, invoke: async () => [] }
     registry.register(tool)
     expect(registry.find('DocumentSearch')).toBe(tool)
     expect(registry.find('search')).toBe(tool)
@@ -62,5 +80,25 @@ describe('Registry', () => {
     expect(await execute('configured')).toMatchObject({ success: true, result: 'from configuration' })
   })
 
-  test.todo('tools of different origin (MCP, LangChain) live in one collection, are executed the same way')
+  test('tools of different origin (LangChain) live in one collection, are executed the same way', async () => {
+    const { registry, execute, records } = await yard({ configured: { run: () => 'from configuration' } })
+    const schema = { type: 'object', properties: { a: { type: 'string' } } }
+    const chained = { name: 'chained', description: 'A LangChain tool', schema, invoke: async () => 'from LangChain' }
+    registry.register(chained)
+    expect(registry.list()[1]).toBe(chained)
+    expect(registry.get('chained')).toBe(chained)
+    expect(await execute('chained')).toMatchObject({ success: true, result: 'from LangChain' })
+    expect(await execute('chained', { a: 1 })).toMatchObject({ error: 'Invalid parameters: a must be a string' })
+    expect(await execute('chained', {}, { flags: { chained: false } })).toMatchObject({
+      error_code: 'PERMISSION_DENIED',
+    })
+    expect(records().map(({ tool }) => tool)).toEqual(['chained', 'chained', 'chained'])
+  })
+
+  test('tools of different origin (MCP) live in one collection, are executed the same way', async () => {
+    const { connected, registry, execute } = await mcpYard({ home: household() }, { registry: [mock('configured')] })
+    await connected()
+    expect(registry.list().map(({ name }) => name)).toEqual(expect.arrayContaining(['configured', 'ring']))
+    expect(Object.keys(await execute('ring'))).toEqual(Object.keys(await execute('configured')))
+  })
 })

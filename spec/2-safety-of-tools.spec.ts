@@ -1,8 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { docsSearch } from '../src/knowledge/docs-search.ts'
+import { boundParameters } from '../test/setup/architecture-rules.ts'
+import { parseSource, readSources } from '../test/setup/source-file.ts'
 import { yard } from './yard.ts'
 
 describe('Safety of tools', () => {
@@ -28,5 +31,14 @@ describe('Safety of tools', () => {
     }
   })
 
-  test.todo('database access is by bound parameters only')
+  test('database access is by bound parameters only', () => {
+    const sources = readSources(fileURLToPath(new URL('..', import.meta.url)), 'src')
+    expect(sources.length).toBeGreaterThan(100)
+    expect(boundParameters(sources)).toEqual([])
+    const bound = "const find = database.prepare('SELECT * FROM calls WHERE id = ?')"
+    const glued = 'const find = database.prepare(`SELECT * FROM calls WHERE id = ${id}`)'
+    const added = "const find = database.prepare('SELECT * FROM calls WHERE id = ' + id)"
+    const caught = [bound, glued, added].map((text) => boundParameters([parseSource('src/a.ts', text)]).length)
+    expect(caught).toEqual([0, 1, 1])
+  })
 })

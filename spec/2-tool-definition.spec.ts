@@ -2,6 +2,7 @@ import { type Config, ConfigError, silentLog, ToolManager, ToolRegistry } from '
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { commandLine } from './command-line.ts'
+import { household, mcpYard } from './mcp-yard.ts'
 import { configured, never, yard } from './yard.ts'
 
 const mock = (name: string, more: object = {}) => ({
@@ -100,7 +101,14 @@ describe('Tool definition', () => {
 
   test.todo('where not given: HTTP by method')
 
-  test.todo('where not given: MCP by annotation')
+  test('where not given: MCP by annotation', async () => {
+    const { connected, registry } = await mcpYard({ home: household() })
+    await connected()
+    const effects = ['look', 'dim', 'ring'].map(
+      (name) => registry.definitions().find((tool) => tool.name === name)?.effect,
+    )
+    expect(effects).toEqual(['read', 'idempotent', 'write'])
+  })
 
   test('a schema that does not compile makes its tool answer EXECUTION_ERROR, and stops no other', async () => {
     const broken = mock('broken', { parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } })

@@ -21,7 +21,7 @@ export { ToolErrorCode } from './core/tool-error-code.ts'
 export { ToolExecutionError } from './core/tool-execution-error.ts'
 export { ToolExecutor, type ToolExecutorOptions } from './core/tool-executor.ts'
 export type { ToolFigures } from './core/tool-metrics.ts'
-export { ToolRegistry } from './core/tool-registry.ts'
+export { ToolRegistry, type ToolRegistryOptions } from './core/tool-registry.ts'
 export type {
   FailureExtras,
   Problem,
@@ -30,8 +30,10 @@ export type {
   ToolResult,
   ToolSuccess,
 } from './core/tool-result.ts'
+export type { LangchainTool, RegisteredTool } from './core/tool-view.ts'
 export { ProcessPool } from './kinds/isolated/process-pool.ts'
 export { kinds } from './kinds/kinds.ts'
+export { type HandedTool, toLangChain } from './kinds/langchain/to-langchain.ts'
 export { isolated, ToolHandlers } from './kinds/tool-handlers.ts'
 export { aiSdkModel } from './models/ai-sdk/ai-sdk-model.ts'
 export { ModelCatalogue } from './models/catalogue/model-catalogue.ts'

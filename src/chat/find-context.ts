@@ -16,7 +16,7 @@ export async function findContext(
   executor: ToolExecutor,
   context: CallContext,
 ): Promise<string> {
-  const tool = registry.list().find(({ implementation }) => implementation?.handler === SEARCH_HANDLER)
+  const tool = registry.definitions().find(({ implementation }) => implementation?.handler === SEARCH_HANDLER)
   if (tool === undefined) return ''
   const found = await executor.execute(tool.name, { query: message }, context)
   if (!found.success) return ''

@@ -38,7 +38,7 @@ export class ToolOffer {
   }
 
   #make(flags: Flags, allowed: readonly string[]): Offer {
-    const named = allowed === EVERY_TOOL ? this.#registry.list() : this.#named(allowed)
+    const named = allowed === EVERY_TOOL ? this.#registry.definitions() : this.#named(allowed)
     const tools = named.filter(
       (tool) => this.#registry.brokenReason(tool.name) === undefined && missingPermission(tool, flags) === undefined,
     )
@@ -47,6 +47,6 @@ export class ToolOffer {
 
   #named(allowed: readonly string[]): ToolDefinition[] {
     const found = allowed.map((name) => this.#registry.find(name)).filter((tool) => tool !== undefined)
-    return [...new Set(found)]
+    return [...new Set(found)].map((tool) => this.#registry.definitionOf(tool))
   }
 }

@@ -5,27 +5,37 @@ import { choicesOf, parameterSchema } from './typed-value.ts'
 /** What a shell can take without quoting: whatever else a configuration calls its tools is not offered. */
 const PLAIN = /^[\w.@%+:,/=-]+$/
 
+/** What of a configuration can be typed. */
+export interface Known {
+  readonly tools: readonly ToolDefinition[]
+  /** The names of MCP servers. */
+  readonly servers: readonly string[]
+}
+
 /** The words that fit after what has been typed; the last of `typed` is the word under the cursor, maybe empty. */
-export function completionWords(
-  program: Command,
-  typed: readonly string[],
-  tools: readonly ToolDefinition[],
-): string[] {
+export function completionWords(program: Command, typed: readonly string[], known: Known): string[] {
   const before = typed.slice(0, -1)
   const current = typed.at(-1) ?? ''
   if (takesValue(program, before.at(-1))) return []
   const plain = before.filter((word, index) => !word.startsWith('-') && !takesValue(program, before[index - 1]))
-  const command = program.commands.find((one) => one.name() === plain[0])
-  const found = current.startsWith('-')
-    ? optionsOf(program, command)
-    : command === undefined
-      ? program.commands.map((one) => one.name())
-      : argumentsOf(command, plain.slice(1), current, tools)
+  const { command, given } = commandOf(program, plain)
+  const found = current.startsWith('-') ? optionsOf(program, command) : argumentsOf(command, given, current, known)
   return found.filter((word) => PLAIN.test(word) && word.startsWith(bare(current)))
 }
 
-function argumentsOf(command: Command, given: readonly string[], current: string, tools: readonly ToolDefinition[]) {
-  if (command.name() === 'completion') return given.length === 0 ? ['bash', 'zsh', 'fish'] : []
+/** The command that the words name, with those of its parents before it, and the words after it. */
+function commandOf(command: Command, words: readonly string[]): { command: Command; given: readonly string[] } {
+  const [word, ...rest] = words
+  const inner = command.commands.find((one) => one.name() === word)
+  return inner === undefined ? { command, given: words } : commandOf(inner, rest)
+}
+
+function argumentsOf(command: Command, given: readonly string[], current: string, { tools, servers }: Known): string[] {
+  if (given.length === 0) {
+    if (command.commands.length > 0) return command.commands.map((one) => one.name())
+    if (command.name() === 'completion') return ['bash', 'zsh', 'fish']
+    if (command.registeredArguments[0]?.name() === 'server') return [...servers]
+  }
   if (command.name() !== 'exec') return []
   const tool = tools.find((one) => one.name === given[0])
   if (tool === undefined) return given.length === 0 ? tools.map((one) => one.name) : []
@@ -49,15 +59,15 @@ function choices(tool: ToolDefinition, parameter: string | undefined): string[] 
   return schema === undefined ? [] : choicesOf(schema).map(String)
 }
 
-function optionsOf(program: Command, command: Command | undefined): string[] {
-  const options = [...program.options, ...(command?.options ?? [])]
-  return [...options.map((option) => option.long ?? ''), '--help']
+function optionsOf(program: Command, command: Command): string[] {
+  const options = new Set([...program.options, ...command.options])
+  return [...[...options].map((option) => option.long ?? ''), '--help']
 }
 
 function takesValue(program: Command, word: string | undefined): boolean {
   if (word === undefined) return false
-  const options = [program, ...program.commands].flatMap((one) => one.options)
-  return options.some((option) => option.required && (option.long === word || option.short === word))
+  const takes = program.options.some((option) => option.required && (option.long === word || option.short === word))
+  return takes || program.commands.some((command) => takesValue(command, word))
 }
 
 const bare = (current: string): string => (current === '=' ? '' : current)

@@ -24,11 +24,14 @@ const tool = (name: string): ToolDefinition => ({
   implementation: { type: 'mock' },
 })
 const words = (...typed: string[]) =>
-  completionWords(program, typed, [tool('weather'), tool('when'), tool('$(touch x)')])
+  completionWords(program, typed, {
+    tools: [tool('weather'), tool('when'), tool('$(touch x)')],
+    servers: ['memory', 'mail', '$(touch x)'],
+  })
 
 describe('the words that fit', () => {
   test.each([
-    [[''], ['exec', 'tools', 'chat', 'models', 'demo', 'completion']],
+    [[''], ['exec', 'tools', 'chat', 'models', 'mcp', 'demo', 'completion']],
     [['t'], ['tools']],
     [['--ver'], ['--version', '--verbose']],
     [['exec', '--t'], ['--timeout']],
@@ -63,6 +66,21 @@ describe('the words that fit', () => {
       ['completion', ''],
       ['bash', 'zsh', 'fish'],
     ],
+    [['mcp', 'te'], ['test']],
+    [['mcp', 's'], ['serve']],
+    [
+      ['mcp', 'test', ''],
+      ['memory', 'mail'],
+    ],
+    [['mcp', '--json', 'call', 'me'], ['memory']],
+    [['mcp', 'call', 'memory', ''], []],
+    [
+      ['mcp', 'serve', '--h'],
+      ['--http', '--help'],
+    ],
+    [['mcp', 'call', 'memory', 'x', '--timeout', ''], []],
+    [['mcp', 'list', ''], []],
+    [['models', 'a'], ['add']],
     [['exec', 'weather', '--timeout', ''], []],
     [['--config', ''], []],
     [['exec', 'nothing', ''], []],

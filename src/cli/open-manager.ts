@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import { createLog } from '../config/create-log.ts'
 import { ConfigError, loadConfigFile } from '../config/load-config.ts'
 import type { LoadReport } from '../config/load-definitions.ts'
+import { type McpReading, readMcpServers } from '../config/mcp-settings.ts'
 import { ToolManager } from '../config/tool-manager.ts'
 import type { Log } from '../core/log.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
@@ -27,6 +28,8 @@ export interface OpenManager {
   readonly manager: ToolManager
   readonly handlers: ToolHandlers
   readonly report: LoadReport
+  /** MCP servers that lack something, such as a variable. */
+  readonly leftOut?: McpReading['skipped']
   /** Whether the configuration is the one that ships, for want of another. */
   readonly fallback?: boolean
 }
@@ -43,12 +46,20 @@ export function configFile(option: string | undefined, env = process.env): strin
   return existsSync(here) ? here : shippedConfig
 }
 
-/** Loads the configuration and its tools; the caller closes the manager. */
-export async function openManager(options: GlobalOptions): Promise<OpenManager> {
+/** Loads the configuration, as `change` leaves it, and its tools; the caller closes the manager. */
+export async function openManager(
+  options: GlobalOptions,
+  change: (config: Config) => Config = (config) => config,
+): Promise<OpenManager> {
   const file = configFile(options.config)
-  const opened = await startManager(await readConfig(file), options, new ToolHandlers())
-  return { ...opened, fallback: file === shippedConfig && !existsSync(resolve(FILE_NAME)) }
+  const config = change(await readConfig(file))
+  const opened = await startManager(config, options, new ToolHandlers())
+  const { skipped: leftOut } = readMcpServers(config, process.env)
+  return { ...opened, leftOut, fallback: file === shippedConfig && !existsSync(resolve(FILE_NAME)) }
 }
+
+/** The configuration without its MCP servers: what needs none must not start any. */
+export const withoutServers = (config: Config): Config => ({ ...config, mcpServers: {}, servers: {} })
 
 /** A configuration that cannot be used is the user's to mend. */
 export async function readConfig(file: string): Promise<Config> {

@@ -1,23 +1,27 @@
 import type { Command } from 'commander'
-import type { ToolDefinition } from '../core/tool.ts'
-import { completionWords } from './completion-words.ts'
-import { openManager } from './open-manager.ts'
+import { mcpEntries } from '../config/mcp-entries.ts'
+import { completionWords, type Known } from './completion-words.ts'
+import { openManager, withoutServers } from './open-manager.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Prints the words that fit, one a line; tools are those of the configuration that the typed line names. */
+/** Prints the words that fit, one a line; names are those of the configuration that the typed line names. */
 export async function printCompletions(terminal: Terminal, program: Command, typed: readonly string[]): Promise<void> {
   const at = typed.indexOf('--config')
-  const tools = await toolsOf(at === -1 ? undefined : typed[at + 1])
-  for (const word of completionWords(program, typed, tools)) terminal.result(word)
+  const known = await knownIn(at === -1 ? undefined : typed[at + 1])
+  for (const word of completionWords(program, typed, known)) terminal.result(word)
 }
 
-/** None where the configuration cannot be read: commands and options are still worth completing. */
-async function toolsOf(config: string | undefined): Promise<readonly ToolDefinition[]> {
+/** Nothing where the configuration cannot be read: commands and options are still worth completing. */
+async function knownIn(file: string | undefined): Promise<Known> {
+  let servers: string[] = []
   try {
-    const { manager } = await openManager(config === undefined ? {} : { config })
+    const { manager } = await openManager(file === undefined ? {} : { config: file }, (config) => {
+      servers = mcpEntries(config).map(({ name }) => name)
+      return withoutServers(config)
+    })
     await manager.close()
-    return manager.getRegistry().list()
+    return { tools: manager.getRegistry().definitions(), servers }
   } catch {
-    return []
+    return { tools: [], servers }
   }
 }

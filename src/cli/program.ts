@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { addMcpCommands } from './mcp-commands.ts'
+import { packageVersion } from './package-version.ts'
 import type { Terminal } from './terminal.ts'
 
 const EXAMPLES = `
@@ -40,7 +41,7 @@ Examples:
 export function createProgram(terminal: Terminal, done: (code: number) => void): Command {
   const program = new Command('toolyard')
     .description('Runs tools for AI models: validated, bounded in time, recorded and measured.')
-    .version(version(), '-V, --version', 'print the version')
+    .version(packageVersion(), '-V, --version', 'print the version')
     .option('--json', 'print exactly one JSON document on stdout, for programs')
     .option('--config <file>', 'the configuration: else TOOLYARD_CONFIG, ./toolyard.config.json, the one that ships')
     .option('--verbose', 'log what happens, on stderr')
@@ -100,6 +101,8 @@ export function createProgram(terminal: Terminal, done: (code: number) => void):
       done(await modelsAdd(terminal, source, command.optsWithGlobals()))
     })
 
+  addMcpCommands(program, terminal, done)
+
   program
     .command('demo')
     .description('show in six calls what Toolyard does')
@@ -119,9 +122,4 @@ export function createProgram(terminal: Terminal, done: (code: number) => void):
     })
 
   return program
-}
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }

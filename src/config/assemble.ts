@@ -10,8 +10,10 @@ import { ProcessPool } from '../kinds/isolated/process-pool.ts'
 import { kinds } from '../kinds/kinds.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
 import { docsSearch } from '../knowledge/docs-search.ts'
+import { convertZod } from '../models/langchain/convert-zod.ts'
 import type { Config } from './config.ts'
 import { createLog } from './create-log.ts'
+import { openServers } from './open-servers.ts'
 
 /** What the host application may bring instead of ours. */
 export interface Parts {
@@ -33,10 +35,12 @@ export function assemble(config: Config, parts: Parts) {
   if (handlers.get('rag_query') === undefined) {
     handlers.register('rag_query', docsSearch(new URL('../../docs/', import.meta.url)), { effect: 'read' })
   }
-  const registry = new ToolRegistry({ log })
+  const registry = new ToolRegistry({ log, convertSchema: convertZod })
   const clock = parts.clock ?? systemClock
   const isolate = parts.isolate ?? new ProcessPool({ log })
-  const table = kinds(handlers)
+  const env = parts.env ?? process.env
+  const servers = openServers(config, { registry, log, clock, env })
+  const table = kinds(handlers, { mcp: { servers, log } })
   const executor = new ToolExecutor(registry, {
     kinds: table,
     isolate,
@@ -52,6 +56,5 @@ export function assemble(config: Config, parts: Parts) {
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
   })
-  const env = parts.env ?? process.env
-  return { log, clock, handlers, registry, executor, loop, isolate, kinds: table, env }
+  return { log, clock, handlers, registry, executor, loop, servers, isolate, kinds: table, env }
 }

@@ -4,10 +4,12 @@ import { splitModelId } from '../models/catalogue/split-model-id.ts'
 import type { Config, ProviderConfig } from './config.ts'
 import { hasVariable } from './expand-variables.ts'
 import { isWebAddress } from './is-web-address.ts'
+import { mcpProblems } from './mcp-problems.ts'
 import { DEMO_PROVIDER, PROVIDER_TYPES } from './provider-types.ts'
 
 /** What a schema cannot say of a configuration that fits it: each problem with its path and what to do. */
-export function configProblems({ providers = {}, models = [], responses = [] }: Config): string[] {
+export function configProblems(config: Config): string[] {
+  const { providers = {}, models = [], responses = [] } = config
   const known = [...new Set([...Object.keys(providers), DEMO_PROVIDER])]
   const ids = models.map(({ id }) => id)
   return [
@@ -17,6 +19,7 @@ export function configProblems({ providers = {}, models = [], responses = [] }: 
       ...notFound(llm, `responses[${index}].llm`, known),
       ...patternProblem(match?.intent_regexp, `responses[${index}].match.intent_regexp`),
     ]),
+    ...mcpProblems(config),
   ]
 }
 

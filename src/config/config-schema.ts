@@ -1,4 +1,34 @@
+import { MCP_SERVER_TYPES } from './mcp-server-types.ts'
 import { PROVIDER_TYPES } from './provider-types.ts'
+
+/** Pasted from other clients: what only those know is no fault. */
+const MCP_SERVERS = {
+  type: 'object',
+  description: 'MCP servers, as Claude Desktop, Cursor and VS Code have them. ${VAR} is replaced from the environment.',
+  additionalProperties: {
+    type: 'object',
+    properties: {
+      type: { enum: MCP_SERVER_TYPES, description: 'How it is spoken to; by default found out.' },
+      command: {
+        type: 'string',
+        minLength: 1,
+        description: 'The program to start; it speaks on its stdin and stdout.',
+      },
+      args: { type: 'array', items: { type: 'string' } },
+      env: {
+        type: 'object',
+        additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
+        description: 'What it gets of the environment, besides PATH, HOME and a few.',
+      },
+      cwd: { type: 'string', minLength: 1, description: 'The folder that it runs in.' },
+      url: { type: 'string', minLength: 1, description: 'The address of a server that runs already.' },
+      headers: { type: 'object', additionalProperties: { type: 'string' }, description: 'Sent with every request.' },
+      disabled: { type: 'boolean', description: 'With true it is left out.' },
+      pin: { type: 'boolean', description: 'With true, tools that change are refused until approved.' },
+      check: { type: 'string', minLength: 1, description: 'What to look at where it cannot be reached.' },
+    },
+  },
+} as const
 
 /** The configuration file, as JSON Schema: what is checked at the start, and what editors complete from. */
 export const CONFIG_SCHEMA = {
@@ -112,6 +142,17 @@ export const CONFIG_SCHEMA = {
             },
           },
         },
+      },
+    },
+    mcpServers: MCP_SERVERS,
+    servers: { ...MCP_SERVERS, description: 'What VS Code calls mcpServers.' },
+    inputs: {
+      type: 'array',
+      description: 'What VS Code asks its user for; here the variable TOOLYARD_INPUT_<ID> answers.',
+      items: {
+        type: 'object',
+        required: ['id'],
+        properties: { id: { type: 'string', minLength: 1 }, description: { type: 'string' } },
       },
     },
   },

@@ -1,5 +1,6 @@
 import type { ResponseRule } from '../chat/rules/response-rule.ts'
 import type { ModelInfo } from '../models/catalogue/model-info.ts'
+import type { McpServerType } from './mcp-server-types.ts'
 
 /** What the configuration says; every section is optional. Entries of `registry` are checked one by one when loaded. */
 export interface Config {
@@ -14,6 +15,11 @@ export interface Config {
   readonly providers?: Readonly<Record<string, ProviderConfig>>
   readonly models?: readonly ModelInfo[]
   readonly responses?: readonly ResponseRule[]
+  readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
+  /** What VS Code calls `mcpServers`. */
+  readonly servers?: Readonly<Record<string, McpServerConfig>>
+  /** What VS Code asks its user for. */
+  readonly inputs?: readonly McpInput[]
 }
 
 /** One entry of `providers`; `${VAR}` in address, key and headers is replaced from the environment. */
@@ -27,4 +33,26 @@ export interface ProviderConfig {
   readonly api?: 'responses' | 'chat'
   /** Whether `llama` holds calls to their schema. */
   readonly grammar?: boolean
+}
+
+/** One entry of `mcpServers`, in the form of the usual clients; keys of theirs that are not here are left alone. */
+export interface McpServerConfig {
+  readonly type?: McpServerType
+  readonly command?: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string | number | boolean | null>>
+  readonly cwd?: string
+  readonly url?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly disabled?: boolean
+  /** Tools whose definition has changed are refused until they are approved. */
+  readonly pin?: boolean
+  /** What to look at where the server cannot be reached. */
+  readonly check?: string
+}
+
+/** An entry of VS Code's `inputs`. */
+export interface McpInput {
+  readonly id: string
+  readonly description?: string
 }

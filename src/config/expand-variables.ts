@@ -15,7 +15,7 @@ export function hasVariable(text: string): boolean {
 export function expandVariables(text: string, env: Environment): { readonly text: string; readonly missing: string[] } {
   const missing: string[] = []
   const expanded = text.replaceAll(VARIABLE, (_, name: string) => {
-    const value = env[name]?.trim() ?? ''
+    const value = (Object.hasOwn(env, name) ? env[name]?.trim() : undefined) ?? ''
     if (value === '') missing.push(name)
     return value
   })

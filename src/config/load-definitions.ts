@@ -95,7 +95,7 @@ function warningsOf(tool: ToolDefinition, kinds: Surroundings['kinds']): string[
 /** The first `${NAME}` in the implementation that the environment lacks. A mock's answer is data, and is left alone. */
 function missingVariable({ mock_response: _, ...rest }: ToolDefinition['implementation'], env: Surroundings['env']) {
   for (const [, name] of JSON.stringify(rest).matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
-    if (name !== undefined && env[name] === undefined) return name
+    if (name !== undefined && (!Object.hasOwn(env, name) || env[name] === undefined)) return name
   }
   return undefined
 }

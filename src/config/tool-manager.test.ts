@@ -40,6 +40,11 @@ describe('loading definitions', () => {
     ['a rate limit without a window', mock('bad', { rate_limit: { calls: 1 } }), "missing 'rate_limit.per_ms'"],
     ['a number', 7, 'Tool must have name and description'],
     [
+      'a variable that is only inherited',
+      mock('bad', { implementation: { type: 'http', url: 'https://x.test/${constructor}' } }),
+      'constructor',
+    ],
+    [
       'a missing variable',
       mock('bad', { implementation: { type: 'http', url: 'https://x.test/${NOT_SET}' } }),
       'NOT_SET',

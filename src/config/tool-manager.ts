@@ -3,6 +3,7 @@ import { ResponseRules } from '../chat/rules/response-rules.ts'
 import { DEFAULT_MAX_ITERATIONS, type ToolLoop } from '../chat/tool-loop.ts'
 import { DEFAULT_TIMEOUT_MS, type ToolExecutor } from '../core/tool-executor.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
+import type { McpServers } from '../mcp/client/mcp-servers.ts'
 import type { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
 import { assemble, type Parts } from './assemble.ts'
 import { checkConfig } from './check-config.ts'
@@ -32,6 +33,8 @@ export class ToolManager {
     if (this.#report === undefined) {
       const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
       this.#report = loadDefinitions(definitions, this.#parts)
+      // Beside everything else: what does not need them does not wait.
+      if (this.isEnabled()) void this.#parts.servers.start()
       setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
     }
     return this.#report
@@ -48,6 +51,11 @@ export class ToolManager {
   /** The loop between models and these tools. */
   getLoop(): ToolLoop {
     return this.#parts.loop
+  }
+
+  /** The MCP servers of the configuration; `loadTools` begins to connect to them. */
+  getMcpServers(): McpServers {
+    return this.#parts.servers
   }
 
   /** The configured models, and `demo:rules`. A provider that lacks something is said so of, once. */
@@ -83,7 +91,8 @@ export class ToolManager {
   async close(): Promise<void> {
     this.#closed = true
     this.#parts.executor.flush()
-    await Promise.all([this.#parts.isolate.close(), this.#models?.then((models) => models.close())])
+    const { isolate, servers } = this.#parts
+    await Promise.all([isolate.close(), servers.close(), this.#models?.then((models) => models.close())])
   }
 
   /** Compiles schemas one by one with the loop free in between, so that first calls need not. */

@@ -6,7 +6,7 @@ import type { Kind } from './kind.ts'
 import { RateLimit } from './rate-limit.ts'
 import { toolHash } from './result-cache.ts'
 import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
-import type { Effect, ToolDefinition } from './tool.ts'
+import type { Effect, Params, ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import { type ToolLimits, toolEffect, toolLimits } from './tool-limits.ts'
 
@@ -17,6 +17,8 @@ export class BoundTool implements FlightHost {
   readonly effect: Effect
   readonly limits: ToolLimits
   readonly rateLimit: RateLimit | undefined
+  /** Where names of parameters may have to be changed. */
+  readonly rename: ((params: Params) => Params) | undefined
   /** Calls that are running now. */
   running = 0
   /** What identical calls may join; only `read` tools have any. */
@@ -33,6 +35,7 @@ export class BoundTool implements FlightHost {
     this.limits = toolLimits(definition, defaultTimeoutMs)
     const { rate } = this.limits
     this.rateLimit = rate && new RateLimit(rate.calls, rate.perMs)
+    this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
     this.#resolve = kind?.bind(definition)
   }
 

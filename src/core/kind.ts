@@ -1,5 +1,5 @@
 import type { Handler, IsolatedHandler } from './handler.ts'
-import type { Effect, ToolDefinition } from './tool.ts'
+import type { Effect, Params, ToolDefinition } from './tool.ts'
 
 /** One way of implementing tools: one file, one line in the table of kinds, one call of the contract suite. */
 export interface Kind {
@@ -7,6 +7,8 @@ export interface Kind {
   effect(tool: ToolDefinition): Effect
   /** What is wrong with the definition, said when it is loaded; the tool still loads, and fails when called. */
   warning?(tool: ToolDefinition): string | undefined
+  /** Brings the names of parameters into the form that the tool's server wants, before anything is checked. */
+  rename?(tool: ToolDefinition, params: Params): Params
   /** Prepares a tool once. What it gives is asked at every call, and throws where there is nothing to run. */
   bind(tool: ToolDefinition): () => Handler | IsolatedHandler
 }

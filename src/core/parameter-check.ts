@@ -35,6 +35,7 @@ export class ParameterCheck {
   read(call: Call, tool: BoundTool, params: unknown): ParamsSnapshot {
     const { fillDefaults } = this.compiled(tool)
     const snapshot = snapshotParams(params)
+    if (tool.rename !== undefined) snapshot.params = tool.rename(snapshot.params)
     if (fillDefaults !== undefined) {
       const filled = fillDefaults(snapshot.params)
       snapshot.nodes += filled
@@ -76,7 +77,8 @@ export class ParameterCheck {
   #broken(tool: BoundTool, error: unknown): ToolExecutionError {
     const reason = error instanceof Error ? error.message : String(error)
     // Not where another tool has that name by now.
-    if (this.#registry.get(tool.name) === tool.definition) this.#registry.markBroken(tool.name, reason)
+    const holder = this.#registry.get(tool.name)
+    if (holder && this.#registry.definitionOf(holder) === tool.definition) this.#registry.markBroken(tool.name, reason)
     return new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid schema: ${reason}`)
   }
 }

@@ -12,7 +12,7 @@ export const LIMITS = {
 
 /** A copy of the parameters that belongs to the call alone, and how many values and characters it holds. */
 export interface ParamsSnapshot {
-  readonly params: Params
+  params: Params
   nodes: number
   characters: number
   /** None of the values holds others, so that one more copy is a spread. */

@@ -20,6 +20,7 @@ import { ToolExecutionError } from './tool-execution-error.ts'
 import { ToolMetrics } from './tool-metrics.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import type { FailureExtras, ToolResult } from './tool-result.ts'
+import type { RegisteredTool } from './tool-view.ts'
 
 export interface ToolExecutorOptions {
   /** Which kind runs which `implementation.type`. */
@@ -69,6 +70,11 @@ export class ToolExecutor {
     registry.onChange((name) => this.#tools.delete(name))
   }
 
+  /** The tools that it runs. */
+  get registry(): ToolRegistry {
+    return this.#registry
+  }
+
   /** Runs a tool. Whatever happens, the answer is an envelope, and the call is recorded. */
   execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
     const startedMs = this.#clock.now()
@@ -111,12 +117,14 @@ export class ToolExecutor {
   }
 
   /** Checks parameters without running anything: `errors` are the problems in the words of the envelope. */
-  async validate(tool: ToolDefinition | string, params: unknown): Promise<{ valid: boolean; errors: string[] }> {
+  async validate(tool: RegisteredTool | string, params: unknown): Promise<{ valid: boolean; errors: string[] }> {
     let name = ''
     try {
-      name = typeof tool === 'string' ? tool : tool.name
+      const definition = typeof tool === 'string' ? undefined : this.#registry.definitionOf(tool)
+      name = definition?.name ?? String(tool)
       const call = new Call(name, NO_CONTEXT, this.#clock.now())
-      const bound = typeof tool === 'string' || this.#registry.get(name) === tool ? this.#find(call) : this.#bind(tool)
+      const known = definition === undefined || this.#registry.get(name) === tool
+      const bound = known ? this.#find(call) : this.#bind(definition)
       call.timeoutMs = bound.limits.timeoutMs
       const problems = await this.#check.problems(call, bound, this.#check.read(call, bound, params))
       return { valid: problems.length === 0, errors: problems.map((problem) => problem.message) }
@@ -150,8 +158,9 @@ export class ToolExecutor {
   }
 
   #bindRegistered(call: Call): BoundTool {
-    const definition = this.#registry.find(call.tool)
-    if (definition === undefined) throw this.#notFound(call)
+    const registered = this.#registry.find(call.tool)
+    if (registered === undefined) throw this.#notFound(call)
+    const definition = this.#registry.definitionOf(registered)
     const tool = this.#tools.get(definition.name) ?? this.#bind(definition)
     this.#tools.set(definition.name, tool)
     return tool
@@ -164,7 +173,7 @@ export class ToolExecutor {
   #notFound(call: Call): ToolExecutionError {
     const { visible } = call.context
     const names = this.#registry
-      .list()
+      .definitions()
       .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.flags) === undefined)
       .map((tool) => tool.name)
     const suggestions = suggest(call.tool, names)

@@ -109,3 +109,82 @@ describe('ToolRegistry', () => {
     expect(() => registry.toProviderFormat('constructor')).toThrow('Unknown provider: constructor (known: openai, ')
   })
 })
+
+describe('a tool of LangChain in the registry', () => {
+  const invoke = async () => 'ran'
+  const parameters = { type: 'object', properties: { a: { type: 'string' } } }
+  const langchain = (rest: object = {}) => ({
+    name: 'search',
+    description: 'Searches.',
+    schema: parameters,
+    invoke,
+    ...rest,
+  })
+
+  test('is handed out as it is, and seen as one and the same definition', () => {
+    const registry = new ToolRegistry()
+    const [tool, ours] = [Object.freeze(langchain()), define('ours')]
+    registry.register(tool)
+    registry.register(ours)
+    expect([registry.get('search'), ...registry.list()]).toEqual([tool, tool, ours])
+    expect(registry.get('search')).toBe(tool)
+    const [seen, same] = registry.definitions()
+    expect(seen).toMatchObject({ name: 'search', description: 'Searches.', implementation: { type: 'langchain' } })
+    expect(seen?.parameters).toBe(parameters)
+    expect(same).toBe(ours)
+    expect(registry.definitionOf(tool)).toBe(seen)
+    expect(registry.toProviderFormat('mcp', ['search'])).toEqual([
+      { name: 'search', description: 'Searches.', inputSchema: parameters },
+    ])
+  })
+
+  test('goes by its lc_name where it has no name, and is found by both where it has two', () => {
+    const registry = new ToolRegistry()
+    const { name: _, ...nameless } = langchain({ lc_name: 'only' })
+    const both = langchain({ lc_name: 'DocumentSearch' })
+    registry.register(nameless)
+    registry.register(both)
+    expect(registry.get('only')).toBe(nameless)
+    expect(registry.definitionOf(nameless).name).toBe('only')
+    expect([registry.find('search'), registry.find('DocumentSearch')]).toEqual([both, both])
+  })
+
+  test('may describe itself by a schema that can put itself as JSON Schema', () => {
+    const registry = new ToolRegistry()
+    const input = () => ({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...parameters })
+    registry.register(langchain({ schema: { type: 'whatever', '~standard': { jsonSchema: { input } } } }))
+    expect(registry.definitions()).toMatchObject([{ parameters }])
+    expect(registry.definitions()[0]?.parameters).not.toHaveProperty('$schema')
+  })
+
+  test('is converted by what the registry was given for schemas that cannot', () => {
+    const schema = { _def: {} }
+    expect(() => new ToolRegistry().register(langchain({ schema }))).toThrow('Tool parameters must be an object schema')
+    const registry = new ToolRegistry({ convertSchema: () => parameters })
+    registry.register(langchain({ schema }))
+    expect(registry.definitions()).toMatchObject([{ parameters }])
+  })
+
+  test.each([[undefined], [null], ['object'], [{ type: 'string' }], [[]]])(
+    'is refused with the schema %j, as any tool without an object schema',
+    (schema) => {
+      expect(() => new ToolRegistry().register(langchain({ schema }))).toThrow(
+        'Tool parameters must be an object schema',
+      )
+    },
+  )
+
+  test.each([[{ name: undefined }], [{ description: '' }]])('is refused with %j, as any tool', (rest) => {
+    expect(() => new ToolRegistry().register(langchain(rest))).toThrow('Tool must have name and description')
+  })
+
+  test('is seen anew when it is registered again after it was taken out', () => {
+    const registry = new ToolRegistry()
+    const tool = langchain()
+    registry.register(tool)
+    registry.unregister('search')
+    tool.description = 'Searches better.'
+    registry.register(tool)
+    expect(registry.definitions()).toMatchObject([{ description: 'Searches better.' }])
+  })
+})

@@ -1,16 +1,26 @@
 import { type Log, silentLog, writeLog } from './log.ts'
 import { type Invoke, providerFormat } from './provider-format.ts'
 import { guardSchema } from './schema/guard-schema.ts'
+import type { ConvertSchema } from './schema/json-schema-of.ts'
 import type { ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
+import { isText, langchainName, type RegisteredTool, toolView } from './tool-view.ts'
+
+export interface ToolRegistryOptions {
+  readonly log?: Log
+  /** For tools of LangChain whose schema is of Zod before 4.2. */
+  readonly convertSchema?: ConvertSchema
+}
 
 /** All tools, whatever their origin, in one collection; each is handed out as the very object that was registered. */
 export class ToolRegistry {
-  readonly #tools = new Map<string, ToolDefinition>()
+  readonly #tools = new Map<string, RegisteredTool>()
+  readonly #views = new WeakMap<RegisteredTool, ToolDefinition>()
   readonly #aliases = new Map<string, string>()
   readonly #broken = new Map<string, string>()
   readonly #listeners = new Set<(name: string) => void>()
   readonly #log: Log
+  readonly #convert: ConvertSchema | undefined
   #version = 0
   #invoke: Invoke = async (name) => {
     throw new ToolExecutionError(
@@ -19,8 +29,9 @@ export class ToolRegistry {
     )
   }
 
-  constructor(options: { readonly log?: Log } = {}) {
+  constructor(options: ToolRegistryOptions = {}) {
     this.#log = options.log ?? silentLog
+    this.#convert = options.convertSchema
   }
 
   /** Grows with every change: what was rendered from the list of tools is good as long as this stays. */
@@ -28,17 +39,19 @@ export class ToolRegistry {
     return this.#version
   }
 
-  /** Adds a tool, or replaces the one of that name, with a warning. Refuses what is no tool. */
-  register(tool: ToolDefinition): void {
-    const name = checkedName(tool)
+  /** Adds a tool, ours or of LangChain, or replaces the one of that name, with a warning. Refuses what is no tool. */
+  register(tool: RegisteredTool): void {
+    const definition = this.definitionOf(tool)
+    const name = checkedName(definition)
     if (this.#tools.get(name) === tool) return
     if (this.#tools.has(name)) {
       writeLog(this.#log, 'warn', { tool: name }, 'Tool registered again: the new one replaces the old one')
     }
     this.#forget(name)
     this.#tools.set(name, tool)
+    if (definition !== tool) this.#views.set(tool, definition)
     try {
-      guardSchema(tool.parameters)
+      guardSchema(definition.parameters)
     } catch (error) {
       this.markBroken(name, error instanceof Error ? error.message : String(error))
     }
@@ -56,7 +69,7 @@ export class ToolRegistry {
     return true
   }
 
-  get(name: string): ToolDefinition | undefined {
+  get(name: string): RegisteredTool | undefined {
     return this.#tools.get(name)
   }
 
@@ -65,15 +78,25 @@ export class ToolRegistry {
   }
 
   /** Like `get`, and also by a LangChain tool's `lc_name`. */
-  find(name: string): ToolDefinition | undefined {
-    const tool = this.#tools.get(name)
+  find(name: string): RegisteredTool | undefined {
+    const tool = this.get(name)
     if (tool !== undefined) return tool
     const alias = this.#aliases.get(name)
-    return alias === undefined ? undefined : this.#tools.get(alias)
+    return alias === undefined ? undefined : this.get(alias)
   }
 
-  list(): ToolDefinition[] {
+  list(): RegisteredTool[] {
     return [...this.#tools.values()]
+  }
+
+  /** A tool as a definition: the very object where it is one of ours, else always the same view of it. */
+  definitionOf(tool: RegisteredTool): ToolDefinition {
+    return this.#views.get(tool) ?? toolView(tool, this.#convert)
+  }
+
+  /** All tools as definitions. */
+  definitions(): ToolDefinition[] {
+    return this.list().map((tool) => this.definitionOf(tool))
   }
 
   /** Why a registered tool cannot be called; undefined where it can. */
@@ -91,7 +114,7 @@ export class ToolRegistry {
   /** The tools as a provider wants them; with `allowed`, only those named. */
   toProviderFormat(provider: string, allowed?: readonly string[]): object[] {
     const names = allowed && new Set(allowed)
-    const tools = names ? this.list().filter((tool) => names.has(tool.name)) : this.list()
+    const tools = names ? this.definitions().filter((tool) => names.has(tool.name)) : this.definitions()
     return providerFormat(provider, tools, (...call) => this.#invoke(...call))
   }
 
@@ -110,6 +133,7 @@ export class ToolRegistry {
   #forget(name: string): void {
     this.#broken.delete(name)
     const tool = this.#tools.get(name)
+    if (tool !== undefined) this.#views.delete(tool)
     const alias = tool && langchainName(tool)
     if (alias !== undefined && this.#aliases.get(alias) === name) this.#aliases.delete(alias)
   }
@@ -128,11 +152,4 @@ function checkedName(tool: ToolDefinition): string {
     throw new TypeError('Tool parameters must be an object schema')
   }
   return name
-}
-
-const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
-
-function langchainName(tool: object): string | undefined {
-  const name = 'lc_name' in tool ? tool.lc_name : undefined
-  return isText(name) ? name : undefined
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Implementation, ToolDefinition } from '../core/tool.ts'
+import { toolView } from '../core/tool-view.ts'
 import { kindContract } from '../testing/kind-contract.ts'
 import { kinds } from './kinds.ts'
 import { isolated, ToolHandlers } from './tool-handlers.ts'
@@ -31,6 +32,19 @@ const underTest = {
     tool: define({ type: 'internal', handler: 'greet' }),
     result: greeting,
     lacking: { tool: define({ type: 'internal', handler: 'nobody' }), error: "Internal handler 'nobody' not found" },
+  },
+  langchain: {
+    tool: toolView({
+      name: 'tool',
+      description: 'A tool.',
+      schema: { type: 'object', properties: { word: { type: 'string' } } },
+      invoke: async ({ word }: { word: string }) => ({ greeting: `Hello ${word}`, letters: [...word] }),
+    }),
+    result: greeting,
+    lacking: {
+      tool: define({ type: 'langchain' }),
+      error: 'LangChain tools are registered in code: pass the tool itself to ToolRegistry.register',
+    },
   },
 }
 

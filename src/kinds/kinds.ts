@@ -1,11 +1,20 @@
 import type { Kind } from '../core/kind.ts'
 import { handlerKind } from './handler-kind.ts'
+import { langchainKind } from './langchain/langchain-kind.ts'
+import { type McpParts, mcpKind } from './mcp/mcp-kind.ts'
 import { mock } from './mock.ts'
 import type { ToolHandlers } from './tool-handlers.ts'
 
+/** What some kinds need besides the handlers; a kind whose part is missing is not in the table. */
+export interface KindParts {
+  readonly mcp?: McpParts
+}
+
 /** Every kind of tool, by `implementation.type`: a new one is one file and one line here. */
-export const kinds = (handlers: ToolHandlers): Readonly<Record<string, Kind>> => ({
+export const kinds = (handlers: ToolHandlers, { mcp }: KindParts = {}): Readonly<Record<string, Kind>> => ({
   mock,
   builtin: handlerKind('Builtin', handlers),
   internal: handlerKind('Internal', handlers),
+  langchain: langchainKind(mcp?.log),
+  ...(mcp && { mcp: mcpKind(mcp) }),
 })

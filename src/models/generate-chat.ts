@@ -1,9 +1,11 @@
+import type { LangchainTool } from '../core/tool-view.ts'
 import type { FinishReason, Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from './model.ts'
 import { ModelError } from './model-error.ts'
+import { offeredTools } from './offered-tools.ts'
 
 export interface ChatOptions {
   /** As registered; none are offered where there are none. */
-  readonly tools?: readonly OfferedTool[]
+  readonly tools?: readonly (OfferedTool | LangchainTool)[]
   readonly max_tokens?: number
   readonly temperature?: number
   readonly signal?: AbortSignal
@@ -24,7 +26,7 @@ export async function generateChat(
   options: ChatOptions,
 ): Promise<ChatReply> {
   const { tools = [], ...rest } = options
-  const request: ModelRequest = { messages, tools, ...rest }
+  const request: ModelRequest = { messages, tools: offeredTools(tools), ...rest }
   let text = ''
   const calls: ToolCall[] = []
   for await (const event of model.stream(request)) {

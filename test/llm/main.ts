@@ -23,7 +23,7 @@ const manager = new ToolManager((await loadConfigFile(at('../../toolyard.config.
 await manager.loadTools()
 const tools = manager
   .getRegistry()
-  .list()
+  .definitions()
   .filter(({ name }) => OFFERED.includes(name))
 
 const open = (grammar: boolean) => {

@@ -78,6 +78,18 @@ export const webImportsTypes: Rule = (files) =>
         .map(({ target }) => `${path} imports more than types from ${target}`),
     )
 
+/** Statements of SQL that are put together from values, by a template or by `+`. */
+const SQL = /(SELECT\s.+\sFROM|INSERT\s+INTO|UPDATE\s.+\sSET|DELETE\s+FROM|CREATE\s+TABLE|DROP\s+TABLE)\s/i
+const PUT_TOGETHER = /`[^`]*`|(['"])(?:(?!\1).)*\1\s*\+/gs
+
+/** Values reach a database as bound parameters, never as part of a statement. */
+export const boundParameters: Rule = (files) =>
+  files.flatMap(({ path, text }) =>
+    [...text.matchAll(PUT_TOGETHER)]
+      .filter(([piece]) => SQL.test(piece) && (piece.startsWith('`') ? piece.includes('${') : true))
+      .map(([piece]) => `${path} puts a statement together: ${piece.slice(0, 60)}`),
+  )
+
 export const noDefaultExports: Rule = (files) =>
   files
     .filter(({ path, exports }) => path.startsWith('src/') && exports.includes('default'))

@@ -1,6 +1,7 @@
 import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import { awaitServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import { Interrupt } from '../interrupt.ts'
 import { type GlobalOptions, openManager, SWITCHED_OFF } from '../open-manager.ts'
 import { printable, printableLine } from '../printable.ts'
@@ -20,10 +21,13 @@ export async function chat(
 ): Promise<number> {
   if (message.trim() === '')
     throw new UsageError('The question is empty: toolyard chat "What\'s the weather in Paris?"')
-  const { manager } = await open(options)
+  const opened = await open(options)
+  const { manager } = opened
   const interrupt = new Interrupt()
   try {
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
+    await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal })
+    tellMissing(terminal, opened)
     const context = { source: 'cli', signal: interrupt.signal } as const
     const run = (await manager.getChat()).run({ message, context, ...(options.model && { model: options.model }) })
     const answer = await show(terminal, run)

@@ -1,12 +1,9 @@
-import { clampTimeout } from '../../core/call.ts'
-import type { ToolResult } from '../../core/tool-result.ts'
-import { Interrupt } from '../interrupt.ts'
-import { type GlobalOptions, openManager, SWITCHED_OFF } from '../open-manager.ts'
+import type { Config } from '../../config/config.ts'
+import { awaitServers, LONG_WAIT_MS, tellMissing } from '../await-servers.ts'
+import { type GlobalOptions, openManager, SWITCHED_OFF, withoutServers } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
-import { readParams } from '../read-params.ts'
-import { showResult } from '../show-result.ts'
+import { readTimeout, runCall } from '../run-call.ts'
 import type { Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
 
 export interface ExecOptions extends GlobalOptions {
   readonly timeout?: string
@@ -21,57 +18,26 @@ export async function exec(
   open: typeof openManager = openManager,
 ): Promise<number> {
   const timeoutMs = readTimeout(terminal, options.timeout)
-  const { manager, report } = await open(options)
-  let interrupt: Interrupt | undefined
+  const opened = await open(options, (config) => (isLocal(config, name) ? withoutServers(config) : config))
+  const { manager, report } = opened
   try {
-    if (words[0] === '-' && process.stdin.isTTY) terminal.note('Type the parameters as JSON, then Ctrl-D.')
-    const schema = manager.getRegistry().find(name)?.parameters
-    const params = await readParams(words, schema, process.stdin)
-    // From here on there is something to cancel; before, Ctrl-C ends the process as it always does.
-    interrupt = new Interrupt()
-    const result = await manager.getExecutor().execute(name, params, {
-      source: 'cli',
-      signal: interrupt.signal,
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      report: (progress) => showProgress(terminal, options, progress),
-    })
-    if (terminal.json) terminal.document(result)
-    else showResult(terminal, result)
+    const registry = manager.getRegistry()
+    const isThere = () => registry.find(name) !== undefined
+    if (!isThere()) await awaitServers(manager, { ms: LONG_WAIT_MS, enough: isThere })
+    if (!isThere()) tellMissing(terminal, opened)
+    const code = await runCall(terminal, manager, name, words, { ...options, timeoutMs })
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     const skipped = report.skipped.find((one) => one.name === name)
     if (skipped) terminal.note(printableLine(`The configuration defines '${name}', but wrongly: ${skipped.problem}`))
-    return interrupt.exitCode ?? (result.success ? 0 : 1)
-  } catch (error) {
-    if (!(terminal.json && error instanceof UsageError)) throw error
-    terminal.document(refusal(name, error))
-    return 2
+    return code
   } finally {
-    interrupt?.stop()
     await manager.close()
   }
 }
 
-function readTimeout(terminal: Terminal, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const asked = Number(text)
-  if (!/^\d+(\.\d+)?$/.test(text) || !Number.isFinite(asked)) {
-    throw new UsageError(`--timeout takes a number of milliseconds, not '${printableLine(text)}'.`)
-  }
-  const applied = clampTimeout(asked, asked)
-  if (applied !== asked) {
-    terminal.note(`--timeout ${text} is out of range (1000 to 60000): the deadline is ${applied} ms.`)
-  }
-  return applied
-}
-
-/** Under `--json` a call ends in an envelope even where its parameters could not be read. */
-function refusal(name: string, error: UsageError): ToolResult {
-  const message = `Invalid parameters: ${error.message}`
-  return { success: false, error: message, error_code: 'INVALID_PARAMETERS', tool_name: name, execution_time_ms: 0 }
-}
-
-function showProgress(terminal: Terminal, options: GlobalOptions, progress: unknown): void {
-  if (!process.stderr.isTTY && !options.verbose) return
-  const text = typeof progress === 'string' ? progress : (JSON.stringify(progress) ?? '')
-  terminal.note(terminal.styleNote('dim', `… ${printableLine(text)}`))
+/** Whether the configuration itself says how the tool is run; its name is then no server's. */
+function isLocal({ tools }: Config, name: string): boolean {
+  const definition = tools?.registry?.find((one) => (Object(one) as { name?: unknown }).name === name)
+  const { implementation } = Object(definition) as { implementation?: unknown }
+  return definition !== undefined && (Object(implementation) as { type?: unknown }).type !== 'mcp'
 }

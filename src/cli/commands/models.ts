@@ -1,6 +1,6 @@
 import type { ModelInfo } from '../../models/catalogue/model-info.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
-import { type GlobalOptions, openManager } from '../open-manager.ts'
+import { type GlobalOptions, openManager, withoutServers } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -12,7 +12,7 @@ export async function listModels(
   options: GlobalOptions,
   open: typeof openManager = openManager,
 ): Promise<number> {
-  const { manager } = await open(options)
+  const { manager } = await open(options, withoutServers)
   try {
     const catalogue = await manager.getModels()
     const found = provider === undefined ? catalogue.list() : await catalogue.discover(provider)

@@ -1,5 +1,7 @@
+import { silentLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { kinds } from '../../kinds/kinds.ts'
+import { awaitServers, missingServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import { type GlobalOptions, type OpenManager, openManager, SWITCHED_OFF } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
@@ -22,9 +24,11 @@ export async function tools(terminal: Terminal, options: ToolsOptions): Promise<
   const open = await openManager(options)
   try {
     const { skipped, warnings } = open.report
+    await awaitServers(open.manager, { ms: SHORT_WAIT_MS })
     const listed = list(open, options.check === true)
     const enabled = open.manager.isEnabled()
-    if (terminal.json) terminal.document({ enabled, tools: listed, skipped, warnings })
+    if (terminal.json)
+      terminal.document({ enabled, tools: listed, skipped, warnings, missing_servers: missingServers(open) })
     else show(terminal, listed, open)
     const faults = listed.filter((tool) => tool.broken !== undefined).length + skipped.length
     if (options.check && !terminal.json) terminal.note(checked(listed.length, faults, warnings.length))
@@ -35,9 +39,9 @@ export async function tools(terminal: Terminal, options: ToolsOptions): Promise<
 }
 
 function list({ manager, handlers, report }: OpenManager, check: boolean): Listed[] {
-  const table = kinds(handlers)
+  const table = kinds(handlers, { mcp: { servers: manager.getMcpServers(), log: silentLog } })
   const registry = manager.getRegistry()
-  return registry.list().map((tool: ToolDefinition) => {
+  return registry.definitions().map((tool: ToolDefinition) => {
     const fault = check ? manager.getExecutor().check(tool.name) : undefined
     const { type } = tool.implementation
     const kind = Object.hasOwn(table, type) ? table[type] : undefined
@@ -55,7 +59,8 @@ function list({ manager, handlers, report }: OpenManager, check: boolean): Liste
   })
 }
 
-function show(terminal: Terminal, listed: readonly Listed[], { manager, report, fallback }: OpenManager): void {
+function show(terminal: Terminal, listed: readonly Listed[], open: OpenManager): void {
+  const { manager, report, fallback } = open
   const rows = listed.map((tool) => [tool.name, tool.kind, tool.effect].map(printableLine))
   const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
   const indent = widths.reduce((sum, width) => sum + width + 2, 0)
@@ -72,6 +77,7 @@ function show(terminal: Terminal, listed: readonly Listed[], { manager, report, 
   else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
   for (const { name, problem } of report.skipped) terminal.note(`Left out: ${printableLine(`${name}: ${problem}`)}`)
   for (const { name, problem } of report.warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
+  tellMissing(terminal, open)
 }
 
 const shortened = (text: string, room: number): string => (text.length > room ? `${text.slice(0, room - 1)}…` : text)

@@ -1,0 +1,62 @@
+import { isolated, type Model, silentLog, ToolHandlers, ToolManager } from 'toolyard'
+import type { Adapter, Runtime, ScriptedModel, Setup } from '../adapter.ts'
+import { callThroughLoop } from '../call-through-loop.ts'
+
+function toolyardModel(script: ScriptedModel): Model {
+  return {
+    id: 'conformance:scripted',
+    async *stream({ messages }) {
+      const last = messages.findLastIndex(({ role }) => role !== 'tool')
+      const replies = messages
+        .slice(last + 1)
+        .flatMap((message) => (message.role === 'tool' ? [{ id: message.tool_call_id, text: message.content }] : []))
+      const turn = script(replies)
+      if ('text' in turn) {
+        yield { type: 'text-delta', text: turn.text }
+        yield { type: 'finish', reason: 'stop' }
+        return
+      }
+      for (const { id, name, arguments: args } of turn.calls) {
+        yield { type: 'tool-call-start', id, name }
+        yield { type: 'tool-call-end', call: { id, type: 'function', function: { name, arguments: args } } }
+      }
+      yield { type: 'finish', reason: 'tool_calls' }
+    },
+  }
+}
+
+async function make({ tools, mcpServers, deadlineMs }: Setup): Promise<Runtime> {
+  const handlers = new ToolHandlers()
+  for (const { name, handler, untrusted } of tools) {
+    if (untrusted !== undefined) handlers.register(name, isolated(untrusted.module, untrusted.export))
+    else handlers.register(name, (params, { signal }) => handler(params, signal))
+  }
+  const registry = tools.map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters,
+    implementation: { type: 'internal', handler: name },
+  }))
+  const config = {
+    tools: { enabled: true, default_timeout_ms: deadlineMs, registry },
+    mcpServers,
+  }
+  const manager = new ToolManager(config, { log: silentLog, handlers })
+  await manager.loadTools()
+  const run: Runtime['run'] = async (script, { signal } = {}) => {
+    const { content } = await manager.getLoop().answer({
+      model: toolyardModel(script),
+      messages: [{ role: 'user', content: 'Go.' }],
+      ...(signal !== undefined && { context: { signal } }),
+    })
+    return content
+  }
+  return { run, call: callThroughLoop(run), close: () => manager.close() }
+}
+
+export const adapter: Adapter = {
+  name: 'Toolyard',
+  packages: ['toolyard'],
+  can: ['loop', 'mcp-stdio', 'mcp-http'],
+  make,
+}

@@ -1,0 +1,33 @@
+import type { Case } from '../case.ts'
+import { expect } from '../failure.ts'
+import { DEADLINE_MS, GRACE_MS, ping, tool } from '../probe.ts'
+import { settle, settleWith } from '../settle.ts'
+import { light, spin } from './heavy-handlers.ts'
+
+const MODULE = new URL('./heavy-handlers.ts', import.meta.url).href
+const LONGEST_PAUSE_MS = 500
+
+export const cpuBound: Case = {
+  id: 'cpu-bound',
+  title: 'A tool that computes for ever is ended, and nobody else waits for it',
+  why: 'One loop in one tool, and every user of the process gets an error from the proxy.',
+  thread: 'microsoft/agent-framework#5741',
+  needs: [],
+  async run(probe) {
+    const busy = { ...tool('busy', spin), untrusted: { module: MODULE, export: 'spin' } }
+    const easy = { ...tool('easy', light), untrusted: { module: MODULE, export: 'light' } }
+    const runtime = await probe.start({ tools: [easy, busy, ping], deadlineMs: DEADLINE_MS })
+    await settleWith(runtime.call('easy', '{}'), 'light', 5 * GRACE_MS, 'An ordinary call')
+    let last = performance.now()
+    let longest = 0
+    const beat = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }, 20)
+    const call = runtime.call('busy', '{}')
+    await settleWith(runtime.call('ping', '{}'), 'pong', DEADLINE_MS + GRACE_MS, 'A call beside it')
+    await settle(call, DEADLINE_MS + GRACE_MS, `A call with a deadline of ${DEADLINE_MS} ms`)
+    clearInterval(beat)
+    expect(longest < LONGEST_PAUSE_MS, `The process stood still for ${Math.round(longest)} ms`)
+  },
+}

@@ -1,0 +1,19 @@
+import type { Case } from '../case.ts'
+import { serverPids } from '../journal.ts'
+import { START_MS } from '../probe.ts'
+import { comeUp, settleWith } from '../settle.ts'
+import { endServers } from './end-servers.ts'
+
+export const mcpKilledBetween: Case = {
+  id: 'mcp-killed-between',
+  title: 'An MCP server that died between two calls is there for the next',
+  why: 'A server crashes at night, and its tools are gone until somebody restarts the application.',
+  thread: 'anthropics/claude-code#43177',
+  needs: ['mcp-stdio'],
+  async run(probe) {
+    const runtime = await probe.start({ mcpServers: { files: probe.stdioServer() } })
+    await comeUp(() => runtime.call('echo', '{"text":"one"}'), 'echo: one', START_MS, 'The first call')
+    await endServers(serverPids(probe.folder), probe.folder)
+    await settleWith(runtime.call('echo', '{"text":"two"}'), 'echo: two', START_MS, 'The call after the crash')
+  },
+}

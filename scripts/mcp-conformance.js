@@ -1,0 +1,29 @@
+// `npm run conformance:mcp`: installs the public conformance suite of MCP and the inspector, and runs them against our
+// server. Plain JavaScript for Node 20, like the set-up that it uses. Not part of `npm test`: it installs 144 MB.
+import { spawn } from 'node:child_process'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { installFolder } from './setup/install-folder.js'
+import { requireNode } from './setup/require-node.js'
+import { SetupError } from './setup/setup-error.js'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const folder = join(root, 'test', 'mcp-conformance')
+const bin = join(root, 'node_modules', '.bin')
+
+try {
+  await installFolder(root, 'Toolyard', () => requireNode(root))
+  // npm has to run on Node 24 as well: it leaves out what does not fit the Node it runs on.
+  process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`
+  await installFolder(join(folder, 'suite'), 'the conformance suite (144 MB)', () => {})
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error
+  console.error(error.message)
+  process.exit(1)
+}
+
+const args = ['-C', 'toolyard-source', join(folder, 'main.ts')]
+const child = spawn('node', args, { stdio: 'inherit' })
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
+  process.on(signal, () => child.kill(signal))
+child.on('exit', (code) => process.exit(code ?? 1))

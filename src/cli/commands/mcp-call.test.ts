@@ -1,0 +1,62 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { BROKEN, EVERYTHING, MEMORY, mcpConfig } from '../fixtures/mcp-config.ts'
+import { removeFolder, toolyard } from '../fixtures/toolyard.ts'
+
+afterAll(removeFolder)
+const config = () => mcpConfig('call', { everything: EVERYTHING, memory: MEMORY, broken: BROKEN })
+
+describe('mcp call', () => {
+  test("runs the server's tool, where a local one has its name too", async () => {
+    const args = ['mcp', 'call', 'everything', 'echo', 'message=hello', '--config', await config()]
+    expect(await toolyard(args)).toEqual({ code: 0, out: 'Echo: hello\n', err: '' })
+    const json = await toolyard([...args, '--json'])
+    expect(JSON.parse(json.out)).toMatchObject({ success: true, tool_name: 'everything__echo', result: 'Echo: hello' })
+  })
+
+  test('parameters are read by the schema of the tool, and validated', async () => {
+    const args = ['--config', await config(), '--json']
+    const sum = await toolyard(['mcp', 'call', 'everything', 'get-sum', 'a=2', 'b=3', ...args])
+    expect(JSON.parse(sum.out).result).toMatch(/5/)
+    const wrong = await toolyard(['mcp', 'call', 'everything', 'get-sum', '{"a":"2"}', ...args])
+    expect(wrong.code).toBe(1)
+    expect(JSON.parse(wrong.out)).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
+    expect((await toolyard(['mcp', 'call', 'everything', 'get-sum', '[1]', ...args])).code).toBe(2)
+  })
+
+  test('a tool that the server does not have: the nearest of its own', async () => {
+    const { code, out, err } = await toolyard(['mcp', 'call', 'memory', 'read_grph', '--config', await config()])
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/^✗ Tool 'read_grph' not found on MCP server 'memory'\n {2}Did you mean read_graph\?\n/)
+  })
+
+  test('a server that cannot be reached: the reason, and 1', async () => {
+    const args = ['mcp', 'call', 'broken', 'x', '--config', await config()]
+    const { code, out, err } = await toolyard(args)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(
+      /SERVICE_UNAVAILABLE.*\n {2}Reason: .+\n {2}MCP Server stderr: no broker\n {2}Check: the broker\n$/,
+    )
+    const json = await toolyard([...args, '--json'])
+    expect([json.code, JSON.parse(json.out)]).toMatchObject([1, { error_code: 'SERVICE_UNAVAILABLE', tool_name: 'x' }])
+  })
+
+  test('tools that are switched off are not called', async () => {
+    const file = await mcpConfig('off', { memory: MEMORY }, {})
+    const { code, err } = await toolyard(['mcp', 'call', 'memory', 'read_graph', '--config', file])
+    expect([code, err]).toEqual([2, expect.stringContaining('Tools are switched off')])
+  })
+})
+
+describe('mcp read', () => {
+  test('prints a resource', async () => {
+    const file = await config()
+    const uri = 'demo://resource/static/document/architecture.md'
+    const text = await toolyard(['mcp', 'read', 'everything', uri, '--config', file])
+    expect({ code: text.code, out: text.out }).toMatchObject({ code: 0, out: expect.stringContaining('Architecture') })
+    const json = await toolyard(['mcp', 'read', 'everything', uri, '--json', '--config', file])
+    expect(JSON.parse(json.out)).toMatchObject({ contents: [{ uri, text: expect.any(String) }] })
+    const missing = await toolyard(['mcp', 'read', 'everything', 'demo://nowhere', '--config', file])
+    expect({ code: missing.code, out: missing.out }).toEqual({ code: 1, out: '' })
+    expect(missing.err).toContain('demo://nowhere')
+  })
+})

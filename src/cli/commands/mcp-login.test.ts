@@ -1,0 +1,77 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import { browse } from '../../mcp/oauth/fixtures/authorization-server.ts'
+import { oauthYard } from '../../mcp/oauth/fixtures/oauth-yard.ts'
+import { BIN, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import type { Terminal } from '../terminal.ts'
+import { mcpLogin } from './mcp-login.ts'
+
+afterAll(removeFolder)
+
+/** A configuration with a server that wants authorization, and others that are not logged in to. */
+async function yardWithConfig() {
+  const yard = await oauthYard()
+  const file = join(yard.folder, 'toolyard.config.json')
+  const mcpServers = {
+    web: { url: yard.one.url },
+    keyed: { url: yard.one.url, headers: { Authorization: 'Bearer mine' } },
+    local: { command: BIN },
+  }
+  await writeFile(file, JSON.stringify({ tools: { enabled: true, registry: [] }, mcpServers }))
+  const run = (...words: string[]) =>
+    toolyard(['--config', file, 'mcp', ...words], { env: { TOOLYARD_DATA: yard.folder } })
+  return { ...yard, config: file, run }
+}
+
+test('without a terminal, the address is said at once, and its answer given as an argument', async () => {
+  const yard = await yardWithConfig()
+  const asked = await yard.run('login', 'web')
+  const { address = '', redirect_url } = (await yard.entry(yard.one)).pending ?? {}
+  expect(asked).toMatchObject({ code: 1, out: '' })
+  expect(asked.err).toContain(`wants authorization, and there is no terminal to wait at`)
+  expect(asked.err).toContain(`\n${address}\n`)
+  const json = await yard.run('login', 'web', '--json')
+  expect(JSON.parse(json.out)).toMatchObject({ success: false, address })
+  const called = await yard.run('call', 'web', 'echo', 'text=hi')
+  expect(called.code).toBe(1)
+  expect(called.err + called.out).toContain('toolyard mcp login web')
+  const answer = (await browse(address, redirect_url)).address
+  expect(await yard.run('login', 'web', answer)).toEqual({ code: 0, out: 'Logged in to web.\n', err: '' })
+  expect(await yard.run('login', 'web')).toEqual({ code: 0, out: 'web can be used already.\n', err: '' })
+  expect((await yard.run('call', 'web', 'echo', 'text=hi')).out).toBe('said hi\n')
+  expect((await yard.run('logout', 'web')).out).toBe('The tokens for web are forgotten.\n')
+  expect((await yard.entry(yard.one)).tokens).toBeUndefined()
+})
+
+test.each([
+  ['local', 'is a program on this machine'],
+  ['keyed', 'gets the Authorization header of mcpServers.keyed.headers'],
+  ['wbe', 'Did you mean web?'],
+])('%s cannot be logged in to', async (server, problem) => {
+  const { run } = await yardWithConfig()
+  const { code, err } = await run('login', server)
+  expect(code).toBe(2)
+  expect(err).toContain(problem)
+})
+
+test('at a terminal the address is shown, and the browser waited for', async () => {
+  const yard = await yardWithConfig()
+  vi.stubEnv('TOOLYARD_DATA', yard.folder)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const results: string[] = []
+  const terminal: Terminal = {
+    json: false,
+    watched: true,
+    columns: 80,
+    write: () => {},
+    result: (text) => void results.push(text),
+    document: () => {},
+    note: (text) => void browse(/http\S+/.exec(text)?.[0] ?? ''),
+    style: (_, text) => text,
+    styleNote: (_, text) => text,
+  }
+  expect(await mcpLogin(terminal, 'web', undefined, { config: yard.config })).toBe(0)
+  expect(results).toEqual(['Logged in to web.'])
+  expect((await yard.entry(yard.one)).tokens).toBeDefined()
+})

@@ -1,0 +1,173 @@
+import { homedir } from 'node:os'
+import { describe, expect, test } from 'vitest'
+import { checkConfig } from './check-config.ts'
+import type { Config } from './config.ts'
+import { readMcpServers } from './mcp-settings.ts'
+
+const FOLDER = '/work space/project'
+const read = (config: object, env: Record<string, string> = {}) =>
+  readMcpServers(checkConfig(config, 'x.json'), env, FOLDER)
+const one = (server: object, env: Record<string, string> = {}, more: object = {}) =>
+  read({ mcpServers: { one: server }, ...more }, env)
+
+describe('what is pasted from other clients', () => {
+  test('Claude Desktop: a program', () => {
+    const args = ['-y', '@modelcontextprotocol/server-filesystem', '/tmp']
+    const { servers, skipped, warnings } = one({ command: 'npx', args, env: { DEBUG: '1', PORT: 3000, GONE: null } })
+    const reach = { type: 'stdio', command: 'npx', args, env: { DEBUG: '1', PORT: '3000' }, cwd: FOLDER }
+    expect({ servers, skipped, warnings }).toEqual({ servers: [{ name: 'one', reach }], skipped: [], warnings: [] })
+  })
+
+  test.each([
+    [undefined, 'auto'],
+    ['http', 'http'],
+    ['streamable-http', 'http'],
+    ['streamableHttp', 'http'],
+    ['sse', 'sse'],
+  ])('Cursor: an address, of the type %j', (type, expected) => {
+    const { servers } = one(
+      { ...(type && { type }), url: 'https://x.example/mcp', headers: { Authorization: 'Bearer ${env:TOKEN}' } },
+      { TOKEN: 't0k\n' },
+    )
+    const headers = { Authorization: 'Bearer t0k' }
+    expect(servers).toEqual([{ name: 'one', reach: { type: expected, url: 'https://x.example/mcp', headers } }])
+  })
+
+  test('VS Code: servers and inputs, each input by a variable', () => {
+    const config = {
+      inputs: [{ type: 'promptString', id: 'api-key', description: 'Key of the shop', password: true }],
+      servers: { shop: { type: 'stdio', command: 'shop', env: { KEY: '${input:api-key}' }, gallery: true } },
+      mcpServers: { first: { command: 'first' } },
+    }
+    const set = read(config, { TOOLYARD_INPUT_API_KEY: 'k' })
+    expect(set.servers.map(({ name }) => name)).toEqual(['first', 'shop'])
+    expect(set.servers[1]?.reach).toMatchObject({ env: { KEY: 'k' } })
+    const unset = read(config)
+    expect(unset.servers.map(({ name }) => name)).toEqual(['first'])
+    expect(unset.skipped).toEqual([
+      {
+        name: 'shop',
+        problem:
+          "servers.shop.env.KEY: The input 'api-key' (Key of the shop) is asked for by an editor only: set the environment variable TOOLYARD_INPUT_API_KEY instead",
+      },
+    ])
+  })
+
+  test('what only other clients know is left alone; what may be a mistake, or is lost, is warned of', () => {
+    const { servers, warnings } = one({
+      command: 'x',
+      alwaysAllow: ['a'],
+      autoApprove: [],
+      timeout: 60,
+      _comment: 'mine',
+      envFile: '.env',
+      arg: [],
+      disabledTools: ['rm'],
+    })
+    expect(servers).toHaveLength(1)
+    expect(warnings.map(({ problem }) => problem)).toEqual([
+      'mcpServers.one: envFile is not read here: name what the server needs under env',
+      "mcpServers.one: unknown key 'arg' is ignored: did you mean 'args'?",
+      expect.stringContaining("unknown key 'disabledTools' is ignored"),
+    ])
+  })
+
+  test('a disabled server is left out, whatever it lacks', () => {
+    expect(one({ command: '${NOWHERE}', disabled: true })).toEqual({
+      servers: [],
+      skipped: [],
+      warnings: [],
+      disabled: ['one'],
+    })
+  })
+
+  test('names that cannot be part of the name of a tool get hyphens', () => {
+    const mcpServers = { 'Figma Dev Mode': { command: 'a' }, '@x/y.z_1': { command: 'b' } }
+    expect(read({ mcpServers }).servers.map(({ name }) => name)).toEqual(['Figma-Dev-Mode', 'x-y.z_1'])
+  })
+
+  test('pin and check are passed on', () => {
+    expect(one({ command: 'x', pin: true, check: 'the broker' }).servers).toMatchObject([
+      { pin: true, check: 'the broker' },
+    ])
+  })
+})
+
+describe('variables', () => {
+  test.each([
+    ['${A}', 'a'],
+    ['${env:A}-${B}', 'a-b'],
+    ['${C:-c d}', 'c d'],
+    ['${env:C:-c}', 'c'],
+    ['${A:-c}', 'a'],
+    ['${EMPTY:-c}', 'c'],
+    ['${C:-}', ''],
+    ['${workspaceFolder}/src', `${FOLDER}/src`],
+    ['${workspaceFolderBasename}', 'project'],
+    ['${userHome}${/}x', `${homedir()}/x`],
+    ['$A ${1} ${A%%x} {A}', '$A ${1} ${A%%x} {A}'],
+  ])('%j is %j', (text, expected) => {
+    const { servers } = one({ command: text || 'x', args: [text], cwd: 'sub' }, { A: 'a', B: 'b\n', EMPTY: '' })
+    expect(servers[0]?.reach).toMatchObject({ command: expected, args: [expected], cwd: `${FOLDER}/sub` })
+  })
+
+  test.each([
+    [{ command: 'x', env: { T: '${TOKEN}' } }, 'mcpServers.one.env.T: The environment variable TOKEN is not set'],
+    [{ command: 'x', args: ['a', '${env:TOKEN}'] }, 'mcpServers.one.args[1]: The environment variable TOKEN'],
+    [{ url: 'https://${HOST}/mcp' }, 'mcpServers.one.url: The environment variable HOST is not set'],
+    [{ command: 'x', cwd: '${constructor}' }, 'The environment variable constructor is not set'],
+    [{ command: '${command:pick}' }, '${command:pick} is known to an editor only'],
+    [{ url: '${BAD}' }, 'mcpServers.one.url is no http or https address: check the variables in it'],
+    [{ url: 'http://x', headers: { A: '${LINES}' } }, 'mcpServers.one.headers.A holds a character'],
+  ])('%j is skipped, and only that', (server, problem) => {
+    const env = { BAD: 'file:///etc/passwd', LINES: 'secret\nvalue' }
+    const { servers, skipped } = read({ mcpServers: { one: server, two: { command: 'x' } } }, env)
+    expect(servers.map(({ name }) => name)).toEqual(['two'])
+    expect(skipped).toEqual([{ name: 'one', problem: expect.stringContaining(problem) }])
+    expect(JSON.stringify(skipped)).not.toMatch(/secret|passwd/)
+  })
+
+  test('a secret that stands in the file is warned of, and not repeated', () => {
+    const { warnings } = one({
+      command: 'x',
+      env: { API_KEY: 'sk-1234567890abcdef1234', PATH: '/bin', KEY: '${A:-b}' },
+    })
+    expect(warnings).toEqual([
+      {
+        name: 'one',
+        problem: 'mcpServers.one.env.API_KEY holds a secret itself: put that into an environment variable',
+      },
+    ])
+  })
+})
+
+describe('what stops the start', () => {
+  test.each<[object, string]>([
+    [{ mcpServer: {} }, "unknown key 'mcpServer': did you mean 'mcpServers'?"],
+    [{ mcpServers: [] }, 'mcpServers must be an object'],
+    [{ mcpServers: { a: 'npx' } }, 'mcpServers.a must be an object'],
+    [{ mcpServers: { a: { command: 'x', args: '-y' } } }, 'mcpServers.a.args must be an array'],
+    [{ mcpServers: { a: { url: 'http://x', type: 'websocket' } } }, 'mcpServers.a.type must be one of: stdio, http'],
+    [{ mcpServers: { a: {} } }, 'mcpServers.a lacks command or url: add it.'],
+    [
+      { mcpServers: { a: { serverUrl: 'http://x' } } },
+      "mcpServers.a lacks command or url: did you mean it by 'serverUrl'?",
+    ],
+    [
+      { mcpServers: { a: { type: 'sse', command: 'x' } } },
+      "mcpServers.a.type is 'sse', which does not go with command",
+    ],
+    [{ mcpServers: { a: { command: 'x', url: 'http://x' } } }, 'mcpServers.a has both command and url'],
+    [{ mcpServers: { a: { url: 'localhost:3000' } } }, 'mcpServers.a.url must be an http or https address'],
+    [{ mcpServers: { a: { url: 'http://x', headers: { 'a b': 'c' } } } }, 'mcpServers.a.headers: "a b" cannot be'],
+    [{ mcpServers: { 日本: { command: 'x' } } }, 'mcpServers.日本 cannot be called so: give it a name'],
+    [
+      { mcpServers: { 'a b': { command: 'x' } }, servers: { 'a/b': { command: 'x' } } },
+      `servers.a/b is called 'a-b', as mcpServers["a b"] is: rename one of them.`,
+    ],
+    [{ inputs: [{ type: 'promptString' }] }, "missing 'inputs[0].id'"],
+  ])('%j', (config, problem) => {
+    expect(() => checkConfig(config as Config, 'x.json')).toThrow(problem)
+    expect(() => checkConfig(config as Config, 'x.json')).toThrow('x.json')
+  })
+})

@@ -1,0 +1,27 @@
+import { ProtocolError, SdkError } from '@modelcontextprotocol/client'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { AuthorizationFailure } from '../oauth/authorization-failure.ts'
+import { cleanText } from '../stdio/clean-text.ts'
+import { ConnectFailure } from './connect-failure.ts'
+import { httpStatus, networkCode } from './error-chain.ts'
+import type { McpServerSettings } from './server-settings.ts'
+
+const LONGEST_REASON = 500
+
+/** Whatever connecting threw, as the one failure that the connection knows. */
+export function connectFailure(settings: McpServerSettings, thrown: unknown, stderr: string): ConnectFailure {
+  if (thrown instanceof ConnectFailure) return thrown
+  if (!(thrown instanceof AuthorizationFailure)) return new ConnectFailure(settings, reasonOf(thrown), stderr, thrown)
+  return new ConnectFailure(settings, thrown.reason, stderr, thrown, thrown.problem)
+}
+
+/** Only sentences of ours and of the SDK are passed on: those of a network error hold addresses. */
+function reasonOf(thrown: unknown): string {
+  const status = httpStatus(thrown)
+  if (status !== undefined) return `it answered with status ${status}`
+  const code = networkCode(thrown)
+  if (code !== undefined) return `the connection failed (${code})`
+  const ours = thrown instanceof ToolExecutionError || SdkError.isInstance(thrown) || ProtocolError.isInstance(thrown)
+  if (!ours || !(thrown instanceof Error)) return 'the connection failed'
+  return cleanText(thrown.message).slice(0, LONGEST_REASON).replace(/\.$/, '')
+}

@@ -1,0 +1,246 @@
+import type { AuthProvider, Client, ServerCapabilities, Tool } from '@modelcontextprotocol/client'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { pause } from '../../core/pause.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { callValue } from './call-value.ts'
+import type { ConnectFailure } from './connect-failure.ts'
+import type { Era, OpenClient } from './open-client.ts'
+import { MCP_BACKGROUND_DELAY, MCP_BACKGROUND_MOST, MCP_RETRY_ATTEMPTS, retryDelay } from './retry-plan.ts'
+import type { McpServerSettings } from './server-settings.ts'
+
+/** An attempt that failed a moment ago answers for the calls that come right after it. */
+const FRESH_FAILURE_MS = 1_000
+
+export interface ConnectionParts {
+  readonly log: Log
+  readonly clock: Clock
+  /** Called with every connection that is made, before calls use it, and when the server says that its lists have changed. */
+  readonly onConnected: (client: Client, signal: AbortSignal) => Promise<void>
+  readonly onChanged: (list: 'tools' | 'resources' | 'prompts') => void
+  /** Called when the first attempts have all failed. */
+  readonly onGivenUp: (failure: ConnectFailure) => void
+  readonly authProvider?: (() => Promise<AuthProvider | undefined>) | undefined
+}
+
+/** What one call needs to know. */
+export interface ServerCall {
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: unknown) => void
+  /** The tool as the server listed it. */
+  readonly definition?: Tool
+}
+
+/** The line to one server: made when it is needed, made anew when it is lost, and tried again when it could not be made. */
+export class McpConnection {
+  readonly settings: McpServerSettings
+  readonly #parts: ConnectionParts
+  readonly #closing = new AbortController()
+  #live: OpenClient | undefined
+  #attempt: Promise<OpenClient> | undefined
+  #lastFailure: { readonly error: ConnectFailure; readonly atMs: number } | undefined
+  #era: Era | undefined
+  #authProvider: Promise<AuthProvider | undefined> | undefined
+  /** Those under way. */
+  #calls = 0
+  #recovery: Promise<void> | undefined
+
+  constructor(settings: McpServerSettings, parts: ConnectionParts) {
+    this.settings = settings
+    this.#parts = parts
+  }
+
+  get connected(): boolean {
+    return this.#live !== undefined
+  }
+
+  /** What the server can do, where it is connected. */
+  get capabilities(): ServerCapabilities | undefined {
+    return this.#live?.client.getServerCapabilities()
+  }
+
+  /** Why there is no connection, where the last attempt failed. */
+  get failure(): ConnectFailure | undefined {
+    return this.#lastFailure?.error
+  }
+
+  /** Tries to connect, as often as the plan says, and goes on in the background where that fails. Never rejects. */
+  start(): Promise<void> {
+    this.#recovery ??= this.#recover()
+    return this.#recovery
+  }
+
+  /** A connection that works as far as is known: the live one, else one that is made now. */
+  async client(signal: AbortSignal): Promise<Client> {
+    if (this.#live !== undefined) return this.#live.client
+    const { clock } = this.#parts
+    const failed = this.#lastFailure
+    const waits = this.#attempt === undefined && failed !== undefined && clock.now() - failed.atMs < FRESH_FAILURE_MS
+    if (waits) throw failed.error
+    return (await untilAborted(this.#connect(), signal)).client
+  }
+
+  /** Calls a tool. A request that cannot have arrived is sent again over a new connection, once. */
+  async call({ tool, arguments: args, signal, onProgress, definition }: ServerCall): Promise<unknown> {
+    for (let repeated = false; ; repeated = true) {
+      // News of a server that ended while nobody called it may be waiting to be read.
+      if (this.#calls === 0) await new Promise((resolve) => setImmediate(resolve))
+      const client = await this.client(signal)
+      this.#calls++
+      try {
+        const options = {
+          signal,
+          onprogress: onProgress,
+          timeout: LONGEST,
+          ...(definition && { toolDefinition: definition }),
+        }
+        return callValue(await client.callTool({ name: tool, arguments: { ...args } }, options))
+      } catch (thrown) {
+        if (thrown instanceof ToolExecutionError || signal.aborted) throw thrown
+        const fault = (await sdkParts()).callFault(thrown)
+        if (fault.kind === 'answered') throw fault.error
+        if (fault.kind === 'other') throw fault.error
+        const stderr = this.#drop(client)
+        if (fault.sent || repeated) throw lost(this.settings.name, tool, stderr, fault.sent)
+      } finally {
+        this.#calls--
+      }
+    }
+  }
+
+  /** Ends the server, and everything that is under way. */
+  async close(): Promise<void> {
+    this.#closing.abort(new ToolExecutionError('SERVICE_UNAVAILABLE', `MCP server '${this.settings.name}' was closed`))
+    const live = this.#live
+    this.#live = undefined
+    await Promise.all([live?.close(), this.#attempt?.then((made) => made.close()).catch(() => {})])
+  }
+
+  async #recover(): Promise<void> {
+    const over = (): void => {
+      this.#recovery = undefined
+    }
+    try {
+      if (await this.#tryPlan()) return over()
+    } catch {
+      // Only closing ends the pauses.
+      return over()
+    }
+    if (this.#lastFailure !== undefined) this.#parts.onGivenUp(this.#lastFailure.error)
+    this.#tryInBackground()
+      .catch(() => {})
+      .finally(over)
+  }
+
+  async #tryPlan(): Promise<boolean> {
+    const { log, clock } = this.#parts
+    const server = this.settings.name
+    for (let attempt = 1; attempt <= MCP_RETRY_ATTEMPTS; attempt++) {
+      const delay_ms = retryDelay(attempt)
+      if (delay_ms > 0) await pause(delay_ms, clock, this.#closing.signal)
+      if (this.#live !== undefined) return true
+      log.info({ server, attempt, delay_ms }, `MCP connection attempt ${attempt} of ${MCP_RETRY_ATTEMPTS}`)
+      try {
+        await this.#connect()
+        log.info({ server, attempt }, `MCP connection succeeded on attempt ${attempt}`)
+        return true
+      } catch (error) {
+        if (this.#closing.signal.aborted) throw error
+        log.warn({ server, attempt, reason: String(error) }, `MCP connection attempt ${attempt} failed`)
+      }
+    }
+    return false
+  }
+
+  async #tryInBackground(): Promise<void> {
+    const { log, clock } = this.#parts
+    for (let delay = MCP_BACKGROUND_DELAY; ; delay = Math.min(delay * 2, MCP_BACKGROUND_MOST)) {
+      await pause(delay, clock, this.#closing.signal)
+      if (this.#live !== undefined) return
+      try {
+        await this.#connect()
+        log.info({ server: this.settings.name }, 'MCP connection succeeded in the background')
+        return
+      } catch (error) {
+        if (this.#closing.signal.aborted) throw error
+      }
+    }
+  }
+
+  /** One attempt, for all who want a connection now. */
+  #connect(): Promise<OpenClient> {
+    this.#attempt ??= this.#open().finally(() => {
+      this.#attempt = undefined
+    })
+    return this.#attempt
+  }
+
+  async #open(): Promise<OpenClient> {
+    const { log, clock, onConnected, onChanged } = this.#parts
+    const { signal } = this.#closing
+    try {
+      signal.throwIfAborted()
+      const { openClient } = await sdkParts()
+      // One for all connections: those who wait for new tokens wait for the same.
+      this.#authProvider ??= Promise.resolve(this.#parts.authProvider?.())
+      const authProvider = await this.#authProvider
+      const opened = await openClient(this.settings, { log, clock, signal, era: this.#era, onChanged, authProvider })
+      this.#era = opened.era
+      opened.client.onclose = () => this.#lost(opened)
+      await onConnected(opened.client, signal).catch(async (error: unknown) => {
+        await opened.close()
+        throw error
+      })
+      signal.throwIfAborted()
+      this.#live = opened
+      this.#lastFailure = undefined
+      return opened
+    } catch (error) {
+      const { connectFailure, nextEra } = await sdkParts()
+      const failure = connectFailure(this.settings, error, '')
+      this.#era = nextEra(this.settings, this.#era, failure)
+      this.#lastFailure = { error: failure, atMs: clock.now() }
+      throw failure
+    }
+  }
+
+  /** A connection that is of no use any more is replaced at the next call, or before. */
+  #drop(client: Client): string {
+    const live = this.#live
+    if (live?.client !== client) return ''
+    const stderr = live.stderrTail()
+    this.#lost(live)
+    return stderr
+  }
+
+  #lost(opened: OpenClient): void {
+    if (this.#live !== opened) return
+    this.#live = undefined
+    opened.close().catch(() => {})
+    if (this.#closing.signal.aborted) return
+    this.#parts.log.warn({ server: this.settings.name }, 'MCP connection lost')
+    void this.start()
+  }
+}
+
+const sdkParts = () => import('./sdk-parts.ts')
+
+/** The executor's deadline is the one that counts. */
+const LONGEST = 2 ** 31 - 1
+
+function lost(server: string, tool: string, stderr: string, sent: boolean): ToolExecutionError {
+  const said = stderr === '' ? '' : ` MCP Server stderr: ${stderr}`
+  const message = `The service behind tool '${tool}' is unavailable: the connection to MCP server '${server}' was lost.${said}`
+  return new ToolExecutionError('SERVICE_UNAVAILABLE', message, sent ? { outcome: 'unknown' } : {})
+}
+
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

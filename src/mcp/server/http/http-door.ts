@@ -1,0 +1,136 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { classifyInboundRequest, isInitializeRequest, isJsonContentType } from '@modelcontextprotocol/server'
+import type { CallContext } from '../../../core/call-context.ts'
+import { writeLog } from '../../../core/log.ts'
+import { callerOf } from '../caller.ts'
+import type { ToolServer } from '../tool-server.ts'
+import { HostGuard } from './host-guard.ts'
+import { PlainAnswers } from './plain-answers.ts'
+import { type PlainRequest, plainRequest } from './plain-request.ts'
+import { readBody } from './read-body.ts'
+import { Refusal } from './refusal.ts'
+import { SessionDoor } from './session-door.ts'
+import type { SessionLimits } from './session-table.ts'
+import { StatelessDoor } from './stateless-door.ts'
+
+export interface HttpDoorOptions extends Partial<SessionLimits> {
+  /** Who sends a request; without it, everybody is the local caller. */
+  readonly contextOf?: (request: IncomingMessage) => CallContext
+  /** Names by which clients may reach this server besides those of the local machine, without ports. */
+  readonly hosts?: readonly string[]
+}
+
+const MAX_BODY_BYTES = 4 * 1024 * 1024
+const MAX_SESSIONS = 1_000
+const IDLE_MS = 30 * 60_000
+const LOCAL: CallContext = Object.freeze({})
+
+/**
+ * The tools over streamable HTTP. Requests that nearly all are (calls and lists of tools, well formed) are answered
+ * here; everything else is the SDK's: with a session where the client is of an older era, and without one otherwise.
+ */
+export class HttpDoor {
+  readonly #server: ToolServer
+  readonly #contextOf: (request: IncomingMessage) => CallContext
+  readonly #guard: HostGuard
+  readonly #plain: PlainAnswers
+  readonly #sessions: SessionDoor
+  readonly #stateless: StatelessDoor
+  #closed = false
+
+  constructor(server: ToolServer, options: HttpDoorOptions = {}) {
+    const { maxSessions = MAX_SESSIONS, idleMs = IDLE_MS } = options
+    this.#server = server
+    this.#contextOf = options.contextOf ?? (() => LOCAL)
+    this.#guard = new HostGuard(options.hosts)
+    this.#plain = new PlainAnswers(server)
+    this.#sessions = new SessionDoor(server, { maxSessions, idleMs })
+    this.#stateless = new StatelessDoor(server)
+  }
+
+  /** How many clients of older eras have a session. */
+  get sessions(): number {
+    return this.#sessions.size
+  }
+
+  /** Answers one request; `parsedBody` where its body has been read already. A function of its own, to be handed on. */
+  readonly handle = async (request: IncomingMessage, response: ServerResponse, parsedBody?: unknown): Promise<void> => {
+    try {
+      const fault = this.#closed ? 'The server is closing' : this.#guard.fault(request.headers)
+      if (fault !== undefined) throw new Refusal(this.#closed ? 503 : 403, -32_000, fault)
+      const body = request.method === 'POST' ? await readMessage(request, parsedBody) : undefined
+      await this.#route(request, response, body)
+    } catch (error) {
+      if (response.headersSent || response.destroyed) return void response.end()
+      if (error instanceof Refusal) return error.answer(response)
+      writeLog(this.#server.log, 'error', { err: error }, 'A request to the MCP server could not be answered')
+      new Refusal(500, -32_603, 'Internal error').answer(response)
+    }
+  }
+
+  /** Ends sessions and streams, and cancels what is running. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#plain.close()
+    this.#sessions.close()
+    await this.#stateless.close()
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+    const context = this.#contextOf(request)
+    const { headers } = request
+    const plain = request.method === 'POST' ? plainRequest(headers, body) : undefined
+    const id = headers['mcp-session-id'] as string | undefined
+    const isOfSession = id !== undefined && (plain === undefined ? isOlder(request, body) : !plain.stateless)
+    const session = isOfSession ? this.#sessions.find(id, context) : undefined
+    if (isOfSession && session === undefined) {
+      throw new Refusal(404, -32_001, 'The session has ended, or never was: start again with initialize')
+    }
+    if (plain !== undefined && this.#canAnswer(plain)) {
+      if (session !== undefined) this.#sessions.use(session, response)
+      return this.#plain.answer(plain, response, session?.caller ?? callerOf(context), session)
+    }
+    if (session !== undefined) return this.#sessions.handle(session, request, response, body)
+    if (isInitializeRequest(body) && isOlder(request, body)) {
+      if (await this.#sessions.open(request, response, body, context)) return
+      throw new Refusal(503, -32_000, 'All sessions of this server are in use: try again later')
+    }
+    return this.#stateless.handle(request, response, body, callerOf(context))
+  }
+
+  /** A tool that is not there, or that wants its parameters in headers too, is for the SDK to talk about. */
+  #canAnswer({ method, params, stateless }: PlainRequest): boolean {
+    if (method === 'tools/list') return true
+    const tool = this.#server.definition(params.name as string)
+    return tool !== undefined && !(stateless && this.#server.pages.usesHeaders(tool))
+  }
+}
+
+async function readMessage(request: IncomingMessage, parsedBody: unknown): Promise<unknown> {
+  const type = request.headers['content-type'] ?? ''
+  if (type !== 'application/json' && !isJsonContentType(type)) {
+    throw new Refusal(415, -32_000, 'Send the message as application/json')
+  }
+  if (parsedBody !== undefined) return parsedBody
+  const text = await readBody(request, MAX_BODY_BYTES)
+  if (text === undefined) throw new Refusal(413, -32_000, `The message is larger than ${MAX_BODY_BYTES} bytes`)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Refusal(400, -32_700, 'Parse error: the message is not JSON')
+  }
+}
+
+/** Whether a request is of an older era, by the SDK's own rules. */
+function isOlder({ method = 'GET', headers }: IncomingMessage, body: unknown): boolean {
+  const header = (name: string): string | undefined => headers[name] as string | undefined
+  const [version, named, name] = [header('mcp-protocol-version'), header('mcp-method'), header('mcp-name')]
+  const outcome = classifyInboundRequest({
+    httpMethod: method,
+    ...(version !== undefined && { protocolVersionHeader: version }),
+    ...(named !== undefined && { mcpMethodHeader: named }),
+    ...(name !== undefined && { mcpNameHeader: name }),
+    ...(body !== undefined && { body }),
+  })
+  return outcome.kind === 'legacy'
+}

@@ -1,0 +1,98 @@
+import {
+  type CallToolRequest,
+  type CallToolResult,
+  LOG_LEVEL_META_KEY,
+  McpServer,
+  type ServerCapabilities,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import { writeLog } from '../../core/log.ts'
+import type { Caller } from './caller.ts'
+import { isLevel, type LogLevel } from './report-reader.ts'
+import { serveLibrary } from './serve-library.ts'
+import type { ToolServer } from './tool-server.ts'
+
+/** The SDK's end of one connection (of one request, in the stateless era), answering out of our registry. */
+export function openConnection(server: ToolServer, caller: Caller): McpServer {
+  const capabilities: ServerCapabilities = {
+    tools: { listChanged: true },
+    logging: {},
+    ...(server.library !== undefined && { resources: { listChanged: true }, prompts: { listChanged: true } }),
+  }
+  const connection = new Connection(server, caller, capabilities)
+  const methods = connection.server
+  methods.setRequestHandler('tools/list', ({ params }) => {
+    const { tools, nextCursor } = server.pages.page(caller.context, params?.cursor)
+    return { tools: [...tools], ...(nextCursor !== undefined && { nextCursor }) }
+  })
+  methods.setRequestHandler('tools/call', callHandler(server, caller))
+  methods.setRequestHandler('logging/setLevel', ({ params }) => {
+    caller.logLevel = params.level
+    return {}
+  })
+  if (server.library !== undefined) serveLibrary(methods, server.library, caller, server.log)
+  server.extend?.(connection, caller)
+  return connection
+}
+
+/** Answers `tools/call` for a caller. */
+export const callHandler =
+  (server: ToolServer, caller: Caller) =>
+  ({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult> =>
+    server.call({
+      name: params.name,
+      args: params.arguments,
+      caller,
+      signal: context.mcpReq.signal,
+      progressToken: context.mcpReq._meta?.progressToken,
+      logLevel: logLevelOf(context) ?? caller.logLevel,
+      notify: (notice) => {
+        context.mcpReq.notify(notice).catch((error: unknown) => {
+          writeLog(server.log, 'debug', { err: error }, 'A client could not be told of progress')
+        })
+      },
+    })
+
+/** Tells a connection of changed lists for as long as it lasts. */
+export function followChanges(server: ToolServer, connection: McpServer): void {
+  const { server: methods } = connection
+  const send = {
+    tools: () => methods.sendToolListChanged(),
+    resources: () => methods.sendResourceListChanged(),
+    prompts: () => methods.sendPromptListChanged(),
+  }
+  const stop = server.onChange((what) => {
+    send[what]().catch((error: unknown) => {
+      writeLog(server.log, 'debug', { err: error, changed: what }, 'A client could not be told of a change')
+    })
+  })
+  const before = methods.onclose
+  methods.onclose = () => {
+    stop()
+    before?.()
+  }
+}
+
+class Connection extends McpServer {
+  readonly #server: ToolServer
+  readonly #caller: Caller
+
+  constructor(server: ToolServer, caller: Caller, capabilities: ServerCapabilities) {
+    super(server.info, { capabilities })
+    this.#server = server
+    this.#caller = caller
+  }
+
+  /** Where the SDK looks up which parameters a request must repeat in its headers (`x-mcp-header`). */
+  override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
+    if (this.#caller.context.visible?.has(name) === false) return undefined
+    const definition = this.#server.definition(name)
+    return definition && { ...definition.parameters }
+  }
+}
+
+/** In the stateless era every request says for itself what it wants to hear. */
+function logLevelOf({ mcpReq }: ServerContext): LogLevel | undefined {
+  const level = (mcpReq.envelope as Record<string, unknown> | undefined)?.[LOG_LEVEL_META_KEY]
+  return isLevel(level) ? level : undefined
+}

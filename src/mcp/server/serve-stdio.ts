@@ -1,0 +1,60 @@
+import type { Readable, Writable } from 'node:stream'
+import { StdioServerTransport, serveStdio as serveOver } from '@modelcontextprotocol/server/stdio'
+import type { CallContext } from '../../core/call-context.ts'
+import { writeLog } from '../../core/log.ts'
+import { callerOf } from './caller.ts'
+import { followChanges, openConnection } from './open-connection.ts'
+import { takeOverStdout } from './take-over-stdout.ts'
+import type { ToolServer } from './tool-server.ts'
+
+export interface StdioOptions {
+  /** Who the one client is. */
+  readonly context?: CallContext
+  readonly input?: Readable
+  readonly output?: Writable
+}
+
+/** A server on standard input and output. */
+export interface StdioDoor {
+  /** Resolves when the client has gone, or the door was closed. */
+  readonly closed: Promise<void>
+  /** Ends the service and gives the output back; until then, even what a late handler prints stays off it. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves one client, the process that started ours. The output holds nothing but messages: what handlers print goes to
+ * standard error. Ends with the input, and cancels what is running then.
+ */
+export function serveStdio(server: ToolServer, options: StdioOptions = {}): StdioDoor {
+  const { context = {}, input = process.stdin, output = process.stdout } = options
+  const taken = takeOverStdout(output, process.stderr)
+  const transport = new StdioServerTransport(input, taken.output)
+  const ended = Promise.withResolvers<void>()
+  const door = serveOver(
+    ({ era }) => {
+      const connection = openConnection(server, callerOf(context))
+      // An older client must not be told anything before it has said that it is ready.
+      if (era === 'modern') followChanges(server, connection)
+      else connection.server.oninitialized = () => followChanges(server, connection)
+      return connection
+    },
+    {
+      transport,
+      onerror: (error) =>
+        writeLog(server.log, 'warn', { err: error }, 'Trouble on the standard input of the MCP server'),
+    },
+  )
+  const heard = transport.onclose
+  transport.onclose = () => {
+    heard?.()
+    ended.resolve()
+  }
+  return {
+    closed: ended.promise,
+    async close() {
+      await door.close()
+      taken.release()
+    },
+  }
+}

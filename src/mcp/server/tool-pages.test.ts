@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { toolyard } from '../../core/fixtures/code-yard.ts'
+import { PAGE_SIZE, ToolPages } from './tool-pages.ts'
+
+const run = async () => 1
+const name = (index: number) => `tool_${String(index).padStart(4, '0')}`
+
+function yardOf(count: number) {
+  const { registry, add } = toolyard()
+  for (let index = 0; index < count; index++) add(name(index), run)
+  return { registry, add, pages: new ToolPages(registry, (tool) => tool.effect) }
+}
+
+const names = ({ tools }: { tools: readonly { name: string }[] }) => tools.map((tool) => tool.name)
+
+describe('ToolPages', () => {
+  test('gives a page at a time, and no cursor with the last', () => {
+    const { pages } = yardOf(PAGE_SIZE + 1)
+    const first = pages.page({})
+    const second = pages.page({}, first.nextCursor)
+    expect(names(first)).toHaveLength(PAGE_SIZE)
+    expect(names(second)).toEqual([name(PAGE_SIZE)])
+    expect(second.nextCursor).toBeUndefined()
+  })
+
+  test('gives no cursor where the page is just full', () => {
+    expect(yardOf(PAGE_SIZE).pages.page({}).nextCursor).toBeUndefined()
+  })
+
+  test('a tool that goes or comes between two pages neither repeats nor hides another', () => {
+    const { pages, registry, add } = yardOf(PAGE_SIZE + 2)
+    const first = pages.page({})
+    registry.unregister(name(PAGE_SIZE - 1))
+    registry.unregister(name(3))
+    add('a_new_one', run)
+    expect(names(pages.page({}, first.nextCursor))).toEqual([name(PAGE_SIZE), name(PAGE_SIZE + 1)])
+  })
+
+  test('says so where a cursor is none of its own', () => {
+    const fault = 'The cursor is none that this server gave: start again without one'
+    for (const cursor of ['nonsense', '', 'YWZ0ZXI']) expect(() => yardOf(1).pages.page({}, cursor)).toThrow(fault)
+  })
+
+  test('makes a list once for all callers with the same rights, and anew when the registry has changed', () => {
+    const { pages, registry, add } = yardOf(3)
+    let read = 0
+    const definitions = registry.definitions.bind(registry)
+    registry.definitions = () => {
+      read++
+      return definitions()
+    }
+    const page = pages.page({ flags: { a: true, b: false } })
+    expect(pages.page({ flags: { b: false, a: true } })).toBe(page)
+    expect(pages.page({ flags: { b: true, a: true } })).not.toBe(page)
+    expect(read).toBe(2)
+    add('another', run)
+    expect(names(pages.page({ flags: { a: true, b: false } }))).toContain('another')
+    expect(read).toBe(3)
+  })
+
+  test('leaves out what the caller may not see', () => {
+    const { pages, add } = yardOf(1)
+    add('secret', run, { permissions: ['secrets'] })
+    expect(names(pages.page({}))).toEqual([name(0)])
+    expect(names(pages.page({ flags: { secrets: true } }))).toEqual(['secret', name(0)])
+    expect(names(pages.page({ flags: { [name(0)]: false } }))).toEqual([])
+    expect(names(pages.page({ visible: new Set(['secret']), flags: { secrets: true } }))).toEqual(['secret'])
+  })
+
+  test('the text of a page is the page', () => {
+    const { pages } = yardOf(PAGE_SIZE + 1)
+    const { tools, nextCursor, json } = pages.page({})
+    expect(JSON.parse(`{${json}}`)).toEqual({ tools, nextCursor })
+  })
+
+  test('a schema that clients would refuse the list for is shown as that of any object', () => {
+    const { pages, add } = yardOf(0)
+    add('odd_required', run, { parameters: { type: 'object', required: true } })
+    add('odd_properties', run, { parameters: { type: 'object', properties: [] } })
+    add('refused', run, { parameters: { type: 'object', $async: true } })
+    for (const tool of pages.page({}).tools) expect(tool.inputSchema).toEqual({ type: 'object' })
+  })
+
+  test('a tool of LangChain is listed like any other', () => {
+    const { pages, registry } = yardOf(0)
+    const schema = { type: 'object', properties: { city: { type: 'string' } } }
+    registry.register({ name: 'chained', description: 'A tool of LangChain', schema, invoke: run })
+    expect(pages.page({}).tools).toEqual([{ name: 'chained', description: 'A tool of LangChain', inputSchema: schema }])
+  })
+
+  test('nothing of the implementation is shown', () => {
+    const { pages, add } = yardOf(0)
+    add('mocked', run, { implementation: { type: 'mock', mock_response: 'a secret' }, timeout_ms: 5 })
+    expect(pages.page({}).json).toBe(
+      '"tools":[{"name":"mocked","description":"mocked","inputSchema":{"type":"object","properties":{}}}]',
+    )
+  })
+})

@@ -1,0 +1,135 @@
+import { type CallToolResult, type McpServer, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import type { CancelSignal } from '../../core/cancellation.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { type Log, silentLog, writeLog } from '../../core/log.ts'
+import type { Effect, ToolDefinition } from '../../core/tool.ts'
+import type { ToolExecutor } from '../../core/tool-executor.ts'
+import type { ToolRegistry } from '../../core/tool-registry.ts'
+import { callAnswer } from './call-answer.ts'
+import type { Caller } from './caller.ts'
+import type { Library } from './library.ts'
+import { type LogLevel, type Notice, type ProgressToken, ReportReader } from './report-reader.ts'
+import { ToolPages } from './tool-pages.ts'
+
+export interface ToolServerOptions {
+  readonly registry: ToolRegistry
+  readonly executor: Pick<ToolExecutor, 'execute'>
+  /** What the server says of itself. */
+  readonly version: string
+  readonly log?: Log
+  readonly clock?: Clock
+  /** What a tool does to the world, where its definition does not say. */
+  readonly effectOf?: (tool: ToolDefinition) => Effect | undefined
+  /** Resources and prompts to serve beside the tools. */
+  readonly library?: Library
+  /** Gets every connection before it is used, to serve methods on it that are none of ours. */
+  readonly extend?: (connection: McpServer, caller: Caller) => void
+}
+
+/** One call as it came in, and where to tell its client of progress; `undefined` where nobody wants to know. */
+export interface AskedCall {
+  readonly name: string
+  readonly args: unknown
+  readonly caller: Caller
+  readonly signal: CancelSignal
+  readonly progressToken?: ProgressToken | undefined
+  readonly logLevel?: LogLevel | undefined
+  readonly notify: (notice: Notice) => void
+}
+
+/** Which list has changed. */
+export type Changed = 'tools' | 'resources' | 'prompts'
+
+/** Changes within this time are told as one. */
+const QUIET_MS = 100
+
+/** Every permitted tool of a registry, for clients of the Model Context Protocol: what all of its doors share. */
+export class ToolServer {
+  readonly info: { readonly name: string; readonly version: string }
+  readonly pages: ToolPages
+  readonly library: Library | undefined
+  readonly log: Log
+  readonly clock: Clock
+  readonly extend: ToolServerOptions['extend']
+  readonly #registry: ToolRegistry
+  readonly #executor: Pick<ToolExecutor, 'execute'>
+  readonly #listeners = new Set<(what: Changed) => void>()
+  readonly #changed = new Set<Changed>()
+  readonly #stops: (() => void)[]
+  #calledOff: (() => void) | undefined = undefined
+
+  constructor(options: ToolServerOptions) {
+    const { registry, executor, version, effectOf } = options
+    this.info = { name: 'toolyard', version }
+    this.#registry = registry
+    this.library = options.library
+    this.log = options.log ?? silentLog
+    this.clock = options.clock ?? systemClock
+    this.extend = options.extend
+    this.#executor = executor
+    this.pages = new ToolPages(registry, (tool) => tool.effect ?? effectOf?.(tool))
+    this.#stops = [registry.onChange(() => this.#change('tools'))]
+    const stop = options.library?.onChange?.((what) => this.#change(what))
+    if (stop !== undefined) this.#stops.push(stop)
+  }
+
+  /** Runs a call through the executor. Only a tool that does not exist is an error of the protocol, as it demands. */
+  async call({ name, args, caller, signal, progressToken, logLevel, notify }: AskedCall): Promise<CallToolResult> {
+    const listens = progressToken !== undefined || logLevel !== undefined
+    const result = await this.#executor.execute(name, args ?? {}, {
+      ...caller.context,
+      source: 'mcp',
+      signal,
+      ...(listens && { report: teller(new ReportReader(progressToken, logLevel), notify) }),
+    })
+    if (!result.success && result.error_code === 'TOOL_NOT_FOUND') {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, result.error, result)
+    }
+    return callAnswer(result, this.definition(name))
+  }
+
+  /** The tool of that name as a definition, wherever it comes from. */
+  definition(name: string): ToolDefinition | undefined {
+    const tool = this.#registry.find(name)
+    return tool && this.#registry.definitionOf(tool)
+  }
+
+  /** Calls back when a list has changed, once for many changes in a row; gives the way to stop that. */
+  onChange(listener: (what: Changed) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Lets go of the registry. Doors are closed by those who opened them. */
+  close(): void {
+    for (const stop of this.#stops) stop()
+    this.#calledOff?.()
+    this.#listeners.clear()
+  }
+
+  #change(what: Changed): void {
+    if (this.#listeners.size === 0) return
+    this.#changed.add(what)
+    this.#calledOff ??= this.clock.after(QUIET_MS, () => {
+      this.#calledOff = undefined
+      const changed = [...this.#changed]
+      this.#changed.clear()
+      for (const one of changed) this.#tell(one)
+    })
+  }
+
+  #tell(what: Changed): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(what)
+      } catch (error) {
+        writeLog(this.log, 'warn', { err: error, changed: what }, 'A client could not be told of a change')
+      }
+    }
+  }
+}
+
+const teller = (reader: ReportReader, notify: AskedCall['notify']) => (report: unknown) => {
+  const notice = reader.read(report)
+  if (notice !== undefined) notify(notice)
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { AnswerScanner } from './answer-scanner.ts'
+
+/** What is found where the message comes in pieces of `size` bytes. */
+function scan(message: string, size = message.length): string | number | undefined {
+  const scanner = new AnswerScanner()
+  const bytes = Buffer.from(message)
+  for (let from = 0; from < bytes.length; from += size) scanner.push(bytes.subarray(from, from + size))
+  return scanner.answers
+}
+
+const text = '"\\\\\\"}],\\"id\\":9,{[é"'
+
+describe('AnswerScanner', () => {
+  it.each([
+    ['{"jsonrpc":"2.0","id":7,"result":{}}', 7],
+    ['{"jsonrpc":"2.0","result":{},"id":7}', 7],
+    [`{"result":{"id":1,"a":[{"id":2},${text}]},"id":7}`, 7],
+    [`{"id":"a-\\u00e9\\"","error":{"message":${text}}}`, 'a-é"'],
+    ['{"id":"é","result":{}}', 'é'],
+    ['\ufeff {\t"result" : [ ] , "id" : -12 }\r', -12],
+    ['{"\\u0069d":3,"\\u0072esult":{}}', 3],
+    ['{"result":"id","id":3}', 3],
+    ['{"result":{},"id":3,"more":"', 3],
+    ['{"id":1,"result":{},"id":3}', 3],
+    [`{"id":3,"${'x'.repeat(5000)}":1,"result":{}}`, 3],
+  ])('finds the request that %s answers, however it is cut', (message, id) => {
+    for (const size of [1, 2, 3, 7, message.length]) expect(scan(message, size)).toBe(id)
+  })
+
+  it.each([
+    '{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"result":1}}',
+    '{"jsonrpc":"2.0","method":"notifications/message","params":{"id":7,"result":1}}',
+    '{"id":7}',
+    '{"result":{}}',
+    '{"id":null,"result":{}}',
+    '{"id":{"a":1},"result":{}}',
+    '{"id":[1],"result":{}}',
+    `{"id":"${'x'.repeat(300)}","result":{}}`,
+    `{"id":${' '.repeat(300)}1,"result":{}}`,
+    '[{"id":7,"result":{}}]',
+    'noise {"id":7,"result":{}}',
+    '"id":7,"result":{}',
+    '{"result":{"id":7}',
+    '',
+  ])('finds none that %s answers', (message) => {
+    for (const size of [1, 3, message.length || 1]) expect(scan(message, size)).toBeUndefined()
+  })
+
+  it('knows the request before the message is over', () => {
+    const scanner = new AnswerScanner()
+    scanner.push(Buffer.from('{"id":7,"resu'))
+    expect(scanner.answers).toBeUndefined()
+    scanner.push(Buffer.from('lt":{"a":"'))
+    expect(scanner.answers).toBe(7)
+  })
+})
