@@ -51,9 +51,7 @@ describe('PinFile', () => {
     await mkdir(folder)
     await writeFile(file, text)
     const pins = new PinFile(folder)
-    await expect(pins.read('a')).rejects.toThrow(
-      'mcp-pins.json in the data folder is damaged: mend it or delete it',
-    )
+    await expect(pins.read('a')).rejects.toThrow('mcp-pins.json in the data folder is damaged: mend it or delete it')
     await expect(pins.write('a', {})).rejects.toThrow('is damaged')
     expect([await readFile(file, 'utf8'), await readdir(folder)]).toEqual([text, ['mcp-pins.json']])
   })
