@@ -1,5 +1,6 @@
 import type { ResponseRule } from '../chat/rules/response-rule.ts'
 import type { ModelInfo } from '../models/catalogue/model-info.ts'
+import type { ProviderSettings } from '../models/provider.ts'
 import type { McpServerType } from './mcp-server-types.ts'
 
 /** What the configuration says; every section is optional. Entries of `registry` are checked one by one when loaded. */
@@ -23,16 +24,9 @@ export interface Config {
 }
 
 /** One entry of `providers`; `${VAR}` in address, key and headers is replaced from the environment. */
-export interface ProviderConfig {
+export type ProviderConfig = Omit<ProviderSettings, 'name' | 'type'> & {
   /** By default the name that it stands under. */
   readonly type?: string
-  readonly base_url?: string
-  readonly api_key?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly timeout_ms?: number
-  readonly api?: 'responses' | 'chat'
-  /** Whether `llama` holds calls to their schema. */
-  readonly grammar?: boolean
 }
 
 /** One entry of `mcpServers`, in the form of the usual clients; keys of theirs that are not here are left alone. */
