@@ -40,6 +40,7 @@ const NEXT = [
   ['npx toolyard tools', 'the tools that there are'],
   ['npx toolyard exec get_weather location=Zurich', 'a call of your own'],
   [`npx toolyard exec calculate '{"expression":"sqrt(2)"}' --json`, 'the envelope, for programs'],
+  [`npx toolyard chat "What's the weather in Zurich?"`, 'a model that may use the tools'],
   ['npx toolyard --help', 'everything else'],
 ] as const
 
