@@ -2,7 +2,7 @@ import type { Contender } from '../contender.ts'
 import { DESCRIPTION, NAME } from '../weather.ts'
 
 export const mcp: Contender = {
-  id: 'mcp',
+  id: 'mcp-sdk',
   name: 'MCP SDK, in memory',
   call: 'client.callTool()',
   package: '@modelcontextprotocol/client',

@@ -6,5 +6,7 @@ export const MEASURES: Readonly<Record<string, () => Promise<(options: never) =>
   'heap-growth': async () => (await import('./heap-growth.ts')).heapGrowth,
   loop: async () => (await import('./loop.ts')).loop,
   'loop-growth': async () => (await import('./loop-growth.ts')).loopGrowth,
+  'mcp-client': async () => (await import('./mcp-client.ts')).mcpClient,
+  'mcp-server': async () => (await import('./mcp-server.ts')).mcpServer,
   deadlines: async () => (await import('./deadlines.ts')).deadlines,
 }

@@ -3,8 +3,9 @@ import { deadlines } from './deadlines.ts'
 import { direct } from './direct.ts'
 import { heapGrowth } from './heap-growth.ts'
 import { loop } from './loop.ts'
+import { mcp } from './mcp.ts'
 import { registering } from './registering.ts'
 import { scale } from './scale.ts'
 
 /** Every table of the report, in its order. */
-export const sections: readonly Section[] = [direct, scale, registering, heapGrowth, deadlines, loop]
+export const sections: readonly Section[] = [direct, scale, registering, heapGrowth, deadlines, loop, mcp]
