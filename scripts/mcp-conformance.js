@@ -1,5 +1,5 @@
-// `npm run conformance:mcp`: installs the public conformance suite of MCP and the inspector, and runs them against our
-// server. Plain JavaScript for Node 20, like the set-up that it uses. Not part of `npm test`: it installs 144 MB.
+// `npm run conformance:mcp [-- --only server|client]`: installs the public conformance suite of MCP and the inspector, and
+// runs them against our server and our client. Plain JavaScript for Node 20, like the set-up that it uses. Not part of `npm test`: it installs 144 MB.
 import { spawn } from 'node:child_process'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,7 +22,7 @@ try {
   process.exit(1)
 }
 
-const args = ['-C', 'toolyard-source', join(folder, 'main.ts')]
+const args = ['-C', 'toolyard-source', join(folder, 'main.ts'), ...process.argv.slice(2)]
 const child = spawn('node', args, { stdio: 'inherit' })
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
   process.on(signal, () => child.kill(signal))

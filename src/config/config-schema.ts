@@ -23,6 +23,20 @@ const MCP_SERVERS = {
       cwd: { type: 'string', minLength: 1, description: 'The folder that it runs in.' },
       url: { type: 'string', minLength: 1, description: 'The address of a server that runs already.' },
       headers: { type: 'object', additionalProperties: { type: 'string' }, description: 'Sent with every request.' },
+      oauth: {
+        type: 'object',
+        description: 'The client that its authorization server knows, where that lets none register itself.',
+        properties: {
+          client_id: { type: 'string', minLength: 1 },
+          client_secret: { type: 'string', minLength: 1 },
+          private_key: { type: 'string', minLength: 1, description: 'In PEM, for client_credentials.' },
+          issuer: { type: 'string', minLength: 1, description: 'The authorization server; no other gets the secret.' },
+          grant_type: {
+            enum: ['authorization_code', 'client_credentials'],
+            description: 'With client_credentials nobody has to log in.',
+          },
+        },
+      },
       disabled: { type: 'boolean', description: 'With true it is left out.' },
       pin: { type: 'boolean', description: 'With true, tools that change are refused until approved.' },
       check: { type: 'string', minLength: 1, description: 'What to look at where it cannot be reached.' },

@@ -38,11 +38,22 @@ export interface McpServerConfig {
   readonly cwd?: string
   readonly url?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** The client that its authorization server knows; keys of others are left alone here too. */
+  readonly oauth?: McpOAuthConfig
   readonly disabled?: boolean
   /** Tools whose definition has changed are refused until they are approved. */
   readonly pin?: boolean
   /** What to look at where the server cannot be reached. */
   readonly check?: string
+}
+
+/** A client that somebody has registered with an authorization server. */
+export interface McpOAuthConfig {
+  readonly client_id?: string
+  readonly client_secret?: string
+  readonly private_key?: string
+  readonly issuer?: string
+  readonly grant_type?: 'authorization_code' | 'client_credentials'
 }
 
 /** An entry of VS Code's `inputs`. */

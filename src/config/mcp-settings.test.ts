@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { homedir } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { checkConfig } from './check-config.ts'
@@ -5,6 +6,7 @@ import type { Config } from './config.ts'
 import { readMcpServers } from './mcp-settings.ts'
 
 const FOLDER = '/work space/project'
+const ED25519 = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' })
 const read = (config: object, env: Record<string, string> = {}) =>
   readMcpServers(checkConfig(config, 'x.json'), env, FOLDER)
 const one = (server: object, env: Record<string, string> = {}, more: object = {}) =>
@@ -138,6 +140,60 @@ describe('variables', () => {
         problem: 'mcpServers.one.env.API_KEY holds a secret itself: put that into an environment variable',
       },
     ])
+  })
+})
+
+describe('a registered client', () => {
+  const url = 'https://x.example/mcp'
+  const issuer = 'https://login.example'
+  const pem = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey.export({
+    format: 'pem',
+    type: 'pkcs8',
+  })
+  const env = { SECRET: 's3cret', KEY: String(pem), ED: String(ED25519) }
+
+  test.each([
+    [{ client_id: 'us' }, { clientId: 'us', isMachine: false }],
+    [
+      { client_id: 'us', client_secret: '${SECRET}', issuer },
+      { clientId: 'us', clientSecret: 's3cret', issuer, isMachine: false },
+    ],
+    [
+      { client_id: 'us', private_key: '${KEY}', issuer, grant_type: 'client_credentials' },
+      { clientId: 'us', privateKey: String(pem).trim(), issuer, isMachine: true },
+    ],
+    [
+      { client_id: 'us', callbackPort: 8080, other: '${NOT_SET}' },
+      { clientId: 'us', isMachine: false },
+    ],
+  ])('%j is taken', (oauth, expected) => {
+    const { servers, skipped, warnings } = one({ url, oauth }, env)
+    expect({ skipped, warnings }).toEqual({ skipped: [], warnings: [] })
+    expect(servers[0]?.reach).toEqual({ type: 'auto', url, headers: {}, oauth: expected })
+  })
+
+  test.each([
+    [{ client_id: '${NONE:-}' }, 'client_id is empty'],
+    [{ client_id: '${NONE}' }, 'The environment variable NONE is not set'],
+    [{ client_id: 'us', grant_type: 'client_credentials' }, 'needs either client_secret or private_key'],
+    [{ client_id: 'us', private_key: '${KEY}' }, 'private_key is for "grant_type": "client_credentials"'],
+    [{ client_id: 'us', private_key: '${SECRET}', grant_type: 'client_credentials' }, 'is no RSA or EC key in PEM'],
+    [{ client_id: 'us', private_key: '${ED}', grant_type: 'client_credentials' }, 'is no RSA or EC key in PEM'],
+  ])('%j leaves the server out', (oauth, problem) => {
+    const { servers, skipped } = one({ url, oauth: { ...oauth, issuer } }, env)
+    expect(servers).toEqual([])
+    expect(skipped).toEqual([{ name: 'one', problem: expect.stringContaining(problem) }])
+    expect(JSON.stringify(skipped)).not.toContain('s3cret')
+  })
+
+  test.each([
+    [{ clientId: 'us' }, 'mcpServers.one.oauth is ignored: it has no client_id'],
+    [{ client_id: 'us', client_secret: '${SECRET}' }, 'mcpServers.one.oauth names no issuer: its secret goes to'],
+    [{ client_id: 'us', client_secret: 'plain', issuer }, 'mcpServers.one.oauth.client_secret holds a secret itself'],
+  ])('%j is warned of', (oauth, problem) => {
+    const { servers, warnings } = one({ url, oauth }, env)
+    expect(servers).toHaveLength(1)
+    expect(warnings).toEqual([{ name: 'one', problem: expect.stringContaining(problem) }])
   })
 })
 

@@ -7,6 +7,7 @@ import { CONFIG_SCHEMA } from './config-schema.ts'
 import type { Environment } from './expand-variables.ts'
 import { isWebAddress } from './is-web-address.ts'
 import { type McpEntry, mcpEntries } from './mcp-entries.ts'
+import { oauthClient, oauthKeys } from './mcp-oauth.ts'
 import { expandMcpText, type McpScope } from './mcp-variables.ts'
 
 /** What a configuration says of MCP servers, in an environment. */
@@ -65,7 +66,7 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
         .filter(([, value]) => value !== null)
         .map(([one, value]) => [one, filled(String(value), `${key}.${one}`, taken)]),
     )
-  const { type, command, args = [], env, cwd, url = '', headers, pin, check } = server
+  const { type, command, args = [], env, cwd, url = '', headers, oauth, pin, check } = server
   const more = { name, ...(pin !== undefined && { pin }), ...(check !== undefined && { check }) }
   if (command !== undefined) {
     const reach = {
@@ -83,7 +84,10 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
     problems.push(`${place}.url is no http or https address: check the variables in it`)
   }
   const how = type === undefined ? 'auto' : type === 'sse' ? 'sse' : 'http'
-  return { ...more, reach: { type: how, url: address, headers: each(headers, 'headers', HEADER_VALUE) } }
+  const client = oauth?.client_id && oauthClient(each(oauthKeys(oauth), 'oauth', NO_NUL))
+  if (typeof client === 'string') problems.push(`${place}.oauth: ${client}`)
+  const reach = { type: how, url: address, headers: each(headers, 'headers', HEADER_VALUE) } as const
+  return { ...more, reach: typeof client === 'object' ? { ...reach, oauth: client } : reach }
 }
 
 /** What a program can be started with. */
@@ -95,7 +99,13 @@ function warningsOf({ place, server }: McpEntry): string[] {
   const odd = Object.keys(server)
     .filter((key) => !KNOWN.includes(key) && !FOREIGN.has(key) && !COMMENT.test(key))
     .map((key) => `${place}: ${LOST[key] ?? unknown(key)}`)
-  const secrets = Object.entries({ env: server.env, headers: server.headers }).flatMap(([key, values = {}]) =>
+  const { env, headers, oauth } = server
+  if (oauth !== undefined && oauth.client_id === undefined) {
+    odd.push(`${place}.oauth is ignored: it has no client_id`)
+  } else if ((oauth?.client_secret ?? oauth?.private_key) !== undefined && oauth?.issuer === undefined) {
+    odd.push(`${place}.oauth names no issuer: its secret goes to whichever authorization server the server names`)
+  }
+  const secrets = Object.entries({ env, headers, oauth: { ...oauth } }).flatMap(([key, values = {}]) =>
     Object.entries(values)
       .filter(([name, value]) => typeof value === 'string' && !value.includes('${') && isSecret(name, value))
       .map(([name]) => `${place}.${key}.${name} holds a secret itself: put that into an environment variable`),

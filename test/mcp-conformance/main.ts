@@ -1,10 +1,12 @@
-// Runs the public conformance suite of MCP and the inspector against our server, and prints a table.
-import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+// Runs the public conformance suite of MCP against our server and our client, and prints a table of each; `--only server`
+// and `--only client` run one of them.
+import { parseArgs } from 'node:util'
 import { serveHttp } from '../../src/mcp/server/http/serve-http.ts'
+import { checkClient } from './check-client.ts'
 import { checkContent } from './check-content.ts'
 import { checkInspector, stdioTarget } from './check-inspector.ts'
 import { fixtureServer } from './fixture-server.ts'
+import { runSuite } from './run-suite.ts'
 import { readSummary } from './summary.ts'
 
 /** The runs, and what the server of the SDK's authors reaches in them. */
@@ -24,30 +26,36 @@ const RUNS = [
   },
 ] as const
 
-const { server, close } = await fixtureServer()
-const { url, close: stop } = await serveHttp(server, { port: 0 })
+const { only } = parseArgs({ options: { only: { type: 'string' } } }).values
 let wrong = 0
-try {
-  console.log('| suite | passed | reference | passed without a check |\n| --- | --- | --- | --- |')
-  for (const { version, folder, args, reference } of RUNS) {
-    const printed = await conformance(folder, args)
-    const { scored, empty, failing } = readSummary(printed)
-    const passed = scored.size - failing.length
-    const name = `conformance ${version} \`${args.join(' ')}\``
-    console.log(`| ${name} | ${passed}/${scored.size} | ${reference}/${reference} | ${empty.join(', ') || 'none'} |`)
-    if (passed === reference && failing.length === 0) continue
-    wrong++
-    console.error(`${printed}\n${name}: ${failing.join(', ') || 'not all scenarios ran'}`)
-  }
-  await check('content of the answers, client of an older era', () => checkContent(url, 'legacy'))
-  await check('content of the answers, client of the stateless era', () => checkContent(url, 'auto'))
-  await check('mcp-inspector over HTTP', () => checkInspector([url]))
-  await check('mcp-inspector over standard input and output', () => checkInspector(stdioTarget))
-} finally {
-  await stop()
-  await close()
-}
+if (only !== 'client') await checkServer()
+if (only !== 'server') wrong += await checkClient()
 process.exitCode = wrong === 0 ? 0 : 1
+
+async function checkServer(): Promise<void> {
+  const { server, close } = await fixtureServer()
+  const { url, close: stop } = await serveHttp(server, { port: 0 })
+  try {
+    console.log('| server: suite | passed | reference | passed without a check |\n| --- | --- | --- | --- |')
+    for (const { version, folder, args, reference } of RUNS) {
+      const { printed } = await runSuite(folder, ['server', '--url', url, ...args])
+      const { scored, empty, failing } = readSummary(printed)
+      const passed = scored.size - failing.length
+      const name = `conformance ${version} \`${args.join(' ')}\``
+      console.log(`| ${name} | ${passed}/${scored.size} | ${reference}/${reference} | ${empty.join(', ') || 'none'} |`)
+      if (passed === reference && failing.length === 0) continue
+      wrong++
+      console.error(`${printed}\n${name}: ${failing.join(', ') || 'not all scenarios ran'}`)
+    }
+    await check('content of the answers, client of an older era', () => checkContent(url, 'legacy'))
+    await check('content of the answers, client of the stateless era', () => checkContent(url, 'auto'))
+    await check('mcp-inspector over HTTP', () => checkInspector([url]))
+    await check('mcp-inspector over standard input and output', () => checkInspector(stdioTarget))
+  } finally {
+    await stop()
+    await close()
+  }
+}
 
 async function check(name: string, work: () => Promise<void>): Promise<void> {
   try {
@@ -58,20 +66,4 @@ async function check(name: string, work: () => Promise<void>): Promise<void> {
     console.log(`| ${name} | failed | | |`)
     console.error(error)
   }
-}
-
-/** What a run prints. */
-function conformance(folder: string, args: readonly string[]): Promise<string> {
-  const program = fileURLToPath(new URL(`suite/node_modules/${folder}/dist/index.js`, import.meta.url))
-  const child = spawn(process.execPath, [program, 'server', '--url', url, ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  return new Promise((resolve, reject) => {
-    let printed = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      printed += text
-    })
-    child.on('error', reject)
-    child.on('close', () => resolve(printed))
-  })
 }

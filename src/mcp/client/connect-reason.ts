@@ -3,7 +3,7 @@ import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { AuthorizationFailure } from '../oauth/authorization-failure.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import { ConnectFailure } from './connect-failure.ts'
-import { httpStatus, networkCode } from './error-chain.ts'
+import { errorChain, httpStatus, networkCode } from './error-chain.ts'
 import type { McpServerSettings } from './server-settings.ts'
 
 const LONGEST_REASON = 500
@@ -11,8 +11,11 @@ const LONGEST_REASON = 500
 /** Whatever connecting threw, as the one failure that the connection knows. */
 export function connectFailure(settings: McpServerSettings, thrown: unknown, stderr: string): ConnectFailure {
   if (thrown instanceof ConnectFailure) return thrown
-  if (!(thrown instanceof AuthorizationFailure)) return new ConnectFailure(settings, reasonOf(thrown), stderr, thrown)
-  return new ConnectFailure(settings, thrown.reason, stderr, thrown, thrown.problem)
+  for (const error of errorChain(thrown)) {
+    if (!(error instanceof AuthorizationFailure)) continue
+    return new ConnectFailure(settings, error.reason, stderr, error, error.problem)
+  }
+  return new ConnectFailure(settings, reasonOf(thrown), stderr, thrown)
 }
 
 /** Only sentences of ours and of the SDK are passed on: those of a network error hold addresses. */

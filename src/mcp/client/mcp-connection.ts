@@ -1,4 +1,4 @@
-import type { AuthProvider, Client, ServerCapabilities, Tool } from '@modelcontextprotocol/client'
+import type { Client, ServerCapabilities, Tool } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { pause } from '../../core/pause.ts'
@@ -8,6 +8,7 @@ import type { ConnectFailure } from './connect-failure.ts'
 import type { Era, OpenClient } from './open-client.ts'
 import { MCP_BACKGROUND_DELAY, MCP_BACKGROUND_MOST, MCP_RETRY_ATTEMPTS, retryDelay } from './retry-plan.ts'
 import type { McpServerSettings } from './server-settings.ts'
+import type { TokenSupply } from './token-supply.ts'
 
 /** An attempt that failed a moment ago answers for the calls that come right after it. */
 const FRESH_FAILURE_MS = 1_000
@@ -20,7 +21,8 @@ export interface ConnectionParts {
   readonly onChanged: (list: 'tools' | 'resources' | 'prompts') => void
   /** Called when the first attempts have all failed. */
   readonly onGivenUp: (failure: ConnectFailure) => void
-  readonly authProvider?: (() => Promise<AuthProvider | undefined>) | undefined
+  readonly authProvider?: (() => Promise<TokenSupply | undefined>) | undefined
+  readonly extend?: ((client: Client) => void) | undefined
 }
 
 /** What one call needs to know. */
@@ -42,10 +44,11 @@ export class McpConnection {
   #attempt: Promise<OpenClient> | undefined
   #lastFailure: { readonly error: ConnectFailure; readonly atMs: number } | undefined
   #era: Era | undefined
-  #authProvider: Promise<AuthProvider | undefined> | undefined
+  #authProvider: Promise<TokenSupply | undefined> | undefined
   /** Those under way. */
   #calls = 0
   #recovery: Promise<void> | undefined
+  #news: Promise<void> | undefined
 
   constructor(settings: McpServerSettings, parts: ConnectionParts) {
     this.settings = settings
@@ -86,7 +89,7 @@ export class McpConnection {
   async call({ tool, arguments: args, signal, onProgress, definition }: ServerCall): Promise<unknown> {
     for (let repeated = false; ; repeated = true) {
       // News of a server that ended while nobody called it may be waiting to be read.
-      if (this.#calls === 0) await new Promise((resolve) => setImmediate(resolve))
+      if (this.#calls === 0) await this.#newsRead()
       const client = await this.client(signal)
       this.#calls++
       try {
@@ -116,6 +119,17 @@ export class McpConnection {
     const live = this.#live
     this.#live = undefined
     await Promise.all([live?.close(), this.#attempt?.then((made) => made.close()).catch(() => {})])
+  }
+
+  /** One turn of the event loop, the same for all who begin in it: they then go on together, and are sent at once. */
+  #newsRead(): Promise<void> {
+    this.#news ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.#news = undefined
+        resolve()
+      })
+    })
+    return this.#news
   }
 
   async #recover(): Promise<void> {
@@ -178,7 +192,7 @@ export class McpConnection {
   }
 
   async #open(): Promise<OpenClient> {
-    const { log, clock, onConnected, onChanged } = this.#parts
+    const { log, clock, onConnected, onChanged, extend } = this.#parts
     const { signal } = this.#closing
     try {
       signal.throwIfAborted()
@@ -186,7 +200,8 @@ export class McpConnection {
       // One for all connections: those who wait for new tokens wait for the same.
       this.#authProvider ??= Promise.resolve(this.#parts.authProvider?.())
       const authProvider = await this.#authProvider
-      const opened = await openClient(this.settings, { log, clock, signal, era: this.#era, onChanged, authProvider })
+      const parts = { log, clock, signal, era: this.#era, onChanged, authProvider, extend }
+      const opened = await openClient(this.settings, parts)
       this.#era = opened.era
       opened.client.onclose = () => this.#lost(opened)
       await onConnected(opened.client, signal).catch(async (error: unknown) => {

@@ -1,20 +1,23 @@
-import type { AuthProvider, Client } from '@modelcontextprotocol/client'
+import type { Client } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
 import type { HandlerContext } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
 import type { Params } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { ToolRegistry } from '../../core/tool-registry.ts'
+import { cleanText } from '../stdio/clean-text.ts'
 import type { ConnectFailure } from './connect-failure.ts'
 import { JoinedTools } from './joined-tools.ts'
 import { listAll } from './list-all.ts'
 import { type ServerTool, serverTool } from './listed-tool.ts'
 import { McpConnection } from './mcp-connection.ts'
+import { mirroringProblem } from './mirrored-params.ts'
 import type { PinStore } from './pin-store.ts'
 import { PinnedTools } from './pinned-tools.ts'
 import { MCP_RETRY_ATTEMPTS } from './retry-plan.ts'
 import { ServerLibrary } from './server-library.ts'
 import type { McpServerSettings } from './server-settings.ts'
+import type { TokenSupply } from './token-supply.ts'
 
 export interface McpServersParts {
   readonly registry: ToolRegistry
@@ -23,7 +26,9 @@ export interface McpServersParts {
   /** Where it is kept which definitions were approved. */
   readonly pins: PinStore
   /** Where the tokens for a server come from, where it may want some. */
-  readonly authProvider?: (settings: McpServerSettings) => Promise<AuthProvider | undefined>
+  readonly authProvider?: (settings: McpServerSettings) => Promise<TokenSupply | undefined>
+  /** Gets each new client before it connects, to let it do what tools of Toolyard do not: answer what a server asks. */
+  readonly extend?: (client: Client) => void
 }
 
 interface Member {
@@ -89,7 +94,7 @@ export class McpServers {
   }
 
   #member(settings: McpServerSettings): Member {
-    const { log, clock, pins, authProvider } = this.#parts
+    const { log, clock, pins, authProvider, extend } = this.#parts
     const connection = new McpConnection(settings, {
       log,
       clock,
@@ -100,6 +105,7 @@ export class McpServers {
       },
       onGivenUp: (failure) => this.#givenUp(failure),
       authProvider: authProvider && (() => authProvider(settings)),
+      extend,
     })
     const member: Member = { connection, pinned: new PinnedTools(settings, pins, log), tools: undefined }
     return member
@@ -107,11 +113,12 @@ export class McpServers {
 
   async #load(member: Member, client: Client, signal: AbortSignal): Promise<void> {
     if (client.getServerCapabilities()?.tools === undefined) return
-    const server = member.connection.settings.name
+    const { name: server, reach } = member.connection.settings
+    const mirrors = reach.type !== 'stdio' && client.getProtocolEra?.() === 'modern'
     const listed = (await listAll(client, 'tools/list', 'tools', signal)).map((entry) => serverTool(entry, server))
     const tools = new Map<string, ServerTool>()
     for (const tool of listed) {
-      const problem = typeof tool === 'string' ? tool : tools.has(tool.name) && `The name '${tool.name}' comes twice`
+      const problem = typeof tool === 'string' ? tool : problemOf(tool, tools, mirrors)
       if (problem) this.#parts.log.warn({ server, problem }, 'MCP tool left out')
       else if (typeof tool !== 'string') tools.set(tool.name, tool)
     }
@@ -150,4 +157,11 @@ export class McpServers {
   }
 }
 
+function problemOf(tool: ServerTool, before: ReadonlyMap<string, unknown>, mirrors: boolean): string | undefined {
+  if (before.has(tool.name)) return `The name '${tool.name}' comes twice`
+  const problem = mirrors ? mirroringProblem(tool.inputSchema) : undefined
+  return problem && `Tool '${tool.name}' cannot be called: ${cleanText(problem).slice(0, LONGEST_PROBLEM)}`
+}
+
+const LONGEST_PROBLEM = 300
 const RELOAD_TIMEOUT = 30_000

@@ -1,9 +1,10 @@
-import { type AuthProvider, Client, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client'
+import { type Client, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import { StdioTransport } from '../stdio/stdio-transport.ts'
+import { CallingClient } from './calling-client.ts'
 import { ConnectFailure } from './connect-failure.ts'
 import { connectFailure } from './connect-reason.ts'
 import { httpStatus } from './error-chain.ts'
@@ -11,6 +12,7 @@ import { openTransport } from './open-transport.ts'
 import { outputValidator } from './output-validator.ts'
 import { MCP_CONNECT_TIMEOUT, MCP_PROBE_TIMEOUT } from './retry-plan.ts'
 import type { McpServerSettings } from './server-settings.ts'
+import type { TokenSupply } from './token-supply.ts'
 
 /** What is remembered of a server from one connection to the next. */
 export interface Era {
@@ -34,7 +36,9 @@ export interface OpenParts {
   readonly signal: AbortSignal
   readonly era: Era | undefined
   readonly onChanged: (list: 'tools' | 'resources' | 'prompts') => void
-  readonly authProvider?: AuthProvider | undefined
+  readonly authProvider?: TokenSupply | undefined
+  /** Gets the client before it connects. */
+  readonly extend?: ((client: Client) => void) | undefined
 }
 
 const MOST_OF_A_REASON = 1_000
@@ -68,12 +72,13 @@ export function nextEra({ reach }: McpServerSettings, era: Era | undefined, fail
 }
 
 async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era): Promise<OpenClient> {
-  const { log, clock, signal, onChanged, authProvider } = parts
+  const { log, clock, signal, onChanged, authProvider, extend } = parts
   let transport: Transport | undefined
   const stderrTail = (): string => (transport instanceof StdioTransport ? transport.stderrTail() : '')
   try {
     transport = openTransport(settings, { log, clock, authProvider }, era.sse)
     const client = newClient(onChanged)
+    extend?.(client)
     client.onerror = (error) => {
       // The SDK puts the whole of a message that it cannot use into the text.
       const reason = redactText(cleanText(error.message.slice(0, MOST_OF_A_REASON)))
@@ -95,7 +100,7 @@ function newClient(onChanged: OpenParts['onChanged']): Client {
     debounceMs: SETTLE_MS,
     onChanged: () => onChanged(list),
   })
-  return new Client(
+  return new CallingClient(
     { name: 'toolyard', version: '0.1.0' },
     {
       jsonSchemaValidator: outputValidator,

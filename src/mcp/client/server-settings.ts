@@ -22,4 +22,18 @@ export interface HttpReach {
   readonly type: 'auto' | 'http' | 'sse'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
+  /** The client that its authorization server knows us as; without it, we register ourselves. */
+  readonly oauth?: OAuthClientSettings
+}
+
+/** A client that somebody has registered with an authorization server. */
+export interface OAuthClientSettings {
+  readonly clientId: string
+  readonly clientSecret?: string
+  /** In PEM, for the grant of client credentials. */
+  readonly privateKey?: string
+  /** The only authorization server that is to see the client. */
+  readonly issuer?: string
+  /** Tokens are given to the client itself; nobody logs in. */
+  readonly isMachine: boolean
 }

@@ -18,8 +18,8 @@ export class AuthorizationFailure extends ToolExecutionError {
     this.reason = address === undefined ? problem : `${problem}, or open ${address}`
   }
 
-  /** Somebody has to open an address. */
-  static needed(server: string, address: string): AuthorizationFailure {
-    return new AuthorizationFailure(server, `it wants authorization: run "toolyard mcp login ${server}"`, address)
+  /** Somebody has to open an address; `wants` says what for. */
+  static needed(server: string, address: string, wants = 'authorization'): AuthorizationFailure {
+    return new AuthorizationFailure(server, `it wants ${wants}: run "toolyard mcp login ${server}"`, address)
   }
 }

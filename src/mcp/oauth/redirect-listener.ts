@@ -31,8 +31,10 @@ export class RedirectListener {
     })
   }
 
-  static async open(): Promise<RedirectListener> {
-    const server = createServer().listen(0, '127.0.0.1')
+  /** On any free port, unless the address was registered by somebody. */
+  static async open(port = 0): Promise<RedirectListener> {
+    const server = createServer().listen(port, '127.0.0.1')
+    // Rejects where the port is in use.
     await once(server, 'listening')
     return new RedirectListener(server)
   }

@@ -1,31 +1,39 @@
 import {
-  type AuthProvider,
   auth,
+  computeScopeUnion,
   extractWWWAuthenticateParams,
   type FetchLike,
+  isStrictScopeSuperset,
   OAuthError,
   RegistrationRejectedError,
 } from '@modelcontextprotocol/client'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { networkCode } from '../client/error-chain.ts'
 import type { McpServerSettings } from '../client/server-settings.ts'
+import type { TokenSupply } from '../client/token-supply.ts'
 import { AuthorizationFailure } from './authorization-failure.ts'
-import { OAuthProvider, type OAuthProviderOptions } from './oauth-provider.ts'
+import { wantsOf } from './oauth-provider.ts'
 import type { TokenFile } from './token-file.ts'
+import { machineTokens, personTokens, type TokenSource } from './token-source.ts'
 
-type UnauthorizedContext = Parameters<NonNullable<AuthProvider['onUnauthorized']>>[0]
+type UnauthorizedContext = Parameters<NonNullable<TokenSupply['onUnauthorized']>>[0]
 
 /** How long an authorization server may take for one answer. */
 const PATIENCE_MS = 10_000
 
 /** The tokens for one server: handed out, and renewed when they are refused, once for all who wait for that. */
-export class ServerAuthorization implements AuthProvider {
-  readonly #options: Omit<OAuthProviderOptions, 'resume'>
+export class ServerAuthorization implements TokenSupply {
+  readonly #name: string
+  readonly #url: URL
+  readonly #source: TokenSource
   #token: Promise<string | undefined> | undefined
   #renewal: Promise<void> | undefined
+  #widening: Promise<void> | undefined
 
-  constructor(options: Omit<OAuthProviderOptions, 'resume'>) {
-    this.#options = options
+  constructor(name: string, url: string, source: TokenSource) {
+    this.#name = name
+    this.#url = new URL(url)
+    this.#source = source
   }
 
   /** A file that cannot be read is the trouble of servers that want a token, and of no others. */
@@ -42,42 +50,110 @@ export class ServerAuthorization implements AuthProvider {
     return this.#renewal
   }
 
-  async #renew({ response, serverUrl, fetchFn }: UnauthorizedContext): Promise<void> {
-    const { name } = this.#options
+  /** A request that was refused for its token is sent again where there is another by now. */
+  readonly fetch: FetchLike = async (url, init) => {
+    const response = await fetch(url, init)
+    if (response.status !== 401 && response.status !== 403) return response
+    const sent = bearerOf(init)
+    // What goes to an authorization server at the same origin is none of this.
+    if (sent === undefined && new URL(url).href !== this.#url.href) return response
+    const newer = await this.#takeUp(sent)
+    const answer = newer === undefined ? response : await again(url, init, newer)
+    if (answer.status !== 403 || !(await this.#widen(answer))) return answer
+    return again(url, init, (await this.token()) ?? '')
+  }
+
+  /** Begins an authorization for more than the tokens give that there are; rejects with what somebody has to open. */
+  async authorize(scope: string | undefined, resourceMetadataUrl?: URL): Promise<void> {
+    const granted = (await this.#source.tokens())?.scope
+    const wanted = computeScopeUnion(granted, scope)
+    if (wanted === undefined || !isStrictScopeSuperset(wanted, granted)) {
+      throw new AuthorizationFailure(this.#name, 'it refuses this, although it was granted all that it asks for')
+    }
+    await this.#auth({ scope: wanted, resourceMetadataUrl, fetchFn: fetch }, wanted)
+    this.#token = undefined
+  }
+
+  /** Says whether there is a token now that gives more. */
+  async #widen(response: Response): Promise<boolean> {
+    const { error, scope, resourceMetadataUrl } = extractWWWAuthenticateParams(response)
+    if (error !== 'insufficient_scope') return false
+    this.#widening ??= this.authorize(scope, resourceMetadataUrl).finally(() => {
+      this.#widening = undefined
+    })
+    await this.#widening
+    return true
+  }
+
+  async #renew({ response, fetchFn }: UnauthorizedContext): Promise<void> {
     const refused = await this.token()
     // Another process may have refreshed it, or somebody has logged in.
-    if ((await this.#read()) === refused) {
-      const provider = new OAuthProvider(this.#options)
-      const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
-      const options = {
-        serverUrl,
-        fetchFn: boundedFetch(serverUrl, fetchFn),
-        ...(resourceMetadataUrl && { resourceMetadataUrl }),
-        ...(scope && { scope }),
-      }
-      const result = await auth(provider, options).catch((error: unknown) => {
-        throw authorizationFault(name, error)
-      })
-      if (result === 'REDIRECT') throw AuthorizationFailure.needed(name, provider.address ?? '')
+    if ((await this.#read()) === refused) await this.#auth({ ...extractWWWAuthenticateParams(response), fetchFn })
+    this.#token = Promise.resolve(await this.#read())
+  }
+
+  async #auth(
+    asked: { readonly scope?: string | undefined; readonly resourceMetadataUrl?: URL | undefined; fetchFn: FetchLike },
+    widerScope?: string,
+  ): Promise<void> {
+    const { scope, resourceMetadataUrl, fetchFn } = asked
+    const provider = this.#source.provider(widerScope)
+    const options = {
+      serverUrl: this.#url,
+      fetchFn: boundedFetch(this.#url, fetchFn),
+      ...(resourceMetadataUrl && { resourceMetadataUrl }),
+      ...(scope && { scope }),
+      forceReauthorization: widerScope !== undefined,
     }
-    const renewed = await this.#read()
-    this.#token = Promise.resolve(renewed)
+    const result = await auth(provider, options).catch((error: unknown) => {
+      throw authorizationFault(this.#name, error, provider.isStranger)
+    })
+    if (result === 'REDIRECT') {
+      throw AuthorizationFailure.needed(this.#name, provider.address ?? '', wantsOf(widerScope))
+    }
+  }
+
+  /** The token that there is now, where it is not the one that was sent. */
+  async #takeUp(sent: string | undefined): Promise<string | undefined> {
+    const now = await this.#read().catch(() => undefined)
+    if (now === undefined || now === sent) return undefined
+    this.#token = Promise.resolve(now)
+    return now
   }
 
   async #read(): Promise<string | undefined> {
-    const { file, url } = this.#options
-    return (await file.read(url))?.tokens?.access_token
+    return (await this.#source.tokens())?.access_token
   }
 }
 
 /** The authorization for a server of the configuration: HTTP servers have one, unless the configuration brings a header. */
-export function serverAuthorization(
-  { name, reach }: McpServerSettings,
-  file: TokenFile,
-): ServerAuthorization | undefined {
+export function serverAuthorization(settings: McpServerSettings, file: TokenFile): ServerAuthorization | undefined {
+  const { reach } = settings
   if (reach.type === 'stdio' || !URL.canParse(reach.url)) return undefined
   if (Object.keys(reach.headers).some((header) => header.toLowerCase() === 'authorization')) return undefined
-  return new ServerAuthorization({ name, url: new URL(reach.url).href, file })
+  return authorizationAt(new URL(reach.url).href, settings, file)
+}
+
+/** The same for an address; `redirectUrl` is where somebody listens. */
+export function authorizationAt(
+  url: string,
+  { name, reach }: McpServerSettings,
+  file: TokenFile,
+  redirectUrl?: string,
+): ServerAuthorization {
+  const client = reach.type === 'stdio' ? undefined : reach.oauth
+  if (client?.isMachine) return new ServerAuthorization(name, url, machineTokens(name, client))
+  const options = { name, url, file, ...(client && { client }), ...(redirectUrl !== undefined && { redirectUrl }) }
+  return new ServerAuthorization(name, url, personTokens(options))
+}
+
+const bearerOf = (init: RequestInit | undefined): string | undefined =>
+  new Headers(init?.headers).get('authorization')?.match(/^Bearer (.*)$/)?.[1]
+
+function again(url: string | URL, init: RequestInit | undefined, token: string): Promise<Response> {
+  const headers = new Headers(init?.headers)
+  headers.set('authorization', `Bearer ${token}`)
+  return fetch(url, { ...init, headers })
 }
 
 /** The configured headers are for the server alone, not for whom it names as its authorization server. */
@@ -89,14 +165,15 @@ export function boundedFetch({ origin }: URL, fetchFn: FetchLike): FetchLike {
 }
 
 /** What went wrong, in words of ours alone: an answer of others may hold anything, tokens too. */
-export function authorizationFault(server: string, error: unknown): unknown {
+export function authorizationFault(server: string, error: unknown, isStranger = false): unknown {
   if (error instanceof ToolExecutionError || networkCode(error) !== undefined) return error
-  return new AuthorizationFailure(server, `it wants authorization, and ${problemOf(server, error)}`)
+  return new AuthorizationFailure(server, `it wants authorization, and ${problemOf(server, error, isStranger)}`)
 }
 
-function problemOf(server: string, error: unknown): string {
+function problemOf(server: string, error: unknown, isStranger: boolean): string {
   const header = `give it an Authorization header in mcpServers.${server}.headers`
   if (RegistrationRejectedError.isInstance(error)) return `lets no client register itself (${error.status}): ${header}`
+  if (isStranger) return `knows only registered clients: name yours in mcpServers.${server}.oauth, or ${header}`
   if (OAuthError.isInstance(error) && /^[a-z_]{1,40}$/.test(error.code))
     return `its authorization server says ${error.code}`
   return `none could be had: is its authorization server running? If it has none, ${header}`

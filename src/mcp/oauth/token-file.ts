@@ -19,6 +19,10 @@ export interface PendingAuthorization {
   readonly code_verifier: string
   readonly redirect_url: string
   readonly client: StoredOAuthClientInformation
+  /** The client is the configuration's, and is not kept for longer than this. */
+  readonly is_configured?: boolean
+  /** What it is to give that the tokens we have do not, where we have some. */
+  readonly wider_scope?: string
   /** Which authorization server the answer must come from. */
   readonly discovery: OAuthDiscoveryState
 }
