@@ -8,7 +8,7 @@ const read = (path: string): string => readFileSync(at(path), 'utf8')
 
 /** The definitions of a configuration, by name. */
 const definitions = ({ tools }: Config) =>
-  Object.fromEntries((tools?.registry as { name: string; implementation: object }[]).map((tool) => [tool.name, tool]))
+  Object.fromEntries(((tools?.registry ?? []) as { name: string }[]).map((tool) => [tool.name, tool]))
 
 describe('Documentation', () => {
   test.todo('user guide')
