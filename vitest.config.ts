@@ -16,6 +16,8 @@ export default defineConfig({
   test: {
     // Processes, not threads: tests end processes, listen for signals and count what is left behind.
     pool: 'forks',
+    // Every core, where vitest would keep one back: most tests wait for processes.
+    maxWorkers: '100%',
     execArgv: ['--conditions=toolyard-source'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
