@@ -12,7 +12,7 @@ async function serve(run: Handler, port = 0): Promise<HttpService> {
   const yard = toolyard()
   yard.add('echo', run, { parameters })
   const server = new ToolServer({ registry: yard.registry, executor: yard.executor, version: '1' })
-  const service = await serveHttp(server, { port, context: () => ({}) } as never)
+  const service = await serveHttp(server, { port })
   onTestFinished(() => service.close())
   return service
 }

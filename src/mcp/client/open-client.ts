@@ -86,7 +86,7 @@ async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era):
     }
     const prior = era.legacy ? ({ prior: { kind: 'legacy' } } as const) : {}
     await client.connect(transport, { signal, timeout: MCP_CONNECT_TIMEOUT, ...prior })
-    const legacy = client.getProtocolEra?.() === 'legacy'
+    const legacy = client.getProtocolEra() === 'legacy'
     return { client, era: { ...era, legacy }, stderrTail, close: () => client.close() }
   } catch (thrown) {
     await transport?.close().catch(() => {})
