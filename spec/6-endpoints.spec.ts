@@ -1,27 +1,401 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { eventsOf, openaiModel, serverYard, tool } from './server-yard.ts'
+import { mock, never } from './yard.ts'
+
+const city = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+const weather = { ...mock('get_weather', { temperature: 22 }), parameters: city }
+const rule = { llm: 'openai', model: 'gpt-4o', prompt: 'Be brief.', tools: { enabled: true } }
 
 describe('Endpoints', () => {
-  test.todo('POST /tools/execute {tool_name, params, timeout_ms?}: runs a tool: 200')
-  test.todo('POST /tools/execute: unreadable bodies 400, 403, 404, 429, 499, 500, 503, 504, all with the envelope')
-  test.todo('POST /tools/execute: 401 without a valid key')
-  test.todo('GET /schema/tools: {tools: [{name, description, type, parameters}]}')
-  test.todo('GET /metrics/tools/execution: {window, total, success_rate, avg_ms, p50_ms, p95_ms, p99_ms}')
-  test.todo('GET /metrics/tools/execution?window=1h|24h|7d: without window 24h')
-  test.todo('GET /metrics/tools/execution?window=1h|24h|7d: another value 400')
-  test.todo('POST /chat: answers by the response rules')
-  test.todo('POST /chat: with tool_name the tool runs first and its result is context for the answer')
-  test.todo('POST /chat: where it is unknown, denied or invalid, status and envelope and no model is asked')
-  test.todo('POST /chat: where it failed, the envelope is the context')
-  test.todo('GET /api/tools/list: {tools: [{name, description, parameters, implementation: {type}}]}')
-  test.todo('GET /api/models/list: {models: [{id, name, capabilities, validation}]}')
-  test.todo('GET /api/models/list: capabilities holds function-calling where the model takes tools')
-  test.todo('GET /api/models/list: validation is the record of section 8')
-  test.todo('POST /api/tools/test: one run of the loop with every tool, max_tokens 500')
-  test.todo('POST /api/tools/test: 400 Missing query or model')
-  test.todo('POST /api/tools/test: unknown provider 400')
-  test.todo("POST /api/tools/validate: records one test, answers with the model's record")
-  test.todo('POST /api/tools/validate: 400 if model or success is missing')
-  test.todo('no endpoint shows a handler, mock response, URL, header or secret')
-  test.todo('every endpoint but /tools/execute answers errors as problem+json that also has error')
-  test.todo('streamed as Server-Sent Events when the request accepts text/event-stream')
+  test('POST /tools/execute {tool_name, params, timeout_ms?}: runs a tool: 200', async () => {
+    const { execute, post } = await serverYard([weather, tool('slow')], {}, { handlers: { slow: never } })
+    const { status, body } = await execute('get_weather', { city: 'Paris' })
+    expect([status, body]).toEqual([
+      200,
+      { success: true, result: { temperature: 22 }, tool_name: 'get_weather', execution_time_ms: expect.any(Number) },
+    ])
+    const late = await post('/tools/execute', { tool_name: 'slow', params: {}, timeout_ms: 1_000 })
+    expect([late.status, late.body.error]).toEqual([504, 'Tool execution timed out after 1000ms'])
+  })
+
+  test('POST /tools/execute: unreadable bodies 400, 403, 404, 429, 499, 500, 503, 504, all with the envelope', async () => {
+    const gone = Object.assign(new Error('connect ECONNREFUSED 10.1.2.3:80'), { code: 'ECONNREFUSED' })
+    let cancelled = (): void => {}
+    const hungUp = new Promise<void>((resolve) => {
+      cancelled = resolve
+    })
+    const { execute, post, url, key, installation } = await serverYard(
+      [
+        weather,
+        tool('secret', { permissions: ['secrets'] }),
+        tool('once', { rate_limit: { calls: 1, per_ms: 60_000 } }),
+        tool('broken'),
+        tool('large', { max_result_bytes: 10 }),
+        tool('down'),
+        tool('slow', { timeout_ms: 50 }),
+        tool('long'),
+      ],
+      {},
+      {
+        handlers: {
+          secret: () => 1,
+          once: () => 1,
+          broken: () => {
+            throw new Error('It broke')
+          },
+          large: () => 'more than ten bytes',
+          down: () => Promise.reject(gone),
+          slow: never,
+          long: (_, { signal }) => {
+            signal.addEventListener('abort', cancelled)
+            return never()
+          },
+        },
+      },
+    )
+    await execute('once')
+    const answers = [
+      await post('/tools/execute', '{"tool_name": "get_weather", "params": {'),
+      await post('/tools/execute', '[1]'),
+      await execute('get_weather', {}),
+      await execute('secret'),
+      await execute('nowhere'),
+      await execute('once'),
+      await execute('broken'),
+      await execute('large'),
+      await execute('down'),
+      await execute('slow'),
+    ]
+    expect(answers.map(({ status, body }) => [status, body.error_code])).toEqual([
+      [400, 'INVALID_PARAMETERS'],
+      [400, 'INVALID_PARAMETERS'],
+      [400, 'INVALID_PARAMETERS'],
+      [403, 'PERMISSION_DENIED'],
+      [404, 'TOOL_NOT_FOUND'],
+      [429, 'RATE_LIMITED'],
+      [500, 'EXECUTION_ERROR'],
+      [500, 'RESULT_TOO_LARGE'],
+      [503, 'SERVICE_UNAVAILABLE'],
+      [504, 'TIMEOUT'],
+    ])
+    for (const { body } of answers) {
+      expect(body).toMatchObject({ success: false, error: expect.any(String), tool_name: expect.any(String) })
+      expect(body.execution_time_ms).toEqual(expect.any(Number))
+      expect(JSON.stringify(body)).not.toMatch(/10\.1\.2\.3|node:internal|\.ts:/)
+    }
+
+    // 499 is for the caller that has gone: it is seen in the audit.
+    const caller = new AbortController()
+    const call = fetch(`${url}/tools/execute`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${await key('gone')}` },
+      body: JSON.stringify({ tool_name: 'long', params: {} }),
+      signal: caller.signal,
+    })
+    setTimeout(() => caller.abort(), 200)
+    await expect(call).rejects.toThrow()
+    await hungUp
+    installation.manager.getExecutor().flush()
+    await installation.sink.flush()
+    const { rows } = await installation.storage.ledger.audit({ tenant: 'gone', limit: 10 })
+    expect(rows.map(({ tool, error_code }) => [tool, error_code])).toEqual([['long', 'CANCELLED']])
+  })
+
+  test('POST /tools/execute: 401 without a valid key', async () => {
+    const { execute } = await serverYard([weather])
+    for (const key of [null, 'ty_wrong']) {
+      const { status, headers, body } = await execute('get_weather', { city: 'Paris' }, { key: key as string })
+      expect([status, typeof body.error, headers.get('www-authenticate')]).toEqual([
+        401,
+        'string',
+        expect.stringContaining('Bearer'),
+      ])
+    }
+  })
+
+  test('GET /schema/tools: {tools: [{name, description, type, parameters}]}', async () => {
+    const { ask } = await serverYard([weather])
+    expect((await ask('/schema/tools')).body).toEqual({
+      tools: [{ name: 'get_weather', description: 'The tool get_weather', type: 'function', parameters: city }],
+    })
+  })
+
+  test('GET /metrics/tools/execution: {window, total, success_rate, avg_ms, p50_ms, p95_ms, p99_ms}', async () => {
+    const { ask, execute } = await serverYard([weather])
+    for (const params of [{ city: 'Paris' }, { city: 'Rome' }, { city: 'Oslo' }, {}])
+      await execute('get_weather', params)
+    const figures = {
+      total: 4,
+      success_rate: 0.75,
+      avg_ms: expect.any(Number),
+      p50_ms: expect.any(Number),
+      p95_ms: expect.any(Number),
+      p99_ms: expect.any(Number),
+      errors: { INVALID_PARAMETERS: 1 },
+    }
+    const { body } = await ask('/metrics/tools/execution?window=1h')
+    expect(body).toEqual({ window: '1h', ...figures, tools: { get_weather: figures } })
+    expect(body.p50_ms).toBeLessThanOrEqual(body.p95_ms)
+    expect(body.p95_ms).toBeLessThanOrEqual(body.p99_ms)
+  })
+
+  test('GET /metrics/tools/execution?window=1h|24h|7d: without window 24h', async () => {
+    const { ask, execute } = await serverYard([weather])
+    await execute('get_weather', { city: 'Paris' })
+    const windows = ['', '?window=1h', '?window=24h', '?window=7d']
+    const answers = await Promise.all(windows.map((query) => ask(`/metrics/tools/execution${query}`)))
+    expect(answers.map(({ body }) => [body.window, body.total])).toEqual([
+      ['24h', 1],
+      ['1h', 1],
+      ['24h', 1],
+      ['7d', 1],
+    ])
+  })
+
+  test('GET /metrics/tools/execution?window=1h|24h|7d: another value 400', async () => {
+    const { ask } = await serverYard([])
+    const { status, type, body } = await ask('/metrics/tools/execution?window=2h')
+    expect([status, type]).toEqual([400, expect.stringContaining('application/problem+json')])
+    expect(body.error).toMatch(/2h|1h.*24h.*7d/)
+  })
+
+  test('POST /chat: answers by the response rules', async () => {
+    const model = await openaiModel({ call: 'get_weather', args: { city: 'Paris' } }, 'It is 22 degrees.')
+    const { post } = await serverYard([weather], {
+      ...model.config,
+      responses: [{ ...rule, match: { service: 'weather' } }],
+    })
+    const { status, body } = await post('/chat', {
+      message: 'And in Paris?',
+      previous_messages: [
+        { role: 'user', content: 'How is Rome?' },
+        { role: 'assistant', content: 'Sunny.' },
+      ],
+      profile: { service: 'weather' },
+      session_id: 's1',
+    })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      content: 'It is 22 degrees.',
+      service: 'openai',
+      model: 'gpt-4o',
+      stop_reason: 'stop',
+    })
+    expect(body.tool_calls).toMatchObject([{ tool: 'get_weather', params: { city: 'Paris' }, iteration: 1 }])
+    expect(model.told()).toContain('How is Rome?')
+    const nobody = await post('/chat', { message: 'Hello', profile: { service: 'other' } })
+    expect([nobody.status >= 400 && nobody.status < 500, typeof nobody.body.error]).toEqual([true, 'string'])
+  })
+
+  test('POST /chat: with tool_name the tool runs first and its result is context for the answer', async () => {
+    const model = await openaiModel('It is 22 degrees.')
+    const { post } = await serverYard([weather], { ...model.config, responses: [rule] })
+    const { body } = await post('/chat', {
+      message: 'How is it?',
+      tool_name: 'get_weather',
+      tool_params: { city: 'Paris' },
+    })
+    const envelope = { success: true, result: { temperature: 22 }, tool_name: 'get_weather' }
+    expect(body.tool_calls).toMatchObject([
+      { tool: 'get_weather', params: { city: 'Paris' }, iteration: 0, result: envelope },
+    ])
+    expect(model.told()).toContain('temperature')
+  })
+
+  test('POST /chat: where it is unknown, denied or invalid, status and envelope and no model is asked', async () => {
+    const model = await openaiModel('Never said.')
+    const secret = { ...mock('secret', 1), permissions: ['secrets'] }
+    const { post } = await serverYard([weather, secret], { ...model.config, responses: [rule] })
+    const chat = (tool_name: string) => post('/chat', { message: 'How is it?', tool_name, tool_params: {} })
+    const answers = [await chat('nowhere'), await chat('secret'), await chat('get_weather')]
+    expect(answers.map(({ status, body }) => [status, body.error_code, body.tool_name])).toEqual([
+      [404, 'TOOL_NOT_FOUND', 'nowhere'],
+      [403, 'PERMISSION_DENIED', 'secret'],
+      [400, 'INVALID_PARAMETERS', 'get_weather'],
+    ])
+    expect(model.requests).toHaveLength(0)
+  })
+
+  test('POST /chat: where it failed, the envelope is the context', async () => {
+    const model = await openaiModel('I am sorry.')
+    const broken = () => {
+      throw new Error('The gauge is frozen')
+    }
+    const { post } = await serverYard(
+      [tool('gauge')],
+      { ...model.config, responses: [rule] },
+      { handlers: { gauge: broken } },
+    )
+    const { status, body } = await post('/chat', { message: 'How is it?', tool_name: 'gauge', tool_params: {} })
+    expect([status, body.content]).toEqual([200, 'I am sorry.'])
+    expect(body.tool_calls).toMatchObject([{ tool: 'gauge', iteration: 0, result: { error: 'The gauge is frozen' } }])
+    expect(model.told()).toContain('The gauge is frozen')
+  })
+
+  test('GET /api/tools/list: {tools: [{name, description, parameters, implementation: {type}}]}', async () => {
+    const { ask } = await serverYard([weather])
+    expect((await ask('/api/tools/list')).body).toEqual({
+      tools: [
+        {
+          name: 'get_weather',
+          description: 'The tool get_weather',
+          parameters: city,
+          implementation: { type: 'mock' },
+        },
+      ],
+    })
+  })
+
+  test('GET /api/models/list: {models: [{id, name, capabilities, validation}]}', async () => {
+    const { config } = await openaiModel()
+    const { ask } = await serverYard([], config)
+    const { models } = (await ask('/api/models/list')).body
+    const listed = models.find(({ id }: { id: string }) => id === 'openai:gpt-4o')
+    expect(Object.keys(listed).sort()).toEqual(['capabilities', 'id', 'name', 'validation'])
+    expect(listed).toMatchObject({ name: 'GPT-4o' })
+  })
+
+  test('GET /api/models/list: capabilities holds function-calling where the model takes tools', async () => {
+    const { config } = await openaiModel()
+    const plain = { id: 'openai:plain', name: 'Plain', capabilities: [] }
+    const { ask } = await serverYard([], { ...config, models: [...config.models, plain] })
+    const { models } = (await ask('/api/models/list')).body as { models: { id: string; capabilities: string[] }[] }
+    const takes = (id: string) => models.find((one) => one.id === id)?.capabilities.includes('function-calling')
+    expect([takes('openai:gpt-4o'), takes('openai:plain')]).toEqual([true, false])
+  })
+
+  test('GET /api/models/list: validation is the record of section 8', async () => {
+    const { config } = await openaiModel()
+    const { ask, post } = await serverYard([], config)
+    const listed = async () => {
+      const { models } = (await ask('/api/models/list')).body
+      return models.find(({ id }: { id: string }) => id === 'openai:gpt-4o').validation
+    }
+    expect(await listed()).toMatchObject({ model_id: 'openai:gpt-4o', tested: false, validated: false, test_count: 0 })
+    const { body } = await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true, details: 'Called it' })
+    expect(await listed()).toEqual(body)
+  })
+
+  test('POST /api/tools/test: one run of the loop with every tool, max_tokens 500', async () => {
+    const model = await openaiModel({ call: 'get_weather', args: { city: 'Paris' } }, 'It is 22 degrees.')
+    const { post } = await serverYard([weather, mock('other')], model.config)
+    const { status, body } = await post('/api/tools/test', { query: 'How is Paris?', model: 'openai:gpt-4o' })
+    expect([status, body.content, body.tool_calls.length]).toEqual([200, 'It is 22 degrees.', 1])
+    const sent = model.requests[0]?.body as {
+      tools: { function: { name: string } }[]
+      messages: { role: string; content: string }[]
+      max_tokens?: number
+      max_completion_tokens?: number
+    }
+    expect(sent.tools.map((one) => one.function.name).sort()).toEqual(['get_weather', 'other'])
+    expect(sent.max_tokens ?? sent.max_completion_tokens).toBe(500)
+    expect(sent.messages[0]).toMatchObject({
+      role: 'system',
+      content: 'You are a helpful assistant with access to tools. Use them when appropriate.',
+    })
+  })
+
+  test('POST /api/tools/test: 400 Missing query or model', async () => {
+    const { post } = await serverYard([])
+    for (const body of [{}, { query: 'x' }, { model: 'demo:rules' }, { query: '', model: 'demo:rules' }]) {
+      const answer = await post('/api/tools/test', body)
+      expect([answer.status, answer.body.error]).toEqual([400, 'Missing query or model'])
+    }
+  })
+
+  test('POST /api/tools/test: unknown provider 400', async () => {
+    const { post } = await serverYard([])
+    const { status, body } = await post('/api/tools/test', { query: 'x', model: 'nobody:gpt-4o' })
+    expect([status, body.error]).toEqual([400, expect.stringContaining('nobody')])
+  })
+
+  test("POST /api/tools/validate: records one test, answers with the model's record", async () => {
+    const { post } = await serverYard([])
+    await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true })
+    const { status, body } = await post('/api/tools/validate', {
+      model: 'openai:gpt-4o',
+      success: false,
+      error: 'No call',
+    })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      model_id: 'openai:gpt-4o',
+      tested: true,
+      validated: false,
+      test_count: 2,
+      success_count: 1,
+    })
+    expect(body.test_history).toMatchObject([{ success: true }, { success: false, error: 'No call' }])
+  })
+
+  test('POST /api/tools/validate: 400 if model or success is missing', async () => {
+    const { post } = await serverYard([])
+    for (const body of [{}, { model: 'demo:rules' }, { success: true }]) {
+      const { status, body: problem } = await post('/api/tools/validate', body)
+      expect([status, typeof problem.error]).toEqual([400, 'string'])
+    }
+  })
+
+  test('no endpoint shows a handler, mock response, URL, header or secret', async () => {
+    const { config } = await openaiModel()
+    const hidden = { ...tool('people'), implementation: { type: 'internal', handler: 'hidden_handler' } }
+    const mcpServers = { far: { url: 'http://127.0.0.1:9/hidden-path', headers: { 'x-hidden': 'hidden-header' } } }
+    const { ask } = await serverYard([mock('get_weather', 'hidden-response'), hidden], { ...config, mcpServers })
+    const paths = [
+      '/schema/tools',
+      '/api/tools/list',
+      '/api/models/list',
+      '/v1/models',
+      '/ready',
+      '/health',
+      '/openapi.json',
+      '/metrics',
+    ]
+    for (const path of paths) {
+      const { status, text } = await ask(path)
+      expect([path, status < 400 || path === '/ready']).toEqual([path, true])
+      expect(text).not.toMatch(/hidden|sk-test|127\.0\.0\.1:9/)
+    }
+  })
+
+  test('every endpoint but /tools/execute answers errors as problem+json that also has error', async () => {
+    const { ask, post } = await serverYard([])
+    const answers = [
+      await ask('/nowhere'),
+      await ask('/chat'),
+      await ask('/api/tools/list', { key: null as never }),
+      await post('/chat', '{'),
+      await post('/chat', {}),
+      await post('/api/tools/validate', '"text"'),
+      await ask('/audit?limit=none'),
+      await ask('/api/runs/unknown'),
+      await ask('/api/jobs/unknown'),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([404, 405, 401, 400, 400, 400, 400, 404, 404])
+    for (const { type, status, body } of answers) {
+      expect(type).toContain('application/problem+json')
+      expect(body).toMatchObject({ title: expect.any(String), status, error: expect.stringMatching(/\w/) })
+    }
+  })
+
+  test('streamed as Server-Sent Events when the request accepts text/event-stream', async () => {
+    const model = await openaiModel({ call: 'count', args: {} }, 'Counted.')
+    const count = (_: unknown, context: { report(progress: unknown): void }) => {
+      context.report({ percent: 50 })
+      return 'done'
+    }
+    const { post } = await serverYard([tool('count')], { ...model.config, responses: [rule] }, { handlers: { count } })
+    const headers = { accept: 'text/event-stream' }
+    const executed = await post('/tools/execute', { tool_name: 'count', params: {} }, { headers })
+    expect(executed.type).toContain('text/event-stream')
+    expect(eventsOf(executed.text).map(({ event, data }) => [event, (data as { success?: boolean }).success])).toEqual([
+      ['progress', undefined],
+      ['result', true],
+    ])
+    const chatted = eventsOf((await post('/chat', { message: 'Count' }, { headers })).text)
+    expect(chatted.map(({ event }) => event)).toEqual(
+      expect.arrayContaining(['tool-call-start', 'call-progress', 'call-result', 'text-delta', 'answer']),
+    )
+    expect(chatted.at(-1)).toMatchObject({ event: 'answer', data: { content: 'Counted.' } })
+  })
 })

@@ -1,6 +1,35 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { serverYard } from './server-yard.ts'
+import { mock } from './yard.ts'
 
 describe('Limits', () => {
-  test.todo('rate limits per caller and per tool')
-  test.todo('sizes of bodies, arrays, results')
+  test('rate limits per caller and per tool', async () => {
+    const rare = { ...mock('rare'), rate_limit: { calls: 1, per_ms: 60_000 } }
+    const { execute, key } = await serverYard([mock('get_weather'), rare], { limits: { calls_per_minute: 3 } })
+    const answers = []
+    for (const name of ['rare', 'rare', 'get_weather', 'get_weather']) answers.push(await execute(name))
+    expect(answers.map(({ status }) => status)).toEqual([200, 429, 200, 429])
+    const [first, , , last] = answers as [(typeof answers)[0], unknown, unknown, (typeof answers)[0]]
+    expect([first.headers.get('ratelimit-limit'), first.headers.get('ratelimit-remaining')]).toEqual(['3', '2'])
+    expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(last.body.error).toMatch(/3 calls a minute.*try again in/)
+    expect((await execute('get_weather', {}, { key: await key('other') })).status).toBe(200)
+  })
+
+  test('sizes of bodies, arrays, results', async () => {
+    const big = { ...mock('big', 'x'.repeat(2_000)), max_result_bytes: 1_000 }
+    const { execute } = await serverYard([mock('get_weather'), big], { limits: { body_bytes: 200_000 } })
+    const answers = [
+      await execute('get_weather', { text: 'x'.repeat(200_001) }),
+      await execute('get_weather', { list: new Array(10_001).fill(1) }),
+      await execute('big'),
+      await execute('get_weather', { list: new Array(10_000).fill(1) }),
+    ]
+    expect(answers.map(({ status, body }) => [status, body.error_code])).toEqual([
+      [400, 'INVALID_PARAMETERS'],
+      [400, 'INVALID_PARAMETERS'],
+      [500, 'RESULT_TOO_LARGE'],
+      [200, undefined],
+    ])
+  })
 })

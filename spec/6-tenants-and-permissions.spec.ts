@@ -1,12 +1,112 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { serverYard } from './server-yard.ts'
+import { mock } from './yard.ts'
+
+const guarded = { ...mock('pay'), permissions: ['payments', 'money'] }
 
 describe('Tenants and permissions', () => {
-  test.todo('a caller is known by API key')
-  test.todo('each belongs to a tenant: tenants {<id>: {flags}}')
-  test.todo('The key-less local caller is admin of tenant local, under the same flags')
-  test.todo('a tool that requires permissions runs only where each is exactly true (default deny)')
-  test.todo('a tool that requires none is allowed unless its own flag is false')
-  test.todo("one tenant can never see or use what is another's")
-  test.todo('a caller may make limits.calls_per_session (1000) tool calls per session')
-  test.todo('beyond that RATE_LIMITED')
+  test('a caller is known by API key', async () => {
+    const { execute, key, installation } = await serverYard([mock('get_weather')])
+    const used = await key('acme', 'user')
+    expect((await execute('get_weather', {}, { key: used })).status).toBe(200)
+    expect((await execute('get_weather', {}, { key: `${used}x` })).status).toBe(401)
+    const stored = (await installation.storage.keys.list()).find(({ role }) => role === 'user')
+    expect(JSON.stringify(stored)).not.toContain(used)
+    await installation.storage.keys.revoke(stored?.id ?? '', new Date().toISOString())
+    await expect.poll(async () => (await execute('get_weather', {}, { key: used })).status).toBe(401)
+  })
+
+  test('each belongs to a tenant: tenants {<id>: {flags}}', async () => {
+    const tenants = { rich: { flags: { payments: true, money: true } }, poor: { flags: { payments: true } } }
+    const { execute, key } = await serverYard([guarded], { tenants })
+    const status = async (tenant: string) => (await execute('pay', {}, { key: await key(tenant) })).status
+    expect([await status('rich'), await status('poor'), await status('unheard_of')]).toEqual([200, 403, 403])
+  })
+
+  test('The key-less local caller is admin of tenant local, under the same flags', async () => {
+    const tenants = { local: { flags: { payments: true, money: true, get_weather: false } } }
+    const { execute, ask, installation } = await serverYard(
+      [guarded, mock('get_weather')],
+      { tenants },
+      { local: true },
+    )
+    expect([(await execute('pay')).status, (await execute('get_weather')).status]).toEqual([200, 403])
+    expect((await ask('/api/keys')).status).toBe(200)
+    installation.manager.getExecutor().flush()
+    await installation.sink.flush()
+    const { rows } = (await ask('/audit')).body
+    expect(rows.map(({ tenant, tool }: Record<string, string>) => [tenant, tool])).toEqual([
+      ['local', 'get_weather'],
+      ['local', 'pay'],
+    ])
+  })
+
+  test('a tool that requires permissions runs only where each is exactly true (default deny)', async () => {
+    const { execute, installation, ask } = await serverYard([guarded])
+    const set = async (flags: Record<string, unknown>) => {
+      await installation.storage.settings.put({ kind: 'tenant', name: 'acme', value: { flags } })
+      await installation.tenants.load(installation.storage.settings)
+      return (await execute('pay')).status
+    }
+    expect(await set({})).toBe(403)
+    expect((await ask('/api/tools/list')).body.tools).toEqual([])
+    expect(await set({ payments: true })).toBe(403)
+    expect(await set({ payments: true, money: 'true' })).toBe(403)
+    expect(await set({ payments: true, money: true })).toBe(200)
+    expect((await ask('/api/tools/list')).body.tools).toHaveLength(1)
+  })
+
+  test('a tool that requires none is allowed unless its own flag is false', async () => {
+    const tenants = { off: { flags: { get_weather: false } }, on: { flags: { get_weather: true } } }
+    const { execute, key } = await serverYard([mock('get_weather')], { tenants })
+    const status = async (tenant: string) => (await execute('get_weather', {}, { key: await key(tenant) })).status
+    expect([await status('off'), await status('on'), await status('unheard_of')]).toEqual([403, 200, 200])
+  })
+
+  test("one tenant can never see or use what is another's", async () => {
+    const { ask, post, key, installation } = await serverYard([mock('get_weather')])
+    await post('/api/tools/test', { query: "What's 2+2?", model: 'demo:rules' })
+    await post('/api/tools/validate', { model: 'demo:rules', success: true })
+    const { headers } = await post(
+      '/tools/execute',
+      { tool_name: 'get_weather', params: {} },
+      { headers: { prefer: 'respond-async' } },
+    )
+    const job = headers.get('location') as string
+    installation.manager.getExecutor().flush()
+    await installation.sink.flush()
+    const run = (await ask('/api/runs')).body.runs[0].id
+    const other = await key('other')
+    const seen = async (path: string) => (await ask(path, { key: other })).body
+    expect(await seen('/audit')).toMatchObject({ rows: [] })
+    expect(await seen('/api/runs')).toMatchObject({ runs: [] })
+    expect(await seen('/metrics/tools/execution')).toMatchObject({ total: 0, tools: {} })
+    expect(await seen('/metrics/models')).toMatchObject({ models: {} })
+    expect(JSON.stringify(await seen('/api/models/list'))).not.toContain('"tested":true')
+    expect((await seen('/api/keys')).keys).toHaveLength(1)
+    for (const path of [`/api/runs/${run}`, job]) {
+      expect([(await ask(path)).status, (await ask(path, { key: other })).status]).toEqual([200, 404])
+    }
+    for (const query of ['tenant=acme', 'tenant=*'])
+      expect((await ask(`/audit?${query}`, { key: other })).status).toBe(403)
+  })
+
+  test('a caller may make limits.calls_per_session (1000) tool calls per session', async () => {
+    const { execute } = await serverYard([mock('get_weather')])
+    const headers = { 'x-session-id': 'one' }
+    const statuses = new Set<number>()
+    for (let call = 0; call < 1_000; call++) statuses.add((await execute('get_weather', {}, { headers })).status)
+    expect([...statuses]).toEqual([200])
+    expect((await execute('get_weather', {}, { headers })).status).toBe(429)
+  })
+
+  test('beyond that RATE_LIMITED', async () => {
+    const { execute, key } = await serverYard([mock('get_weather')], { limits: { calls_per_session: 2 } })
+    const call = (session: string, more: object = {}) =>
+      execute('get_weather', {}, { headers: { 'x-session-id': session }, ...more })
+    for (const _ of [1, 2]) expect((await call('one')).status).toBe(200)
+    expect(await call('one')).toMatchObject({ status: 429, body: { error_code: 'RATE_LIMITED' } })
+    expect((await call('two')).status).toBe(200)
+    expect((await call('one', { key: await key('other') })).status).toBe(200)
+  })
 })

@@ -1,8 +1,44 @@
-import { describe, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ModelValidationTracker } from 'toolyard'
+import { ManualClock } from 'toolyard/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+
+const MODEL = 'ollama:llama3.2:3b'
 
 describe('Model validation', () => {
-  test.todo('per model {model_id, tested, validated, test_count, success_count, last_tested, test_history}')
-  test.todo('validated = at least one test and success_count / test_count ≥ 0.8')
+  test('per model {model_id, tested, validated, test_count, success_count, last_tested, test_history}', async () => {
+    const clock = new ManualClock()
+    const tracker = new ModelValidationTracker({ clock })
+    await tracker.recordSuccess(MODEL, { tool: 'get_weather' })
+    clock.advance(1_000)
+    expect(await tracker.recordFailure(MODEL, 'It made up the weather')).toEqual({
+      model_id: MODEL,
+      tested: true,
+      validated: false,
+      test_count: 2,
+      success_count: 1,
+      last_tested: '2026-01-01T00:00:01.000Z',
+      test_history: [
+        { timestamp: '2026-01-01T00:00:00.000Z', success: true, details: { tool: 'get_weather' } },
+        { timestamp: '2026-01-01T00:00:01.000Z', success: false, error: 'It made up the weather' },
+      ],
+    })
+  })
+
+  test('validated = at least one test and success_count / test_count ≥ 0.8', async () => {
+    const tracker = new ModelValidationTracker()
+    expect(await tracker.isValidated(MODEL)).toBe(false)
+    const said: boolean[] = []
+    for (const passed of [true, false, true, true, true, false]) {
+      const record = passed ? tracker.recordSuccess(MODEL) : tracker.recordFailure(MODEL, 'It called no tool')
+      said.push((await record).validated)
+    }
+    // 1/1, 1/2, 2/3, 3/4, 4/5, 4/6: a success can validate, and a failure can end it.
+    expect(said).toEqual([true, false, false, false, true, false])
+  })
+
   test.todo('the badge shows exactly this, with the number of trials beside it')
   test.todo('a test is recorded only by POST /api/tools/validate and by suites')
   test.todo('POST /api/tools/test records nothing')
@@ -10,5 +46,20 @@ describe('Model validation', () => {
   test.todo('kept across restarts')
   test.todo('a history view')
   test.todo('a warning on models not validated')
-  test.todo('ModelValidationTracker: recordSuccess, recordFailure, isValidated, getStatus, save, load')
+
+  test('ModelValidationTracker: recordSuccess, recordFailure, isValidated, getStatus, save, load', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'toolyard-spec-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'validations.json')
+    const tracker = new ModelValidationTracker()
+    expect(await tracker.getStatus(MODEL)).toMatchObject({ tested: false, validated: false })
+    await tracker.recordSuccess(MODEL, { tool: 'get_weather' })
+    await tracker.recordFailure('openai:gpt-4o', new Error('It called no tool'))
+    await tracker.save(file)
+    const another = new ModelValidationTracker()
+    await another.load(file)
+    expect(await another.isValidated(MODEL)).toBe(true)
+    expect(await another.getStatus('openai:gpt-4o')).toMatchObject({ tested: true, validated: false })
+    expect(await another.getAllValidations()).toEqual(await tracker.getAllValidations())
+  })
 })

@@ -19,6 +19,8 @@ const PUBLIC: readonly string[] = [
   'ConfigError',
   'ModelCatalogue',
   'ModelError',
+  'ModelValidationError',
+  'ModelValidationTracker',
   'NoResponseRuleError',
   'ProcessPool',
   'ProviderClient',
@@ -38,6 +40,7 @@ const PUBLIC: readonly string[] = [
   'langchainModel',
   'loadConfigFile',
   'openProvider',
+  'openTelemetryTracer',
   'silentLog',
   'toLangChain',
   'type AssistantMessage',
@@ -69,6 +72,9 @@ const PUBLIC: readonly string[] = [
   'type ModelInfo',
   'type ModelPrices',
   'type ModelRequest',
+  'type ModelTest',
+  'type ModelValidation',
+  'type ModelValidationTrackerOptions',
   'type OfferedTool',
   'type Params',
   'type Parts',
@@ -83,6 +89,7 @@ const PUBLIC: readonly string[] = [
   'type RunEvent',
   'type RunRequest',
   'type StopReason',
+  'type StoredValidation',
   'type ToolCall',
   'type ToolDefinition',
   'type ToolExecutorOptions',
@@ -94,6 +101,7 @@ const PUBLIC: readonly string[] = [
   'type ToolSuccess',
   'type TrackedCall',
   'type Usage',
+  'type ValidationStore',
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))

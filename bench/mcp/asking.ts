@@ -18,7 +18,8 @@ const META = {
   'io.modelcontextprotocol/clientInfo': CLIENT,
   'io.modelcontextprotocol/clientCapabilities': {},
 }
-const STATELESS_HEADERS = {
+/** What a request that stands for itself says in its headers. */
+export const STATELESS_HEADERS = {
   'mcp-protocol-version': STATELESS_VERSION,
   'mcp-method': 'tools/call',
   'mcp-name': NAME,
@@ -28,14 +29,21 @@ const STATELESS_HEADERS = {
 export async function asking(url: string, era: Era): Promise<PreparedCall> {
   const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT })
   const headers = era === 'stateless' ? STATELESS_HEADERS : await openSession(url, agent)
-  const params = { name: NAME, arguments: PARAMS, ...(era === 'stateless' && { _meta: META }) }
   let id = 0
   return async () => {
-    const message = { jsonrpc: '2.0', id: ++id, method: 'tools/call', params }
+    const message = weatherCall(++id, era)
     const { status, text } = await post(url, agent, message, headers)
     if (status !== 200 || !text.includes(WEATHER.condition)) throw new Error(`${url} answered ${status}: ${text}`)
   }
 }
+
+/** The message that calls the weather tool. */
+export const weatherCall = (id: number, era: Era) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name: NAME, arguments: PARAMS, ...(era === 'stateless' && { _meta: META }) },
+})
 
 async function openSession(url: string, agent: Agent): Promise<Record<string, string>> {
   const params = { protocolVersion: SESSION_VERSION, capabilities: {}, clientInfo: CLIENT }

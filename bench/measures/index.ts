@@ -8,5 +8,6 @@ export const MEASURES: Readonly<Record<string, () => Promise<(options: never) =>
   'loop-growth': async () => (await import('./loop-growth.ts')).loopGrowth,
   'mcp-client': async () => (await import('./mcp-client.ts')).mcpClient,
   'mcp-server': async () => (await import('./mcp-server.ts')).mcpServer,
+  http: async () => (await import('./http.ts')).http,
   deadlines: async () => (await import('./deadlines.ts')).deadlines,
 }

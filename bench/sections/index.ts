@@ -6,6 +6,7 @@ import { loop } from './loop.ts'
 import { mcp } from './mcp.ts'
 import { registering } from './registering.ts'
 import { scale } from './scale.ts'
+import { server } from './server.ts'
 
 /** Every table of the report, in its order. */
-export const sections: readonly Section[] = [direct, scale, registering, heapGrowth, deadlines, loop, mcp]
+export const sections: readonly Section[] = [direct, scale, registering, heapGrowth, deadlines, loop, mcp, server]

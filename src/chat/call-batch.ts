@@ -5,6 +5,17 @@ import type { ToolResult } from '../core/tool-result.ts'
 import type { ToolCall } from '../models/model.ts'
 import type { CallGuard } from './call-guard.ts'
 import type { RunEvent, TrackedCall } from './run.ts'
+import type { RunObserver } from './run-observer.ts'
+
+/** The turn that asks for calls. */
+export interface CallingTurn {
+  readonly context: CallContext
+  readonly guard: CallGuard
+  readonly iteration: number
+  /** Whether anybody wants to hear of results and progress as they come. */
+  readonly tell: boolean
+  readonly observers: readonly RunObserver[]
+}
 
 interface Judged {
   readonly call: ToolCall
@@ -17,10 +28,7 @@ export class CallBatch {
   /** Some call was one too many: the run is over when the others have ended. */
   readonly endsRun: boolean
   readonly #executor: ToolExecutor
-  readonly #context: CallContext
-  readonly #guard: CallGuard
-  readonly #iteration: number
-  readonly #tell: boolean
+  readonly #turn: CallingTurn
   readonly #calls: readonly Judged[]
   readonly #tracked: TrackedCall[]
   readonly #events: RunEvent[] = []
@@ -28,24 +36,14 @@ export class CallBatch {
   #next = 0
   #running = 0
 
-  constructor(
-    executor: ToolExecutor,
-    context: CallContext,
-    guard: CallGuard,
-    calls: readonly ToolCall[],
-    iteration: number,
-    tell: boolean,
-  ) {
+  constructor(executor: ToolExecutor, turn: CallingTurn, calls: readonly ToolCall[]) {
     this.#executor = executor
-    this.#context = context
-    this.#guard = guard
-    this.#iteration = iteration
-    this.#tell = tell
+    this.#turn = turn
     this.#tracked = new Array(calls.length)
     let endsRun = false
     this.#calls = calls.map((call) => {
       const params = readArguments(call.function.arguments)
-      const refused = guard.judge(call.function.name, params, iteration)
+      const refused = turn.guard.judge(call.function.name, params, turn.iteration)
       if (refused?.ends) endsRun = true
       return { call, params, refusal: refused && new ToolExecutionError('EXECUTION_ERROR', refused.message) }
     })
@@ -69,17 +67,24 @@ export class CallBatch {
     }
   }
 
+  /** Settles when the calls that run have ended; no more are begun. */
+  async ended(): Promise<void> {
+    for (let event = await this.next(0); event !== undefined; event = await this.next(0)) {
+      // Nobody is there to be told.
+    }
+  }
+
   #start(index: number): void {
     const { call, params, refusal } = this.#calls[index] as Judged
     const tool = call.function.name
     if (refusal !== undefined) {
-      this.#ended(index, this.#executor.refuse(tool, refusal, this.#context))
+      this.#ended(index, this.#executor.refuse(tool, refusal, this.#turn.context))
       return
     }
     this.#running++
     this.#executor.execute(tool, params, this.#contextOf(call)).then((result) => {
       this.#running--
-      this.#guard.learn(tool, result)
+      this.#turn.guard.learn(tool, result)
       this.#ended(index, result)
     })
   }
@@ -87,20 +92,23 @@ export class CallBatch {
   #ended(index: number, result: ToolResult): void {
     const { call, params } = this.#calls[index] as Judged
     const recovered = call.metadata?.recovered === true ? ({ recovered: true } as const) : undefined
-    const tracked = { tool: call.function.name, params, result, iteration: this.#iteration, ...recovered }
+    const { iteration, tell, observers } = this.#turn
+    const tracked = { tool: call.function.name, params, result, iteration, ...recovered }
     this.#tracked[index] = tracked
-    if (this.#tell) this.#events.push({ type: 'call-result', id: call.id, call: tracked })
-    if (this.#tell || this.#running === 0 || this.#next < this.#calls.length) this.#wake?.()
+    for (const observer of observers) observer.called(tracked, index)
+    if (tell) this.#events.push({ type: 'call-result', id: call.id, call: tracked })
+    if (tell || this.#running === 0 || this.#next < this.#calls.length) this.#wake?.()
   }
 
   /** With an ear for progress, where anybody is told of it. */
   #contextOf({ id, function: { name } }: ToolCall): CallContext {
-    if (!this.#tell) return this.#context
+    const { context, tell } = this.#turn
+    if (!tell) return context
     const report = (progress: unknown): void => {
       this.#events.push({ type: 'call-progress', id, tool: name, progress })
       this.#wake?.()
     }
-    return { ...this.#context, report }
+    return { ...context, report }
   }
 }
 

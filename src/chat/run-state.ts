@@ -2,8 +2,11 @@ import type { CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
+import type { CallBatch } from './call-batch.ts'
+import { postponed } from './client-tools.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
 import { RunBudget } from './run-budget.ts'
+import { NOBODY, type RunObserver } from './run-observer.ts'
 import { type Interruption, RunSignals } from './run-signals.ts'
 import { stopSentence } from './stop-sentences.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
@@ -16,12 +19,16 @@ export interface Ending {
   readonly error?: string
   /** The limit that was reached, as a part of a sentence. */
   readonly limit?: string
+  /** The turn that asked for tools of the client, and what it asked of them. */
+  readonly handBack?: { readonly turn: TurnReader; readonly calls: readonly ToolCall[] }
 }
 
 /** Everything that a run knows while it goes on. */
 export class RunState {
   readonly messages: Message[]
-  readonly tracked: TrackedCall[] = []
+  readonly tracked: TrackedCall[]
+  /** Who follows the run. */
+  observers: readonly RunObserver[] = NOBODY
   readonly #signals: RunSignals
   iteration = 0
   usage: Usage | undefined = undefined
@@ -30,12 +37,14 @@ export class RunState {
   readonly #budget: RunBudget | undefined
   /** The question as last put: the next is the same, with more messages in it. */
   #question: ModelRequest | undefined = undefined
+  #over = false
 
   constructor(request: RunRequest, tools: readonly OfferedTool[], clock: Clock, silence: SilenceWatch) {
     const { messages, budget, prices, context } = request
     this.#request = request
     this.#silence = silence
     this.messages = [...messages]
+    this.tracked = [...(request.prior_calls ?? [])]
     this.#budget =
       budget?.tokens === undefined && budget?.cost === undefined
         ? undefined
@@ -52,7 +61,7 @@ export class RunState {
     if (typeof max_tokens === 'object') return { reason: 'budget', limit: max_tokens.limit }
     const cancellation = last ? whole : work
     if (!last && this.#question !== undefined && this.#question.max_tokens === max_tokens) {
-      return new TurnReader(model, this.#question, cancellation, this.#silence)
+      return this.#begun(new TurnReader(model, this.#question, cancellation, this.#silence))
     }
     const request: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } = {
       messages: this.messages,
@@ -65,18 +74,21 @@ export class RunState {
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
     if (!last) this.#question = request
-    return new TurnReader(model, request, cancellation, this.#silence)
+    return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
   }
 
   /** Why the turn failed: it was ended from outside, or the model did not answer. */
-  failed({ failure, text }: TurnReader): Ending {
+  failed(turn: TurnReader): Ending {
     const { interruption } = this.#signals
+    for (const observer of this.observers) observer.heard(turn, interruption ?? 'error')
     if (interruption !== undefined) return this.#interrupted(interruption)
-    return { reason: 'error', content: text, error: problemOf(failure?.thrown, this.model.id) }
+    return { reason: 'error', content: turn.text, error: problemOf(turn.failure?.thrown, this.model.id) }
   }
 
   /** Takes note of what a turn cost. */
-  spent({ usage, text, calls }: TurnReader): void {
+  spent(turn: TurnReader): void {
+    const { usage, text, calls } = turn
+    for (const observer of this.observers) observer.heard(turn)
     if (usage !== undefined) this.usage = this.usage === undefined ? usage : sum(this.usage, usage)
     this.#budget?.spend(
       usage,
@@ -109,28 +121,69 @@ export class RunState {
     })
   }
 
+  /** Ends the run where a turn calls tools of the client: nothing else that it asks for is run. */
+  handBack(turn: TurnReader): Ending | undefined {
+    const { client_tools } = this.#request
+    if (client_tools === undefined) return undefined
+    const calls = turn.calls.filter((call) => client_tools.some(({ name }) => name === call.function.name))
+    return calls.length === 0 ? undefined : { reason: 'stop', content: turn.text, handBack: { turn, calls } }
+  }
+
   /** The answer, and the conversation with it. */
-  answered({ reason, limit, error }: Ending, said: string): RunEvent {
+  answered(ending: Ending, said: string): RunEvent {
+    const answer = this.#answer(ending, said)
+    if (ending.handBack === undefined) this.messages.push({ role: 'assistant', content: answer.content })
+    else {
+      const { turn, calls } = ending.handBack
+      this.heard(turn)
+      for (const call of turn.calls) if (!calls.includes(call)) this.messages.push(postponed(call))
+    }
+    this.#tellEnd(answer)
+    return { type: 'answer', answer, messages: this.messages }
+  }
+
+  /** The run has its answer. */
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** The run is left before its answer: tells so when the calls have ended. */
+  async left(calls: CallBatch | undefined): Promise<void> {
+    if (this.observers === NOBODY) return
+    await calls?.ended()
+    this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
+  }
+
+  #answer({ reason, limit, error, handBack }: Ending, said: string): RunAnswer {
     const { id } = this.model
     const colon = id.indexOf(':')
     const limitReached = reason === 'max_iterations'
     const content =
       said === '' && reason === 'stop' ? '' : limitReached || said === '' ? stopSentence(reason, limit) : said
     const { usage, cost } = this
-    const answer: RunAnswer = {
+    return {
       content,
       service: this.#request.service ?? id.slice(0, Math.max(colon, 0)),
       model: id.slice(colon + 1),
       tool_calls: this.tracked,
       stop_reason: reason,
+      ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),
       ...(error !== undefined && { error }),
       ...(usage !== undefined && { usage }),
       ...(cost !== undefined && { cost }),
     }
-    this.messages.push({ role: 'assistant', content })
-    return { type: 'answer', answer, messages: this.messages }
+  }
+
+  #tellEnd(answer: RunAnswer): void {
+    this.#over = true
+    for (const observer of this.observers) observer.ended(answer, this.iteration)
+  }
+
+  #begun(turn: TurnReader): TurnReader {
+    for (const observer of this.observers) observer.asked(turn)
+    return turn
   }
 
   /** Ends what still runs, and lets go of timers and of the caller's signal. */

@@ -1,7 +1,7 @@
 import type { CallContext } from '../core/call-context.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { ModelPrices } from '../models/catalogue/model-info.ts'
-import type { Message, Model, ModelEvent, Usage } from '../models/model.ts'
+import type { Message, Model, ModelEvent, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 
 /** One conversation to be carried to its answer. */
 export interface RunRequest {
@@ -11,6 +11,10 @@ export interface RunRequest {
   readonly service?: string
   /** Absent: every tool the caller may use; empty: none. */
   readonly allowed_tools?: readonly string[]
+  /** The caller's own: offered beside the others, and never run here. A turn that calls one ends the run. */
+  readonly client_tools?: readonly OfferedTool[]
+  /** Made for this run before its model is asked; they stand first in `tool_calls`. */
+  readonly prior_calls?: readonly TrackedCall[]
   readonly max_iterations?: number
   readonly max_tokens?: number
   readonly temperature?: number
@@ -56,6 +60,8 @@ export interface RunAnswer {
   readonly model: string
   readonly tool_calls: readonly TrackedCall[]
   readonly stop_reason: StopReason
+  /** Calls of `client_tools`, for the caller to run: the model waits for their results. `stop_reason` is then `stop`. */
+  readonly client_calls?: readonly ToolCall[]
   readonly max_iterations_reached?: true
   /** What the model said when asked once more without tools, after the limit. */
   readonly final_answer?: string

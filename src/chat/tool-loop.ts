@@ -3,13 +3,18 @@ import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
 import { type Log, silentLog } from '../core/log.ts'
+import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolExecutor } from '../core/tool-executor.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
+import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
+import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
+import { type RunKeeper, RunRecord } from './run-record.ts'
 import { type Ending, RunState } from './run-state.ts'
-import { ToolOffer } from './tool-offer.ts'
+import { RunTrace } from './run-trace.ts'
+import { type Offer, ToolOffer } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 export interface ToolLoopOptions {
@@ -19,6 +24,9 @@ export interface ToolLoopOptions {
   readonly maxIterations?: number
   /** Calls of one turn at a time. */
   readonly maxParallelCalls?: number
+  readonly tracer?: Tracer
+  /** Told of every run when it is over. */
+  readonly onRun?: (run: StoredRun) => void
 }
 
 export const DEFAULT_MAX_ITERATIONS = 5
@@ -35,6 +43,8 @@ export class ToolLoop {
   readonly #silence: SilenceWatch
   readonly #maxIterations: number
   readonly #maxParallelCalls: number
+  readonly #keeper: RunKeeper | undefined
+  readonly #tracer: Tracer | undefined
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
     this.#executor = executor
@@ -44,6 +54,8 @@ export class ToolLoop {
     this.#silence = { clock: this.#clock, wheel: new DeadlineWheel(this.#clock) }
     this.#maxIterations = options.maxIterations ?? DEFAULT_MAX_ITERATIONS
     this.#maxParallelCalls = options.maxParallelCalls ?? DEFAULT_MAX_PARALLEL_CALLS
+    this.#keeper = options.onRun && { onRun: options.onRun, clock: this.#clock, log: this.#log }
+    this.#tracer = options.tracer
   }
 
   /** Carries a conversation to its answer. */
@@ -60,21 +72,17 @@ export class ToolLoop {
 
   /** The one loop. Who only wants the answer is not told the rest, which saves a step for each event. */
   async *#run(request: RunRequest, tell: boolean): AsyncGenerator<RunEvent, void, undefined> {
-    const { tools, names } = this.#offer.to(request.context?.flags, request.allowed_tools)
+    const offer = this.#offer.to(request.context?.flags, request.allowed_tools)
+    const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)
     if (tools.length === 0) this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without')
     const run = new RunState(request, tools, this.#clock, this.#silence)
     const guard = new CallGuard()
-    const { report: _, ...caller } = request.context ?? {}
-    const context: CallContext = {
-      ...caller,
-      source: 'loop',
-      runId: request.context?.runId ?? randomUUID(),
-      visible: names,
-      signal: run.signal,
-    }
+    const context = this.#begin(run, request, offer)
+    const { observers } = run
     const most = this.#maxParallelCalls
     const maxIterations = request.max_iterations ?? this.#maxIterations
     let ending: Ending | undefined
+    let batch: CallBatch | undefined
     try {
       while (ending === undefined) {
         const turn = run.ask(tools, false)
@@ -86,19 +94,39 @@ export class ToolLoop {
         else await turn.drain()
         ending = this.#endingAt(run, turn)
         if (ending !== undefined) break
-        const batch = new CallBatch(this.#executor, context, guard, turn.calls, run.iteration, tell)
+        const { iteration } = run
+        batch = new CallBatch(this.#executor, { context, guard, iteration, tell, observers }, turn.calls)
         for (let event = await batch.next(most); event !== undefined; event = await batch.next(most))
           if (tell) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
         if (batch.endsRun) ending = { reason: 'repeated_calls' }
-        else if (run.iteration >= maxIterations) ending = { reason: 'max_iterations' }
+        else if (iteration >= maxIterations) ending = { reason: 'max_iterations' }
       }
       if (ASKED_ONCE_MORE.has(ending.reason)) yield* this.#conclude(run, ending)
       else yield run.answered(ending, ending.content ?? '')
     } finally {
       run.close()
+      if (!run.over) await run.left(batch)
     }
+  }
+
+  /** What the calls of a run are made with. Who wants to know of runs follows this one from here on. */
+  #begin(run: RunState, request: RunRequest, { names }: Offer): CallContext {
+    // Progress is told by events, and one key cannot stand for many calls.
+    const { report: _report, idempotencyKey: _key, ...caller } = request.context ?? {}
+    const context: CallContext = {
+      ...caller,
+      source: 'loop',
+      runId: caller.runId ?? randomUUID(),
+      model: request.model.id,
+      visible: names,
+      signal: run.signal,
+    }
+    const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log)
+    const record = this.#keeper && new RunRecord(this.#keeper, request, context)
+    if (trace !== undefined || record !== undefined) run.observers = [trace, record].filter((one) => one !== undefined)
+    return trace?.traceparent === undefined ? context : { ...context, traceparent: trace.traceparent }
   }
 
   /** What a turn came to, where the model asks for nothing more. */
@@ -107,7 +135,7 @@ export class ToolLoop {
     const asks = turn.calls.length > 0
     if (asks) run.iteration++
     this.#took(run, turn)
-    if (asks) return undefined
+    if (asks) return run.handBack(turn)
     return { reason: turn.reason === 'tool_calls' ? 'error' : turn.reason, content: turn.text }
   }
 

@@ -1,7 +1,7 @@
 import type { ToolManager } from '../config/tool-manager.ts'
 import { systemClock } from '../core/clock.ts'
-import type { OpenManager } from './open-manager.ts'
 import { printableLine } from './printable.ts'
+import type { OpenManager } from './start-manager.ts'
 import type { Terminal } from './terminal.ts'
 
 /** How long a command waits for servers that it can do without, and for those that it was asked about. */

@@ -2,37 +2,18 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
-import { createLog } from '../config/create-log.ts'
 import { ConfigError, loadConfigFile } from '../config/load-config.ts'
-import type { LoadReport } from '../config/load-definitions.ts'
-import { type McpReading, readMcpServers } from '../config/mcp-settings.ts'
-import { ToolManager } from '../config/tool-manager.ts'
-import type { Log } from '../core/log.ts'
+import { readMcpServers } from '../config/mcp-settings.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
+import type { GlobalOptions } from './global-options.ts'
+import type { OpenManager, startManager } from './start-manager.ts'
+import { startRecorded } from './start-recorded.ts'
 import { UsageError } from './usage-error.ts'
 
 const FILE_NAME = 'toolyard.config.json'
 
 /** Why there are no tools at all. */
 export const SWITCHED_OFF = 'Tools are switched off: "tools": {"enabled": true} switches them on.'
-
-/** The options that every command takes. */
-export interface GlobalOptions {
-  readonly json?: boolean
-  readonly config?: string
-  readonly verbose?: boolean
-}
-
-/** A manager with its tools loaded, and what came of loading them. */
-export interface OpenManager {
-  readonly manager: ToolManager
-  readonly handlers: ToolHandlers
-  readonly report: LoadReport
-  /** MCP servers that lack something, such as a variable. */
-  readonly leftOut?: McpReading['skipped']
-  /** Whether the configuration is the one that ships, for want of another. */
-  readonly fallback?: boolean
-}
 
 /** The configuration that ships with the package. */
 export const shippedConfig = fileURLToPath(new URL(`../../${FILE_NAME}`, import.meta.url))
@@ -46,14 +27,15 @@ export function configFile(option: string | undefined, env = process.env): strin
   return existsSync(here) ? here : shippedConfig
 }
 
-/** Loads the configuration, as `change` leaves it, and its tools; the caller closes the manager. */
+/** Loads the configuration, as `change` leaves it, and its tools; the caller closes it. */
 export async function openManager(
   options: GlobalOptions,
   change: (config: Config) => Config = (config) => config,
+  start: typeof startManager = startRecorded,
 ): Promise<OpenManager> {
   const file = configFile(options.config)
   const config = change(await readConfig(file))
-  const opened = await startManager(config, options, new ToolHandlers())
+  const opened = await start(config, options, new ToolHandlers())
   const { skipped: leftOut } = readMcpServers(config, process.env)
   return { ...opened, leftOut, fallback: file === shippedConfig && !existsSync(resolve(FILE_NAME)) }
 }
@@ -67,23 +49,5 @@ export async function readConfig(file: string): Promise<Config> {
     return (await loadConfigFile(file)).config
   } catch (error) {
     throw error instanceof ConfigError ? new UsageError(error.message, { cause: error }) : error
-  }
-}
-
-/** Commands say in their own words what goes wrong, so the log is silent unless asked for. */
-export async function startManager(
-  config: Config,
-  options: GlobalOptions,
-  handlers: ToolHandlers,
-): Promise<OpenManager> {
-  const manager = new ToolManager(config, { handlers, log: openLog(options) })
-  return { manager, handlers, report: await manager.loadTools() }
-}
-
-function openLog(options: GlobalOptions): Log {
-  try {
-    return createLog(options.verbose ? 'info' : process.env.TOOLYARD_LOG || 'silent')
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error })
   }
 }

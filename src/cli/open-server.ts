@@ -3,8 +3,10 @@ import { mcpEntries } from '../config/mcp-entries.ts'
 import { readMcpServers } from '../config/mcp-settings.ts'
 import { suggest } from '../core/suggest.ts'
 import type { McpConnection } from '../mcp/client/mcp-connection.ts'
-import { type GlobalOptions, type OpenManager, openManager } from './open-manager.ts'
+import type { GlobalOptions } from './global-options.ts'
+import { openManager } from './open-manager.ts'
 import { printableLine } from './printable.ts'
+import type { OpenManager } from './start-manager.ts'
 import { UsageError } from './usage-error.ts'
 
 /** A manager whose only MCP server is the one that was asked for. */
@@ -15,11 +17,12 @@ export interface OpenServer extends OpenManager {
 /** Loads the configuration with this one server of it; the caller closes the manager. */
 export async function openServer(asked: string, options: GlobalOptions): Promise<OpenServer> {
   let name = asked
-  const opened = await openManager(options, (config) => {
+  const only = (config: Config): Config => {
     const entry = findServer(config, asked)
     name = entry.name
     return { ...config, mcpServers: { [entry.key]: entry.server }, servers: {} }
-  })
+  }
+  const opened = await openManager(options, only)
   return { ...opened, connection: opened.manager.getMcpServers().connection(name) }
 }
 

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
+import type { Config } from '../config/config.ts'
 import { mcpEntries } from '../config/mcp-entries.ts'
 import { completionWords, type Known } from './completion-words.ts'
 import { openManager, withoutServers } from './open-manager.ts'
+import { startManager } from './start-manager.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Prints the words that fit, one a line; names are those of the configuration that the typed line names. */
@@ -15,10 +17,11 @@ export async function printCompletions(terminal: Terminal, program: Command, typ
 async function knownIn(file: string | undefined): Promise<Known> {
   let servers: string[] = []
   try {
-    const { manager } = await openManager(file === undefined ? {} : { config: file }, (config) => {
+    const only = (config: Config): Config => {
       servers = mcpEntries(config).map(({ name }) => name)
       return withoutServers(config)
-    })
+    }
+    const { manager } = await openManager(file === undefined ? {} : { config: file }, only, startManager)
     await manager.close()
     return { tools: manager.getRegistry().definitions(), servers }
   } catch {

@@ -1,11 +1,13 @@
 import { Command } from 'commander'
 import { addMcpCommands } from './mcp-commands.ts'
 import { packageVersion } from './package-version.ts'
+import { addStoreCommands } from './store-commands.ts'
 import type { Terminal } from './terminal.ts'
 
 const EXAMPLES = `
 Examples:
   $ toolyard demo                                        see what it does
+  $ toolyard serve                                       serve the tools over HTTP
   $ toolyard tools                                       list the tools
   $ toolyard exec get_weather location=Paris             run one
   $ toolyard exec calculate '{"expression":"2+2"}'       the same with JSON
@@ -13,6 +15,14 @@ Examples:
 
 Results go to stdout, everything else to stderr.
 Exit code 0: success. 1: the call failed. 2: wrong usage or configuration. 130: interrupted.`
+
+const SERVE_HELP = `
+As long as there are no keys it answers without one, and only to this machine. SIGHUP reads the configuration again.
+
+Examples:
+  $ toolyard serve
+  $ toolyard keys create --tenant acme --name ci --role operator
+  $ TOOLYARD_DATABASE_URL=postgres://… toolyard serve --host 0.0.0.0`
 
 const EXEC_HELP = `
 Parameters are one JSON object, - to read it from stdin, or key=value pairs. In a pair the tool's schema decides how
@@ -49,6 +59,17 @@ export function createProgram(terminal: Terminal, done: (code: number) => void):
     .helpCommand('help [command]', 'show help for a command')
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', EXAMPLES)
+
+  program
+    .command('serve')
+    .description('serve the tools over HTTP, until it is ended')
+    .option('--host <address>', 'where it listens: else TOOLYARD_HOST, 127.0.0.1')
+    .option('--port <port>', 'on which port: else TOOLYARD_PORT, 4747; 0 for any that is free')
+    .addHelpText('after', SERVE_HELP)
+    .action(async (_, command: Command) => {
+      const { serve } = await import('./commands/serve.ts')
+      done(await serve(terminal, command.optsWithGlobals()))
+    })
 
   program
     .command('exec')
@@ -102,6 +123,7 @@ export function createProgram(terminal: Terminal, done: (code: number) => void):
     })
 
   addMcpCommands(program, terminal, done)
+  addStoreCommands(program, terminal, done)
 
   program
     .command('demo')

@@ -1,11 +1,11 @@
-import type { ToolManager } from '../config/tool-manager.ts'
 import { clampTimeout } from '../core/call.ts'
 import type { ToolResult } from '../core/tool-result.ts'
+import type { GlobalOptions } from './global-options.ts'
 import { Interrupt } from './interrupt.ts'
-import type { GlobalOptions } from './open-manager.ts'
 import { printableLine } from './printable.ts'
 import { readParams } from './read-params.ts'
 import { showResult } from './show-result.ts'
+import type { OpenManager } from './start-manager.ts'
 import type { Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -16,7 +16,7 @@ export interface RunCallOptions extends GlobalOptions {
 /** Makes one call with parameters as they were typed, and writes what came of it; gives the exit code. */
 export async function runCall(
   terminal: Terminal,
-  manager: ToolManager,
+  { manager, context }: OpenManager,
   name: string,
   words: readonly string[],
   options: RunCallOptions,
@@ -30,7 +30,7 @@ export async function runCall(
     // From here on there is something to cancel; before, Ctrl-C ends the process as it always does.
     interrupt = new Interrupt()
     const result = await manager.getExecutor().execute(name, params, {
-      source: 'cli',
+      ...context,
       signal: interrupt.signal,
       ...(timeoutMs !== undefined && { timeoutMs }),
       report: (progress) => showProgress(terminal, options, progress),

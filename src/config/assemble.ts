@@ -2,14 +2,20 @@ import { ToolLoop } from '../chat/tool-loop.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Isolate } from '../core/isolate.ts'
 import type { Log } from '../core/log.ts'
+import type { Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
+import type { ResultCache } from '../core/result-cache.ts'
+import type { OnceStore } from '../core/storage/once-store.ts'
+import type { StoredRun } from '../core/storage/run-store.ts'
 import { ToolExecutor } from '../core/tool-executor.ts'
 import { ToolRegistry } from '../core/tool-registry.ts'
+import type { Tracer } from '../core/tracer.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
 import { ProcessPool } from '../kinds/isolated/process-pool.ts'
 import { kinds } from '../kinds/kinds.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
 import { docsSearch } from '../knowledge/docs-search.ts'
+import type { PinStore } from '../mcp/client/pin-store.ts'
 import { convertZod } from '../models/langchain/convert-zod.ts'
 import type { Config } from './config.ts'
 import { createLog } from './create-log.ts'
@@ -23,6 +29,19 @@ export interface Parts {
   readonly isolate?: Isolate
   /** Who gets the records of calls, besides the executor's own metrics. */
   readonly sinks?: readonly RecordSink[]
+  /** Answers only when the record of a call is written. */
+  readonly durable?: boolean
+  /** What calls are counted by, where that is shared. */
+  readonly rates?: Rates
+  /** Where the answers of writes with an idempotency key are kept. */
+  readonly once?: OnceStore
+  /** Where it is kept which tools of MCP servers were approved. */
+  readonly pins?: PinStore
+  /** Where results are kept, where that is shared. */
+  readonly cache?: ResultCache
+  readonly tracer?: Tracer
+  /** Told of every run when it is over. */
+  readonly onRun?: (run: StoredRun) => void
   /** The environment that `${VAR}` in definitions is looked up in. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
@@ -39,7 +58,13 @@ export function assemble(config: Config, parts: Parts) {
   const clock = parts.clock ?? systemClock
   const isolate = parts.isolate ?? new ProcessPool({ log })
   const env = parts.env ?? process.env
-  const servers = openServers(config, { registry, log, clock, env })
+  const servers = openServers(config, {
+    registry,
+    log,
+    clock,
+    env,
+    ...(parts.pins !== undefined && { pins: parts.pins }),
+  })
   const table = kinds(handlers, { mcp: { servers, log } })
   const executor = new ToolExecutor(registry, {
     kinds: table,
@@ -47,12 +72,19 @@ export function assemble(config: Config, parts: Parts) {
     log,
     clock,
     sinks: parts.sinks ?? [],
+    ...(parts.durable !== undefined && { durable: parts.durable }),
+    ...(parts.rates !== undefined && { rates: parts.rates }),
+    ...(parts.once !== undefined && { once: parts.once }),
+    ...(parts.cache !== undefined && { cache: parts.cache }),
+    ...(parts.tracer !== undefined && { tracer: parts.tracer }),
     ...(config.tools?.default_timeout_ms !== undefined && { defaultTimeoutMs: config.tools.default_timeout_ms }),
   })
   const { max_iterations, max_parallel_calls } = config.tools ?? {}
   const loop = new ToolLoop(registry, executor, {
     log,
     clock,
+    ...(parts.tracer !== undefined && { tracer: parts.tracer }),
+    ...(parts.onRun !== undefined && { onRun: parts.onRun }),
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
   })

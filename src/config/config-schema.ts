@@ -1,5 +1,6 @@
 import { MCP_SERVER_TYPES } from './mcp-server-types.ts'
 import { PROVIDER_TYPES } from './provider-types.ts'
+import { SERVICE_SCHEMA } from './service-schema.ts'
 
 /** Pasted from other clients: what only those know is no fault. */
 const MCP_SERVERS = {
@@ -158,6 +159,7 @@ export const CONFIG_SCHEMA = {
         },
       },
     },
+    ...SERVICE_SCHEMA,
     mcpServers: MCP_SERVERS,
     servers: { ...MCP_SERVERS, description: 'What VS Code calls mcpServers.' },
     inputs: {

@@ -16,11 +16,42 @@ export interface Config {
   readonly providers?: Readonly<Record<string, ProviderConfig>>
   readonly models?: readonly ModelInfo[]
   readonly responses?: readonly ResponseRule[]
+  readonly tenants?: Readonly<Record<string, TenantConfig>>
+  readonly limits?: LimitsConfig
+  readonly storage?: StorageConfig
+  readonly server?: ServerConfig
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   /** What VS Code calls `mcpServers`. */
   readonly servers?: Readonly<Record<string, McpServerConfig>>
   /** What VS Code asks its user for. */
   readonly inputs?: readonly McpInput[]
+}
+
+/** One entry of `tenants`. */
+export interface TenantConfig {
+  readonly flags?: Readonly<Record<string, boolean>>
+}
+
+/** What one caller may use. */
+export interface LimitsConfig {
+  readonly calls_per_session?: number
+  readonly calls_per_minute?: number
+  readonly body_bytes?: number
+  readonly job_timeout_ms?: number
+}
+
+/** What is kept, and for how long. */
+export interface StorageConfig {
+  readonly keep_days?: number
+  readonly audit?: 'batched' | 'durable'
+  readonly runs?: boolean
+}
+
+/** The HTTP server. */
+export interface ServerConfig {
+  readonly hosts?: readonly string[]
+  readonly cors_origins?: readonly string[]
+  readonly shutdown_ms?: number
 }
 
 /** One entry of `providers`; `${VAR}` in address, key and headers is replaced from the environment. */

@@ -1,11 +1,30 @@
 import { pino } from 'pino'
 import type { Log } from '../core/log.ts'
 
-/** A structured log on stderr, one record a line. stdout belongs to protocols and results. */
-export function createLog(level = process.env.TOOLYARD_LOG || 'info'): Log {
+/** How much is collected before it is written, and how long it may lie there. */
+const BUFFER_BYTES = 8 * 1024
+const FLUSH_MS = 500
+
+/** A log on stderr. */
+export type WrittenLog = Log & {
+  /** Writes what has been collected. */
+  flush(): void
+}
+
+/**
+ * A structured log on stderr, one record a line. stdout belongs to protocols and results. A server's is `buffered`: it
+ * is written in pieces, shortly after.
+ */
+export function createLog(level = process.env.TOOLYARD_LOG || 'info', { buffered = false } = {}): WrittenLog {
   if (!(level in pino.levels.values) && level !== 'silent') {
     const known = [...Object.keys(pino.levels.values), 'silent'].join(', ')
     throw new TypeError(`Unknown log level "${level}": TOOLYARD_LOG takes one of ${known}`)
   }
-  return pino({ level, base: null }, pino.destination({ dest: 2, sync: true }))
+  const destination = pino.destination({ dest: 2, sync: !buffered, ...(buffered && { minLength: BUFFER_BYTES }) })
+  const log = pino({ level, base: null }, destination)
+  if (buffered) {
+    setInterval(() => destination.flush(), FLUSH_MS).unref()
+    process.on('exit', () => destination.flushSync())
+  }
+  return Object.assign(log, { flush: () => destination.flushSync() })
 }

@@ -3,6 +3,7 @@ import type { Log } from '../core/log.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
 import { McpServers } from '../mcp/client/mcp-servers.ts'
 import { PinFile } from '../mcp/client/pin-file.ts'
+import type { PinStore } from '../mcp/client/pin-store.ts'
 import type { McpServerSettings } from '../mcp/client/server-settings.ts'
 import { tokenFile } from '../mcp/oauth/token-file.ts'
 import { dataFolder } from '../models/model-files/model-folder.ts'
@@ -15,10 +16,11 @@ interface Surroundings {
   readonly log: Log
   readonly clock: Clock
   readonly env: Environment
+  readonly pins?: PinStore
 }
 
 /** The MCP servers of a configuration, not connected yet. One that lacks a variable is left out, and that is said. */
-export function openServers(config: Config, { registry, log, clock, env }: Surroundings): McpServers {
+export function openServers(config: Config, { registry, log, clock, env, pins }: Surroundings): McpServers {
   const { servers, skipped, warnings } = readMcpServers(config, env)
   for (const { name, problem } of skipped) log.warn({ server: name, problem }, 'MCP server left out')
   for (const { name, problem } of warnings) log.warn({ server: name, problem }, 'MCP server configured with a warning')
@@ -29,5 +31,5 @@ export function openServers(config: Config, { registry, log, clock, env }: Surro
     const { serverAuthorization } = await import('../mcp/oauth/server-authorization.ts')
     return serverAuthorization(settings, tokens)
   }
-  return new McpServers(servers, { registry, log, clock, pins: new PinFile(folder), authProvider })
+  return new McpServers(servers, { registry, log, clock, pins: pins ?? new PinFile(folder), authProvider })
 }

@@ -1,9 +1,7 @@
-import type { Clock } from './clock.ts'
 import type { Flight, FlightHost } from './flight.ts'
 import { FlightTable } from './flight-table.ts'
 import type { Handler, IsolatedHandler } from './handler.ts'
 import type { Kind } from './kind.ts'
-import { RateLimit } from './rate-limit.ts'
 import { toolHash } from './result-cache.ts'
 import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
@@ -16,7 +14,6 @@ export class BoundTool implements FlightHost {
   readonly definition: ToolDefinition
   readonly effect: Effect
   readonly limits: ToolLimits
-  readonly rateLimit: RateLimit | undefined
   /** Where names of parameters may have to be changed. */
   readonly rename: ((params: Params) => Params) | undefined
   /** Calls that are running now. */
@@ -33,8 +30,6 @@ export class BoundTool implements FlightHost {
     this.definition = definition
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
     this.limits = toolLimits(definition, defaultTimeoutMs)
-    const { rate } = this.limits
-    this.rateLimit = rate && new RateLimit(rate.calls, rate.perMs)
     this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
     this.#resolve = kind?.bind(definition)
   }
@@ -72,18 +67,6 @@ export class BoundTool implements FlightHost {
 
   forget(flight: Flight): void {
     this.flights.delete(flight)
-  }
-
-  /** Throws `RATE_LIMITED` where the tenant has used up what the tool allows. */
-  takeRate(tenant: string, clock: Clock): void {
-    if (this.rateLimit === undefined) return
-    const wait = this.rateLimit.take(tenant, clock.now())
-    if (wait === 0) return
-    const { calls, perMs } = this.limits.rate as { calls: number; perMs: number }
-    throw new ToolExecutionError(
-      'RATE_LIMITED',
-      `Tool '${this.name}' allows ${calls} calls per ${perMs}ms: try again in ${Math.ceil(wait)}ms`,
-    )
   }
 
   /** Throws `RATE_LIMITED` where as many calls are running as the tool allows. */

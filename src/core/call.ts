@@ -10,6 +10,7 @@ import type { ParamsSnapshot } from './snapshot.ts'
 import type { Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
+import type { Span, Tracer } from './tracer.ts'
 
 /** The tenant of callers that name none. */
 export const LOCAL_TENANT = 'local'
@@ -28,7 +29,11 @@ export class Call extends DeadlineEntry implements CallRecord {
   readonly startedMs: number
   executionTimeMs = 0
   code: ToolErrorCode | undefined = undefined
+  outcomeUnknown = false
+  attempts = 0
   timeoutMs = 0
+  /** Set where calls are traced. */
+  span: Span | undefined = undefined
   /** Set when the tool is found. */
   bound: BoundTool | undefined = undefined
   /** Set when the parameters have been read. */
@@ -73,8 +78,42 @@ export class Call extends DeadlineEntry implements CallRecord {
     return this.context.runId
   }
 
+  get model(): string | undefined {
+    return this.context.model
+  }
+
+  get schemaHash(): string | undefined {
+    return this.bound?.hash
+  }
+
   get deadline(): number {
     return this.startedMs + this.timeoutMs
+  }
+
+  /** Begins its part of the trace. A tracer that fails fails no call. */
+  beginSpan(tracer: Tracer): void {
+    try {
+      this.span = tracer.start('execute_tool', this.tool, this.context.traceparent)
+    } catch {
+      // The call is not traced.
+    }
+  }
+
+  /** Tells the trace how the call ended, and what went in and came out where that is asked for. */
+  endSpan(errorType: ToolErrorCode | undefined, result: unknown): void {
+    const { tool, tenant, runId, model, params, span } = this
+    try {
+      span?.end({
+        tool,
+        tenant,
+        ...(span.contents && { params, result }),
+        ...(runId !== undefined && { runId }),
+        ...(model !== undefined && { model }),
+        ...(errorType !== undefined && { errorType }),
+      })
+    } catch {
+      // What is not told is not missed by the caller.
+    }
   }
 
   /** Becomes one of those who wait for a flight, and hear of its progress. */

@@ -31,6 +31,8 @@ export class Flight {
   key: string | undefined = undefined
   /** Set where the work is done by a process of the pool. */
   task: IsolatedTask | undefined = undefined
+  /** The trace that the work belongs to. */
+  traceparent: string | undefined = undefined
   #running = false
   #waiting = 0
   #controller: AbortController | undefined = undefined
@@ -121,6 +123,10 @@ export class FlightContext implements HandlerContext {
 
   get log(): Log {
     return this.#flight.log
+  }
+
+  get traceparent(): string | undefined {
+    return this.#flight.traceparent
   }
 
   /** A function of its own, so that a handler may take it out of the context. */

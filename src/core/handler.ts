@@ -10,6 +10,8 @@ export interface HandlerContext {
   /** Tells whoever listens how far the work is. */
   report(progress: unknown): void
   readonly log: Log
+  /** The W3C trace context of this call, to be sent to whoever does part of its work. */
+  readonly traceparent?: string | undefined
 }
 
 /** The code behind a tool: returns any JSON value, or a promise of one. */

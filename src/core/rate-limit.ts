@@ -1,8 +1,16 @@
+import type { RateState } from './rates.ts'
+
+interface Window {
+  /** In a ring: the oldest stands at `next`. */
+  readonly times: Float64Array
+  next: number
+}
+
 /** At most `calls` in any `perMs` milliseconds, per key: the times of the last calls, and the oldest must be past. */
 export class RateLimit {
   readonly #calls: number
   readonly #perMs: number
-  readonly #windows = new Map<string, { times: Float64Array; next: number }>()
+  readonly #windows = new Map<string, Window>()
   #sweepAt = 64
 
   constructor(calls: number, perMs: number) {
@@ -10,8 +18,8 @@ export class RateLimit {
     this.#perMs = perMs
   }
 
-  /** Takes one call; 0 where it may run, else the milliseconds until the next one may. */
-  take(key: string, now: number): number {
+  /** Takes one call, or says how long it is until one may run. */
+  take(key: string, now: number): RateState {
     let window = this.#windows.get(key)
     if (window === undefined) {
       if (this.#windows.size >= this.#sweepAt) this.#sweep(now)
@@ -19,10 +27,22 @@ export class RateLimit {
       this.#windows.set(key, window)
     }
     const wait = (window.times[window.next] as number) + this.#perMs - now
-    if (wait > 0) return wait
+    if (wait > 0) return { waitMs: wait, remaining: 0 }
     window.times[window.next] = now
     window.next = (window.next + 1) % this.#calls
-    return 0
+    return { waitMs: 0, remaining: this.#free(window, now) }
+  }
+
+  /** The places whose calls are past: the times are in order from the oldest on, so half of them need not be looked at. */
+  #free({ times, next }: Window, now: number): number {
+    let [from, to] = [0, this.#calls]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      const time = times[(next + middle) % this.#calls] as number
+      if (time + this.#perMs <= now) from = middle + 1
+      else to = middle
+    }
+    return from
   }
 
   /** Drops the windows of keys that have been quiet, so that the number of callers ever seen costs nothing. */

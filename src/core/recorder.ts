@@ -15,6 +15,14 @@ export interface CallRecord {
   /** How many values the parameters hold. */
   readonly nodes: number
   readonly code: ToolErrorCode | undefined
+  /** A write that failed, and may have happened. */
+  readonly outcomeUnknown: boolean
+  /** How often the tool was run for it: 0 where it was refused or answered from what was known. */
+  readonly attempts: number
+  /** Names the definition that was called; undefined where there was none. */
+  readonly schemaHash: string | undefined
+  /** The model that asked for it. */
+  readonly model: string | undefined
   /** On the clock's scale; `CallBatch.epoch` added to it gives the time of day. */
   readonly startedMs: number
   readonly executionTimeMs: number
@@ -28,7 +36,8 @@ export interface CallBatch {
 
 /** Takes batches of records. What it throws, or rejects with, is reported and never reaches a call. */
 export interface RecordSink {
-  write(batch: CallBatch): void
+  /** A promise where it matters when the records are safe. */
+  write(batch: CallBatch): void | Promise<void>
 }
 
 /** A batch is handed on at once when it has this many records, or holds on to this many values. */
@@ -43,6 +52,8 @@ export class Recorder {
   #records: CallRecord[] = []
   #values = 0
   #scheduled = false
+  /** Settles when all that was handed on so far is written. */
+  #written: Promise<unknown> = Promise.resolve()
 
   constructor(clock: Clock, log: Log, sinks: readonly RecordSink[] = []) {
     this.#clock = clock
@@ -77,12 +88,26 @@ export class Recorder {
     const failed = (err: unknown) => this.#failed(err, records.length)
     for (const sink of this.#sinks) {
       try {
-        const written: unknown = sink.write(batch)
-        if (written instanceof Promise) written.catch(failed)
+        const written = sink.write(batch)
+        if (written instanceof Promise) this.#written = Promise.all([this.#written, written.catch(failed)])
       } catch (error) {
         failed(error)
       }
     }
+  }
+
+  /** Settles when everything collected so far is written or has been reported as lost, or after `longestMs`. */
+  async written(longestMs: number): Promise<void> {
+    // One turn later: calls that end together are written together.
+    await new Promise((resolve) => setImmediate(resolve))
+    this.flush()
+    await new Promise<void>((resolve) => {
+      const callOff = this.#clock.after(longestMs, resolve)
+      this.#written.then(() => {
+        callOff()
+        resolve()
+      })
+    })
   }
 
   #failed(err: unknown, lost: number): void {

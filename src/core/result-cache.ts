@@ -10,8 +10,11 @@ const MOST_CHARACTERS = 64 * 1024 * 1024
 /** Results by key, as text, so that nobody who got one can change what the next one gets. */
 export class ResultCache {
   readonly #entries: LRUCache<string, string>
+  readonly #onSet: ((key: string, text: string, ttlMs: number) => void) | undefined
 
-  constructor(clock: Clock) {
+  /** `onSet` is told of what is worked out here, and so could be told to others. */
+  constructor(clock: Clock, onSet?: (key: string, text: string, ttlMs: number) => void) {
+    this.#onSet = onSet
     this.#entries = new LRUCache({
       max: MOST_ENTRIES,
       maxSize: MOST_CHARACTERS,
@@ -28,7 +31,14 @@ export class ResultCache {
   }
 
   set(key: string, result: unknown, ttlMs: number): void {
-    this.#entries.set(key, JSON.stringify(result), { ttl: ttlMs })
+    const text = JSON.stringify(result)
+    this.put(key, text, ttlMs)
+    this.#onSet?.(key, text, ttlMs)
+  }
+
+  /** Keeps a result that another server worked out. */
+  put(key: string, text: string, ttlMs: number): void {
+    this.#entries.set(key, text, { ttl: ttlMs })
   }
 }
 

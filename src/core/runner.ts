@@ -9,7 +9,9 @@ import { Flight, FlightContext } from './flight.ts'
 import type { IsolatedHandler } from './handler.ts'
 import type { Isolate, IsolatedTask } from './isolate.ts'
 import { type Log, writeLog } from './log.ts'
+import { Once } from './once.ts'
 import { pause } from './pause.ts'
+import type { OnceStore } from './storage/once-store.ts'
 import type { Params } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 
@@ -19,12 +21,14 @@ export class Runner {
   readonly #log: Log
   readonly #isolate: Isolate | undefined
   readonly #wheel: DeadlineWheel
+  readonly #once: Once
 
-  constructor(clock: Clock, log: Log, isolate: Isolate | undefined) {
+  constructor(clock: Clock, log: Log, isolate: Isolate | undefined, once: OnceStore | undefined) {
     this.#clock = clock
     this.#log = log
     this.#isolate = isolate
     this.#wheel = new DeadlineWheel(clock)
+    this.#once = new Once(clock, log, once)
   }
 
   /** Ends the call with what the tool gives, by the deadline, whatever the handler does. */
@@ -35,6 +39,7 @@ export class Runner {
 
     tool.checkConcurrency()
     const flight = call.board(new Flight(tool, params, call.tenant, call.flags, this.#log))
+    flight.traceparent = call.span?.traceparent
     flight.begin()
     const value = this.#start(call, tool, flight)
     const work = promised(value)
@@ -60,18 +65,24 @@ export class Runner {
 
   #start(call: Call, tool: BoundTool, flight: Flight): unknown {
     try {
-      const { retry } = tool.limits
-      if (retry === undefined || retry.maxAttempts <= 1 || tool.effect === 'write') {
-        return this.#attempt(call, tool, flight)
-      }
-      return this.#attempts(call, tool, flight, retry.maxAttempts, retry.backoffMs)
+      if (call.context.idempotencyKey === undefined) return this.#work(call, tool, flight)
+      return this.#once.run(call, tool, flight.params, flight.signal, () => this.#work(call, tool, flight))
     } catch (thrown) {
       flight.end()
       throw thrown
     }
   }
 
+  #work(call: Call, tool: BoundTool, flight: Flight): unknown {
+    const { retry } = tool.limits
+    if (retry === undefined || retry.maxAttempts <= 1 || tool.effect === 'write') {
+      return this.#attempt(call, tool, flight)
+    }
+    return this.#attempts(call, tool, flight, retry.maxAttempts, retry.backoffMs)
+  }
+
   #attempt(call: Call, tool: BoundTool, flight: Flight): unknown {
+    call.attempts++
     const handler = tool.handler()
     const params = call.snapshot?.flat ? { ...flight.params } : copyPlain(flight.params)
     if (typeof handler === 'function') return handler(params, new FlightContext(flight))

@@ -7,7 +7,9 @@ const BUCKETS = 27 * PER_DOUBLING
  * the histogram of Node costs more than the rest of a call's bookkeeping, and this one can be added to another.
  */
 export class TimeHistogram {
-  readonly #counts = new Uint32Array(BUCKETS)
+  /** The counts from bucket `#first` on: times of one tool lie close together, and there are many tools. */
+  #counts = new Float64Array(0)
+  #first = 0
   #total = 0
   #sumMs = 0
 
@@ -15,32 +17,73 @@ export class TimeHistogram {
     return this.#total
   }
 
+  get sumMs(): number {
+    return this.#sumMs
+  }
+
   get averageMs(): number {
     return this.#total === 0 ? 0 : this.#sumMs / this.#total
   }
 
   record(ms: number): void {
-    this.#total++
     this.#sumMs += ms
-    const bucket = bucketOf(Math.min(ms * 1_000, 0x7fffffff) | 0)
-    this.#counts[bucket] = (this.#counts[bucket] as number) + 1
+    this.#count(bucketOf(Math.max(0, Math.min(ms * 1_000, 0x7fffffff)) | 0), 1)
   }
 
   add(other: TimeHistogram): void {
-    this.#total += other.#total
     this.#sumMs += other.#sumMs
-    for (let bucket = 0; bucket < BUCKETS; bucket++) {
-      this.#counts[bucket] = (this.#counts[bucket] as number) + (other.#counts[bucket] as number)
+    other.forEachBucket((bucket, count) => this.#count(bucket, count))
+  }
+
+  /** The buckets that hold something, in order: together with `sumMs` all that has to be kept of a histogram. */
+  forEachBucket(visit: (bucket: number, count: number) => void): void {
+    const counts = this.#counts
+    for (let index = 0; index < counts.length; index++) {
+      const count = counts[index] as number
+      if (count > 0) visit(this.#first + index, count)
     }
+  }
+
+  /** Adds what `forEachBucket` gave of another histogram; its `sumMs` goes to `addSum`. */
+  addBucket(bucket: number, count: number): void {
+    if (!(bucket >= 0 && bucket < BUCKETS)) throw new RangeError(`A time histogram has no bucket ${bucket}`)
+    this.#count(bucket, count)
+  }
+
+  addSum(ms: number): void {
+    this.#sumMs += ms
   }
 
   /** The time that `share` (0 to 1) of all recorded times do not exceed. */
   percentileMs(share: number): number {
     let left = Math.ceil(this.#total * share)
     if (left === 0) return 0
-    let bucket = -1
-    while (left > 0 && bucket < BUCKETS - 1) left -= this.#counts[++bucket] as number
-    return upperEdge(bucket) / 1_000
+    const counts = this.#counts
+    let index = -1
+    while (left > 0 && index < counts.length - 1) left -= counts[++index] as number
+    return upperEdge(this.#first + index) / 1_000
+  }
+
+  #count(bucket: number, count: number): void {
+    this.#total += count
+    let index = bucket - this.#first
+    if (index < 0 || index >= this.#counts.length) {
+      this.#cover(bucket)
+      index = bucket - this.#first
+    }
+    this.#counts[index] = (this.#counts[index] as number) + count
+  }
+
+  /** Widens the counts by whole doublings until the bucket is among them. */
+  #cover(bucket: number): void {
+    const counts = this.#counts
+    const low = bucket - (bucket % PER_DOUBLING)
+    const first = counts.length === 0 ? low : Math.min(this.#first, low)
+    const end = Math.max(this.#first + counts.length, low + PER_DOUBLING)
+    const wider = new Float64Array(end - first)
+    if (counts.length > 0) wider.set(counts, this.#first - first)
+    this.#counts = wider
+    this.#first = first
   }
 }
 

@@ -4,39 +4,34 @@ import type { CallContext } from './call-context.ts'
 import { logCall } from './call-log.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { asToolError } from './failure.ts'
-import type { Isolate } from './isolate.ts'
 import type { Kind } from './kind.ts'
 import { type Log, silentLog } from './log.ts'
+import { notFound } from './not-found.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { missingPermission } from './permit.ts'
-import { Recorder, type RecordSink } from './recorder.ts'
+import { LocalRates, type Rates } from './rates.ts'
+import { Recorder } from './recorder.ts'
 import { callKey, ResultCache } from './result-cache.ts'
 import { Runner } from './runner.ts'
 import { type ParamsSnapshot, snapshotResult } from './snapshot.ts'
-import { suggest } from './suggest.ts'
-import type { Params, ToolDefinition } from './tool.ts'
+import { takeRates } from './take-rates.ts'
+import type { Effect, Params, ToolDefinition } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
+import type { ToolExecutorOptions } from './tool-executor-options.ts'
 import { ToolMetrics } from './tool-metrics.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import type { FailureExtras, ToolResult } from './tool-result.ts'
 import type { RegisteredTool } from './tool-view.ts'
+import type { Tracer } from './tracer.ts'
 
-export interface ToolExecutorOptions {
-  /** Which kind runs which `implementation.type`. */
-  readonly kinds: Readonly<Record<string, Kind>>
-  /** Where isolated handlers and the exact validator run. */
-  readonly isolate?: Isolate
-  readonly log?: Log
-  readonly clock?: Clock
-  readonly defaultTimeoutMs?: number
-  /** Who gets the records of calls, besides the executor's own metrics. */
-  readonly sinks?: readonly RecordSink[]
-}
+/** Whether a call may run later. */
+export type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number }
 
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
-const LONGEST_NAME = 200
+/** How long a durable answer waits for its record beyond the call itself. */
+const LONGEST_RECORDING_MS = 800
 
 /** The one way through: finds, validates, permits, limits, runs and records a call, and never throws. */
 export class ToolExecutor {
@@ -50,6 +45,9 @@ export class ToolExecutor {
   readonly #check: ParameterCheck
   readonly #recorder: Recorder
   readonly #cache: ResultCache
+  readonly #rates: Rates
+  readonly #tracer: Tracer | undefined
+  readonly #durable: boolean
   readonly #tools = new Map<string, BoundTool>()
   readonly #ending: Ending<ToolResult> = {
     succeed: (call, value) => this.#succeed(call, value),
@@ -62,9 +60,12 @@ export class ToolExecutor {
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS
-    this.#runner = new Runner(this.#clock, this.#log, options.isolate)
+    this.#runner = new Runner(this.#clock, this.#log, options.isolate, options.once)
     this.#check = new ParameterCheck(registry, this.#runner)
-    this.#cache = new ResultCache(this.#clock)
+    this.#cache = options.cache ?? new ResultCache(this.#clock)
+    this.#rates = options.rates ?? new LocalRates()
+    this.#tracer = options.tracer
+    this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.invokeBy((name, params, signal) => this.execute(name, params, signal ? { signal } : NO_CONTEXT))
     registry.onChange((name) => this.#tools.delete(name))
@@ -77,15 +78,23 @@ export class ToolExecutor {
 
   /** Runs a tool. Whatever happens, the answer is an envelope, and the call is recorded. */
   execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
+    const result = this.#execute(name, params, context)
+    return this.#durable ? this.#recorded(result) : result
+  }
+
+  #execute(name: string, params: unknown, context: CallContext): Promise<ToolResult> {
     const startedMs = this.#clock.now()
     const asked = typeof name === 'string' ? name : typeof name
     let call: Call | undefined
     try {
       call = new Call(asked, context ?? NO_CONTEXT, startedMs)
+      if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
       const tool = this.#find(call)
       const ready = this.#check.read(call, tool, params)
       const exact = this.#check.validate(call, tool, ready)
-      return exact === undefined ? this.#proceed(call, tool, ready) : this.#proceedAfter(exact, call, tool, ready)
+      return exact === undefined
+        ? this.#proceed(call, tool, ready)
+        : this.#after(exact, call, () => this.#proceed(call as Call, tool, ready))
     } catch (thrown) {
       // A context that cannot be read makes no call: this stands for it.
       return Promise.resolve(this.#fail(call ?? new Call(asked, NO_CONTEXT, startedMs), thrown))
@@ -97,10 +106,36 @@ export class ToolExecutor {
     return this.#fail(new Call(name, context, this.#clock.now()), reason)
   }
 
-  async #proceedAfter(exact: Promise<void>, call: Call, tool: BoundTool, ready: ParamsSnapshot): Promise<ToolResult> {
+  /**
+   * The first half of a call's way, for one that is to run later: what refuses it now, or the deadline that it will
+   * have. It counts against the caller's limits; those of the tool are for the time when it runs.
+   */
+  async admit(name: string, params: unknown, context: CallContext): Promise<Admission> {
+    const call = new Call(name, context, this.#clock.now())
     try {
-      await exact
-      return await this.#proceed(call, tool, ready)
+      const tool = this.#find(call)
+      await this.#check.validate(call, tool, this.#check.read(call, tool, params))
+      permit(call, tool)
+      await takeRates(call, undefined, this.#rates, this.#clock)
+      return { timeoutMs: call.timeoutMs }
+    } catch (thrown) {
+      return { refused: this.#fail(call, thrown) }
+    }
+  }
+
+  /** What a call of the tool does to the world; undefined where there is no such tool. */
+  effectOf(name: string): Effect | undefined {
+    try {
+      return this.#find(new Call(name, NO_CONTEXT, 0)).effect
+    } catch {
+      return undefined
+    }
+  }
+
+  async #after(waited: Promise<void>, call: Call, next: () => Promise<ToolResult>): Promise<ToolResult> {
+    try {
+      await waited
+      return await next()
     } catch (thrown) {
       return this.#fail(call, thrown)
     }
@@ -109,11 +144,23 @@ export class ToolExecutor {
   /** The second half of the way: the parameters are right, and nothing has happened yet. */
   #proceed(call: Call, tool: BoundTool, { params }: ParamsSnapshot): Promise<ToolResult> {
     permit(call, tool)
-    tool.takeRate(call.tenant, this.#clock)
+    const limited = takeRates(call, tool, this.#rates, this.#clock)
+    if (limited !== undefined) return this.#after(limited, call, () => this.#run(call, tool, params))
+    return this.#run(call, tool, params)
+  }
+
+  #run(call: Call, tool: BoundTool, params: Params): Promise<ToolResult> {
     call.key = keyOf(call, tool, params)
     const cached = this.#recall(call, tool)
     if (cached !== undefined) return Promise.resolve(this.#envelope(call, cached.result))
     return this.#runner.run(call, tool, params, this.#ending)
+  }
+
+  /** Holds an answer back until its record is safe, but not for ever: the loss of the record is reported anyway. */
+  async #recorded(result: Promise<ToolResult>): Promise<ToolResult> {
+    const envelope = await result
+    await this.#recorder.written(LONGEST_RECORDING_MS)
+    return envelope
   }
 
   /** Checks parameters without running anything: `errors` are the problems in the words of the envelope. */
@@ -150,16 +197,17 @@ export class ToolExecutor {
 
   #find(call: Call): BoundTool {
     const tool = this.#tools.get(call.tool) ?? this.#bindRegistered(call)
-    if (call.context.visible?.has(tool.name) === false) throw this.#notFound(call)
+    if (call.context.visible?.has(tool.name) === false) throw notFound(call, this.#registry.definitions())
     call.bound = tool
     const asked = call.context.timeoutMs
-    call.timeoutMs = asked === undefined ? tool.limits.timeoutMs : clampTimeout(asked, tool.limits.timeoutMs)
+    if (asked === undefined) call.timeoutMs = tool.limits.timeoutMs
+    else call.timeoutMs = call.source === 'job' ? asked : clampTimeout(asked, tool.limits.timeoutMs)
     return tool
   }
 
   #bindRegistered(call: Call): BoundTool {
     const registered = this.#registry.find(call.tool)
-    if (registered === undefined) throw this.#notFound(call)
+    if (registered === undefined) throw notFound(call, this.#registry.definitions())
     const definition = this.#registry.definitionOf(registered)
     const tool = this.#tools.get(definition.name) ?? this.#bind(definition)
     this.#tools.set(definition.name, tool)
@@ -168,20 +216,6 @@ export class ToolExecutor {
 
   #bind(definition: ToolDefinition): BoundTool {
     return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs)
-  }
-
-  #notFound(call: Call): ToolExecutionError {
-    const { visible } = call.context
-    const names = this.#registry
-      .definitions()
-      .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.flags) === undefined)
-      .map((tool) => tool.name)
-    const suggestions = suggest(call.tool, names)
-    return new ToolExecutionError(
-      'TOOL_NOT_FOUND',
-      `Tool '${call.tool.length > LONGEST_NAME ? `${call.tool.slice(0, LONGEST_NAME)}…` : call.tool}' not found`,
-      suggestions.length > 0 ? { suggestions } : {},
-    )
   }
 
   #recall(call: Call, tool: BoundTool): { readonly result: unknown } | undefined {
@@ -201,7 +235,7 @@ export class ToolExecutor {
   }
 
   #envelope(call: Call, result: unknown): ToolResult {
-    const execution_time_ms = this.#end(call, undefined)
+    const execution_time_ms = this.#end(call, undefined, result)
     const envelope = { success: true, result, tool_name: call.tool, execution_time_ms } as const
     logCall(this.#log, call, envelope, this.#clock)
     return envelope
@@ -210,6 +244,7 @@ export class ToolExecutor {
   #fail(call: Call, thrown: unknown): ToolResult {
     const { code: error_code, message, extras, cause } = asToolError(thrown, call.tool)
     const more = extrasOf(call, error_code, extras)
+    call.outcomeUnknown = more.outcome !== undefined
     const execution_time_ms = this.#end(call, error_code)
     const envelope = {
       success: false,
@@ -223,12 +258,13 @@ export class ToolExecutor {
     return envelope
   }
 
-  #end(call: Call, code: ToolErrorCode | undefined): number {
+  #end(call: Call, code: ToolErrorCode | undefined, result?: unknown): number {
     const executionTimeMs = Math.round((this.#clock.now() - call.startedMs) * 1_000) / 1_000
     call.code = code
     call.executionTimeMs = executionTimeMs
     // The record outlives the call for a moment: it must not keep what the tool returned.
     call.flight = undefined
+    if (call.span !== undefined) call.endSpan(code, result)
     this.#recorder.add(call)
     return executionTimeMs
   }

@@ -2,13 +2,14 @@ import { builtinModules } from 'node:module'
 import type { SourceFile } from './source-file.ts'
 
 /** The arrows: what each folder of src may import besides itself. */
-const GROUND = ['core', 'models', 'storage', 'mcp']
+const GROUND = ['core', 'models', 'storage', 'mcp', 'telemetry']
 const FEATURES = ['chat', 'knowledge', 'validation']
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   models: ['core'],
   storage: ['core'],
   mcp: ['core'],
+  telemetry: ['core'],
   kinds: GROUND,
   chat: [...GROUND, 'kinds'],
   knowledge: [...GROUND, 'kinds', 'chat'],

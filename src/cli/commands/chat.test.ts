@@ -3,10 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { ToolManager } from '../../config/tool-manager.ts'
-import { silentLog } from '../../core/log.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import { folder, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { startManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 import { chat } from './chat.ts'
 
@@ -94,9 +93,7 @@ describe('chat', () => {
       styleNote: (_, text) => text,
     }
     const registry = [mock('get_weather', { temperature: 9, condition: 'rain', humidity: 90 })]
-    const manager = new ToolManager({ tools: { enabled: true, registry }, responses: [rule] }, { log: silentLog })
-    const report = await manager.loadTools()
-    const open = async () => ({ manager, handlers: new ToolHandlers(), report })
+    const open = () => startManager({ tools: { enabled: true, registry }, responses: [rule] }, {}, new ToolHandlers())
     expect(await chat(terminal, "What's the weather in Oslo?", {}, open)).toBe(0)
     expect(written.length).toBeGreaterThan(3)
     expect(written.join('')).toBe('In Oslo it is rain, 9 °C, with 90% humidity.\n')

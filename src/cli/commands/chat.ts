@@ -2,8 +2,9 @@ import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
 import { awaitServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
+import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
-import { type GlobalOptions, openManager, SWITCHED_OFF } from '../open-manager.ts'
+import { openManager, SWITCHED_OFF } from '../open-manager.ts'
 import { printable, printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -28,7 +29,7 @@ export async function chat(
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal })
     tellMissing(terminal, opened)
-    const context = { source: 'cli', signal: interrupt.signal } as const
+    const context = { ...opened.context, signal: interrupt.signal }
     const run = (await manager.getChat()).run({ message, context, ...(options.model && { model: options.model }) })
     const answer = await show(terminal, run)
     if (terminal.json) terminal.document(answer)
@@ -38,7 +39,7 @@ export async function chat(
     throw new UsageError(`${error.message}. "toolyard models" lists the models; choose one with --model.`)
   } finally {
     interrupt.stop()
-    await manager.close()
+    await opened.close()
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
-import { type GlobalOptions, readConfig, shippedConfig, startManager } from '../open-manager.ts'
+import type { GlobalOptions } from '../global-options.ts'
+import { readConfig, shippedConfig } from '../open-manager.ts'
 import { asText } from '../show-result.ts'
+import { startManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 
 interface Step {

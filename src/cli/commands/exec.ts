@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { awaitServers, LONG_WAIT_MS, tellMissing } from '../await-servers.ts'
-import { type GlobalOptions, openManager, SWITCHED_OFF, withoutServers } from '../open-manager.ts'
+import type { GlobalOptions } from '../global-options.ts'
+import { openManager, SWITCHED_OFF, withoutServers } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
 import { readTimeout, runCall } from '../run-call.ts'
 import type { Terminal } from '../terminal.ts'
@@ -18,20 +19,21 @@ export async function exec(
   open: typeof openManager = openManager,
 ): Promise<number> {
   const timeoutMs = readTimeout(terminal, options.timeout)
-  const opened = await open(options, (config) => (isLocal(config, name) ? withoutServers(config) : config))
+  const change = (config: Config) => (isLocal(config, name) ? withoutServers(config) : config)
+  const opened = await open(options, change)
   const { manager, report } = opened
   try {
     const registry = manager.getRegistry()
     const isThere = () => registry.find(name) !== undefined
     if (!isThere()) await awaitServers(manager, { ms: LONG_WAIT_MS, enough: isThere })
     if (!isThere()) tellMissing(terminal, opened)
-    const code = await runCall(terminal, manager, name, words, { ...options, timeoutMs })
+    const code = await runCall(terminal, opened, name, words, { ...options, timeoutMs })
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     const skipped = report.skipped.find((one) => one.name === name)
     if (skipped) terminal.note(printableLine(`The configuration defines '${name}', but wrongly: ${skipped.problem}`))
     return code
   } finally {
-    await manager.close()
+    await opened.close()
   }
 }
 

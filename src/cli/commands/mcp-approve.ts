@@ -1,10 +1,8 @@
 import { listAll } from '../../mcp/client/list-all.ts'
 import { type ServerTool, serverTool } from '../../mcp/client/listed-tool.ts'
-import { PinFile } from '../../mcp/client/pin-file.ts'
 import { pinsOf } from '../../mcp/client/pinned-tools.ts'
 import { type ToolChange, toolChanges } from '../../mcp/client/tool-changes.ts'
-import { dataFolder } from '../../models/model-files/model-folder.ts'
-import type { GlobalOptions } from '../open-manager.ts'
+import type { GlobalOptions } from '../global-options.ts'
 import { type OpenServer, openServer } from '../open-server.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
@@ -21,14 +19,14 @@ export async function mcpApprove(terminal: Terminal, server: string, options: Gl
       throw new UsageError(`MCP server '${name}' is not pinned, so everything is admitted: "pin": true pins it.`)
     }
     const listed = await listTools(opened)
-    const store = new PinFile(dataFolder())
+    const store = opened.pins
     const changes = toolChanges(listed, (await store.read(name)) ?? {})
     if (changes.length > 0) await store.write(name, pinsOf(listed))
     if (terminal.json) terminal.document({ server: name, approved: changes })
     else show(terminal, name, changes)
     return 0
   } finally {
-    await opened.manager.close()
+    await opened.close()
   }
 }
 

@@ -28,7 +28,7 @@ export async function mcpCall(
     await opened.connection.client(AbortSignal.timeout(PATIENCE_MS))
     const name = registeredName(opened, tool)
     if (name === undefined) return fail(terminal, notFound(opened, tool))
-    return await runCall(terminal, opened.manager, name, words, { ...options, timeoutMs })
+    return await runCall(terminal, opened, name, words, { ...options, timeoutMs })
   } catch (error) {
     if (!(error instanceof ConnectFailure)) throw error
     const { message, code } = error
@@ -36,7 +36,7 @@ export async function mcpCall(
     if (!terminal.json) for (const line of failureLines(error)) terminal.note(`  ${line}`)
     return 1
   } finally {
-    await opened.manager.close()
+    await opened.close()
   }
 }
 

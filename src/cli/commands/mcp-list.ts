@@ -2,7 +2,8 @@ import { readMcpServers } from '../../config/mcp-settings.ts'
 import type { ToolManager } from '../../config/tool-manager.ts'
 import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
 import { awaitServers, LONG_WAIT_MS } from '../await-servers.ts'
-import { configFile, type GlobalOptions, openManager, readConfig, SWITCHED_OFF } from '../open-manager.ts'
+import type { GlobalOptions } from '../global-options.ts'
+import { configFile, openManager, readConfig, SWITCHED_OFF } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
 import { type ServerContents, serverContents } from '../server-contents.ts'
 import { serverTools } from '../server-tools.ts'
@@ -26,7 +27,7 @@ const MOST_SHOWN = 20
 export async function mcpList(terminal: Terminal, options: GlobalOptions): Promise<number> {
   const config = await readConfig(configFile(options.config))
   const { skipped, warnings, disabled } = readMcpServers(config, process.env)
-  const { manager } = await openManager(options, () => config)
+  const { manager, close } = await openManager(options, () => config)
   try {
     await awaitServers(manager, { ms: LONG_WAIT_MS })
     const servers = manager.getMcpServers()
@@ -44,7 +45,7 @@ export async function mcpList(terminal: Terminal, options: GlobalOptions): Promi
     }
     return 0
   } finally {
-    await manager.close()
+    await close()
   }
 }
 

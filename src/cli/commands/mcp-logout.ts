@@ -1,5 +1,5 @@
+import type { GlobalOptions } from '../global-options.ts'
 import { httpServer } from '../http-server.ts'
-import type { GlobalOptions } from '../open-manager.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** `toolyard mcp logout`: forgets the tokens for a server. */

@@ -1,4 +1,4 @@
-import type { GlobalOptions } from '../open-manager.ts'
+import type { GlobalOptions } from '../global-options.ts'
 import { openServer } from '../open-server.ts'
 import { printable } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
@@ -12,7 +12,7 @@ export async function mcpRead(
   uri: string,
   options: GlobalOptions,
 ): Promise<number> {
-  const { connection, manager } = await openServer(server, options)
+  const { connection, close } = await openServer(server, options)
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS)
     const { contents } = await (await connection.client(signal)).readResource({ uri }, { signal })
@@ -20,6 +20,6 @@ export async function mcpRead(
     else for (const part of contents) terminal.result('text' in part ? printable(part.text) : part.blob)
     return 0
   } finally {
-    await manager.close()
+    await close()
   }
 }

@@ -1,9 +1,11 @@
+import type { CallContext } from '../../core/call-context.ts'
 import { kinds } from '../../kinds/kinds.ts'
 import { serveHttp } from '../../mcp/server/http/serve-http.ts'
 import { serveStdio } from '../../mcp/server/serve-stdio.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
+import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
-import { type GlobalOptions, openManager, SWITCHED_OFF } from '../open-manager.ts'
+import { openManager, SWITCHED_OFF } from '../open-manager.ts'
 import { packageVersion } from '../package-version.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
@@ -19,7 +21,9 @@ const DEFAULT_PORT = 4747
 /** `toolyard mcp serve`: serves the tools until the client goes, or until it is interrupted. */
 export async function mcpServe(terminal: Terminal, options: McpServeOptions): Promise<number> {
   const port = options.http === undefined ? undefined : readPort(options.http)
-  const { manager, handlers } = await openManager(options)
+  const opened = await openManager(options)
+  const { manager, handlers } = opened
+  const context: CallContext = { ...opened.context, source: 'mcp' }
   const table = kinds(handlers)
   const servers = manager.getMcpServers()
   const server = new ToolServer({
@@ -34,13 +38,17 @@ export async function mcpServe(terminal: Terminal, options: McpServeOptions): Pr
   try {
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (port === undefined) {
-      const door = serveStdio(server)
+      const door = serveStdio(server, { context })
       await Promise.race([door.closed, interrupted])
       await door.close()
     } else {
-      const service = await serveHttp(server, { port }).catch((error: NodeJS.ErrnoException) => {
-        throw error.code === 'EADDRINUSE' ? new UsageError(`Port ${port} is taken: name another, or 0 for any.`) : error
-      })
+      const service = await serveHttp(server, { port, contextOf: () => context }).catch(
+        (error: NodeJS.ErrnoException) => {
+          throw error.code === 'EADDRINUSE'
+            ? new UsageError(`Port ${port} is taken: name another, or 0 for any.`)
+            : error
+        },
+      )
       terminal.note(`Serving MCP at ${service.url}`)
       await interrupted
       await service.close()
@@ -49,7 +57,7 @@ export async function mcpServe(terminal: Terminal, options: McpServeOptions): Pr
   } finally {
     interrupt.stop()
     server.close()
-    await manager.close()
+    await opened.close()
   }
 }
 

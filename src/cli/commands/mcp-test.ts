@@ -3,7 +3,7 @@ import { ConnectFailure } from '../../mcp/client/connect-failure.ts'
 import { connectFailure } from '../../mcp/client/connect-reason.ts'
 import { listAll } from '../../mcp/client/list-all.ts'
 import { failureLines } from '../failure-lines.ts'
-import type { GlobalOptions } from '../open-manager.ts'
+import type { GlobalOptions } from '../global-options.ts'
 import { type OpenServer, openServer } from '../open-server.ts'
 import { printableLine } from '../printable.ts'
 import { serverContents } from '../server-contents.ts'
@@ -41,7 +41,7 @@ export async function mcpTest(terminal: Terminal, server: string, options: Globa
     } else for (const line of failure ? failureLines(failure) : []) terminal.result(`  ${line}`)
     return steps.every(({ ok }) => ok) ? 0 : 1
   } finally {
-    await opened.manager.close()
+    await opened.close()
   }
 }
 

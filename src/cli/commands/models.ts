@@ -1,7 +1,9 @@
 import type { ModelInfo } from '../../models/catalogue/model-info.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
-import { type GlobalOptions, openManager, withoutServers } from '../open-manager.ts'
+import type { GlobalOptions } from '../global-options.ts'
+import { openManager, withoutServers } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
+import { startManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -12,7 +14,7 @@ export async function listModels(
   options: GlobalOptions,
   open: typeof openManager = openManager,
 ): Promise<number> {
-  const { manager } = await open(options, withoutServers)
+  const { manager } = await open(options, withoutServers, startManager)
   try {
     const catalogue = await manager.getModels()
     const found = provider === undefined ? catalogue.list() : await catalogue.discover(provider)

@@ -2,8 +2,10 @@ import { silentLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { kinds } from '../../kinds/kinds.ts'
 import { awaitServers, missingServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
-import { type GlobalOptions, type OpenManager, openManager, SWITCHED_OFF } from '../open-manager.ts'
+import type { GlobalOptions } from '../global-options.ts'
+import { openManager, SWITCHED_OFF } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
+import type { OpenManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 
 export interface ToolsOptions extends GlobalOptions {
@@ -34,7 +36,7 @@ export async function tools(terminal: Terminal, options: ToolsOptions): Promise<
     if (options.check && !terminal.json) terminal.note(checked(listed.length, faults, warnings.length))
     return options.check && faults > 0 ? 1 : 0
   } finally {
-    await open.manager.close()
+    await open.close()
   }
 }
 

@@ -33,6 +33,8 @@ export interface ServerCall {
   readonly onProgress: (progress: unknown) => void
   /** The tool as the server listed it. */
   readonly definition?: Tool
+  /** The trace that the call belongs to. */
+  readonly traceparent?: string | undefined
 }
 
 /** The line to one server: made when it is needed, made anew when it is lost, and tried again when it could not be made. */
@@ -86,7 +88,7 @@ export class McpConnection {
   }
 
   /** Calls a tool. A request that cannot have arrived is sent again over a new connection, once. */
-  async call({ tool, arguments: args, signal, onProgress, definition }: ServerCall): Promise<unknown> {
+  async call({ tool, arguments: args, signal, onProgress, definition, traceparent }: ServerCall): Promise<unknown> {
     for (let repeated = false; ; repeated = true) {
       // News of a server that ended while nobody called it may be waiting to be read.
       if (this.#calls === 0) await this.#newsRead()
@@ -99,7 +101,8 @@ export class McpConnection {
           timeout: LONGEST,
           ...(definition && { toolDefinition: definition }),
         }
-        return callValue(await client.callTool({ name: tool, arguments: { ...args } }, options))
+        const params = { name: tool, arguments: { ...args }, ...(traceparent && { _meta: { traceparent } }) }
+        return callValue(await client.callTool(params, options))
       } catch (thrown) {
         if (thrown instanceof ToolExecutionError || signal.aborted) throw thrown
         const fault = (await sdkParts()).callFault(thrown)

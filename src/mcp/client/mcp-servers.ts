@@ -70,6 +70,7 @@ export class McpServers {
       arguments: params,
       signal: context.signal,
       onProgress: (progress) => context.report(progress),
+      traceparent: context.traceparent,
       ...(definition && { definition }),
     })
   }
@@ -85,6 +86,12 @@ export class McpServers {
   /** What a server offers, as far as it was ever connected. */
   tools(server: string): readonly ServerTool[] {
     return this.#members.get(server)?.tools ?? []
+  }
+
+  /** Looks again at the tools of pinned servers: what is approved has changed. */
+  async checkPins(): Promise<void> {
+    const pinned = [...this.#members.values()].filter(({ connection, tools }) => connection.settings.pin && tools)
+    await Promise.all(pinned.map((member) => this.#reload(member)))
   }
 
   /** Takes the tools out and ends the servers. */

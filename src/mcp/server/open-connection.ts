@@ -46,6 +46,7 @@ export const callHandler =
       signal: context.mcpReq.signal,
       progressToken: context.mcpReq._meta?.progressToken,
       logLevel: logLevelOf(context) ?? caller.logLevel,
+      meta: context.mcpReq._meta,
       notify: (notice) => {
         context.mcpReq.notify(notice).catch((error: unknown) => {
           writeLog(server.log, 'debug', { err: error }, 'A client could not be told of progress')

@@ -34,6 +34,8 @@ export interface AskedCall {
   readonly signal: CancelSignal
   readonly progressToken?: ProgressToken | undefined
   readonly logLevel?: LogLevel | undefined
+  /** The `_meta` of the request, which may say what trace the call belongs to. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined
   readonly notify: (notice: Notice) => void
 }
 
@@ -74,12 +76,14 @@ export class ToolServer {
   }
 
   /** Runs a call through the executor. Only a tool that does not exist is an error of the protocol, as it demands. */
-  async call({ name, args, caller, signal, progressToken, logLevel, notify }: AskedCall): Promise<CallToolResult> {
+  async call(asked: AskedCall): Promise<CallToolResult> {
+    const { name, args, caller, signal, progressToken, logLevel, meta, notify } = asked
     const listens = progressToken !== undefined || logLevel !== undefined
     const result = await this.#executor.execute(name, args ?? {}, {
       ...caller.context,
       source: 'mcp',
       signal,
+      ...(typeof meta?.traceparent === 'string' && { traceparent: meta.traceparent }),
       ...(listens && { report: teller(new ReportReader(progressToken, logLevel), notify) }),
     })
     if (!result.success && result.error_code === 'TOOL_NOT_FOUND') {

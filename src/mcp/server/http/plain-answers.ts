@@ -69,6 +69,7 @@ export class PlainAnswers {
         signal: cancellation,
         progressToken: request.progressToken,
         logLevel: request.logLevel ?? caller.logLevel,
+        meta: request.params._meta,
         notify: (notice) => reply.notify(notice),
       })
       if (cancellation.aborted) reply.drop()

@@ -35,6 +35,10 @@ const PARAMS_KEYS = {
 }
 const META_KEYS = new Set([
   'progressToken',
+  // What trace a request belongs to, by the names of W3C.
+  'traceparent',
+  'tracestate',
+  'baggage',
   PROTOCOL_VERSION_META_KEY,
   CLIENT_INFO_META_KEY,
   CLIENT_CAPABILITIES_META_KEY,
@@ -96,9 +100,9 @@ function isStateless(
   )
 }
 
-/** A client sends the same envelope with each of its requests: the SDK reads it the first time. */
+/** A client sends the same envelope with each of its requests, but for these: the SDK reads it the first time. */
 function isSoundEnvelope(body: Record<string, unknown>, meta: Record<string, unknown>): boolean {
-  const { progressToken: _, ...envelope } = meta
+  const { progressToken: _, traceparent: _p, tracestate: _s, baggage: _b, ...envelope } = meta
   const text = JSON.stringify(envelope)
   if (soundEnvelopes.has(text)) return true
   if (text.length > LONGEST_ENVELOPE) return false

@@ -1,0 +1,72 @@
+import { connect, type Socket } from 'node:net'
+
+const MOST_BYTES = 64 * 1024
+const LENGTH = /\r\ncontent-length: *(\d+)/i
+
+/**
+ * One connection that is kept alive, with one request under way at a time. It reads no more of an answer than it needs
+ * to be sure of it, so that asking costs less than answering.
+ */
+export class Connection {
+  readonly #socket: Socket
+  readonly #expects: string
+  readonly #answered: (connection: Connection) => void
+  #rest = ''
+  /** Which of the requests of a load is under way. */
+  asked = 0
+
+  private constructor(port: number, expects: string, answered: (connection: Connection) => void) {
+    this.#expects = expects
+    this.#answered = answered
+    this.#socket = connect({
+      port,
+      host: '127.0.0.1',
+      noDelay: true,
+      // One buffer for all that is read: nothing is made anew for each answer.
+      onread: { buffer: Buffer.allocUnsafe(MOST_BYTES), callback: (bytes, buffer) => this.#read(bytes, buffer) },
+    })
+    this.#socket.on('error', fail)
+    this.#socket.on('close', () => fail(new Error('A server closed a connection that it should have kept.')))
+  }
+
+  /** So many connections; `answered` is called at the end of every answer, which must be 200 and hold `expects`. */
+  static async open(
+    port: number,
+    count: number,
+    expects: string,
+    answered: (connection: Connection) => void,
+  ): Promise<Connection[]> {
+    const all = Array.from({ length: count }, () => new Connection(port, expects, answered))
+    await Promise.all(all.map((each) => new Promise((resolve) => each.#socket.once('connect', resolve))))
+    return all
+  }
+
+  ask(request: string): void {
+    this.#socket.write(request, 'latin1')
+  }
+
+  close(): void {
+    this.#socket.removeAllListeners('close').destroy()
+  }
+
+  #read(bytes: number, buffer: Uint8Array): boolean {
+    const text = this.#rest + (buffer as Buffer).latin1Slice(0, bytes)
+    const head = text.indexOf('\r\n\r\n')
+    const length = head === -1 ? undefined : LENGTH.exec(text)?.[1]
+    if (head !== -1 && length === undefined) fail(new Error(`An answer does not say how long it is: ${text}`))
+    if (length === undefined || text.length < head + 4 + Number(length)) {
+      this.#rest = text
+      return true
+    }
+    this.#rest = ''
+    if (!text.startsWith('HTTP/1.1 200') || !text.includes(this.#expects)) fail(new Error(`Not as expected: ${text}`))
+    this.#answered(this)
+    return true
+  }
+}
+
+/** A load with a wrong answer in it has measured nothing. */
+function fail(error: Error): never {
+  console.error(error.message)
+  process.exit(1)
+}

@@ -1,0 +1,6 @@
+import type { HttpServer } from '../http-server.ts'
+import { bare } from './bare.ts'
+import { toolyardChat, toolyardExecute, toolyardMcp } from './toolyard.ts'
+
+/** Every server that is measured, in the order of the table. */
+export const httpServers: readonly HttpServer[] = [bare, toolyardExecute, toolyardMcp, toolyardChat]

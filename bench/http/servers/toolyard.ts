@@ -1,0 +1,64 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { STATELESS_HEADERS, weatherCall } from '../../mcp/asking.ts'
+import { NAME, PARAMS, WEATHER } from '../../weather.ts'
+import { postJson } from '../http-request.ts'
+import type { HttpServer } from '../http-server.ts'
+import { type StartedToolyard, startToolyard } from '../start-toolyard.ts'
+
+/** How long the last records may take to be in the store. */
+const SETTLING_MS = 10_000
+
+interface Route {
+  readonly path: string
+  readonly body: unknown
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const EXECUTE: Route = { path: '/tools/execute', body: { tool_name: NAME, params: PARAMS }, headers: {} }
+
+const MCP: Route = {
+  path: '/mcp',
+  body: weatherCall(1, 'stateless'),
+  headers: { accept: 'application/json, text/event-stream', ...STATELESS_HEADERS },
+}
+
+const CHAT: Route = {
+  path: '/v1/chat/completions',
+  body: { model: 'demo:rules', messages: [{ role: 'user', content: 'What is the weather in Paris?' }] },
+  headers: {},
+}
+
+const variant = (id: string, { path, body, headers }: Route, paced: boolean): HttpServer => ({
+  id,
+  name: 'Toolyard',
+  asked: `POST ${path}`,
+  paced,
+  async start() {
+    const started = await startToolyard()
+    const { server, key, close } = started
+    const text = postJson(path, body, { authorization: `Bearer ${key}`, ...headers })
+    return {
+      server,
+      request: { text, expects: WEATHER.condition },
+      check: (requests) => checkRecords(started, requests),
+      close,
+    }
+  },
+})
+
+/** Everything was on only if every call is in the figures that are made of the audit's records. */
+async function checkRecords({ server, key }: StartedToolyard, requests: number): Promise<void> {
+  const until = performance.now() + SETTLING_MS
+  for (;;) {
+    const headers = { authorization: `Bearer ${key}` }
+    const response = await fetch(`${server.url}/metrics/tools/execution?window=1h`, { headers })
+    const { total } = (await response.json()) as { readonly total?: number }
+    if (total === requests) return
+    if (performance.now() > until) throw new Error(`${total} of ${requests} calls were recorded.`)
+    await pause(100)
+  }
+}
+
+export const toolyardExecute = variant('server-execute', EXECUTE, true)
+export const toolyardMcp = variant('server-mcp', MCP, false)
+export const toolyardChat = variant('server-chat', CHAT, false)

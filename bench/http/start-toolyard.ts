@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hashApiKey, newApiKey } from '../../src/config/callers/api-key.ts'
+import type { Config } from '../../src/index.ts'
+import { silentLog } from '../../src/index.ts'
+import { openStorage } from '../../src/storage/open-storage.ts'
+import { weatherTool } from '../toolyard.ts'
+import { WEATHER } from '../weather.ts'
+import { ServerProcess } from './server-process.ts'
+
+const PROGRAM = new URL('./toolyard-server.ts', import.meta.url)
+const TENANT = 'bench'
+
+export interface StartedToolyard {
+  readonly server: ServerProcess
+  /** An API key of an operator. */
+  readonly key: string
+  /** Ends the server and removes what it kept. */
+  close(): Promise<void>
+}
+
+/** The weather tool under a limit of its own, a limit for the caller, and a model that calls tools. */
+const CONFIG: Config = {
+  tools: {
+    enabled: true,
+    registry: [
+      weatherTool({
+        implementation: { type: 'mock', mock_response: WEATHER },
+        rate_limit: { calls: 100_000, per_ms: 1_000 },
+      }),
+    ],
+  },
+  limits: { calls_per_minute: 10_000_000 },
+  responses: [{ llm: 'demo', model: 'rules', prompt: 'Use the tools.', tools: { enabled: true } }],
+}
+
+/** `toolyard serve` on this machine, over an embedded store in a folder of its own, with one key. */
+export async function startToolyard(): Promise<StartedToolyard> {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-bench-'))
+  const remove = () => rm(folder, { recursive: true, force: true })
+  try {
+    const file = join(folder, 'toolyard.config.json')
+    await writeFile(file, JSON.stringify(CONFIG))
+    const key = await createKey(folder)
+    const env = { TOOLYARD_DATA: folder, TOOLYARD_DATABASE_URL: '', TOOLYARD_LOG: 'warn' }
+    const args = ['serve', '--json', '--host', '127.0.0.1', '--port', '0', '--config', file]
+    const server = await ServerProcess.start(PROGRAM, args, env)
+    const close = async () => {
+      await server.close()
+      await remove()
+    }
+    return { server, key, close }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+async function createKey(folder: string): Promise<string> {
+  const storage = await openStorage({ folder, instance: randomUUID(), keepDays: 7 }, { log: silentLog })
+  const key = newApiKey()
+  await storage.keys.create({
+    id: randomUUID(),
+    hash: hashApiKey(key),
+    tenant: TENANT,
+    name: 'bench',
+    role: 'operator',
+    scopes: null,
+    calls_per_minute: null,
+    created_at: new Date().toISOString(),
+    expires_at: null,
+    revoked_at: null,
+  })
+  await storage.close()
+  return key
+}

@@ -1,0 +1,42 @@
+import type { GlobalOptions } from '../global-options.ts'
+import { configFile, readConfig } from '../open-manager.ts'
+import { readStore } from '../open-store.ts'
+import { showTable } from '../show-table.ts'
+import { type Flags, flagWords, storedFlags } from '../stored-flags.ts'
+import type { Terminal } from '../terminal.ts'
+
+/** `toolyard tenants list`: every tenant that has flags or keys. */
+export async function tenantsList(terminal: Terminal, options: GlobalOptions): Promise<number> {
+  const { tenants: configured = {} } = await readConfig(configFile(options.config))
+  const [stored, keys] = await readStore(
+    options,
+    ({ settings, keys }) => Promise.all([storedFlags(settings), keys.list()]),
+    [new Map<string, Flags>(), []],
+  )
+  const valid = keys.filter(({ revoked_at }) => revoked_at === null).map(({ tenant }) => tenant)
+  const ids = new Set([...Object.keys(configured), ...stored.keys(), ...valid])
+  const listed = [...ids].sort().map((id) => {
+    const fromFile = Object.hasOwn(configured, id) ? (configured[id]?.flags ?? {}) : {}
+    const fromStore = stored.get(id) ?? {}
+    return {
+      id,
+      flags: { ...fromFile, ...fromStore },
+      configured: fromFile,
+      stored: fromStore,
+      keys: valid.filter((tenant) => tenant === id).length,
+    }
+  })
+  if (terminal.json) terminal.document({ tenants: listed })
+  else if (listed.length === 0) terminal.note('No tenant has flags or keys yet.')
+  else {
+    const rows = listed.map(({ id, keys, configured, stored }) => [
+      id,
+      String(keys),
+      flagWords(configured),
+      flagWords(stored),
+    ])
+    showTable(terminal, [['TENANT', 'KEYS', 'CONFIGURED', 'STORED'], ...rows])
+    terminal.note('What is stored goes before what is configured.')
+  }
+  return 0
+}

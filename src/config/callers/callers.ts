@@ -1,0 +1,113 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { CallContext } from '../../core/call-context.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { CallerRate } from '../../core/rates.ts'
+import type { KeyStore, StoredKey } from '../../core/storage/key-store.ts'
+import type { LimitsConfig } from '../config.ts'
+import { hashApiKey } from './api-key.ts'
+import type { Caller } from './caller.ts'
+import { ROLES, SCOPES, type Scope } from './scopes.ts'
+import type { Tenants } from './tenants.ts'
+
+const MINUTE = 60_000
+/** A session is over when it has been quiet for so long. */
+const SESSION_MS = 24 * 60 * 60_000
+const CALLS_PER_SESSION = 1_000
+
+interface Known {
+  readonly caller: Caller
+  readonly hash: Buffer
+  readonly expiresAt: number
+}
+
+/** Who calls without a key, where that is allowed: the person at this machine. */
+export const LOCAL_CALLER: Caller = Object.freeze({
+  id: 'local',
+  tenant: 'local',
+  name: 'local',
+  role: 'admin',
+  scopes: new Set(ROLES.admin),
+  callsPerMinute: undefined,
+})
+
+/** Everybody who has a key, found by its hash. */
+export class Callers {
+  readonly #tenants: Tenants
+  readonly #clock: Clock
+  #limits: LimitsConfig = {}
+  #known = new Map<string, Known>()
+
+  constructor(tenants: Tenants, clock: Clock) {
+    this.#tenants = tenants
+    this.#clock = clock
+  }
+
+  /** How many keys are valid now. */
+  get size(): number {
+    return this.#known.size
+  }
+
+  configure(limits: LimitsConfig = {}): void {
+    this.#limits = limits
+  }
+
+  /** Reads the keys that are valid. */
+  async load(keys: KeyStore): Promise<void> {
+    const stored = await keys.list()
+    this.#known = new Map(stored.filter((key) => key.revoked_at === null).map((key) => [key.hash, known(key)]))
+  }
+
+  /** Whose key this is; undefined for one that is unknown, revoked or past its time. */
+  find(key: string): Caller | undefined {
+    const hash = hashApiKey(key)
+    const known = this.#known.get(hash)
+    if (known === undefined || known.expiresAt <= this.#clock.wall()) return undefined
+    return timingSafeEqual(known.hash, Buffer.from(hash)) ? known.caller : undefined
+  }
+
+  /** What the caller's calls are made with. */
+  context(caller: Caller, source: CallContext['source'], session?: string): CallContext {
+    const rates = this.#rates(caller, session)
+    return {
+      tenant: caller.tenant,
+      caller: caller.id,
+      flags: this.#tenants.flags(caller.tenant),
+      ...(source !== undefined && { source }),
+      ...(rates.length > 0 && { rates }),
+    }
+  }
+
+  #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {
+    const rates: CallerRate[] = []
+    const calls = callsPerMinute ?? this.#limits.calls_per_minute
+    if (calls !== undefined) {
+      const says = `Caller '${name}' may make ${calls} calls a minute`
+      rates.push({ key: `caller ${tenant} ${id}`, calls, perMs: MINUTE, says })
+    }
+    if (session !== undefined) {
+      const most = this.#limits.calls_per_session ?? CALLS_PER_SESSION
+      const says = `A session may make ${most} tool calls`
+      rates.push({ key: `session ${tenant} ${id} ${session}`, calls: most, perMs: SESSION_MS, says })
+    }
+    return rates
+  }
+}
+
+function known(key: StoredKey): Known {
+  const scopes = new Set<Scope>(ROLES[key.role])
+  if (key.scopes !== null) {
+    for (const scope of scopes) if (!key.scopes.includes(scope)) scopes.delete(scope)
+    // Seeing all tenants comes with no role: it is given by name.
+    if (key.scopes.includes('installation')) scopes.add('installation')
+  }
+  const { id, tenant, name, role, calls_per_minute } = key
+  return {
+    caller: { id, tenant, name, role, scopes, callsPerMinute: calls_per_minute ?? undefined },
+    hash: Buffer.from(key.hash),
+    expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
+  }
+}
+
+/** The scopes of a list that there are none of. */
+export const unknownScopes = (scopes: readonly string[]): string[] =>
+  scopes.filter((scope) => !(SCOPES as readonly string[]).includes(scope))

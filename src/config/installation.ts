@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto'
+import type { CallContext } from '../core/call-context.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { LocalRates, type Rates } from '../core/rates.ts'
+import type { RecordSink } from '../core/recorder.ts'
+import { ResultCache } from '../core/result-cache.ts'
+import type { StoredRun } from '../core/storage/run-store.ts'
+import type { Change, Storage } from '../core/storage/storage.ts'
+import type { Tracer } from '../core/tracer.ts'
+import type { ToolHandlers } from '../kinds/tool-handlers.ts'
+import { PinFile } from '../mcp/client/pin-file.ts'
+import type { PinStore } from '../mcp/client/pin-store.ts'
+import { dataFolder } from '../models/model-files/model-folder.ts'
+import { LeasedRates } from '../storage/leased-rates.ts'
+import { LedgerSink } from '../storage/ledger/ledger-sink.ts'
+import { openStorage } from '../storage/open-storage.ts'
+import type { Parts } from './assemble.ts'
+import { Callers, LOCAL_CALLER } from './callers/callers.ts'
+import { Tenants } from './callers/tenants.ts'
+import { checkConfig } from './check-config.ts'
+import type { Config } from './config.ts'
+import type { Environment } from './expand-variables.ts'
+import { loadConfigFile } from './load-config.ts'
+import { StoredPins } from './stored-pins.ts'
+import { ToolManager } from './tool-manager.ts'
+
+const KEEP_DAYS = 7
+/** How long the last records may take to be written. */
+const LAST_RECORDS_MS = 5_000
+
+export interface InstallationOptions {
+  /** The configuration file, which can be read again while the installation runs. */
+  readonly file?: string
+  /** The configuration itself, where there is no file. */
+  readonly config?: Config
+  readonly log: Log
+  readonly clock?: Clock
+  readonly env?: Environment
+  readonly handlers?: ToolHandlers
+  readonly tracer?: Tracer
+  /** Who gets the records of calls, besides the store. */
+  readonly sinks?: readonly RecordSink[]
+  /** Who is told of runs, besides the store. */
+  readonly onRun?: (run: StoredRun) => void
+}
+
+/** A configuration with everything that is kept: the tools, the store, and who may call. */
+export class Installation {
+  readonly instance: string
+  readonly storage: Storage
+  readonly sink: LedgerSink
+  readonly tenants = new Tenants()
+  readonly callers: Callers
+  readonly log: Log
+  readonly clock: Clock
+  readonly #options: InstallationOptions
+  /** Which tools of MCP servers were approved. */
+  readonly pins: PinStore
+  readonly #rates: Rates
+  readonly #cache: ResultCache
+  readonly #reloaded = new Set<() => void>()
+  readonly #stopListening: () => void
+  #config: Config
+  #manager: ToolManager | undefined
+  #closed: Promise<void> | undefined
+
+  /** Opens the store, loads the tools and reads who may call. Rejects with a `ConfigError` about a bad configuration. */
+  static async open(options: InstallationOptions): Promise<Installation> {
+    const config = await readConfig(options)
+    const env = options.env ?? process.env
+    const instance = randomUUID()
+    const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
+    const storage = await openStorage(
+      {
+        folder: dataFolder(env),
+        instance,
+        keepDays: config.storage?.keep_days ?? KEEP_DAYS,
+        ...(url && { url }),
+        ...(auditKey && { auditKey }),
+      },
+      { log: options.log },
+    )
+    const installation = new Installation(options, config, storage, instance)
+    try {
+      await installation.#start()
+      return installation
+    } catch (error) {
+      await installation.close()
+      throw error
+    }
+  }
+
+  private constructor(options: InstallationOptions, config: Config, storage: Storage, instance: string) {
+    this.#options = options
+    this.#config = config
+    this.storage = storage
+    this.instance = instance
+    this.log = options.log
+    this.clock = options.clock ?? systemClock
+    this.callers = new Callers(this.tenants, this.clock)
+    const durable = config.storage?.audit === 'durable'
+    this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
+    this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
+    this.pins = new StoredPins(storage.settings, new PinFile(dataFolder(options.env ?? process.env)))
+    this.#cache = new ResultCache(this.clock)
+    this.#stopListening = storage.onChange((change) => void this.#changed(change))
+  }
+
+  get config(): Config {
+    return this.#config
+  }
+
+  /** The tools as they are now: another one after a reload, so nobody keeps it. */
+  get manager(): ToolManager {
+    return this.#manager as ToolManager
+  }
+
+  /** What the calls of the person at this machine are made with. */
+  localContext(source: CallContext['source']): CallContext {
+    return this.callers.context(LOCAL_CALLER, source)
+  }
+
+  onReload(listener: () => void): () => void {
+    this.#reloaded.add(listener)
+    return () => this.#reloaded.delete(listener)
+  }
+
+  /** Reads the file again. A bad one is thrown about, and changes nothing. */
+  async reload(): Promise<void> {
+    const config = await readConfig(this.#options)
+    const before = this.#manager
+    const manager = await this.#load(config)
+    this.#config = config
+    this.#manager = manager
+    this.#configure()
+    for (const listener of this.#reloaded) listener()
+    this.log.info({ tools: manager.getRegistry().list().length }, 'Configuration read again')
+    // Calls that run on the old tools may end on them.
+    const longest = Math.max(before?.getDefaultTimeout() ?? 0, 60_000)
+    this.clock.after(longest, () => void before?.close())
+  }
+
+  /** Ends the processes, writes the last records and lets go of the store. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #start(): Promise<void> {
+    await Promise.all([this.callers.load(this.storage.keys), this.tenants.load(this.storage.settings)])
+    this.#manager = await this.#load(this.#config)
+    this.#configure()
+  }
+
+  #configure(): void {
+    this.tenants.configure(this.#config.tenants)
+    this.callers.configure(this.#config.limits)
+  }
+
+  async #load(config: Config): Promise<ToolManager> {
+    const { env, handlers, tracer, sinks = [], onRun } = this.#options
+    const keepsRuns = config.storage?.runs !== false
+    const parts: Parts = {
+      log: this.log,
+      clock: this.clock,
+      sinks: [this.sink, ...sinks],
+      durable: config.storage?.audit === 'durable',
+      rates: this.#rates,
+      once: this.storage.once,
+      cache: this.#cache,
+      pins: this.pins,
+      onRun: (run) => {
+        this.sink.run(keepsRuns ? run : withoutContents(run))
+        onRun?.(run)
+      },
+      ...(env !== undefined && { env }),
+      ...(handlers !== undefined && { handlers }),
+      ...(tracer !== undefined && { tracer }),
+    }
+    const manager = new ToolManager(config, parts)
+    await manager.loadTools()
+    return manager
+  }
+
+  async #changed(change: Change): Promise<void> {
+    try {
+      if (change === 'keys') await this.callers.load(this.storage.keys)
+      if (change === 'settings') {
+        await this.tenants.load(this.storage.settings)
+        await this.#manager?.getMcpServers().checkPins()
+      }
+    } catch (err) {
+      this.log.error({ err, change }, 'A change in the store could not be read: what was known before still holds')
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#stopListening()
+    await this.#manager?.close()
+    if (this.#rates instanceof LeasedRates) await this.#rates.close()
+    await this.sink.close(LAST_RECORDS_MS)
+    await this.storage.close()
+  }
+}
+
+async function readConfig({ file, config }: InstallationOptions): Promise<Config> {
+  if (file !== undefined) return (await loadConfigFile(file)).config
+  return checkConfig(config ?? {}, 'configuration')
+}
+
+/** What a run was about stays out; how it went is kept. */
+const withoutContents = (run: StoredRun): StoredRun => ({
+  ...run,
+  question: '',
+  answer: '',
+  steps: run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step),
+})

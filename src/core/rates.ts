@@ -1,0 +1,48 @@
+import { CoarseRateLimit } from './coarse-rate-limit.ts'
+import { RateLimit } from './rate-limit.ts'
+
+/** So many calls in any so many milliseconds. */
+export interface Rate {
+  readonly calls: number
+  readonly perMs: number
+}
+
+/** How a limit stands after a call has asked for its place. */
+export interface RateState {
+  /** 0 where the call may run, else the milliseconds until the next one may. */
+  readonly waitMs: number
+  /** How many more calls may run now. */
+  readonly remaining: number
+}
+
+/** Counts calls against limits. Where servers share them, the answer may have to be waited for. */
+export interface Rates {
+  take(key: string, rate: Rate, now: number): RateState | Promise<RateState>
+}
+
+/** Up to here the time of each call is kept; beyond it, calls are counted in slots of time. */
+const MOST_TIMES = 10_000
+const LONGEST_EXACT_MS = 10 * 60_000
+
+/** Limits of this process alone. */
+export class LocalRates implements Rates {
+  readonly #limits = new Map<string, RateLimit | CoarseRateLimit>()
+
+  take(key: string, { calls, perMs }: Rate, now: number): RateState {
+    const name = `${calls}/${perMs}`
+    let limit = this.#limits.get(name)
+    if (limit === undefined) {
+      const coarse = calls > MOST_TIMES || perMs > LONGEST_EXACT_MS
+      limit = coarse ? new CoarseRateLimit(calls, perMs) : new RateLimit(calls, perMs)
+      this.#limits.set(name, limit)
+    }
+    return limit.take(key, now)
+  }
+}
+
+/** One limit of a caller, besides those of the tools: what it is called in errors, and what its calls are counted by. */
+export interface CallerRate extends Rate {
+  readonly key: string
+  /** Completes "…: try again in 5 s", such as `Caller 'ci' may make 60 calls a minute`. */
+  readonly says: string
+}

@@ -1,0 +1,27 @@
+/** A part of a limit that one server may use. */
+export interface LeaseRequest {
+  readonly key: string
+  /** The limit itself: so many calls in so many milliseconds. */
+  readonly calls: number
+  readonly perMs: number
+  /** The part that this server wants to hold from now on; less than it has gives the rest back. */
+  readonly want: number
+}
+
+/** Who shares the limits, as far as this server knows. It still knows when the store cannot be reached. */
+export interface Company {
+  /** How many servers there are, this one among them. */
+  readonly servers: number
+  /** How long this one had been the only one when it last looked; 0 where it is not. */
+  readonly aloneMs: number
+}
+
+/**
+ * Limits that several servers share. The parts of all servers together never exceed the limit; those of a server
+ * that has died come free when the time of the limit has passed.
+ */
+export interface LeaseStore {
+  /** What this server holds of each, in the order asked for. */
+  lease(requests: readonly LeaseRequest[]): Promise<readonly number[]>
+  company(): Promise<Company>
+}

@@ -1,0 +1,59 @@
+const LISTED = {
+  id: { type: 'string' },
+  tenant: { type: 'string' },
+  caller: { type: ['string', 'null'], description: 'The id of the key that asked.' },
+  model: { type: 'string', description: 'provider:model' },
+  service: { type: 'string' },
+  started_at: { type: 'string', format: 'date-time' },
+  duration_ms: { type: 'number' },
+  stop_reason: { type: 'string' },
+  iterations: { type: 'integer' },
+  tool_calls: { type: 'integer' },
+  prompt_tokens: { type: 'integer' },
+  completion_tokens: { type: 'integer' },
+  cost: { type: ['number', 'null'] },
+  error: { type: ['string', 'null'] },
+  question: { type: 'string', description: 'Its first 2,000 characters; empty where contents are not kept.' },
+  answer: { type: 'string', description: 'Likewise.' },
+} as const
+
+const STEP = {
+  type: 'object',
+  additionalProperties: true,
+  properties: {
+    type: { type: 'string', enum: ['model', 'tool'] },
+    iteration: { type: 'integer' },
+    started_at: { type: 'string', format: 'date-time' },
+    duration_ms: { type: 'number' },
+    finish_reason: { type: 'string', description: 'Of a turn of the model, as text and tool_calls.' },
+    text: { type: 'string' },
+    tool_calls: { type: 'integer' },
+    tool: { type: 'string', description: 'Of a call, as params and result.' },
+    params: {},
+    result: {},
+  },
+} as const
+
+export const RUNS_QUERY = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    model: { type: 'string', minLength: 1, maxLength: 300, description: 'provider:model' },
+    stop_reason: { type: 'string', minLength: 1, maxLength: 40 },
+    limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
+    cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: 'The next of the page before.' },
+  },
+} as const
+
+export const RUNS_SCHEMA = {
+  type: 'object',
+  properties: {
+    runs: { type: 'array', items: { type: 'object', properties: LISTED } },
+    next: { type: 'string', description: 'The cursor of the next page, where there is one.' },
+  },
+} as const
+
+export const RUN_SCHEMA = {
+  type: 'object',
+  properties: { ...LISTED, steps: { type: 'array', items: STEP } },
+} as const

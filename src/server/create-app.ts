@@ -1,0 +1,110 @@
+import { type FastifyInstance, fastify } from 'fastify'
+import type { Installation } from '../config/installation.ts'
+import type { Prometheus } from '../telemetry/prometheus.ts'
+import { AllowedMethods } from './allowed-methods.ts'
+import { answerProblem } from './answer-problem.ts'
+import { preflightHeaders } from './cors.ts'
+import { Gate } from './gate.ts'
+import { guardRoutes } from './guard-routes.ts'
+import { HttpProblem } from './http-problem.ts'
+import { McpDoors } from './mcp-doors.ts'
+import { openJobs } from './open-jobs.ts'
+import { collectOpenApi, openApiRoutes } from './openapi.ts'
+import { executeRoute } from './routes/execute-route.ts'
+import { ROUTES } from './routes/routes.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+import type { Service } from './service.ts'
+import { Streams } from './streams.ts'
+import { Traffic } from './traffic.ts'
+import { compileValidator, validationError } from './validate-request.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly service: Service
+  }
+}
+
+export interface AppOptions {
+  readonly prometheus: Prometheus
+  /** Of this package. */
+  readonly version: string
+  /** Whether requests without a key are answered as long as there are no keys. Only for servers bound to this machine. */
+  readonly local?: boolean
+}
+
+const BODY_BYTES = 1024 * 1024
+const HEADERS_MS = 10_000
+const REQUEST_MS = 60_000
+const KEEP_ALIVE_MS = 72_000
+const CHECK_MS = 1_000
+const MOST_CONNECTIONS = 10_000
+
+/** The HTTP server of an installation, with all its routes; it does not listen yet. */
+export async function createApp(installation: Installation, options: AppOptions): Promise<FastifyInstance> {
+  const { version, prometheus, local = false } = options
+  const app = fastify({
+    logger: false,
+    bodyLimit: installation.config.limits?.body_bytes ?? BODY_BYTES,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    http: { headersTimeout: HEADERS_MS, connectionsCheckingInterval: CHECK_MS },
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => void answerProblem(installation, error, request, reply),
+  })
+  app.server.maxConnections = MOST_CONNECTIONS
+  const gate = new Gate(installation, local)
+  const service: Service = {
+    installation,
+    version,
+    prometheus,
+    streams: new Streams(installation.clock),
+    jobs: openJobs(installation),
+    mcp: new McpDoors(installation, version),
+    traffic: new Traffic(),
+  }
+  app.decorate('service', service)
+  app.decorateRequest('caller')
+  app.setValidatorCompiler(compileValidator)
+  app.setSchemaErrorFormatter(validationError)
+  // The schemas of answers are for the documentation: nothing is left out of an answer because of them.
+  app.setSerializerCompiler(() => JSON.stringify)
+  app.setErrorHandler<Error>((error, request, reply) => answerProblem(installation, error, request, reply))
+  answerUnknownPaths(app, gate)
+  await collectOpenApi(app, version)
+  await app.register(async (routes) => executeRoute(routes, service, gate))
+  await app.register(async (routes) => {
+    routes.addHook('onRoute', ({ method, url, config }) => {
+      if (config?.scope === undefined) throw new TypeError(`The route ${method} ${url} must name its scope, or null`)
+    })
+    guardRoutes(routes, service, gate)
+    for (const addRoutes of ROUTES) addRoutes(routes, service)
+  })
+  await app.register(async (routes) => {
+    guardRoutes(routes, service, gate)
+    await openApiRoutes(routes)
+  })
+  await service.jobs.work()
+  return app
+}
+
+/** A path that there is not, a method that a path does not take, and browsers that ask beforehand. */
+function answerUnknownPaths(app: FastifyInstance, gate: Gate): void {
+  const { installation } = app.service
+  const methods = new AllowedMethods()
+  app.addHook('onRoute', ({ url, method }) => methods.add(url, method))
+  app.setNotFoundHandler((request, reply) => {
+    gate.checkOrigin(request.headers)
+    const preflight = request.method === 'OPTIONS' && preflightHeaders(installation, request.headers)
+    if (preflight)
+      return reply
+        .headers({ ...SECURITY_HEADERS, ...preflight })
+        .code(204)
+        .send()
+    const allowed = methods.of(request.url.split('?', 1)[0] as string)
+    if (allowed.length === 0)
+      throw new HttpProblem(404, 'There is nothing at this path', 'GET /docs shows what there is')
+    const allow = allowed.join(', ')
+    throw new HttpProblem(405, `${request.method} is not possible here`, `this path takes ${allow}`, { allow })
+  })
+}

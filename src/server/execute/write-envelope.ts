@@ -1,0 +1,21 @@
+import type { ServerResponse } from 'node:http'
+import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
+import type { ToolResult } from '../../core/tool-result.ts'
+import { SECURITY_HEADERS } from '../security-headers.ts'
+
+const FIXED = ['content-type', 'application/json; charset=utf-8', ...Object.entries(SECURITY_HEADERS).flat()]
+/** How long an answer may lie there without its client taking any of it. */
+const PATIENCE_MS = 30_000
+
+/** Writes a result down in one go: all headers at once, then the envelope. `more`: headers, names and values in turn. */
+export function writeEnvelope(response: ServerResponse, result: ToolResult, more: readonly string[]): void {
+  if (response.destroyed) return
+  const text = JSON.stringify(result)
+  const bytes = Buffer.byteLength(text)
+  const headers = [...FIXED, 'content-length', String(bytes)]
+  if (more.length > 0) headers.push(...more)
+  response.writeHead(result.success ? 200 : TOOL_ERRORS[result.error_code].status, headers)
+  // Text that is all ASCII is the same in both encodings, and quicker written in the simple one.
+  response.end(text, bytes === text.length ? 'latin1' : 'utf8')
+  if (response.writableLength > 0) response.setTimeout(PATIENCE_MS, () => response.destroy())
+}

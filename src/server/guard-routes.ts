@@ -1,0 +1,25 @@
+import type { FastifyInstance } from 'fastify'
+import { corsHeaders } from './cors.ts'
+import type { Gate } from './gate.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+import type { Service } from './service.ts'
+
+/** How long an answer may lie there without its client taking any of it. */
+const PATIENCE_MS = 30_000
+
+/** What goes for all routes of an app: who is let in, what every answer carries, and who does not take it in time. */
+export function guardRoutes(app: FastifyInstance, { installation, traffic }: Service, gate: Gate): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { headers, routeOptions } = request
+    gate.checkOrigin(headers)
+    const { scope } = routeOptions.config
+    if (scope) request.caller = gate.enter(headers, scope)
+    reply.headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, headers) })
+    reply.raw.once('close', traffic.begin())
+    done()
+  })
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    reply.raw.setTimeout(PATIENCE_MS, () => reply.raw.destroy())
+    done(null, payload)
+  })
+}

@@ -1,0 +1,188 @@
+import type { Installation } from '../../config/installation.ts'
+import type { CallContext } from '../../core/call-context.ts'
+import { Cancellation } from '../../core/cancellation.ts'
+import { writeLog } from '../../core/log.ts'
+import { pause } from '../../core/pause.ts'
+import { snapshotResult } from '../../core/snapshot.ts'
+import type { Job } from '../../core/storage/job-store.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import type { ToolResult } from '../../core/tool-result.ts'
+import { callOf } from './job-view.ts'
+
+/** How often progress is stored, and looked whether somebody has ended the job. */
+const LOOK_EVERY_MS = 1_000
+const MOST_PROGRESS_BYTES = 65_536
+/** A job that servers have died of so often is not tried again. */
+const MOST_ATTEMPTS = 3
+/** The pauses before a tool that is busy is asked again. */
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 15_000
+/** The pauses before the end of a job is written again, where the store does not take it. */
+const END_PAUSES_MS = [200, 1_000, 5_000, 15_000]
+
+const REFUSED: ReadonlySet<string> = new Set(['TOOL_NOT_FOUND', 'PERMISSION_DENIED', 'INVALID_PARAMETERS'])
+
+/** One job at work on this server: from having been taken to its end. */
+export class JobRun {
+  readonly job: Job
+  /** Settles when this server has nothing to do with the job any more; never rejects. */
+  readonly done: Promise<void>
+  readonly #installation: Installation
+  readonly #cancellation = new Cancellation()
+  /** Whether a call of the tool may be repeated. */
+  readonly #repeatable: boolean
+  #progress: unknown = null
+  #unsaved = false
+  /** Why it was called off: by who wants it ended, by the end of this server, or because it is no longer ours. */
+  #calledOff: 'cancelled' | 'shutdown' | 'lost' | undefined
+
+  constructor(job: Job, installation: Installation) {
+    this.job = job
+    this.#installation = installation
+    const effect = installation.manager.getExecutor().effectOf(job.tool)
+    this.#repeatable = effect === 'read' || effect === 'idempotent'
+    this.done = this.#run()
+  }
+
+  /** What the tool reported last. */
+  get progress(): unknown {
+    return this.#progress
+  }
+
+  /** Calls the tool off; whoever ends the job this way has it marked as cancelled. */
+  cancel(why: 'cancelled' | 'shutdown' | 'lost'): void {
+    this.#calledOff ??= why
+    this.#cancellation.abort(undefined)
+  }
+
+  async #run(): Promise<void> {
+    const { log } = this.#installation
+    const watching = this.#watch()
+    try {
+      const result = await this.#work()
+      watching.stop()
+      // What may be repeated is left to the next server, or to this one when it is back.
+      const left = this.#calledOff === 'shutdown' && this.#repeatable && wasCancelled(result)
+      if (left || this.#calledOff === 'lost') return
+      await this.#end(this.#told(result))
+    } catch (err) {
+      writeLog(log, 'error', { err, job: this.job.id, tool: this.job.tool }, 'The end of a job could not be stored')
+    } finally {
+      watching.stop()
+    }
+  }
+
+  /** Runs the tool; where it is busy, again and again, as long as the job has time. */
+  async #work(): Promise<ToolResult> {
+    const { job } = this
+    const { clock } = this.#installation
+    const context = this.#context()
+    if (job.attempts > MOST_ATTEMPTS) return this.#executor.refuse(job.tool, givenUp(job), context)
+    const until = clock.now() + job.timeout_ms
+    for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
+      const result = await this.#executor.execute(job.tool, callOf(job).params, context)
+      if (result.success || result.error_code !== 'RATE_LIMITED' || clock.now() + wait > until) return result
+      // Called off meanwhile, the call is made once more, and answers that it was.
+      await pause(wait, clock, this.#cancellation).catch(() => {})
+    }
+  }
+
+  get #executor() {
+    return this.#installation.manager.getExecutor()
+  }
+
+  #context(): CallContext {
+    const { job } = this
+    // A write is known by its job, so that one which another server has begun is never run again.
+    const { traceparent, idempotency_key: key = this.#repeatable ? undefined : job.id } = callOf(job)
+    return {
+      tenant: job.tenant,
+      flags: this.#installation.tenants.flags(job.tenant),
+      source: 'job',
+      timeoutMs: job.timeout_ms,
+      signal: this.#cancellation,
+      report: (progress) => this.#report(progress),
+      ...(job.caller !== null && { caller: job.caller }),
+      ...(key !== undefined && { idempotencyKey: key }),
+      ...(traceparent !== undefined && { traceparent }),
+    }
+  }
+
+  #report(progress: unknown): void {
+    try {
+      this.#progress = snapshotResult(progress, MOST_PROGRESS_BYTES)
+      this.#unsaved = true
+    } catch (err) {
+      writeLog(this.#installation.log, 'debug', { err, job: this.job.id }, 'A report of progress was left out')
+    }
+  }
+
+  /** The result as it is kept: it says what the executor of this server cannot know. */
+  #told(result: ToolResult): ToolResult {
+    if (result.success) return result
+    const { job } = this
+    const mayHaveHappened = job.attempts > 1 && !this.#repeatable && REFUSED.has(result.error_code)
+    const ended = this.#calledOff === 'shutdown' && wasCancelled(result)
+    return {
+      ...result,
+      ...(ended && { error: `Tool '${job.tool}' was called off because the server was shut down` }),
+      ...(mayHaveHappened && { outcome: 'unknown' }),
+    }
+  }
+
+  async #end(result: ToolResult): Promise<void> {
+    const { storage, clock } = this.#installation
+    const state = this.#calledOff === 'cancelled' && wasCancelled(result) ? 'cancelled' : 'done'
+    for (const wait of [...END_PAUSES_MS, undefined]) {
+      try {
+        if (this.#unsaved) await storage.jobs.progress(this.job.id, this.#progress)
+        await storage.jobs.end(this.job.id, state, result, new Date(clock.wall()).toISOString())
+        return
+      } catch (error) {
+        if (wait === undefined) throw error
+        await pause(wait, clock)
+      }
+    }
+  }
+
+  /** Stores progress now and then, and notices when somebody else has ended or taken the job. */
+  #watch(): { stop(): void } {
+    const { storage, clock } = this.#installation
+    const { id, tenant, server } = this.job
+    let callOff = (): void => {}
+    let stopped = false
+    const look = async (): Promise<void> => {
+      try {
+        if (this.#unsaved) {
+          this.#unsaved = false
+          await storage.jobs.progress(id, this.#progress)
+        }
+        const now = await storage.jobs.get(tenant, id)
+        if (now?.state !== 'running' || now.server !== server) this.cancel('lost')
+      } catch (err) {
+        writeLog(
+          this.#installation.log,
+          'debug',
+          { err, job: id },
+          'A job could not be looked after: again in a second',
+        )
+      }
+      if (!stopped) callOff = clock.after(LOOK_EVERY_MS, () => void look())
+    }
+    callOff = clock.after(LOOK_EVERY_MS, () => void look())
+    return {
+      stop() {
+        stopped = true
+        callOff()
+      },
+    }
+  }
+}
+
+const wasCancelled = (result: ToolResult): boolean => !result.success && result.error_code === 'CANCELLED'
+
+const givenUp = ({ attempts }: Job): ToolExecutionError =>
+  new ToolExecutionError(
+    'EXECUTION_ERROR',
+    `The job was begun ${attempts - 1} times, and each time its server ended before it did: it is not tried again`,
+  )

@@ -1,0 +1,247 @@
+import { hash, randomUUID } from 'node:crypto'
+import type { Caller } from '../../config/callers/caller.ts'
+import type { Installation } from '../../config/installation.ts'
+import { cancelled } from '../../core/call.ts'
+import type { CallContext } from '../../core/call-context.ts'
+import { writeLog } from '../../core/log.ts'
+import { pause } from '../../core/pause.ts'
+import { canonicalText } from '../../core/schema/canonical-text.ts'
+import type { JobQueue } from '../../core/storage/job-queue.ts'
+import type { Job, NewJob } from '../../core/storage/job-store.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import type { ToolResult } from '../../core/tool-result.ts'
+import { JobRun } from './job-run.ts'
+import { callOf, type JobView, jobView, type StoredCall } from './job-view.ts'
+
+const HOUR_MS = 3_600_000
+const SHORTEST_MS = 1_000
+/** How often listeners look at a job that runs here, and at one that does not. */
+const LOOK_HERE_MS = 100
+const LOOK_ELSEWHERE_MS = 500
+
+export interface JobsOptions {
+  readonly installation: Installation
+  readonly queue: JobQueue
+}
+
+/** What a caller wants done. */
+export interface JobRequest {
+  readonly tool_name: string
+  readonly params: unknown
+  /** How long it may run; brought to between 1 second and what the configuration allows. */
+  readonly timeout_ms?: number
+  readonly session?: string
+  /** A second request with the same key gets the job of the first. */
+  readonly idempotencyKey?: string
+  /** The trace that asks for it. */
+  readonly traceparent?: string
+  readonly onRate?: CallContext['onRate']
+}
+
+/** What became of the wish. */
+export type Started = { readonly job: JobView } | { readonly refused: ToolResult }
+
+export type JobEvent =
+  | { readonly event: 'progress'; readonly data: unknown }
+  | { readonly event: 'result'; readonly data: ToolResult }
+
+/** Calls that are worked on in the background, by whichever server is free. */
+export class Jobs {
+  readonly #installation: Installation
+  readonly #queue: JobQueue
+  readonly #runs = new Map<string, JobRun>()
+  #closing = false
+
+  constructor({ installation, queue }: JobsOptions) {
+    this.#installation = installation
+    this.#queue = queue
+  }
+
+  /** Begins to work on jobs, those first that were left over. */
+  async work(): Promise<void> {
+    await this.#queue.work((id) => this.#work(id))
+  }
+
+  /** Accepts a job, or refuses it as the call itself would be refused. */
+  async start(caller: Caller, request: JobRequest): Promise<Started> {
+    const { tool_name, params, timeout_ms, session, idempotencyKey, traceparent, onRate } = request
+    const { manager, callers, config } = this.#installation
+    const longest = config.limits?.job_timeout_ms ?? HOUR_MS
+    const context: CallContext = {
+      ...callers.context(caller, 'job', session),
+      ...(onRate !== undefined && { onRate }),
+      ...(timeout_ms !== undefined && { timeoutMs: Math.max(SHORTEST_MS, timeout_ms) }),
+    }
+    const executor = manager.getExecutor()
+    const admitted = await executor.admit(tool_name, params, context)
+    if ('refused' in admitted) return admitted
+    const call: StoredCall = {
+      params,
+      ...(idempotencyKey !== undefined && { idempotency_key: idempotencyKey }),
+      ...(traceparent !== undefined && { traceparent }),
+    }
+    try {
+      const job = await this.#create({
+        id: idempotencyKey === undefined ? randomUUID() : keyedId(caller, idempotencyKey),
+        tenant: caller.tenant,
+        caller: caller.id,
+        tool: tool_name,
+        params: call,
+        timeout_ms: Math.min(admitted.timeoutMs, longest),
+        created_at: this.#now(),
+      })
+      return { job: jobView(job) }
+    } catch (error) {
+      return { refused: executor.refuse(tool_name, notStarted(error), context) }
+    }
+  }
+
+  /** The job, where the caller may see it. */
+  async get(caller: Caller, id: string): Promise<JobView | undefined> {
+    const job = await this.#find(caller, id)
+    return job && jobView(job, this.#runs.get(id)?.progress ?? job.progress)
+  }
+
+  /** The newest jobs that the caller may see. */
+  async list(caller: Caller, limit: number): Promise<readonly JobView[]> {
+    const only = caller.role === 'user' ? caller.id : undefined
+    const jobs = await this.#installation.storage.jobs.list(caller.tenant, limit, only)
+    return jobs.map((job) => jobView(job))
+  }
+
+  /** Ends a job, whoever works on it; one that has ended stays as it is. */
+  async cancel(caller: Caller, id: string): Promise<JobView | undefined> {
+    const job = await this.#find(caller, id)
+    if (job === undefined) return undefined
+    const run = this.#runs.get(id)
+    if (run !== undefined) {
+      run.cancel('cancelled')
+      await run.done
+    } else if (job.ended_at === null) await this.#callOff(job)
+    return this.get(caller, id)
+  }
+
+  /** How a job goes on: its progress as it comes, then its result. Ends early where the signal aborts. */
+  async *events(caller: Caller, id: string, signal: AbortSignal): AsyncGenerator<JobEvent> {
+    let last = 'null'
+    while (!signal.aborted) {
+      const run = this.#runs.get(id)
+      const job = await this.get(caller, id)
+      if (job === undefined) return
+      const text = JSON.stringify(job.progress)
+      if (text !== last) yield { event: 'progress', data: job.progress }
+      last = text
+      if (job.result !== null) {
+        yield { event: 'result', data: job.result }
+        return
+      }
+      const wait = pause(run === undefined ? LOOK_ELSEWHERE_MS : LOOK_HERE_MS, this.#installation.clock, signal)
+      await Promise.race(run === undefined ? [wait] : [wait, run.done]).catch(() => {})
+    }
+  }
+
+  /** Takes no more jobs; those that run may end within the limit, and are called off after it. */
+  async close(limitMs: number): Promise<void> {
+    this.#closing = true
+    await this.#queue.close(limitMs)
+    const runs = [...this.#runs.values()]
+    for (const run of runs) run.cancel('shutdown')
+    await Promise.all(runs.map((run) => run.done))
+  }
+
+  async #work(id: string): Promise<void> {
+    if (this.#closing) return
+    const job = await this.#installation.storage.jobs.take(id, this.#now())
+    if (job === undefined) return
+    const run = new JobRun(job, this.#installation)
+    this.#runs.set(id, run)
+    await run.done
+    this.#runs.delete(id)
+  }
+
+  async #create(job: NewJob): Promise<Job> {
+    const { jobs } = this.#installation.storage
+    try {
+      await jobs.create(job)
+    } catch (error) {
+      // There is one by that name already, where this is a repeat.
+      const first = await jobs.get(job.tenant, job.id)
+      if (first === undefined) throw error
+      if (!isSameCall(first, job)) throw usedForOther(job)
+      return first
+    }
+    await this.#queue.add(job.id).catch((err) => {
+      writeLog(this.#installation.log, 'warn', { err, job: job.id }, 'A job waits until it is looked for')
+    })
+    return {
+      ...job,
+      state: 'queued',
+      started_at: null,
+      ended_at: null,
+      progress: null,
+      result: null,
+      server: null,
+      attempts: 0,
+    }
+  }
+
+  async #find(caller: Caller, id: string): Promise<Job | undefined> {
+    const job = await this.#installation.storage.jobs.get(caller.tenant, id)
+    return job !== undefined && mayI(caller, job) ? job : undefined
+  }
+
+  /** Ends a job that does not run here. Who takes it has it, so that nobody can begin it any more. */
+  async #callOff(job: Job): Promise<void> {
+    const { storage, manager, clock } = this.#installation
+    const { id, tenant, caller, tool } = job
+    const executor = manager.getExecutor()
+    const taken = await storage.jobs.take(id, this.#now())
+    const since = Date.parse(job.started_at ?? job.created_at)
+    // Where another server has it, that one records how it ended there.
+    const result: ToolResult =
+      taken === undefined
+        ? cancelledElsewhere(tool, clock.wall() - since)
+        : executor.refuse(tool, cancelled(), { tenant, source: 'job', ...(caller !== null && { caller }) })
+    const effect = executor.effectOf(tool)
+    const mayHaveHappened = taken?.attempts !== 1 && effect !== 'read' && effect !== 'idempotent'
+    const kept = mayHaveHappened ? { ...result, outcome: 'unknown' as const } : result
+    await storage.jobs.end(id, 'cancelled', kept, this.#now())
+  }
+
+  #now(): string {
+    return new Date(this.#installation.clock.wall()).toISOString()
+  }
+}
+
+/** Users see what their own key has started, all others what the tenant has. */
+const mayI = ({ id, role }: Caller, job: Job): boolean => role !== 'user' || job.caller === id
+
+const keyedId = ({ tenant, id }: Caller, key: string): string =>
+  hash('sha256', JSON.stringify([tenant, id, key])).slice(0, 32)
+
+const isSameCall = (first: Job, { tool, params }: NewJob): boolean =>
+  first.tool === tool && canonicalText(callOf(first).params) === canonicalText((params as StoredCall).params)
+
+const cancelledElsewhere = (tool_name: string, execution_time_ms: number): ToolResult => ({
+  success: false,
+  error: cancelled().message,
+  error_code: 'CANCELLED',
+  tool_name,
+  execution_time_ms: Math.max(0, execution_time_ms),
+})
+
+const usedForOther = (job: NewJob): ToolExecutionError =>
+  new ToolExecutionError(
+    'INVALID_PARAMETERS',
+    `The idempotency key '${(job.params as StoredCall).idempotency_key}' was used for another job: take a new key for this one`,
+  )
+
+const notStarted = (error: unknown): ToolExecutionError =>
+  error instanceof ToolExecutionError
+    ? error
+    : new ToolExecutionError(
+        'SERVICE_UNAVAILABLE',
+        'The store that keeps jobs is unavailable: nothing was started, try again later',
+        {},
+        { cause: error },
+      )

@@ -1,0 +1,96 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RunEvent } from '../../chat/run.ts'
+import { begun } from '../chat/begun.ts'
+import { ClientRun } from '../chat/client-run.ts'
+import type { Service } from '../service.ts'
+import { openAiErrorOf } from './answer-openai-error.ts'
+import { type CompletionHead, completion, finishReason } from './completion.ts'
+import { type AskedCompletion, type CompletionBody, readCompletion } from './completion-request.ts'
+import { CompletionStream } from './completion-stream.ts'
+import { type HandedBackCalls, newCallId } from './handed-back.ts'
+
+type RunEvents = AsyncGenerator<RunEvent, void, undefined>
+type Answered = Extract<RunEvent, { type: 'answer' }>
+
+/** Answers OpenAI clients: the tools of the server are run here, calls of the client's own are handed back to it. */
+export class Completions {
+  readonly #service: Service
+  readonly #handedBack: HandedBackCalls
+
+  constructor(service: Service, handedBack: HandedBackCalls) {
+    this.#service = service
+    this.#handedBack = handedBack
+  }
+
+  async answer(request: FastifyRequest<{ Body: CompletionBody }>, reply: FastifyReply): Promise<unknown> {
+    const { manager, clock } = this.#service.installation
+    const { caller, body } = request
+    const asked = readCompletion(body)
+    const models = await manager.getModels()
+    const model = models.get(asked.model)
+    const { prices } = models.info(asked.model)
+    const messages = this.#handedBack.restore(caller, asked.messages)
+    const run = new ClientRun(this.#service, request, reply)
+    const head = { id: `chatcmpl-${run.id}`, created: Math.floor(clock.wall() / 1_000), model: asked.model }
+    const { context } = run
+    const events = manager
+      .getLoop()
+      .run({ ...asked.run, model, messages, context, ...(prices !== undefined && { prices }) })
+    const keep = ({ messages: all }: Answered, ids: ReadonlyMap<string, string>) =>
+      this.#handedBack.keep(caller, all.slice(messages.length), ids)
+    try {
+      return asked.stream
+        ? await this.#tell(request, reply, events, asked, head, keep)
+        : await this.#whole(events, head, keep)
+    } finally {
+      run.done()
+    }
+  }
+
+  async #whole(events: RunEvents, head: CompletionHead, keep: Keep): Promise<object> {
+    const answered = await last(events)
+    const { answer } = answered
+    const calls = (answer.client_calls ?? []).map((call) => ({ call, id: newCallId() }))
+    if (calls.length > 0) keep(answered, new Map(calls.map(({ call, id }) => [id, call.id])))
+    const handed = calls.map(({ call: { type, function: called }, id }) => ({ id, type, function: called }))
+    return completion(head, answer, handed)
+  }
+
+  async #tell(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    events: RunEvents,
+    { includeUsage, run }: AskedCompletion,
+    head: CompletionHead,
+    keep: Keep,
+  ): Promise<FastifyReply> {
+    const { streams, installation } = this.#service
+    const { first, early } = await begun(events, installation.clock)
+    // A run that is over at once may have failed, which is said best with a status.
+    if (early?.type === 'answer') finishReason(early.answer)
+    const stream = streams.start(reply)
+    const clientTools = new Set(run.client_tools?.map(({ name }) => name))
+    const chunks = new CompletionStream(stream, head, { includeUsage, clientTools })
+    try {
+      await chunks.begin()
+      for (let next = await first; next.done !== true; next = await events.next()) {
+        const event = next.value
+        if (event.type === 'answer' && event.answer.client_calls !== undefined) keep(event, chunks.ids)
+        await chunks.write(event)
+      }
+    } catch (error) {
+      await stream.sendText(JSON.stringify(openAiErrorOf(installation, error, request)))
+    }
+    stream.end()
+    return reply
+  }
+}
+
+/** Keeps what the client will not know of when it comes back. */
+type Keep = (answered: Answered, ids: ReadonlyMap<string, string>) => void
+
+async function last(events: RunEvents): Promise<Answered> {
+  let answered: Answered | undefined
+  for await (const event of events) if (event.type === 'answer') answered = event
+  return answered as Answered
+}

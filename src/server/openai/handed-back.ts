@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Caller } from '../../config/callers/caller.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { AssistantMessage, Message, ToolCall } from '../../models/model.ts'
+
+const KEPT_MS = 60 * 60_000
+const MOST_ENTRIES = 10_000
+const MOST_CHARACTERS = 64 * 1024 * 1024
+
+type Result = Extract<Message, { role: 'tool' }>
+
+/** What happened here before calls were handed back, of which their client knows nothing. */
+interface HandedBack {
+  /** The turns with tools of ours. */
+  readonly before: readonly Message[]
+  /** The turn that called the client's tools, as its model said it. */
+  readonly turn: AssistantMessage
+  /** What the model reads of the calls in it that are none of the client's. */
+  readonly postponed: readonly Result[]
+  /** The ids of the client's calls: ours, and the model's. */
+  readonly ids: ReadonlyMap<string, string>
+}
+
+/**
+ * Remembers what was done for clients that keep no more than they were sent, so that a model does not do it again when
+ * they come back with the results of their calls. Ids of models need not be unique: calls go out under ids of our own.
+ */
+export class HandedBackCalls {
+  readonly #entries: LRUCache<string, HandedBack>
+
+  constructor(clock: Clock) {
+    this.#entries = new LRUCache({
+      max: MOST_ENTRIES,
+      maxSize: MOST_CHARACTERS,
+      sizeCalculation: ({ before, turn, postponed }) => JSON.stringify([before, turn, postponed]).length,
+      ttl: KEPT_MS,
+      updateAgeOnGet: true,
+      ttlResolution: 0,
+      perf: { now: () => clock.now() },
+    })
+  }
+
+  /** Keeps what a run added to its conversation; `ids` are those that its calls went out under. */
+  keep(caller: Caller, added: readonly Message[], ids: ReadonlyMap<string, string>): void {
+    const at = added.findLastIndex(({ role }) => role === 'assistant')
+    const turn = added[at] as AssistantMessage
+    const postponed = added.slice(at + 1) as Result[]
+    const entry = { before: added.slice(0, at), turn, postponed, ids }
+    for (const id of ids.keys()) this.#entries.set(keyOf(caller, id), entry)
+  }
+
+  /** The conversation that a client sends, with what it does not know of put back in its place. */
+  restore(caller: Caller, messages: readonly Message[]): Message[] {
+    const restored: Message[] = []
+    for (let at = 0; at < messages.length; at++) {
+      const message = messages[at] as Message
+      const known = message.role === 'assistant' ? this.#find(caller, message.tool_calls ?? []) : undefined
+      if (known === undefined) restored.push(message)
+      else {
+        const results = messages.slice(at + 1, at + 1 + known.ids.size) as Result[]
+        restored.push(...known.before, known.turn, ...resultsOf(known, results))
+        at += known.ids.size
+      }
+    }
+    return restored
+  }
+
+  /** What lies behind calls, where they are exactly those that were handed back together. */
+  #find(caller: Caller, calls: readonly ToolCall[]): HandedBack | undefined {
+    const [first] = calls
+    const entry = first && this.#entries.get(keyOf(caller, first.id))
+    return entry?.ids.size === calls.length && calls.every(({ id }) => entry.ids.has(id)) ? entry : undefined
+  }
+}
+
+/** An id for a call that is handed back. */
+export const newCallId = (): string => `call_${randomBytes(12).toString('hex')}`
+
+/** The results of a turn in the order of its calls: the client's under the ids of the model, and what we have to say. */
+function resultsOf({ turn, postponed, ids }: HandedBack, given: readonly Result[]): Result[] {
+  const results = new Map(postponed.map((result) => [result.tool_call_id, result]))
+  for (const result of given) {
+    const id = ids.get(result.tool_call_id) as string
+    results.set(id, { ...result, tool_call_id: id })
+  }
+  return (turn.tool_calls ?? []).map(({ id }) => results.get(id) as Result)
+}
+
+const keyOf = ({ tenant, id: caller }: Caller, id: string): string => JSON.stringify([tenant, caller, id])

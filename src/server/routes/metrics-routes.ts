@@ -1,0 +1,83 @@
+import type { FastifyInstance } from 'fastify'
+import { METRIC_WINDOWS, type MetricWindow } from '../../core/storage/metrics.ts'
+import type { Service } from '../service.ts'
+import { settleRecords } from '../settle-records.ts'
+import { TENANT_QUERY, tenantAsked } from '../tenant-asked.ts'
+import { EXECUTION_METRICS, MODEL_METRICS, PARAMETER_SETS } from './metrics-schemas.ts'
+
+interface MetricsQuery {
+  readonly window: MetricWindow
+  readonly tenant?: string
+}
+
+const querystring = {
+  type: 'object',
+  properties: {
+    window: { enum: METRIC_WINDOWS, default: '24h', description: 'How far it looks back.' },
+    ...TENANT_QUERY,
+  },
+}
+
+/** How calls and runs went. */
+export function metricsRoutes(app: FastifyInstance, { installation }: Service): void {
+  const { ledger } = installation.storage
+
+  app.get<{ Querystring: MetricsQuery }>(
+    '/metrics/tools/execution',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'How tool calls went: counts, rates, times and errors, all together and by tool',
+        tags: ['metrics'],
+        querystring,
+        response: { 200: EXECUTION_METRICS },
+      },
+    },
+    async (request) => {
+      const { window, tenant } = request.query
+      const query = { window, tenant: tenantAsked(request, tenant) }
+      await settleRecords(installation)
+      return ledger.executions(query)
+    },
+  )
+
+  app.get<{ Querystring: MetricsQuery }>(
+    '/metrics/models',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'How models behaved: how often they call tools, how deep they go, what they take and cost',
+        tags: ['metrics'],
+        querystring,
+        response: { 200: MODEL_METRICS },
+      },
+    },
+    async (request) => {
+      const { window, tenant } = request.query
+      const query = { window, tenant: tenantAsked(request, tenant) }
+      await settleRecords(installation)
+      return ledger.models(query)
+    },
+  )
+
+  app.get<{ Querystring: MetricsQuery; Params: { name: string } }>(
+    '/metrics/tools/:name/parameters',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'The most common parameter sets of a tool, by hash',
+        tags: ['metrics'],
+        params: { type: 'object', properties: { name: { type: 'string', maxLength: 200 } } },
+        querystring,
+        response: { 200: PARAMETER_SETS },
+      },
+    },
+    async (request) => {
+      const { window, tenant } = request.query
+      const tool = request.params.name
+      const query = { window, tool, tenant: tenantAsked(request, tenant) }
+      await settleRecords(installation)
+      return { window, tool, parameter_sets: await ledger.parameterSets(query) }
+    },
+  )
+}

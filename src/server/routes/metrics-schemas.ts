@@ -1,0 +1,85 @@
+const WINDOW = { type: 'string', examples: ['24h'] }
+const MS = { type: 'number', description: 'Milliseconds.' }
+const COUNT = { type: 'integer' }
+const COUNTS = { type: 'object', additionalProperties: COUNT }
+
+const FIGURES = {
+  total: COUNT,
+  success_rate: { type: 'number', description: '0 to 1.' },
+  avg_ms: MS,
+  p50_ms: MS,
+  p95_ms: MS,
+  p99_ms: MS,
+  errors: { ...COUNTS, description: 'How many calls failed, by code.', examples: [{ TIMEOUT: 2 }] },
+}
+
+export const EXECUTION_METRICS = {
+  description: 'The figures',
+  type: 'object',
+  properties: {
+    window: WINDOW,
+    ...FIGURES,
+    tools: { type: 'object', additionalProperties: { type: 'object', properties: FIGURES } },
+  },
+}
+
+const TIMES = { type: 'object', properties: { avg_ms: MS, p50_ms: MS, p95_ms: MS, p99_ms: MS } }
+
+export const MODEL_METRICS = {
+  description: 'The figures of each model',
+  type: 'object',
+  properties: {
+    window: WINDOW,
+    models: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        properties: {
+          runs: COUNT,
+          runs_with_tools: COUNT,
+          tool_calls: COUNT,
+          avg_iterations: { type: 'number' },
+          max_iterations: COUNT,
+          limit_hits: COUNTS,
+          stop_reasons: COUNTS,
+          with_tools: TIMES,
+          without_tools: TIMES,
+          prompt_tokens: COUNT,
+          completion_tokens: COUNT,
+          cost: { type: ['number', 'null'] },
+          tools: {
+            type: 'object',
+            additionalProperties: { type: 'object', properties: { calls: COUNT, failed: COUNT } },
+          },
+        },
+      },
+    },
+    tenants: {
+      type: 'object',
+      description: 'Only where all tenants were asked for.',
+      additionalProperties: {
+        type: 'object',
+        properties: { calls: COUNT, runs: COUNT, cost: { type: ['number', 'null'] } },
+      },
+    },
+  },
+}
+
+export const PARAMETER_SETS = {
+  description: 'The most common first',
+  type: 'object',
+  properties: {
+    window: WINDOW,
+    tool: { type: 'string' },
+    parameter_sets: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          params_hash: { type: 'string', description: "Keyed with the installation's own key." },
+          calls: COUNT,
+        },
+      },
+    },
+  },
+}

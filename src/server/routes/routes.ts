@@ -1,0 +1,33 @@
+import type { FastifyInstance } from 'fastify'
+import type { Service } from '../service.ts'
+import { auditRoutes } from './audit-routes.ts'
+import { chatRoutes } from './chat-routes.ts'
+import { jobRoutes } from './job-routes.ts'
+import { keyRoutes } from './key-routes.ts'
+import { mcpRoutes } from './mcp-routes.ts'
+import { metricsRoutes } from './metrics-routes.ts'
+import { modelRoutes } from './model-routes.ts'
+import { openAiRoutes } from './openai-routes.ts'
+import { prometheusRoutes } from './prometheus-routes.ts'
+import { runRoutes } from './run-routes.ts'
+import { statusRoutes } from './status-routes.ts'
+import { toolRoutes } from './tool-routes.ts'
+
+/** Adds routes to the server. */
+export type AddRoutes = (app: FastifyInstance, service: Service) => void
+
+/** All routes but that of a tool call, which has a door of its own. */
+export const ROUTES: readonly AddRoutes[] = [
+  toolRoutes,
+  jobRoutes,
+  chatRoutes,
+  openAiRoutes,
+  runRoutes,
+  modelRoutes,
+  mcpRoutes,
+  metricsRoutes,
+  prometheusRoutes,
+  auditRoutes,
+  keyRoutes,
+  statusRoutes,
+]

@@ -1,0 +1,67 @@
+import type { FastifyInstance } from 'fastify'
+import type { RunFilter } from '../../core/storage/run-store.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { RUN_SCHEMA, RUNS_QUERY, RUNS_SCHEMA } from '../chat/run-schemas.ts'
+import { HttpProblem } from '../http-problem.ts'
+import type { Service } from '../service.ts'
+
+interface RunsQuery {
+  readonly model?: string
+  readonly stop_reason?: string
+  readonly limit: number
+  readonly cursor?: string
+}
+
+/** What has been asked and answered. */
+export function runRoutes(app: FastifyInstance, { installation }: Service): void {
+  const { storage, sink } = installation
+
+  app.get<{ Querystring: RunsQuery }>(
+    '/api/runs',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'The runs of the tenant, newest first, without their steps',
+        tags: ['runs'],
+        querystring: RUNS_QUERY,
+        response: { 200: RUNS_SCHEMA },
+      },
+    },
+    async ({ caller, query }) => {
+      const { model, stop_reason, limit, cursor } = query
+      const filter: RunFilter = {
+        tenant: caller.tenant,
+        limit,
+        ...(model !== undefined && { model }),
+        ...(stop_reason !== undefined && { stopReason: stop_reason }),
+        ...(cursor !== undefined && { cursor }),
+      }
+      await sink.flush()
+      return storage.runs.list(filter).catch((error: unknown) => {
+        throw isRefused(error) ? new HttpProblem(400, 'The cursor is not valid', error.message) : error
+      })
+    },
+  )
+
+  app.get<{ Params: { id: string } }>(
+    '/api/runs/:id',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'A run with every step: the turns of its model, and the calls',
+        tags: ['runs'],
+        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 200 } } },
+        response: { 200: RUN_SCHEMA },
+      },
+    },
+    async ({ caller, params: { id } }) => {
+      await sink.flush()
+      const run = await storage.runs.get(caller.tenant, id)
+      if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
+      return run
+    },
+  )
+}
+
+const isRefused = (error: unknown): error is ToolExecutionError =>
+  error instanceof ToolExecutionError && error.code === 'INVALID_PARAMETERS'

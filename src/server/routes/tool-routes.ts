@@ -1,0 +1,91 @@
+import type { FastifyInstance } from 'fastify'
+import type { Caller } from '../../config/callers/caller.ts'
+import type { Installation } from '../../config/installation.ts'
+import { missingPermission } from '../../core/permit.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
+import type { Service } from '../service.ts'
+
+const PARAMETERS = { type: 'object', additionalProperties: true, description: 'The JSON Schema of its parameters.' }
+const NAME = { type: 'string', examples: ['get_weather'] }
+const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
+
+const list = (properties: object, required: string[]) => ({
+  200: {
+    description: 'The tools',
+    type: 'object',
+    required: ['tools'],
+    properties: { tools: { type: 'array', items: { type: 'object', properties, required } } },
+  },
+})
+
+/** The lists of tools, each with what the caller may use and no more. */
+export function toolRoutes(app: FastifyInstance, { installation }: Service): void {
+  app.get(
+    '/schema/tools',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'The tools, as models are offered them',
+        tags: ['tools'],
+        response: list(
+          {
+            name: NAME,
+            description: DESCRIPTION,
+            type: { type: 'string', examples: ['function'] },
+            parameters: PARAMETERS,
+          },
+          ['name', 'description', 'type', 'parameters'],
+        ),
+      },
+    },
+    ({ caller }) => ({
+      tools: usableTools(installation, caller).map(({ name, description, type = 'function', parameters }) => ({
+        name,
+        description,
+        type,
+        parameters,
+      })),
+    }),
+  )
+
+  app.get(
+    '/api/tools/list',
+    {
+      config: { scope: 'read' },
+      schema: {
+        summary: 'The tools, and of what kind each is',
+        tags: ['tools'],
+        response: list(
+          {
+            name: NAME,
+            description: DESCRIPTION,
+            parameters: PARAMETERS,
+            implementation: { type: 'object', properties: { type: { type: 'string', examples: ['http'] } } },
+            broken: { type: 'string', description: 'Why it cannot be called; absent where it can.' },
+          },
+          ['name', 'description', 'parameters', 'implementation'],
+        ),
+      },
+    },
+    ({ caller }) => {
+      const registry = installation.manager.getRegistry()
+      return {
+        tools: usableTools(installation, caller).map(({ name, description, parameters, implementation }) => {
+          const broken = registry.brokenReason(name)
+          // Everything else about how it is run is nobody's business: handlers, answers, addresses, secrets.
+          const type = implementation?.type
+          return { name, description, parameters, implementation: { type }, ...(broken !== undefined && { broken }) }
+        }),
+      }
+    },
+  )
+}
+
+/** The tools that the caller's tenant may use. */
+export function usableTools({ manager, tenants }: Installation, { tenant }: Caller): ToolDefinition[] {
+  const flags = tenants.flags(tenant)
+  return manager
+    .getRegistry()
+    .definitions()
+    .filter((tool) => missingPermission(tool, flags) === undefined)
+}

@@ -1,0 +1,71 @@
+import type { Rate, RateState } from '../core/rates.ts'
+import type { LeaseRequest } from '../core/storage/lease-store.ts'
+import { SlidingWindow } from './sliding-window.ts'
+
+/** Servers hold so much of a limit that they do not use at the moment: together an eighth. */
+const SPARE_PART = 8
+/** Said to callers where only other servers know when there is room again. */
+const GUESS_MS = 1_000
+
+/** A call that waits for a part of the limit. */
+export interface WaitingCall {
+  answer(state: RateState): void
+}
+
+/** One limit: the part of it that this server holds, and the calls that have used it. */
+export class LeasedLimit implements Rate {
+  readonly key: string
+  readonly calls: number
+  readonly perMs: number
+  readonly window: SlidingWindow
+  readonly waiting = new Set<WaitingCall>()
+  /** The part that may be used here. What is being given back is no part of it any more. */
+  held = 0
+  /** The store had no more to give: until then it is not asked again. */
+  deniedUntil = Number.NEGATIVE_INFINITY
+
+  constructor(key: string, { calls, perMs }: Rate) {
+    this.key = key
+    this.calls = calls
+    this.perMs = perMs
+    this.window = new SlidingWindow(perMs)
+  }
+
+  /** The part to hold from now on. Never less than what was used within the time of the limit. */
+  target(now: number, servers: number): number {
+    const needed = this.window.count(now) + this.waiting.size
+    return needed === 0 ? 0 : Math.min(this.calls, needed + this.#spare(servers))
+  }
+
+  /** Whether more should be asked for before it runs out. */
+  runsOut(now: number, servers: number): boolean {
+    const left = this.held - this.window.count(now)
+    return this.held < this.calls && now >= this.deniedUntil && left < this.#spare(servers) / 2
+  }
+
+  request(now: number, servers: number): LeaseRequest {
+    const want = this.target(now, servers)
+    // What is given back is not used from now on, whenever the store gets to know of it.
+    this.held = Math.min(this.held, want)
+    return { key: this.key, calls: this.calls, perMs: this.perMs, want }
+  }
+
+  /** Takes a place where there is one. */
+  take(now: number, capacity: number, servers: number): RateState | undefined {
+    const used = this.window.count(now)
+    if (used >= capacity) return undefined
+    this.window.add(now)
+    const left = Math.max(capacity, Math.floor(this.calls / servers)) - used - 1
+    return { waitMs: 0, remaining: left }
+  }
+
+  refusal(now: number, capacity: number): RateState {
+    const used = this.window.count(now)
+    const pastAt = capacity > 0 ? this.window.pastAt(used - capacity) : undefined
+    return { waitMs: pastAt === undefined ? Math.min(this.perMs, GUESS_MS) : pastAt - now, remaining: 0 }
+  }
+
+  #spare(servers: number): number {
+    return Math.floor(this.calls / (SPARE_PART * servers))
+  }
+}

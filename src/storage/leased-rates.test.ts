@@ -1,0 +1,264 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { silentLog } from '../core/log.ts'
+import type { RateState } from '../core/rates.ts'
+import { captureLog } from '../testing/capture-log.ts'
+import { ManualClock } from '../testing/manual-clock.ts'
+import { MemoryLeases } from './fixtures/memory-leases.ts'
+import { LeasedRates } from './leased-rates.ts'
+
+/** Lets everything that waits for no clock happen. */
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Moves time on in small steps, so that what is asked on the way is answered on the way. */
+async function pass(clock: ManualClock, ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 50) {
+    clock.advance(Math.min(50, left))
+    await settle()
+  }
+}
+
+function setUp() {
+  const clock = new ManualClock()
+  const leases = new MemoryLeases(clock)
+  const log = captureLog()
+  const server = (name: string) => new LeasedRates(leases.for(name), { clock, log })
+  return { clock, leases, log, server }
+}
+
+const rate = { calls: 100, perMs: 10_000 }
+const KEY = '100/10000 ci'
+
+/** As many calls as asked for, at once; gives how many of them may run. */
+async function calls(rates: LeasedRates, count: number, clock: ManualClock): Promise<number> {
+  const asked = Promise.all(Array.from({ length: count }, async () => rates.take('ci', rate, clock.now())))
+  await settle()
+  return (await asked).filter(({ waitMs }) => waitMs === 0).length
+}
+
+describe('a limit that servers share', () => {
+  test('the first call waits for a part, and those that find one at hand wait for nothing', async () => {
+    const { clock, server } = setUp()
+    const rates = server('a')
+    const first = rates.take('ci', rate, clock.now())
+    expect(first).toBeInstanceOf(Promise)
+    expect(await first).toMatchObject({ waitMs: 0 })
+    expect(rates.take('ci', rate, clock.now())).toMatchObject({ waitMs: 0 })
+  })
+
+  test('one server alone may use all of it, and no more in any window', async () => {
+    const { clock, server } = setUp()
+    const rates = server('a')
+    expect(await calls(rates, 150, clock)).toBe(100)
+    await pass(clock, rate.perMs - 50)
+    expect(await calls(rates, 10, clock)).toBe(0)
+    await pass(clock, 50)
+    expect(await calls(rates, 150, clock)).toBe(100)
+  })
+
+  test('two servers together may make as many calls as one', async () => {
+    const { clock, server } = setUp()
+    const [a, b] = [server('a'), server('b')]
+    const [ran, others] = await Promise.all([calls(a, 80, clock), calls(b, 80, clock)])
+    expect(ran + others).toBe(100)
+  })
+
+  test('what one does not use another gets, and what was used comes free when its time is past', async () => {
+    const { clock, server } = setUp()
+    const [a, b] = [server('a'), server('b')]
+    expect(await calls(a, 30, clock)).toBe(30)
+    await pass(clock, 1_000)
+    expect(await calls(b, 100, clock)).toBe(70 - Math.floor(100 / 16))
+    await pass(clock, rate.perMs - 1_000)
+    expect(await calls(b, 100, clock)).toBe(30)
+  })
+
+  test('a refusal says how long it is until a call may run', async () => {
+    const { clock, server } = setUp()
+    const rates = server('a')
+    await calls(rates, 1, clock)
+    await pass(clock, 4_000)
+    await calls(rates, 99, clock)
+    expect(await rates.take('ci', rate, clock.now())).toEqual({ waitMs: 6_000, remaining: 0 })
+  })
+
+  test('limits of other keys, and other limits of the same key, are counted by themselves', async () => {
+    const { clock, server } = setUp()
+    const rates = server('a')
+    expect(await calls(rates, 101, clock)).toBe(100)
+    expect(await rates.take('other', rate, clock.now())).toMatchObject({ waitMs: 0 })
+    expect(await rates.take('ci', { calls: 1, perMs: 1_000 }, clock.now())).toMatchObject({ waitMs: 0 })
+  })
+
+  test('a call waits no longer than 250 ms for a slow store', async () => {
+    const { clock, leases, server } = setUp()
+    leases.delayMs = () => 10_000
+    const rates = server('a')
+    let state: RateState | undefined
+    Promise.resolve(rates.take('ci', rate, clock.now())).then((answer) => {
+      state = answer
+    })
+    await pass(clock, 249)
+    expect(state).toBeUndefined()
+    await pass(clock, 1)
+    expect(state).toEqual({ waitMs: 1_000, remaining: 0 })
+  })
+
+  test('more is asked for before it runs out: a server under steady load never lets a call wait again', async () => {
+    const { clock, leases, server } = setUp()
+    leases.delayMs = () => 20
+    const rates = server('a')
+    const first = rates.take('ci', rate, clock.now())
+    await pass(clock, 50)
+    await first
+    for (let n = 1; n < 90; n++) {
+      expect(rates.take('ci', rate, clock.now()), `call ${n}`).toMatchObject({ waitMs: 0 })
+      await pass(clock, 50)
+    }
+  })
+
+  test('a limit that is used up costs the store few questions, however many calls are refused', async () => {
+    const { clock, leases, server } = setUp()
+    const [a, b] = [server('a'), server('b')]
+    await calls(a, 100, clock)
+    leases.asked = 0
+    for (let n = 0; n < 1_000; n++) {
+      await b.take('ci', rate, clock.now())
+      clock.advance(1)
+    }
+    expect(leases.asked).toBeLessThan(20)
+  })
+
+  test('what is idle is given back, and with nothing held no timer is left', async () => {
+    const { clock, leases, server } = setUp()
+    const rates = server('a')
+    await calls(rates, 10, clock)
+    expect(leases.held(KEY)).toBe(10 + Math.floor(100 / 8))
+    await pass(clock, rate.perMs + 1_500)
+    expect(leases.held(KEY)).toBe(0)
+    expect(clock.pending).toBe(0)
+    expect(await calls(rates, 1, clock)).toBe(1)
+  })
+
+  test('what a server that closes has not used can be used by others at once', async () => {
+    const { clock, leases, server } = setUp()
+    const [a, b] = [server('a'), server('b')]
+    await calls(a, 10, clock)
+    await a.close()
+    expect(leases.held(KEY)).toBe(10)
+    expect(await calls(b, 100, clock)).toBe(90)
+  })
+
+  test('the part of a server that died comes free when the time of the limit has passed', async () => {
+    const { clock, leases, server } = setUp()
+    const [a, b] = [server('a'), server('b')]
+    expect(await calls(a, 60, clock)).toBe(60)
+    leases.die('a')
+    await pass(clock, rate.perMs - 100)
+    expect(await calls(b, 100, clock)).toBeLessThanOrEqual(40)
+    await pass(clock, 300)
+    expect(await calls(b, 100, clock)).toBeGreaterThanOrEqual(60)
+  })
+})
+
+describe('a store that cannot be reached', () => {
+  test('a server that has been alone goes on with the whole limit, and says so once', async () => {
+    const { clock, leases, log, server } = setUp()
+    const rates = server('a')
+    await pass(clock, 20_000)
+    leases.down = true
+    expect(await calls(rates, 1, clock)).toBe(0)
+    expect(await calls(rates, 150, clock)).toBe(100)
+    await pass(clock, rate.perMs)
+    expect(await calls(rates, 150, clock)).toBe(100)
+    leases.down = false
+    await pass(clock, rate.perMs + 1_000)
+    expect(await calls(rates, 150, clock)).toBe(100)
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      'Limits cannot be shared while the store cannot be reached: this server goes on with its part of them',
+      'Limits are shared again',
+    ])
+  })
+
+  test('of several each goes on with its share, when the calls of the others are past', async () => {
+    const { clock, leases, server } = setUp()
+    const [a, b] = [server('a'), server('b')]
+    expect(await calls(a, 80, clock)).toBe(80)
+    leases.down = true
+    await pass(clock, 1_000)
+    expect(await calls(b, 100, clock)).toBe(0)
+    await pass(clock, rate.perMs - 1_000)
+    expect(await calls(a, 100, clock)).toBe(50)
+    await pass(clock, 6_000)
+    expect(await calls(b, 100, clock)).toBe(50)
+  })
+})
+
+/** The most calls in any window. */
+function most(times: readonly number[], perMs: number): number {
+  let [first, found] = [0, 0]
+  times.forEach((time, index) => {
+    while ((times[first] as number) + perMs <= time) first++
+    found = Math.max(found, index - first + 1)
+  })
+  return found
+}
+
+test('whatever happens, servers together make no more calls in any window than the limit', async () => {
+  const event = fc.record({
+    afterMs: fc.integer({ min: 0, max: 1_500 }),
+    kind: fc.constantFrom('calls', 'calls', 'calls', 'calls', 'down', 'up', 'die', 'start', 'close'),
+    server: fc.nat(3),
+    count: fc.integer({ min: 1, max: 60 }),
+  })
+  const plan = fc.record({
+    calls: fc.integer({ min: 1, max: 120 }),
+    perMs: fc.constantFrom(300, 1_000, 7_000),
+    delayMs: fc.constantFrom(0, 5, 120),
+    events: fc.array(event, { minLength: 20, maxLength: 120 }),
+  })
+  let ran = 0
+  await fc.assert(
+    fc.asyncProperty(plan, async ({ calls, perMs, delayMs, events }) => {
+      const clock = new ManualClock()
+      const leases = new MemoryLeases(clock)
+      leases.delayMs = () => delayMs
+      const times: number[] = []
+      let started = 0
+      const start = () => {
+        const name = `server ${++started}`
+        return { name, rates: new LeasedRates(leases.for(name), { clock, log: silentLog }) }
+      }
+      const servers = Array.from({ length: 4 }, start)
+      for (const { afterMs, kind, server: index, count } of events) {
+        await pass(clock, afterMs)
+        const { name, rates } = servers[index] as ReturnType<typeof start>
+        if (kind === 'calls') {
+          for (let n = 0; n < count; n++) {
+            Promise.resolve(rates.take('k', { calls, perMs }, clock.now())).then(({ waitMs }) => {
+              if (waitMs === 0) times.push(clock.now())
+            })
+          }
+          await settle()
+        } else if (kind === 'down' || kind === 'up') leases.down = kind === 'down'
+        else if (kind !== 'start' && !leases.down) {
+          // One goes, by a crash or in order, and another takes its place.
+          if (kind === 'close') rates.close()
+          await pass(clock, 1_000)
+          leases.die(name)
+          servers[index] = start()
+        }
+      }
+      await pass(clock, 300)
+      ran += times.length
+      expect(
+        most(
+          times.sort((a, b) => a - b),
+          perMs,
+        ),
+      ).toBeLessThanOrEqual(calls)
+    }),
+    { numRuns: 60 },
+  )
+  expect(ran).toBeGreaterThan(10_000)
+}, 120_000)

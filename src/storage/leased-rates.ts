@@ -1,0 +1,181 @@
+import type { Clock } from '../core/clock.ts'
+import { type Log, writeLog } from '../core/log.ts'
+import type { Rate, RateState, Rates } from '../core/rates.ts'
+import type { LeaseStore } from '../core/storage/lease-store.ts'
+import { backgroundClock } from './background-clock.ts'
+import { LeasedLimit, type WaitingCall } from './leased-limit.ts'
+import { SharedContact } from './shared-contact.ts'
+
+/** A call without a place waits so long for the store's answer. */
+const WAIT_MS = 250
+/** How often what is not used is given back, and the store looked after. */
+const TICK_MS = 500
+/** An answer that takes longer counts as none. */
+const LATE_MS = 2_000
+const DENIED_MS = 100
+const MOST_AT_ONCE = 1_000
+
+/**
+ * Limits that several servers share. Each holds a part of every limit that it has calls for, so that most calls are
+ * counted here and wait for nothing; parts are asked for before they run out, and given back when they are idle.
+ *
+ * A part is given back only when no call has used it within the time of the limit, and the parts together are never
+ * more than the limit: so neither are the calls.
+ */
+export class LeasedRates implements Rates {
+  readonly #store: LeaseStore
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #limits = new Map<string, LeasedLimit>()
+  readonly #contact = new SharedContact()
+  /** Limits that the store is to be asked about. */
+  readonly #due = new Set<LeasedLimit>()
+  #asking: Promise<void> | undefined
+  #callOffTick: (() => void) | undefined
+  #closed = false
+
+  constructor(store: LeaseStore, { log, clock = backgroundClock }: { readonly log: Log; readonly clock?: Clock }) {
+    this.#store = store
+    this.#clock = clock
+    this.#log = log
+  }
+
+  take(key: string, rate: Rate, now: number): RateState | Promise<RateState> {
+    const limit = this.#limitOf(key, rate)
+    const capacity = this.#contact.capacity(limit, now)
+    const { servers } = this.#contact.company
+    const taken = limit.take(now, capacity, servers)
+    const mayAsk = !this.#contact.lost && !this.#closed && limit.held < limit.calls && now >= limit.deniedUntil
+    if (taken !== undefined) {
+      if (mayAsk && limit.runsOut(now, servers)) this.#ask(limit)
+      return taken
+    }
+    return mayAsk ? this.#wait(limit) : limit.refusal(now, capacity)
+  }
+
+  /** Gives back what no call has used; nothing is asked for any more. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#callOffTick?.()
+    await this.#asking
+    if (this.#limits.size > 0 && !this.#contact.lost) {
+      for (const limit of this.#limits.values()) this.#due.add(limit)
+      await this.#askAll()
+    }
+  }
+
+  #limitOf(key: string, rate: Rate): LeasedLimit {
+    const name = `${rate.calls}/${rate.perMs} ${key}`
+    let limit = this.#limits.get(name)
+    if (limit === undefined) {
+      limit = new LeasedLimit(name, rate)
+      this.#limits.set(name, limit)
+      if (this.#callOffTick === undefined && !this.#closed) this.#tick()
+    }
+    return limit
+  }
+
+  #wait(limit: LeasedLimit): Promise<RateState> {
+    return new Promise((resolve) => {
+      const callOff = this.#clock.after(WAIT_MS, () => this.#refuse(limit, [call]))
+      const call: WaitingCall = {
+        answer(state) {
+          callOff()
+          limit.waiting.delete(call)
+          resolve(state)
+        },
+      }
+      limit.waiting.add(call)
+      this.#ask(limit)
+    })
+  }
+
+  #refuse(limit: LeasedLimit, calls: Iterable<WaitingCall>): void {
+    const now = this.#clock.now()
+    for (const call of calls) call.answer(limit.refusal(now, this.#contact.capacity(limit, now)))
+  }
+
+  #ask(limit: LeasedLimit): void {
+    this.#due.add(limit)
+    this.#asking ??= this.#askAll()
+  }
+
+  #tick(): void {
+    this.#callOffTick = this.#clock.after(TICK_MS, () => {
+      const now = this.#clock.now()
+      for (const limit of this.#limits.values()) {
+        if (limit.held > limit.target(now, this.#contact.company.servers)) this.#due.add(limit)
+        else if (limit.held === 0 && limit.window.count(now) === 0 && limit.waiting.size === 0) this.#forget(limit)
+      }
+      this.#callOffTick = undefined
+      if (this.#limits.size === 0) return
+      this.#tick()
+      // With nothing to ask for too: who holds a part must know in time when the store is lost.
+      this.#asking ??= this.#askAll()
+    })
+  }
+
+  /** One question at a time: they must reach the store in the order in which they were asked. */
+  async #askAll(): Promise<void> {
+    do {
+      const limits = [...this.#due].slice(0, MOST_AT_ONCE)
+      for (const limit of limits) this.#due.delete(limit)
+      await this.#askFor(limits)
+    } while (this.#due.size > 0)
+    this.#asking = undefined
+  }
+
+  async #askFor(limits: readonly LeasedLimit[]): Promise<void> {
+    const now = this.#clock.now()
+    const requests = limits.map((limit) => limit.request(now, this.#contact.company.servers))
+    const late = this.#clock.after(LATE_MS, () => this.#lose())
+    try {
+      const held = await this.#store.lease(requests)
+      this.#contact.company = await this.#store.company()
+      this.#find()
+      for (const [index, limit] of limits.entries()) this.#grant(limit, held[index] ?? 0, requests[index]?.want ?? 0)
+    } catch {
+      this.#lose()
+      this.#contact.company = await this.#store.company().catch(() => this.#contact.company)
+      for (const limit of limits) this.#serve(limit)
+    } finally {
+      late()
+    }
+  }
+
+  #grant(limit: LeasedLimit, held: number, want: number): void {
+    const now = this.#clock.now()
+    limit.held = held
+    if (held < want) limit.deniedUntil = now + Math.min(DENIED_MS, limit.perMs)
+    this.#serve(limit)
+  }
+
+  /** Gives the places that there are to the calls that wait. The rest is refused, or asked for once more. */
+  #serve(limit: LeasedLimit): void {
+    const now = this.#clock.now()
+    for (const call of limit.waiting) {
+      const taken = limit.take(now, this.#contact.capacity(limit, now), this.#contact.company.servers)
+      if (taken === undefined) break
+      call.answer(taken)
+    }
+    if (limit.waiting.size === 0) return
+    if (this.#contact.lost || this.#closed || now < limit.deniedUntil) this.#refuse(limit, limit.waiting)
+    else this.#due.add(limit)
+  }
+
+  #forget(limit: LeasedLimit): void {
+    this.#limits.delete(limit.key)
+  }
+
+  #lose(): void {
+    if (!this.#contact.lose(this.#clock.now())) return
+    const { servers } = this.#contact.company
+    const message =
+      'Limits cannot be shared while the store cannot be reached: this server goes on with its part of them'
+    writeLog(this.#log, 'warn', { servers }, message)
+  }
+
+  #find(): void {
+    if (this.#contact.find(this.#clock.now())) writeLog(this.#log, 'info', {}, 'Limits are shared again')
+  }
+}

@@ -1,0 +1,183 @@
+import { type Log, writeLog } from '../../../core/log.ts'
+import type { StoredRun } from '../../../core/storage/run-store.ts'
+import type { Cell, ChainRow } from '../ledger-tables.ts'
+import { storableText } from '../storable-text.ts'
+import { ALL_TENANTS, cellTenant } from './cell-tenant.ts'
+import { type LiveCell, liveSet, Period, type TenantPeriod, touch, WIDTHS } from './period.ts'
+import type { RunFigures } from './run-figures.ts'
+import type { RunSeries } from './run-series.ts'
+
+/** Names that callers make up would fill the memory: they are counted together. */
+const UNKNOWN = '(unknown tools)'
+/** Where names go when there are too many. */
+const OTHER = '(other)'
+/** A period that is over stays so long for calls that come late. */
+const IDLE_MS = 60_000
+
+export interface LiveFiguresOptions {
+  readonly log: Log
+  /** How long minutes and hours are kept, in milliseconds: what is older is not counted. */
+  readonly keepMs: { readonly [width in Cell['width']]: number }
+  /** How many tools and models of tenants are counted apart at a time. */
+  readonly mostSeries?: number
+}
+
+/** Cells that are to be written, and the way to say that they are. */
+export interface DueCells {
+  readonly cells: readonly Cell[]
+  written(): void
+}
+
+/** The figures of this instance that are not written yet, or still change. */
+export class LiveFigures {
+  readonly #log: Log
+  readonly #keepMs: LiveFiguresOptions['keepMs']
+  readonly #mostSeries: number
+  readonly #periods = { minute: new Map<number, Period>(), hour: new Map<number, Period>() }
+  #generation = 0
+  #series = 0
+  #saidFull = false
+
+  constructor({ log, keepMs, mostSeries = 50_000 }: LiveFiguresOptions) {
+    this.#log = log
+    this.#keepMs = keepMs
+    this.#mostSeries = mostSeries
+  }
+
+  /** Counts a call in the minute and the hour in which it began. */
+  call(row: ChainRow, model: string | null, now: number): void {
+    const tool = row.code === 'TOOL_NOT_FOUND' ? UNKNOWN : row.tool
+    const tenant = cellTenant(row.tenant)
+    for (const period of this.#periodsOf(row.at, now)) {
+      const all = period.of(ALL_TENANTS)
+      this.#countCall(period, period.of(tenant), tool, row, model, now)
+      this.#countCall(period, all, tool, row, model, now)
+      all.runs.figures.tenants.call(row.tenant)
+      touch(all.runs, now)
+    }
+  }
+
+  /** Counts a run in the minute and the hour in which it began. */
+  run(run: StoredRun, now: number): void {
+    const tenant = storableText(run.tenant)
+    for (const period of this.#periodsOf(Date.parse(run.started_at) || now, now)) {
+      const all = period.of(ALL_TENANTS)
+      for (const { runs } of [period.of(cellTenant(tenant)), all]) {
+        this.#model(period, runs.figures, run.model).record(run)
+        touch(runs, now)
+      }
+      all.runs.figures.tenants.run(tenant, run.cost)
+    }
+  }
+
+  /** The cells whose changes should be in the table by now, or all that have changed. */
+  due(now: number, which: 'due' | 'all'): DueCells {
+    const taken: { live: LiveCell; version: number; cell: Cell }[] = []
+    for (const period of this.#all()) {
+      for (const live of period.unwritten()) {
+        if (which === 'all' || period.dueAt(live) <= now) {
+          taken.push({ live, version: live.version, cell: period.cell(live) })
+        }
+      }
+    }
+    return {
+      cells: taken.map(({ cell }) => cell),
+      written: () => {
+        for (const { live, version } of taken) live.written = version
+        this.#forget(now)
+      },
+    }
+  }
+
+  /** Whether there is anything that the table does not have. */
+  get changed(): boolean {
+    for (const period of this.#all()) for (const _ of period.unwritten()) return true
+    return false
+  }
+
+  #countCall(
+    period: Period,
+    { calls, runs, sets }: TenantPeriod,
+    asked: string,
+    { durationMs, code, paramsHash }: ChainRow,
+    model: string | null,
+    now: number,
+  ): void {
+    const known = calls.figures.find(asked)
+    const tool = known === undefined ? this.#admit(period, asked) : asked
+    ;(known ?? calls.figures.of(tool)).record(durationMs, code)
+    touch(calls, now)
+    if (model !== null) {
+      const series = this.#model(period, runs.figures, model)
+      const named = series.calls.get(tool) > 0 ? tool : this.#admit(period, tool)
+      series.calls.add(named)
+      if (code !== null) series.failed.add(named)
+      touch(runs, now)
+    }
+    if (period.width === 'hour' && paramsHash !== null) {
+      let set = sets.get(tool)
+      if (set === undefined) {
+        if (this.#admit(period, tool) !== tool) return
+        set = liveSet(calls.tenant, tool)
+        sets.set(tool, set)
+      }
+      set.figures.record(paramsHash)
+      touch(set, now)
+    }
+  }
+
+  #model(period: Period, figures: RunFigures, model: string): RunSeries {
+    const name = storableText(model)
+    return figures.find(name) ?? figures.of(this.#admit(period, name))
+  }
+
+  /** The name to count a new series by. */
+  #admit(period: Period, name: string): string {
+    if (this.#series < this.#mostSeries) {
+      this.#series++
+      period.series++
+      return name
+    }
+    if (!this.#saidFull) {
+      this.#saidFull = true
+      const message = `More than ${this.#mostSeries} tools and models at a time: figures of further ones go under '${OTHER}'`
+      writeLog(this.#log, 'warn', { first: name }, message)
+    }
+    return OTHER
+  }
+
+  #periodsOf(at: number, now: number): readonly Period[] {
+    const time = Math.min(at, now)
+    const periods: Period[] = []
+    for (const width of ['minute', 'hour'] as const) {
+      if (time >= now - this.#keepMs[width]) periods.push(this.#period(width, time, now))
+    }
+    return periods
+  }
+
+  #period(width: Cell['width'], time: number, now: number): Period {
+    const start = time - (time % WIDTHS[width].ms)
+    let period = this.#periods[width].get(start)
+    if (period === undefined) {
+      period = new Period(width, start, String(++this.#generation), now)
+      this.#periods[width].set(start, period)
+    }
+    period.touchedAt = now
+    return period
+  }
+
+  *#all(): Iterable<Period> {
+    yield* this.#periods.minute.values()
+    yield* this.#periods.hour.values()
+  }
+
+  /** Lets go of periods that are over, written, and that nothing has come for in a while. */
+  #forget(now: number): void {
+    for (const period of this.#all()) {
+      if (period.end > now || period.touchedAt > now - IDLE_MS) continue
+      if (period.unwritten()[Symbol.iterator]().next().done !== true) continue
+      this.#periods[period.width].delete(period.start)
+      this.#series -= period.series
+    }
+  }
+}

@@ -1,0 +1,244 @@
+/**
+ * What makes a database of version n one of version n + 1, in order. One that has been released is never changed.
+ *
+ * Times are milliseconds since 1970, or ISO 8601 text where the port says so; only what is about servers being alive
+ * goes by the time of the database, since the clocks of machines differ. JSON is kept as the text that it came as.
+ * Names of chains are long and stand in every index of the audit, so that they are kept once and numbered.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE toolyard.instances (
+    instance text COLLATE "C" PRIMARY KEY,
+    seen_at timestamptz NOT NULL,
+    -- When it was heard of again after others had to take it for dead.
+    back_at timestamptz NOT NULL DEFAULT '-infinity',
+    ended_at timestamptz
+  );
+
+  -- Who asks gives nobody up for dead who may only have been cut off from the database as it was itself.
+  CREATE FUNCTION toolyard.is_alive(asked text, asker text, dead_ms double precision) RETURNS boolean
+  LANGUAGE sql STABLE AS $$
+    SELECT coalesce((
+      SELECT i.ended_at IS NULL AND (
+        i.seen_at > now() - dead_ms * interval '1 millisecond'
+        OR pg_postmaster_start_time() > now() - dead_ms * interval '1 millisecond'
+        OR EXISTS (
+          SELECT FROM toolyard.instances a
+          WHERE a.instance = asker AND (
+            a.seen_at <= now() - dead_ms * interval '1 millisecond'
+            OR a.back_at > now() - dead_ms * interval '1 millisecond'
+          )
+        )
+      )
+      FROM toolyard.instances i WHERE i.instance = asked
+    ), false)
+  $$;
+
+  CREATE TABLE toolyard.keys (
+    id text COLLATE "C" PRIMARY KEY,
+    hash text COLLATE "C" NOT NULL UNIQUE,
+    tenant text NOT NULL,
+    name text NOT NULL,
+    role text NOT NULL,
+    scopes text[],
+    calls_per_minute double precision,
+    created_at text COLLATE "C" NOT NULL,
+    expires_at text,
+    revoked_at text
+  );
+
+  CREATE TABLE toolyard.settings (
+    kind text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (kind, name)
+  );
+
+  CREATE TABLE toolyard.validations (
+    tenant text COLLATE "C" NOT NULL,
+    model_id text COLLATE "C" NOT NULL,
+    test_count bigint NOT NULL,
+    success_count bigint NOT NULL,
+    -- One JSON text a test.
+    test_history text[] NOT NULL,
+    PRIMARY KEY (tenant, model_id)
+  );
+
+  CREATE TABLE toolyard.once (
+    tenant text COLLATE "C" NOT NULL,
+    caller text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    fingerprint text NOT NULL,
+    instance text NOT NULL,
+    -- Names the claim that stands, so that whoever made it knows its own.
+    claim text NOT NULL,
+    expires_at double precision NOT NULL,
+    result text,
+    PRIMARY KEY (tenant, caller, key)
+  );
+  CREATE INDEX once_by_expiry ON toolyard.once (expires_at);
+
+  CREATE TABLE toolyard.jobs (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant text COLLATE "C" NOT NULL,
+    caller text,
+    tool text NOT NULL,
+    params text NOT NULL,
+    timeout_ms double precision NOT NULL,
+    state text NOT NULL,
+    created_at text COLLATE "C" NOT NULL,
+    started_at text,
+    ended_at text COLLATE "C",
+    progress text,
+    result text,
+    server text,
+    attempts integer NOT NULL
+  );
+  CREATE INDEX jobs_by_tenant ON toolyard.jobs (tenant, created_at, id);
+  CREATE INDEX jobs_to_do ON toolyard.jobs (created_at, id) WHERE state IN ('queued', 'running');
+  CREATE INDEX jobs_ended ON toolyard.jobs (ended_at) WHERE ended_at IS NOT NULL;
+
+  CREATE TABLE toolyard.runs (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    caller text,
+    model text NOT NULL,
+    service text NOT NULL,
+    started_at text COLLATE "C" NOT NULL,
+    duration_ms double precision NOT NULL,
+    stop_reason text NOT NULL,
+    iterations bigint NOT NULL,
+    tool_calls bigint NOT NULL,
+    prompt_tokens bigint NOT NULL,
+    completion_tokens bigint NOT NULL,
+    cost double precision,
+    error text,
+    question text NOT NULL,
+    answer text NOT NULL,
+    steps text NOT NULL,
+    PRIMARY KEY (tenant, id)
+  );
+  CREATE INDEX runs_by_tenant ON toolyard.runs (tenant, started_at, id);
+  CREATE INDEX runs_by_time ON toolyard.runs (started_at);
+
+  CREATE TABLE toolyard.chains (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE
+  );
+
+  CREATE TABLE toolyard.audit (
+    chain integer NOT NULL,
+    seq bigint NOT NULL,
+    at double precision NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
+    caller text,
+    source text,
+    run_id text COLLATE "C",
+    tool text COLLATE "C" NOT NULL,
+    schema_hash text,
+    params_hash text,
+    outcome text NOT NULL,
+    code text,
+    duration_ms double precision NOT NULL,
+    attempts bigint NOT NULL,
+    hash text NOT NULL,
+    PRIMARY KEY (chain, seq)
+  );
+  CREATE INDEX audit_by_tenant ON toolyard.audit (tenant, at, chain, seq);
+  CREATE INDEX audit_by_tool ON toolyard.audit (tenant, tool, at, chain, seq);
+  CREATE INDEX audit_by_time ON toolyard.audit (at, chain, seq);
+  CREATE INDEX audit_by_run ON toolyard.audit (run_id, at, chain, seq) WHERE run_id IS NOT NULL;
+
+  CREATE TABLE toolyard.seals (
+    chain integer NOT NULL,
+    from_seq bigint NOT NULL,
+    to_seq bigint NOT NULL,
+    before_hash text NOT NULL,
+    last_hash text NOT NULL,
+    first_at double precision NOT NULL,
+    last_at double precision NOT NULL,
+    sealed_at double precision NOT NULL,
+    mac text NOT NULL,
+    expired_at double precision,
+    PRIMARY KEY (chain, from_seq)
+  );
+  CREATE INDEX seals_to_expire ON toolyard.seals (last_at) WHERE expired_at IS NULL;
+
+  CREATE TABLE toolyard.cells (
+    width text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
+    start double precision NOT NULL,
+    tool text COLLATE "C" NOT NULL,
+    model text COLLATE "C" NOT NULL,
+    instance text COLLATE "C" NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (width, kind, tenant, start, tool, model, instance)
+  );
+  CREATE INDEX cells_by_time ON toolyard.cells (width, start, kind, tenant);
+
+  CREATE TABLE toolyard.leases (
+    key text COLLATE "C" NOT NULL,
+    instance text COLLATE "C" NOT NULL,
+    amount bigint NOT NULL,
+    -- When the last call that it may have been used for is past.
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (key, instance)
+  );
+
+  -- Keys are locked in one order by all, so that nobody waits for somebody who waits for him. Each statement of the
+  -- function sees what was committed before it began, so that the sums are those of after the lock.
+  CREATE FUNCTION toolyard.lease(
+    me text, dead_ms double precision, beat_ms double precision,
+    keys text[], calls bigint[], spans_ms double precision[], wants bigint[]
+  ) RETURNS TABLE (leased text, held bigint)
+  LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM pg_advisory_xact_lock(hashes.hash)
+    FROM (SELECT DISTINCT hashtextextended(k, 7201) AS hash FROM unnest(keys) AS k ORDER BY 1) AS hashes;
+    RETURN QUERY
+    WITH asked AS (
+      SELECT * FROM unnest(keys, calls, spans_ms, wants) AS a (key, calls, span_ms, want)
+    ), taken AS (
+      SELECT l.key, sum(l.amount)::bigint AS amount
+      FROM asked
+      JOIN toolyard.leases l ON l.key = asked.key AND l.instance <> me
+      LEFT JOIN toolyard.instances i ON i.instance = l.instance
+      WHERE toolyard.is_alive(l.instance, me, dead_ms)
+        OR greatest(l.expires_at, i.seen_at + (asked.span_ms + beat_ms) * interval '1 millisecond') > now()
+      GROUP BY l.key
+    )
+    INSERT INTO toolyard.leases AS l (key, instance, amount, expires_at)
+    SELECT asked.key, me, greatest(0, least(asked.want, asked.calls - coalesce(taken.amount, 0))),
+      clock_timestamp() + asked.span_ms * interval '1 millisecond'
+    FROM asked LEFT JOIN taken ON taken.key = asked.key
+    ON CONFLICT (key, instance) DO UPDATE SET amount = excluded.amount, expires_at = excluded.expires_at
+    RETURNING l.key, l.amount;
+  END
+  $$;
+
+  -- Not written to the log of the database: what is lost with a crash is asked for again. The sequence is, since it
+  -- must never go back.
+  CREATE SEQUENCE toolyard.cache_seq;
+  CREATE UNLOGGED TABLE toolyard.cache_feed (
+    seq bigint PRIMARY KEY DEFAULT nextval('toolyard.cache_seq'),
+    put_at timestamptz NOT NULL DEFAULT now(),
+    instance text NOT NULL,
+    key text NOT NULL,
+    text text NOT NULL,
+    expires_at double precision NOT NULL
+  );
+
+  -- One at a time, so that numbers become visible in their order and nobody reads past one that is still to come.
+  CREATE FUNCTION toolyard.share(me text, keys text[], texts text[], expiries double precision[]) RETURNS void
+  LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM pg_advisory_xact_lock(7202);
+    INSERT INTO toolyard.cache_feed (instance, key, text, expires_at)
+    SELECT me, entry.key, entry.text, entry.expires_at
+    FROM unnest(keys, texts, expiries) WITH ORDINALITY AS entry (key, text, expires_at, place) ORDER BY place;
+    PERFORM pg_notify('toolyard', 'cache');
+  END
+  $$;
+  `,
+]

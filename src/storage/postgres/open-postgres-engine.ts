@@ -1,0 +1,79 @@
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { type Log, writeLog } from '../../core/log.ts'
+import type { StorageStatus } from '../../core/storage/storage.ts'
+import type { Engine } from '../engine.ts'
+import type { StorageOptions } from '../storage-options.ts'
+import { Lifeline } from './lifeline.ts'
+import { migrate } from './migrate.ts'
+import { PostgresCacheFeed } from './postgres-cache-feed.ts'
+import { PostgresDatabase } from './postgres-database.ts'
+import { PostgresJobs } from './postgres-jobs.ts'
+import { PostgresKeys } from './postgres-keys.ts'
+import { PostgresLeases } from './postgres-leases.ts'
+import { PostgresLedgerTables } from './postgres-ledger-tables.ts'
+import { PostgresOnce } from './postgres-once.ts'
+import { PostgresRuns } from './postgres-runs.ts'
+import { PostgresSettings } from './postgres-settings.ts'
+import { PostgresValidations } from './postgres-validations.ts'
+import { presenceOf } from './presence.ts'
+import { sweep } from './sweep.ts'
+
+const CONNECTIONS = 8
+const SWEEP_EVERY_MS = 60_000
+
+/** A storage thread that was started again goes on with what the one before it had leased. */
+const TAKE_OVER = 'UPDATE toolyard.leases SET instance = $1 WHERE instance = ANY ($2)'
+
+/** Opens the store that several servers share: the schema `toolyard` of a PostgreSQL database. */
+export async function openPostgresEngine(
+  options: StorageOptions & { readonly url: string },
+  { log, clock = systemClock }: { readonly log: Log; readonly clock?: Clock },
+): Promise<Engine> {
+  const presence = presenceOf(options)
+  const { instance, aliveMs } = presence
+  const database = await PostgresDatabase.open(options.url, CONNECTIONS)
+  const lifeline = new Lifeline(() => database.client(), presence, log)
+  let vectors: boolean
+  try {
+    vectors = (await migrate(database)).vectors
+    if (!vectors) writeLog(log, 'warn', {}, 'The database has no pgvector: knowledge tools need it, all else runs')
+    await lifeline.open()
+    await database.run(TAKE_OVER, [instance, presence.names.slice(1)])
+  } catch (error) {
+    await lifeline.close()
+    await database.close()
+    throw error
+  }
+  const sweeper = setInterval(() => {
+    sweep(database, { instance, aliveMs, now: clock.wall(), keepDays: options.keepDays }).catch((err) =>
+      writeLog(log, 'warn', { err }, 'What is no longer needed could not be swept from the store'),
+    )
+  }, SWEEP_EVERY_MS).unref()
+  return {
+    tables: new PostgresLedgerTables(database, presence),
+    runs: new PostgresRuns(database),
+    keys: new PostgresKeys(database),
+    settings: new PostgresSettings(database),
+    validations: new PostgresValidations(database),
+    once: new PostgresOnce(database, presence, clock),
+    jobs: new PostgresJobs(database, presence),
+    leases: new PostgresLeases(database, presence, lifeline),
+    cache: new PostgresCacheFeed(database, instance, clock),
+    onChange: (listener) => lifeline.onChange(listener),
+    async status(): Promise<StorageStatus> {
+      const status = { engine: 'postgres', ready: true, vectors } as const
+      if (lifeline.problem !== undefined) return { ...status, ready: false, problem: lifeline.problem }
+      try {
+        await database.run('SELECT')
+        return status
+      } catch (error) {
+        return { ...status, ready: false, problem: (error as Error).message }
+      }
+    },
+    async close() {
+      clearInterval(sweeper)
+      await lifeline.close()
+      await database.close()
+    },
+  }
+}

@@ -1,0 +1,114 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { refuseNul } from '../nul.ts'
+import { sqliteError } from './sqlite-error.ts'
+
+const FILE = 'toolyard.db'
+/** How long a statement waits for another process. */
+const BUSY_MS = 5_000
+
+/**
+ * One connection to the file. It is synchronous: nothing else happens in its thread meanwhile.
+ *
+ * The log of writes (WAL) lets others read while one writes; `synchronous = FULL` has it on the disk before a
+ * transaction counts as done, so that what is acknowledged outlives the process and the machine.
+ */
+export class SqliteDatabase {
+  readonly name = FILE
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(folder: string, busyMs = BUSY_MS) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      const path = join(folder, FILE)
+      // SQLite would make it readable for everybody; its other files get the rights of this one.
+      closeSync(openSync(path, 'a', 0o600))
+      this.#database = new DatabaseSync(path, { timeout: busyMs })
+    } catch (error) {
+      throw unusable(error)
+    }
+    try {
+      this.exec(`
+        PRAGMA journal_mode = WAL;
+        PRAGMA synchronous = FULL;
+        PRAGMA wal_autocheckpoint = 4000;
+        PRAGMA journal_size_limit = 67108864;
+        PRAGMA cache_size = -65536;
+        PRAGMA temp_store = MEMORY;
+      `)
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  exec(sql: string): void {
+    this.#try(() => this.#database.exec(sql))
+  }
+
+  get<T>(sql: string, ...values: SQLInputValue[]): T | undefined {
+    refuseNul(values)
+    return this.#try(() => this.statement(sql).get(...values) as T | undefined)
+  }
+
+  all<T>(sql: string, ...values: SQLInputValue[]): readonly T[] {
+    refuseNul(values)
+    return this.#try(() => this.statement(sql).all(...values) as T[])
+  }
+
+  /** Gives how many rows it changed. */
+  run(sql: string, ...values: SQLInputValue[]): number {
+    refuseNul(values)
+    return this.#try(() => Number(this.statement(sql).run(...values).changes))
+  }
+
+  /** A statement to be run very often, inside `write`, with values that hold no NUL. */
+  statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql)
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+
+  /** All or nothing; nobody else writes meanwhile. */
+  write<T>(work: () => T): T {
+    return this.#try(() => {
+      this.#database.exec('BEGIN IMMEDIATE')
+      try {
+        const value = work()
+        this.#database.exec('COMMIT')
+        return value
+      } catch (error) {
+        // Some failures, a full disk among them, have ended the transaction already.
+        if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+        throw error
+      }
+    })
+  }
+
+  close(): void {
+    this.#statements.clear()
+    if (this.#database.isOpen) this.#database.close()
+  }
+
+  #try<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      throw sqliteError(error, FILE)
+    }
+  }
+}
+
+/** The folder is not named: the sentence may be shown to who must not know it. */
+function unusable(error: unknown): unknown {
+  const { code } = Object(error) as { code?: unknown }
+  if (code === 'ERR_SQLITE_ERROR') return sqliteError(error, FILE)
+  const message = `The data folder cannot be used (${code}): make it a folder that the server may write in`
+  return new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause: error })
+}

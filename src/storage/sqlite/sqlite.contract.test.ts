@@ -1,0 +1,19 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, test } from 'vitest'
+import { silentLog } from '../../core/log.ts'
+import { storageContract } from '../../testing/storage-contract.ts'
+import { hostStorage } from '../worker/host-storage.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sqlite-contract-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('the contract of stores: SQLite in this thread', () => {
+  const contract = storageContract({
+    shared: false,
+    open: ({ store, ...options }) =>
+      hostStorage({ folder: join(folder, store), keepDays: 7, ...options }, { log: silentLog }),
+  })
+  for (const clause of contract) test(clause.name, () => clause.run())
+})

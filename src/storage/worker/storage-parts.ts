@@ -1,0 +1,27 @@
+import type { Storage } from '../../core/storage/storage.ts'
+
+/** What a store is made of, without what concerns it as a whole. */
+export type Part = Exclude<keyof Storage, 'onChange' | 'status' | 'close'>
+
+/** The methods of every part: only these are called from another thread. */
+export const STORAGE_PARTS: {
+  readonly [part in Part]: { readonly [method in keyof Required<Storage>[part]]: true }
+} = {
+  ledger: {
+    append: true,
+    audit: true,
+    verify: true,
+    executions: true,
+    models: true,
+    parameterSets: true,
+    expire: true,
+  },
+  runs: { list: true, get: true },
+  keys: { list: true, create: true, revoke: true },
+  settings: { list: true, put: true, putFirst: true, remove: true },
+  validations: { list: true, record: true, replace: true },
+  once: { claim: true, settle: true, release: true },
+  jobs: { create: true, get: true, list: true, take: true, waiting: true, progress: true, end: true },
+  leases: { lease: true, company: true },
+  cache: { put: true, news: true },
+}

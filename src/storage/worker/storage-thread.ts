@@ -1,0 +1,217 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type Log, writeLog } from '../../core/log.ts'
+import type { Change, StorageStatus } from '../../core/storage/storage.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import type { StorageOptions } from '../storage-options.ts'
+import type { FromWorker, Level, News, PlainError, Request, WorkerStart } from './messages.ts'
+import type { Part } from './storage-parts.ts'
+
+const entry = new URL(`./storage-worker${extname(import.meta.filename)}`, import.meta.url)
+const LEVELS: readonly Level[] = ['debug', 'info', 'warn', 'error']
+const CHANGES: readonly Change[] = ['keys', 'settings', 'validations', 'cache']
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 30_000
+/** A thread that has lived so long may be started again at once. */
+const SOUND_MS = 60_000
+/** How long the last writes may take. */
+const CLOSING_MS = 15_000
+
+interface Pending {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+interface Started {
+  readonly parts: readonly Part[]
+  readonly status: StorageStatus
+}
+
+/** The thread that the store lives in: started again when it ends, so that nothing waits for it in vain. */
+export class StorageThread {
+  readonly #options: StorageOptions
+  readonly #log: Log
+  readonly #listeners = new Set<(change: Change) => void>()
+  readonly #pending = new Map<number, Pending>()
+  /** The worker, as long as it answers. */
+  #worker: Worker | undefined
+  #started: Started | undefined
+  #starts = 0
+  #pauseMs = FIRST_PAUSE_MS
+  #lastId = 0
+  #restart: NodeJS.Timeout | undefined
+  /** Why there is no worker, as long as there is none. */
+  #problem = THREAD_ENDED
+  #closed: Promise<void> | undefined
+
+  constructor(options: StorageOptions, log: Log) {
+    this.#options = options
+    this.#log = log
+  }
+
+  /** Rejects where the store cannot be opened. */
+  start(): Promise<Started> {
+    const worker = new Worker(entry, { name: 'toolyard-storage', workerData: this.#workerData() })
+    return new Promise((resolve, reject) => {
+      const since = Date.now()
+      let cause: unknown
+      worker.on('error', (error) => {
+        cause = error
+      })
+      worker.on('messageerror', () => void worker.terminate())
+      worker.on('exit', () => {
+        if (this.#worker === worker) this.#lost(cause, Date.now() - since)
+        else
+          reject(new ToolExecutionError('SERVICE_UNAVAILABLE', 'The thread of the store did not start', {}, { cause }))
+      })
+      worker.on('message', (message: FromWorker) => {
+        if (message.type === 'news') this.#take(message)
+        else if (message.type === 'failed') {
+          reject(thrown(message.error))
+          void worker.terminate()
+        } else if (this.#closed !== undefined) void worker.terminate()
+        else {
+          this.#worker = worker
+          this.#started = message
+          worker.unref()
+          resolve(message)
+        }
+      })
+    })
+  }
+
+  call(part: Request['part'], method: string, args: readonly unknown[]): Promise<unknown> {
+    if (this.#closed !== undefined) return refused('The store is closed')
+    if (this.#worker === undefined) return refused(this.#problem)
+    return this.#post(this.#worker, part, method, args)
+  }
+
+  onChange(listener: (change: Change) => void): () => void {
+    const own = (change: Change) => listener(change)
+    this.#listeners.add(own)
+    return () => this.#listeners.delete(own)
+  }
+
+  async status(): Promise<StorageStatus> {
+    try {
+      return (await this.call('storage', 'status', [])) as StorageStatus
+    } catch (error) {
+      const { engine, vectors } = (this.#started as Started).status
+      return { engine, ready: false, problem: (error as Error).message, vectors }
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    clearTimeout(this.#restart)
+    this.#listeners.clear()
+    const worker = this.#worker
+    if (worker === undefined) return
+    const late = setTimeout(() => void worker.terminate(), CLOSING_MS)
+    try {
+      await this.#post(worker, 'storage', 'close', [])
+    } finally {
+      clearTimeout(late)
+      this.#worker = undefined
+      await worker.terminate()
+      this.#rejectAll('The store is closed')
+    }
+  }
+
+  #post(worker: Worker, part: Request['part'], method: string, args: readonly unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastId
+      try {
+        worker.postMessage({ id, part, method, args } satisfies Request)
+      } catch {
+        const message = `${part}.${method} takes plain data only: numbers, texts, arrays and objects`
+        reject(new ToolExecutionError('INVALID_PARAMETERS', message))
+        return
+      }
+      // As long as somebody waits for an answer, and no longer, the thread keeps the process alive.
+      if (this.#pending.size === 0) worker.ref()
+      this.#pending.set(id, { resolve, reject })
+    })
+  }
+
+  #take({ replies, changes, logs }: News): void {
+    for (const { level, fields, message } of logs) writeLog(this.#log, level, fields, message)
+    for (const reply of replies) {
+      const pending = this.#pending.get(reply.id)
+      this.#pending.delete(reply.id)
+      if ('error' in reply) pending?.reject(thrown(reply.error))
+      else pending?.resolve(reply.value)
+    }
+    if (this.#pending.size === 0) this.#worker?.unref()
+    for (const change of changes) this.#tell(change)
+  }
+
+  #tell(change: Change): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(change)
+      } catch (err) {
+        writeLog(this.#log, 'error', { err, change }, 'A change in the store could not be taken up')
+      }
+    }
+  }
+
+  #lost(err: unknown, livedMs: number): void {
+    this.#worker = undefined
+    this.#problem = THREAD_ENDED
+    this.#rejectAll(THREAD_ENDED)
+    if (this.#closed !== undefined) return
+    if (livedMs >= SOUND_MS) this.#pauseMs = FIRST_PAUSE_MS
+    writeLog(this.#log, 'error', { err }, 'The thread of the store ended: it is started again')
+    this.#startAgain()
+  }
+
+  #startAgain(): void {
+    this.#restart = setTimeout(() => {
+      this.start().then(
+        () => {
+          writeLog(this.#log, 'warn', {}, 'The thread of the store was started again')
+          // Nobody has looked meanwhile.
+          for (const change of CHANGES) this.#tell(change)
+        },
+        (err: Error) => {
+          if (this.#closed !== undefined) return
+          this.#problem = err.message
+          writeLog(this.#log, 'error', { err }, 'The thread of the store could not be started again: it is tried later')
+          this.#startAgain()
+        },
+      )
+    }, this.#pauseMs)
+    this.#restart.unref()
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
+  }
+
+  #rejectAll(message: string): void {
+    const all = [...this.#pending.values()]
+    this.#pending.clear()
+    for (const { reject } of all) reject(new ToolExecutionError('SERVICE_UNAVAILABLE', message))
+  }
+
+  /** A chain and figures of its own for every thread, since nobody knows what the one before had in mind. */
+  #workerData(): WorkerStart {
+    const { instance } = this.#options
+    const nameOf = (start: number) => (start === 1 ? instance : `${instance}.${start}`)
+    this.#starts++
+    const formerly = Array.from({ length: this.#starts - 1 }, (_, index) => nameOf(index + 1))
+    return {
+      options: { ...this.#options, instance: nameOf(this.#starts), formerly },
+      levels: LEVELS.filter((level) => this.#log.isLevelEnabled(level)),
+    }
+  }
+}
+
+const THREAD_ENDED = 'The store is not there at the moment: its thread ended and is being started again'
+
+const refused = (message: string): Promise<never> =>
+  Promise.reject(new ToolExecutionError('SERVICE_UNAVAILABLE', message))
+
+const thrown = ({ code, message }: PlainError): Error => new ToolExecutionError(code, message)

@@ -1,0 +1,138 @@
+import type { CallRecord } from '../core/recorder.ts'
+import type { StoredRun } from '../core/storage/run-store.ts'
+import type { ToolErrorCode } from '../core/tool-error-code.ts'
+import { Durations } from './durations.ts'
+import type { Family, Sample } from './figure-text.ts'
+import { KnownNames } from './known-names.ts'
+
+const MOST_TOOLS = 500
+const MOST_MODELS = 200
+const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const RUN_BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
+
+/** How calls and runs went: those of one tenant, or of all. */
+export class CallFigures {
+  readonly #toolNames = new KnownNames(MOST_TOOLS, '(other tools)')
+  readonly #modelNames = new KnownNames(MOST_MODELS, '(other models)')
+  readonly #tools = new Map<string, ToolRow>()
+  readonly #models = new Map<string, ModelRow>()
+
+  /** How many tools and models it has figures of. */
+  get rows(): number {
+    return this.#tools.size + this.#models.size
+  }
+
+  call(record: CallRecord): void {
+    const row = rowOf(this.#tools, this.#toolNames.toolOf(record), () => new ToolRow())
+    const { code, outcomeUnknown } = record
+    if (code === undefined) row.successes++
+    else add(outcomeUnknown ? row.unknowns : row.failures, code, 1)
+    row.durations.record(record.executionTimeMs)
+  }
+
+  run({ model, stop_reason, duration_ms, prompt_tokens, completion_tokens, cost }: StoredRun): void {
+    const row = rowOf(this.#models, this.#modelNames.nameOf(model), () => new ModelRow())
+    add(row.ends, stop_reason, 1)
+    row.durations.record(duration_ms)
+    row.promptTokens += counted(prompt_tokens)
+    row.completionTokens += counted(completion_tokens)
+    if (cost !== null) row.cost = (row.cost ?? 0) + counted(cost)
+  }
+
+  families(): Family[] {
+    const tools = [...this.#tools]
+    const models = [...this.#models]
+    return [
+      {
+        name: 'toolyard_tool_calls_total',
+        help: 'Calls of tools, by what became of them.',
+        type: 'counter',
+        samples: tools.flatMap(([tool, row]) => row.calls(tool)),
+      },
+      {
+        name: 'toolyard_tool_call_duration_seconds',
+        help: 'How long calls of tools took.',
+        type: 'histogram',
+        samples: tools.flatMap(([tool, { durations }]) => durations.samples({ tool })),
+      },
+      {
+        name: 'toolyard_runs_total',
+        help: 'Runs of models with tools, by what ended them.',
+        type: 'counter',
+        samples: models.flatMap(([model, { ends }]) =>
+          [...ends].map(([stop_reason, value]) => ({ labels: { model, stop_reason }, value })),
+        ),
+      },
+      {
+        name: 'toolyard_run_duration_seconds',
+        help: 'How long runs took, from the question to the answer.',
+        type: 'histogram',
+        samples: models.flatMap(([model, { durations }]) => durations.samples({ model })),
+      },
+      {
+        name: 'toolyard_run_tokens_total',
+        help: 'Tokens that runs took.',
+        type: 'counter',
+        samples: models.flatMap(([model, { promptTokens, completionTokens }]) => [
+          { labels: { model, type: 'prompt' }, value: promptTokens },
+          { labels: { model, type: 'completion' }, value: completionTokens },
+        ]),
+      },
+      {
+        name: 'toolyard_run_cost_total',
+        help: 'What runs cost, by the prices in the configuration.',
+        type: 'counter',
+        samples: models.flatMap(([model, { cost }]) =>
+          cost === undefined ? [] : [{ labels: { model }, value: cost }],
+        ),
+      },
+    ]
+  }
+}
+
+class ToolRow {
+  successes = 0
+  readonly failures = new Map<ToolErrorCode, number>()
+  /** Writes that failed, and may have happened. */
+  readonly unknowns = new Map<ToolErrorCode, number>()
+  readonly durations = new Durations(CALL_BOUNDS)
+
+  calls(tool: string): Sample[] {
+    const failed =
+      (outcome: string) =>
+      ([error_code, value]: [string, number]) => ({
+        labels: { tool, outcome, error_code },
+        value,
+      })
+    return [
+      ...(this.successes > 0 ? [{ labels: { tool, outcome: 'success' }, value: this.successes }] : []),
+      ...[...this.failures].map(failed('failure')),
+      ...[...this.unknowns].map(failed('unknown')),
+    ]
+  }
+}
+
+class ModelRow {
+  /** How often each stop reason ended a run. */
+  readonly ends = new Map<string, number>()
+  readonly durations = new Durations(RUN_BOUNDS)
+  promptTokens = 0
+  completionTokens = 0
+  /** Undefined where no run said what it cost. */
+  cost: number | undefined = undefined
+}
+
+function rowOf<Row>(rows: Map<string, Row>, name: string, make: () => Row): Row {
+  let row = rows.get(name)
+  if (row === undefined) {
+    row = make()
+    rows.set(name, row)
+  }
+  return row
+}
+
+const add = <Key>(counts: Map<Key, number>, key: Key, count: number): void =>
+  void counts.set(key, (counts.get(key) ?? 0) + count)
+
+/** A counter only grows: what a provider reports otherwise is nothing. */
+const counted = (value: number): number => (Number.isFinite(value) && value > 0 ? value : 0)

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import * as api from '@opentelemetry/api'
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { defaultResource, type Resource, resourceFromAttributes } from '@opentelemetry/resources'
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import { type Log, writeLog } from '../core/log.ts'
+import type { RecordSink } from '../core/recorder.ts'
+import type { Tracer } from '../core/tracer.ts'
+import { GenAiMeasures } from './gen-ai-measures.ts'
+import { GEN_AI_CONVENTIONS } from './gen-ai-names.ts'
+import { OtelTracer } from './otel-tracer.ts'
+import type { OtlpSettings, OtlpTarget } from './otlp-settings.ts'
+import { watchCollector } from './watch-collector.ts'
+
+/** What tells a collector of everything that happens here. */
+export interface OpenTelemetry {
+  readonly tracer: Tracer
+  readonly sink: RecordSink
+  /** Sends what is left, within two seconds. */
+  close(): Promise<void>
+}
+
+export interface OpenTelemetryOptions {
+  readonly log: Log
+  /** Of Toolyard, for whoever reads the telemetry. */
+  readonly version: string
+}
+
+const SCOPE = 'toolyard'
+const LONGEST_CLOSE_MS = 2_000
+
+/** Spans and metrics on their way to a collector, with everything that this takes loaded. */
+export function openOtlp(settings: OtlpSettings, { log, version }: OpenTelemetryOptions): OpenTelemetry {
+  const resource = resourceOf(settings, version)
+  const spans = settings.traces && tracerProvider(settings, settings.traces, resource, log)
+  const figures = new MeterProvider({
+    resource,
+    readers: settings.metrics === undefined ? [] : [metricReader(settings, settings.metrics, log)],
+  })
+  const { schemaUrl } = GEN_AI_CONVENTIONS
+  const measures = new GenAiMeasures(figures.getMeter(SCOPE, version, { schemaUrl }))
+  // Without spans of our own, the trace of whoever calls goes past us to whoever is called.
+  const tracer = (spans ?? new api.ProxyTracerProvider()).getTracer(SCOPE, version, { schemaUrl })
+  return {
+    tracer: new OtelTracer({ tracer, api, contents: settings.contents, measures }),
+    sink: measures,
+    close: () => within(Promise.allSettled([spans?.shutdown(), figures.shutdown()]), log),
+  }
+}
+
+function resourceOf({ resource, serviceName }: OtlpSettings, version: string): Resource {
+  return defaultResource().merge(
+    resourceFromAttributes({
+      'service.version': version,
+      'service.instance.id': randomUUID(),
+      ...resource,
+      'service.name': serviceName ?? resource['service.name'] ?? SCOPE,
+    }),
+  )
+}
+
+function samplerOf({ sampler: { name, ratio } }: OtlpSettings): Sampler {
+  const root = name.endsWith('traceidratio')
+    ? new TraceIdRatioBasedSampler(ratio)
+    : name.endsWith('always_off')
+      ? new AlwaysOffSampler()
+      : new AlwaysOnSampler()
+  return name.startsWith('parentbased') ? new ParentBasedSampler({ root }) : root
+}
+
+function tracerProvider(settings: OtlpSettings, target: OtlpTarget, resource: Resource, log: Log): TracerProvider {
+  const exporter = new OTLPTraceExporter(exporterOptions(target))
+  watchCollector(exporter, 'traces', target.url, log)
+  const { mostQueued, mostSent, delayMs } = settings.batch
+  const processor = new BatchSpanProcessor({
+    exporter,
+    maxQueueSize: mostQueued,
+    maxExportBatchSize: mostSent,
+    scheduledDelayMillis: delayMs,
+  })
+  return new TracerProvider({ resource, sampler: samplerOf(settings), spanProcessors: [processor] })
+}
+
+function metricReader({ metricIntervalMs }: OtlpSettings, target: OtlpTarget, log: Log): PeriodicExportingMetricReader {
+  const exporter = new OTLPMetricExporter(exporterOptions(target))
+  watchCollector(exporter, 'metrics', target.url, log)
+  return new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: metricIntervalMs })
+}
+
+/** Compression and certificates the exporters read from the environment themselves. */
+const exporterOptions = ({ url, headers, timeoutMs }: OtlpTarget) => ({
+  url,
+  headers: { ...headers },
+  timeoutMillis: timeoutMs,
+})
+
+/** Nobody waits longer than this for a collector that does not answer. */
+async function within(work: Promise<unknown>, log: Log): Promise<void> {
+  const late = Symbol()
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise((resolve) => {
+    timer = setTimeout(resolve, LONGEST_CLOSE_MS, late)
+  })
+  const first = await Promise.race([work, limit])
+  clearTimeout(timer)
+  if (first !== late) return
+  writeLog(log, 'warn', { limit_ms: LONGEST_CLOSE_MS }, 'The last telemetry could not be sent in time, and is lost')
+}

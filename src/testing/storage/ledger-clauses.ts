@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import type { StoredRun } from '../../core/storage/run-store.ts'
+import { call } from './call-entry.ts'
+import { type Clauses, until } from './contract-store.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const ALL = { tenant: undefined, window: '1h' } as const
+
+const run = (id: string, more: Partial<StoredRun> = {}): StoredRun => ({
+  id,
+  tenant: 'acme',
+  caller: null,
+  model: 'demo:one',
+  service: 'chat',
+  started_at: new Date().toISOString(),
+  duration_ms: 100,
+  stop_reason: 'stop',
+  iterations: 1,
+  tool_calls: 0,
+  prompt_tokens: 10,
+  completion_tokens: 5,
+  cost: 0.5,
+  error: null,
+  question: 'Why?',
+  answer: 'Because.',
+  steps: [],
+  ...more,
+})
+
+export const ledgerClauses: Clauses = {
+  'ledger: each instance has a chain, sealed when it is closed': async (store) => {
+    const [one, other] = await store.openTwo()
+    for (const { ledger } of [one, other, one]) await ledger.append([call(), call()], [])
+    const before = await other.ledger.verify()
+    assert.deepEqual(before, { chains: 2, rows: 6, expired: 0, seals: 0, unsealed: 6, faults: [] })
+    await one.close()
+    const after = await other.ledger.verify()
+    assert.deepEqual(after, { chains: 2, rows: 6, expired: 0, seals: 1, unsealed: 2, faults: [] })
+  },
+
+  'ledger: appends at once stand in one chain, none lost': async (store) => {
+    const { ledger } = await store.open()
+    await Promise.all(Array.from({ length: 20 }, (_, index) => ledger.append([call({ tool: `tool-${index}` })], [])))
+    const report = await ledger.verify()
+    assert.deepEqual([report.chains, report.rows, report.faults], [1, 20, []])
+    const { rows } = await ledger.audit({ tenant: 'acme', limit: 100 })
+    assert.equal(new Set(rows.map(({ tool }) => tool)).size, 20)
+  },
+
+  'ledger: nothing appended is nothing written': async (store) => {
+    const { ledger } = await store.open()
+    await ledger.append([], [])
+    assert.deepEqual(await ledger.verify(), { chains: 0, rows: 0, expired: 0, seals: 0, unsealed: 0, faults: [] })
+    assert.deepEqual((await ledger.audit({ tenant: undefined, limit: 10 })).rows, [])
+  },
+
+  'ledger: what an instance wrote is there for the next': async (store) => {
+    const first = await store.open()
+    await first.ledger.append([call()], [run('one')])
+    await first.close()
+    const second = await store.open()
+    await second.ledger.append([call()], [])
+    assert.deepEqual(
+      [(await second.ledger.verify()).chains, (await second.ledger.audit({ tenant: 'acme', limit: 10 })).rows.length],
+      [2, 2],
+    )
+    assert.equal((await second.runs.get('acme', 'one'))?.answer, 'Because.')
+    assert.equal((await second.ledger.executions({ tenant: 'acme', window: '1h' })).total, 2)
+  },
+
+  'ledger: executions are counted by tool and tenant, over all instances': async (store) => {
+    const [one, other] = await store.openTwo()
+    await one.ledger.append([call(), call({ code: 'TIMEOUT' }), call({ tool: 'sub', tenant: 'other' })], [])
+    await other.ledger.append([call(), call({ tool: 'sub' })], [])
+    await until('the figures of both', async () => (await one.ledger.executions(ALL)).total === 5)
+    await until('the figures of both', async () => (await other.ledger.executions(ALL)).total === 5)
+    const ours = await one.ledger.executions({ tenant: 'acme', window: '24h' })
+    assert.equal(ours.window, '24h')
+    assert.deepEqual([ours.total, ours.success_rate, ours.errors], [4, 0.75, { TIMEOUT: 1 }])
+    assert.deepEqual([ours.tools.add?.total, ours.tools.sub?.total], [3, 1])
+    const theirs = await other.ledger.executions({ tenant: 'other', window: '7d' })
+    assert.deepEqual([theirs.total, Object.keys(theirs.tools)], [1, ['sub']])
+    assert.equal((await other.ledger.executions({ tenant: 'nobody', window: '1h' })).total, 0)
+  },
+
+  'ledger: what is older than a window is not in it': async (store) => {
+    const { ledger } = await store.open()
+    const now = Date.now()
+    await ledger.append([call({ at: now }), call({ at: now - 5 * HOUR }), call({ at: now - 3 * DAY })], [])
+    const totals = await Promise.all(
+      (['1h', '24h', '7d'] as const).map(async (window) => (await ledger.executions({ tenant: 'acme', window })).total),
+    )
+    assert.deepEqual(totals, [1, 2, 3])
+  },
+
+  'ledger: runs are counted by model and tenant': async (store) => {
+    const [one, other] = await store.openTwo()
+    await one.ledger.append([call({ model: 'demo:one', runId: 'a' })], [run('a', { tool_calls: 1, iterations: 3 })])
+    await other.ledger.append([], [run('b'), run('c', { tenant: 'other', model: 'demo:two', cost: null })])
+    const runsOf = async () => Object.values((await one.ledger.models(ALL)).models).map(({ runs }) => runs)
+    await until('the figures of both', async () => (await runsOf()).toSorted().join() === '1,2')
+    const { models } = await one.ledger.models({ tenant: 'acme', window: '1h' })
+    assert.deepEqual(Object.keys(models), ['demo:one'])
+    const figures = models['demo:one']
+    assert.deepEqual([figures?.runs, figures?.runs_with_tools, figures?.max_iterations], [2, 1, 3])
+    assert.deepEqual([figures?.prompt_tokens, figures?.completion_tokens, figures?.cost], [20, 10, 1])
+    const all = await one.ledger.models(ALL)
+    assert.deepEqual(Object.keys(all.models).toSorted(), ['demo:one', 'demo:two'])
+    assert.equal(all.models['demo:two']?.cost, null)
+    assert.deepEqual([all.tenants?.acme?.runs, all.tenants?.other?.runs, all.tenants?.acme?.calls], [2, 1, 1])
+  },
+
+  'ledger: the most common parameter sets of a tool are told by hash': async (store) => {
+    const { ledger } = await store.open()
+    const often = Array.from({ length: 3 }, () => call({ params: '{"a":1}' }))
+    await ledger.append([...often, call({ params: '{"a":2}' }), call({ tool: 'sub', params: '{"a":3}' })], [])
+    await ledger.append([call({ tenant: 'other', params: '{"a":4}' })], [])
+    const sets = await ledger.parameterSets({ tenant: 'acme', window: '1h', tool: 'add' })
+    assert.deepEqual(
+      sets.map(({ calls }) => calls),
+      [3, 1],
+    )
+    assert.deepEqual(await ledger.parameterSets({ tenant: 'nobody', window: '1h', tool: 'add' }), [])
+  },
+
+  'ledger: what is past its time goes in sealed stretches, and is told from what is missing': async (store) => {
+    const first = await store.open()
+    await first.ledger.append([call(), call(), call()], [run('old')])
+    await first.close()
+    const second = await store.open()
+    const recent = Date.now() + 300 * DAY
+    await second.ledger.append([call({ at: recent })], [run('new', { started_at: new Date(recent).toISOString() })])
+    assert.deepEqual(await second.ledger.expire(Date.now()), { audit: 0, runs: 0, figures: 0 })
+    const { audit, runs, figures } = await second.ledger.expire(Date.now() + 200 * DAY)
+    assert.deepEqual([audit, runs], [3, 1])
+    assert.ok(figures > 0)
+    const report = await second.ledger.verify()
+    assert.deepEqual([report.rows, report.expired, report.faults], [1, 3, []])
+    assert.equal((await second.ledger.audit({ tenant: 'acme', limit: 10 })).rows.length, 1)
+    assert.equal(await second.runs.get('acme', 'old'), undefined)
+    assert.equal((await second.runs.get('acme', 'new'))?.id, 'new')
+    assert.deepEqual((await second.ledger.expire(Date.now() + 200 * DAY)).audit, 0)
+  },
+}

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { silentLog } from '../../src/core/log.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import { openPostgresEngine } from '../../src/storage/postgres/open-postgres-engine.ts'
+import { startPostgres } from '../setup/start-postgres.ts'
+
+type Around = Partial<Parameters<typeof openPostgresEngine>[1]>
+type Options = Partial<Parameters<typeof openPostgresEngine>[0]>
+
+/** One PostgreSQL for a test file, with as many empty databases in it as the tests want. */
+export interface Databases {
+  /** The address of a new, empty database. */
+  create(): Promise<string>
+  /** Opens an engine on a database, a new one where none is given; `stop` closes it. */
+  open(options?: Options, around?: Around): Promise<Engine>
+  stop(): Promise<void>
+}
+
+export async function startDatabases(): Promise<Databases> {
+  const postgres = await startPostgres()
+  const engines = new Set<Engine>()
+  let count = 0
+  const create = async (): Promise<string> => {
+    const name = `test_${++count}`
+    await ask(postgres.url, `CREATE DATABASE ${name}`)
+    const url = new URL(postgres.url)
+    url.pathname = name
+    return url.href
+  }
+  return {
+    create,
+    async open(options = {}, around = {}) {
+      const url = options.url ?? (await create())
+      const whole = { folder: '', instance: randomUUID(), keepDays: 7, ...options, url }
+      const engine = await openPostgresEngine(whole, { log: silentLog, ...around })
+      engines.add(engine)
+      return engine
+    },
+    async stop() {
+      await Promise.allSettled([...engines].map((engine) => engine.close()))
+      await postgres.stop()
+    },
+  }
+}
+
+/** Runs one statement on a connection of its own. */
+export async function ask<Row = unknown>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query(text, values)).rows
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Change } from '../../src/core/storage/storage.ts'
+import { migrations } from '../../src/storage/postgres/migrations.ts'
+import { captureLog } from '../../src/testing/capture-log.ts'
+import { ask, type Databases, startDatabases } from './databases.ts'
+import { startProxy } from './proxy.ts'
+
+let databases: Databases
+beforeAll(async () => {
+  databases = await startDatabases()
+}, 60_000)
+afterAll(() => databases.stop(), 60_000)
+
+const claimOf = (key: string, fingerprint = 'echo') => ({
+  tenant: 'acme',
+  caller: 'ci',
+  key,
+  fingerprint,
+  expiresAt: Date.now() + 60_000,
+})
+
+const answer = { success: true, result: 'sent', tool_name: 'send', execution_time_ms: 1 } as const
+
+const settings = (name: string) => ({ kind: 'limits', name, value: { calls: 1 } }) as const
+
+/** Takes the wait for a condition off a test's hands; the deadline is for machines under load. */
+const until = (condition: () => unknown) => vi.waitFor(condition, { timeout: 15_000, interval: 20 })
+
+describe('migrations', () => {
+  test('any number of servers that start at once on an empty database all find it whole', async () => {
+    const url = await databases.create()
+    const engines = await Promise.all(Array.from({ length: 8 }, () => databases.open({ url })))
+    await Promise.all(engines.map((engine, n) => engine.settings.put(settings(`s${n}`))))
+    expect(await engines[0]?.settings.list('limits')).toHaveLength(8)
+    const versions = await ask(url, 'SELECT version FROM toolyard.migrations ORDER BY version')
+    expect(versions).toEqual(migrations.map((_, index) => ({ version: index + 1 })))
+  })
+
+  test('what is there is kept when a server starts again', async () => {
+    const url = await databases.create()
+    const first = await databases.open({ url })
+    await first.settings.put(settings('kept'))
+    await first.close()
+    const second = await databases.open({ url })
+    expect(await second.settings.list('limits')).toEqual([settings('kept')])
+  })
+
+  test('a database of a newer version is refused by a sentence that says so', async () => {
+    const url = await databases.create()
+    await (await databases.open({ url })).close()
+    await ask(url, 'INSERT INTO toolyard.migrations (version) VALUES (99)')
+    await expect(databases.open({ url })).rejects.toThrow(
+      `The database was written by a newer version of Toolyard (its version is 99, this one knows up to ${migrations.length}): use that version, or another database`,
+    )
+  })
+
+  test('without pgvector the store is ready, says that it keeps no vectors, and logs it once', async () => {
+    const log = captureLog()
+    const engine = await databases.open({}, { log })
+    expect(await engine.status()).toEqual({ engine: 'postgres', ready: true, vectors: false })
+    expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
+      ['warn', 'The database has no pgvector: knowledge tools need it, all else runs'],
+    ])
+  })
+
+  test('a user who may not create a schema can use one that was made for him', async () => {
+    const url = await databases.create()
+    const user = `user_${randomUUID().replaceAll('-', '')}`
+    await ask(url, `CREATE ROLE ${user} LOGIN PASSWORD 'pass'`)
+    await ask(url, `CREATE SCHEMA toolyard AUTHORIZATION ${user}`)
+    const theirs = new URL(url)
+    theirs.username = user
+    theirs.password = 'pass'
+    const engine = await databases.open({ url: theirs.href })
+    expect(await engine.status()).toMatchObject({ ready: true })
+  })
+})
+
+describe('who lives', () => {
+  const aliveMs = 1_000
+
+  test('a claim of a server that has died is lost, one of a server that lives is running', async () => {
+    const url = await databases.create()
+    const proxy = await startProxy(url)
+    onTestFinished(() => proxy.stop())
+    const other = await databases.open({ url, aliveMs })
+    const dying = await databases.open({ url: proxy.url, aliveMs })
+    expect(await dying.once.claim(claimOf('a'))).toEqual({ state: 'fresh' })
+    await sleep(2 * aliveMs)
+    expect(await other.once.claim(claimOf('a'))).toEqual({ state: 'running' })
+    proxy.cut()
+    await until(async () => expect(await other.once.claim(claimOf('a'))).toEqual({ state: 'lost' }))
+    await dying.close()
+  })
+
+  test('a server that is closed is gone at once', async () => {
+    const url = await databases.create()
+    const [one, other] = [await databases.open({ url }), await databases.open({ url })]
+    await one.once.claim(claimOf('a'))
+    await one.jobs.create({ ...job('j'), created_at: '2026-01-01T00:00:00.000Z' })
+    await one.jobs.take('j', '2026-01-01T00:00:01.000Z')
+    expect(await other.jobs.waiting(10)).toEqual([])
+    await one.close()
+    expect(await other.once.claim(claimOf('a'))).toEqual({ state: 'lost' })
+    expect(await other.jobs.waiting(10)).toEqual([{ id: 'j', tenant: 'acme' }])
+  })
+
+  test('the names that a process had before live as long as it does, and it may settle what they claimed', async () => {
+    const url = await databases.create()
+    const observer = await databases.open({ url, aliveMs })
+    const before = await databases.open({ url, instance: 'before', aliveMs })
+    await before.once.claim(claimOf('a'))
+    await before.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 6 }])
+    const after = await databases.open({ url, instance: 'after', formerly: ['before'], aliveMs })
+    // What is ended on purpose is not asked for again, as a thread that has crashed is not.
+    await ask(url, 'SELECT 1')
+    expect(await after.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 10 }])).toEqual([10])
+    await sleep(2 * aliveMs)
+    expect(await observer.once.claim(claimOf('a'))).toEqual({ state: 'running' })
+    await after.once.settle(claimOf('a'), answer)
+    expect(await observer.once.claim(claimOf('a'))).toEqual({ state: 'done', result: answer })
+  })
+
+  test('who was cut off from the database takes nobody for dead until they had time to show themselves', async () => {
+    const url = await databases.create()
+    const proxy = await startProxy(url)
+    onTestFinished(() => proxy.stop())
+    const [one, other] = [
+      await databases.open({ url: proxy.url, aliveMs }),
+      await databases.open({ url: proxy.url, aliveMs }),
+    ]
+    await one.once.claim(claimOf('a'))
+    proxy.cut()
+    await sleep(2 * aliveMs)
+    proxy.mend()
+    const states = new Set<string>()
+    await until(async () => {
+      states.add((await other.once.claim(claimOf('a'))).state)
+      expect(await one.status()).toMatchObject({ ready: true })
+      expect(await other.status()).toMatchObject({ ready: true })
+    })
+    expect([...states]).toEqual(['running'])
+  })
+})
+
+describe('changes', () => {
+  const heardBy = (engine: Awaited<ReturnType<Databases['open']>>): Change[] => {
+    const heard: Change[] = []
+    engine.onChange((change) => heard.push(change))
+    return heard
+  }
+
+  test('a change reaches every server, and who asked for no more hears no more', async () => {
+    const url = await databases.create()
+    const [one, other] = [await databases.open({ url }), await databases.open({ url })]
+    const [own, theirs] = [heardBy(one), heardBy(other)]
+    const none: Change[] = []
+    other.onChange((change) => none.push(change))()
+    await one.settings.put(settings('a'))
+    await one.validations.record('acme', 'm', { timestamp: '2026-01-01T00:00:00.000Z', success: true })
+    await one.cache?.put([{ key: 'k', text: '1', expiresAt: Date.now() + 60_000 }])
+    await until(() => expect(theirs).toEqual(['settings', 'validations', 'cache']))
+    await until(() => expect(own).toEqual(['settings', 'validations', 'cache']))
+    expect(none).toEqual([])
+  })
+
+  test('after a lost connection everything counts as changed', async () => {
+    const url = await databases.create()
+    const engine = await databases.open({ url })
+    const heard = heardBy(engine)
+    await ask(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'toolyard'")
+    await until(() => expect(new Set(heard)).toEqual(new Set(['keys', 'settings', 'validations', 'cache'])))
+    await engine.settings.put(settings('b'))
+    await until(() => expect(heard.filter((change) => change === 'settings')).toHaveLength(2))
+  })
+})
+
+describe('a database that goes away', () => {
+  test('what is asked meanwhile is refused by a sentence without an address, and later questions are answered', async () => {
+    const log = captureLog()
+    const url = await databases.create()
+    const proxy = await startProxy(url)
+    onTestFinished(() => proxy.stop())
+    const engine = await databases.open({ url: proxy.url }, { log })
+    const inFlight = Promise.allSettled(Array.from({ length: 20 }, () => engine.settings.list('limits')))
+    proxy.cut()
+    const settled = await inFlight
+    const refused = await engine.settings.list('limits').catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    const status = await engine.status()
+    expect(status).toMatchObject({ ready: false, problem: expect.stringContaining('The database cannot be reached') })
+    proxy.mend()
+    await until(async () => expect(await engine.status()).toMatchObject({ ready: true }))
+    await engine.settings.put(settings('after'))
+    expect(await engine.settings.list('limits')).toEqual([settings('after')])
+    const said = JSON.stringify([settled, String(refused), status, log.lines])
+    expect(said).not.toMatch(/127\.0\.0\.1|:toolyard@|localhost/)
+    expect(said).not.toContain(new URL(proxy.url).port)
+    expect(log.lines.map(({ message }) => message)).toEqual(
+      expect.arrayContaining([expect.stringContaining('tried again until it answers'), 'The database answers again']),
+    )
+  })
+
+  test('one that falls silent hangs nothing', async () => {
+    const url = await databases.create()
+    const proxy = await startProxy(url)
+    onTestFinished(() => proxy.stop())
+    const engine = await databases.open({ url: proxy.url })
+    proxy.freeze()
+    const asked = Array.from({ length: 12 }, () => engine.settings.list('limits').catch((error: unknown) => error))
+    for (const error of await Promise.all(asked)) {
+      expect(error).toMatchObject({
+        code: 'SERVICE_UNAVAILABLE',
+        message: expect.stringContaining('cannot be reached'),
+      })
+    }
+    expect(await engine.status()).toMatchObject({ ready: false })
+    proxy.mend()
+    await until(async () => expect(await engine.status()).toMatchObject({ ready: true }))
+    expect(await engine.settings.list('limits')).toEqual([])
+  }, 60_000)
+
+  test('a crash of the database is outlived', async () => {
+    const url = await databases.create()
+    const engine = await databases.open({ url })
+    await engine.settings.put(settings('kept'))
+    const [backend] = await ask<{ pid: number }>(
+      url,
+      "SELECT pid FROM pg_stat_activity WHERE application_name = 'toolyard' AND datname = current_database()",
+    )
+    // The server then ends all its processes and starts anew.
+    process.kill(backend?.pid as number, 'SIGKILL')
+    await until(async () => expect(await engine.status()).toMatchObject({ ready: false }))
+    await until(async () => expect(await engine.status()).toMatchObject({ ready: true }))
+    expect(await engine.settings.list('limits')).toEqual([settings('kept')])
+  }, 60_000)
+
+  test.each([
+    ['mysql://root@127.0.0.1/x', 'TOOLYARD_DATABASE_URL is not an address such as'],
+    ['postgres://x:y@127.0.0.1:1/x', 'nothing listens where TOOLYARD_DATABASE_URL points'],
+  ])('an engine on %s does not open, and says why', async (url, sentence) => {
+    await expect(databases.open({ url })).rejects.toThrow(sentence)
+  })
+
+  test('a wrong password and a missing database are named, and nothing else is', async () => {
+    const wrong = new URL(await databases.create())
+    wrong.password = 'hunter2'
+    const refused = await databases.open({ url: wrong.href }).catch((error: Error) => error.message)
+    expect(refused).toBe('The database refuses the user or the password in TOOLYARD_DATABASE_URL (SQLSTATE 28P01)')
+    const missing = new URL(wrong)
+    missing.password = 'toolyard'
+    missing.pathname = 'nowhere'
+    await expect(databases.open({ url: missing.href })).rejects.toThrow('does not exist: create it (SQLSTATE 3D000)')
+  })
+})
+
+const job = (id: string) => ({
+  id,
+  tenant: 'acme',
+  caller: null,
+  tool: 'echo',
+  params: { a: 1 },
+  timeout_ms: 1_000,
+  created_at: '2026-01-01T00:00:00.000Z',
+})
+
+describe('at the same time', () => {
+  test('of many claims of one key one is fresh', async () => {
+    const url = await databases.create()
+    const engines = await Promise.all([databases.open({ url }), databases.open({ url })])
+    const states = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => (engines[n % 2] as (typeof engines)[0]).once.claim(claimOf('same'))),
+    )
+    expect(states.filter(({ state }) => state === 'fresh')).toHaveLength(1)
+    expect(states.filter(({ state }) => state === 'running')).toHaveLength(39)
+  })
+
+  test('a job is taken by one', async () => {
+    const url = await databases.create()
+    const engines = await Promise.all([databases.open({ url }), databases.open({ url })])
+    await engines[0].jobs.create(job('j'))
+    const taken = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        (engines[n % 2] as (typeof engines)[0]).jobs.take('j', '2026-01-01T00:00:01.000Z'),
+      ),
+    )
+    expect(taken.filter((found) => found !== undefined)).toHaveLength(1)
+  })
+
+  test('no test of a model is lost', async () => {
+    const url = await databases.create()
+    const engines = await Promise.all([databases.open({ url }), databases.open({ url })])
+    await Promise.all(
+      Array.from({ length: 150 }, (_, n) =>
+        (engines[n % 2] as (typeof engines)[0]).validations.record('acme', 'm', {
+          timestamp: new Date(n).toISOString(),
+          success: n % 3 === 0,
+        }),
+      ),
+    )
+    const [record] = await engines[1].validations.list('acme')
+    expect(record).toMatchObject({ model_id: 'm', test_count: 150, success_count: 50 })
+    expect(record?.test_history).toHaveLength(100)
+  })
+})
