@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { closedPort } from './closed-port.ts'
 import { commandLine } from './command-line.ts'
 import { household, mcpYard } from './mcp-yard.ts'
+import { serverYard, tool } from './server-yard.ts'
 import { callsBeside, inProcess, mock, never, yard } from './yard.ts'
 
 const place = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
@@ -192,7 +193,19 @@ describe('Execution flow', () => {
     expect(commandLine(config, 'exec', 'hello', '--timeout', '5000').stderr).toBe('')
   })
 
-  test.todo('Longer work is a job: Prefer: respond-async gives 202 with Location: /api/jobs/:id')
+  test('Longer work is a job: Prefer: respond-async gives 202 with Location: /api/jobs/:id', async () => {
+    const work = Promise.withResolvers<string>()
+    const { ask, post } = await serverYard([tool('digest')], {}, { handlers: { digest: () => work.promise } })
+    const body = { tool_name: 'digest', params: {}, timeout_ms: 600_000 }
+    const accepted = await post('/tools/execute', body, { headers: { prefer: 'respond-async' } })
+    const location = `/api/jobs/${accepted.body.id}`
+    expect([accepted.status, accepted.headers.get('location')]).toEqual([202, location])
+    // Ten minutes are more than a call that is waited for may have.
+    expect((await ask(location)).body).toMatchObject({ timeout_ms: 600_000, result: null })
+    work.resolve('digested')
+    await vi.waitFor(async () => expect((await ask(location)).body.state).toBe('done'), { timeout: 10_000 })
+    expect((await ask(location)).body.result).toMatchObject({ success: true, result: 'digested', tool_name: 'digest' })
+  })
 
   test('waiting for a free process counts against the deadline, and the message then goes on', async () => {
     const { execute } = await yard(

@@ -19,7 +19,7 @@ describe('Metrics', () => {
     expect(Object.keys(body.tools)).not.toContain('made_up_by_the_caller')
     const { body: sets } = await ask('/metrics/tools/flaky/parameters?window=24h')
     expect(JSON.stringify(sets)).not.toContain('fail')
-    expect(sets.parameters.map(({ calls }: { calls: number }) => calls)).toEqual([3, 1])
+    expect(sets.parameter_sets.map(({ calls }: { calls: number }) => calls)).toEqual([3, 1])
   })
 
   test('model behaviour: which models call tools, selection accuracy, how deep', async () => {

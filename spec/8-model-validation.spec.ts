@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ModelValidationTracker } from 'toolyard'
+import { ModelValidationTracker, silentLog } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { Installation } from '../src/config/installation.ts'
+import { openaiModel, serverYard } from './server-yard.ts'
 
 const MODEL = 'ollama:llama3.2:3b'
 
@@ -41,9 +43,34 @@ describe('Model validation', () => {
 
   test.todo('the badge shows exactly this, with the number of trials beside it')
   test.todo('a test is recorded only by POST /api/tools/validate and by suites')
-  test.todo('POST /api/tools/test records nothing')
+
+  test('POST /api/tools/test records nothing', async () => {
+    const model = await openaiModel('It is sunny.')
+    const { ask, post } = await serverYard([], model.config)
+    const run = await post('/api/tools/test', { query: "What's the weather in Paris?", model: 'openai:gpt-4o' })
+    expect(run).toMatchObject({ status: 200, body: { content: 'It is sunny.' } })
+    const validation = async () => (await ask('/api/models/list')).body.models[0].validation
+    expect(await validation()).toMatchObject({ model_id: 'openai:gpt-4o', tested: false, test_count: 0 })
+    await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true })
+    expect(await validation()).toMatchObject({ tested: true, test_count: 1 })
+  })
+
   test.todo('real runs are counted per model × tool, never in test_count')
-  test.todo('kept across restarts')
+
+  test('kept across restarts', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'toolyard-spec-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const open = () => Installation.open({ config: {}, log: silentLog, env: { TOOLYARD_DATA: folder } })
+    const before = await open()
+    const first = new ModelValidationTracker({ store: before.storage.validations, tenant: 'acme' })
+    const recorded = await first.recordSuccess(MODEL, { tool: 'get_weather' })
+    await before.close()
+    const after = await open()
+    onTestFinished(() => after.close())
+    const second = new ModelValidationTracker({ store: after.storage.validations, tenant: 'acme' })
+    expect(await second.getStatus(MODEL)).toEqual(recorded)
+  })
+
   test.todo('a history view')
   test.todo('a warning on models not validated')
 

@@ -32,9 +32,9 @@ const variant = ({ tool, handler, options, context, ...more }: Variant): Contend
 const countingSink = () => {
   let failures = 0
   return {
-    write({ records }: { readonly records: readonly { readonly code?: unknown }[] }) {
+    failures: () => failures,
+    write({ records }: { readonly records: readonly { readonly code?: unknown }[] }): void {
       for (const { code } of records) if (code !== undefined) failures++
-      return failures
     },
   }
 }

@@ -50,7 +50,7 @@ export class Connection {
   }
 
   #read(bytes: number, buffer: Uint8Array): boolean {
-    const text = this.#rest + (buffer as Buffer).latin1Slice(0, bytes)
+    const text = this.#rest + (buffer as Buffer).toString('latin1', 0, bytes)
     const head = text.indexOf('\r\n\r\n')
     const length = head === -1 ? undefined : LENGTH.exec(text)?.[1]
     if (head !== -1 && length === undefined) fail(new Error(`An answer does not say how long it is: ${text}`))

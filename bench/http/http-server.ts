@@ -16,6 +16,8 @@ export interface HttpServer {
   readonly name: string
   /** What it is asked. */
   readonly asked: string
+  /** How much more there is to do for one of its requests than for a bare one, about: so many fewer warm it up. */
+  readonly weight: number
   /** Whether its times at a fixed rate are measured as well. */
   readonly paced: boolean
   start(): Promise<Serving>

@@ -6,15 +6,20 @@ import type { Usage } from './usage.ts'
 /** How long a server may take to listen, and to end. */
 const STARTING_MS = 60_000
 const ENDING_MS = 20_000
+/** How much of what it said last is kept, for when it ends. */
+const LAST_WORDS = 2_000
 
 /** A server in a process of its own, which prints `{"url": …}` when it listens and tells what it uses. */
 export class ServerProcess {
   readonly url: string
   readonly port: number
   readonly #child: ChildProcess
+  /** Aborts when the process has ended, however that came. */
+  readonly #ended: AbortSignal
 
-  private constructor(child: ChildProcess, url: string) {
+  private constructor(child: ChildProcess, url: string, ended: AbortSignal) {
     this.#child = child
+    this.#ended = ended
     this.url = url
     this.port = Number(new URL(url).port)
   }
@@ -22,26 +27,20 @@ export class ServerProcess {
   static async start(program: URL, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<ServerProcess> {
     const child = fork(program, args, {
       execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
-      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: { ...process.env, ...env },
     })
+    const ended = endOf(child, String(program))
     try {
-      return new ServerProcess(child, await urlOf(child, String(program)))
+      return new ServerProcess(child, await urlOf(child, ended), ended)
     } catch (error) {
       child.kill('SIGKILL')
       throw error
     }
   }
 
-  /** Settles when the process has ended, however that came. */
-  get ended(): Promise<unknown> {
-    return this.#child.exitCode === null && this.#child.signalCode === null
-      ? once(this.#child, 'exit')
-      : Promise.resolve()
-  }
-
   async usage({ collected = false } = {}): Promise<Usage> {
-    const answered = once(this.#child, 'message', { signal: AbortSignal.timeout(STARTING_MS) })
+    const answered = once(this.#child, 'message', { signal: this.#ended })
     this.#child.send({ usage: { collected } } satisfies UsageQuestion)
     const [{ usage }] = (await answered) as [{ readonly usage: Usage }]
     return usage
@@ -49,20 +48,31 @@ export class ServerProcess {
 
   /** Asks it to end, and makes it where it does not. */
   async close(): Promise<void> {
+    if (this.#ended.aborted) return
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), ENDING_MS)
-    const ended = this.ended
+    const ended = once(this.#child, 'exit')
     this.#child.kill('SIGTERM')
     await ended
     clearTimeout(timer)
   }
 }
 
-/** Waits for the first line on its standard output; what comes after is read and left alone. */
-function urlOf(child: ChildProcess, name: string): Promise<string> {
+function endOf(child: ChildProcess, name: string): AbortSignal {
+  const ended = new AbortController()
+  let words = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    words = (words + text).slice(-LAST_WORDS)
+  })
+  child.once('error', (error) => ended.abort(error))
+  child.once('exit', (code, signal) => ended.abort(new Error(`${name} has ended with ${signal ?? code}:\n${words}`)))
+  return ended.signal
+}
+
+/** What it prints when it listens; what comes after is read and left alone. */
+function urlOf(child: ChildProcess, ended: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const timer = setTimeout(() => reject(new Error(`${name} does not listen after ${STARTING_MS} ms.`)), STARTING_MS)
-  child.once('error', reject)
-  child.once('exit', (code, signal) => reject(new Error(`${name} ended with ${signal ?? code} before it listened.`)))
+  const timer = setTimeout(() => reject(new Error(`A server does not listen after ${STARTING_MS} ms.`)), STARTING_MS)
+  ended.addEventListener('abort', () => reject(ended.reason))
   let text = ''
   child.stdout?.setEncoding('utf8').on('data', (part: string) => {
     if (text.includes('"url"')) return

@@ -37,12 +37,12 @@ const CONFIG: Config = {
 }
 
 /** `toolyard serve` on this machine, over an embedded store in a folder of its own, with one key. */
-export async function startToolyard(): Promise<StartedToolyard> {
+export async function startToolyard(config = CONFIG): Promise<StartedToolyard> {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-bench-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
     const file = join(folder, 'toolyard.config.json')
-    await writeFile(file, JSON.stringify(CONFIG))
+    await writeFile(file, JSON.stringify(config))
     const key = await createKey(folder)
     const env = { TOOLYARD_DATA: folder, TOOLYARD_DATABASE_URL: '', TOOLYARD_LOG: 'warn' }
     const args = ['serve', '--json', '--host', '127.0.0.1', '--port', '0', '--config', file]

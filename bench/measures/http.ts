@@ -9,7 +9,8 @@ import { median } from '../statistics.ts'
 export interface HttpOptions {
   readonly id: string
   readonly connections: number
-  readonly warmMs: number
+  /** Made before anything is measured: a busy machine takes long to compile what answers them. */
+  readonly warmRequests: number
   readonly pairs: number
   readonly batchMs: number
   readonly pacedPairs: number
@@ -33,6 +34,7 @@ export interface HttpResult {
 
 /** What a server does behind the answers, writing records down, counts as well: it is waited for. */
 const BEHIND_MS = 300
+const WARM_MS = 1_000
 
 /** One server against the bare one, each in a process of its own, in turns; who asks is a third process. */
 export async function http(options: HttpOptions): Promise<HttpResult> {
@@ -43,7 +45,7 @@ export async function http(options: HttpOptions): Promise<HttpResult> {
   try {
     for (const each of [bare, contender]) started.push(await each.start())
     const [base, server] = started.map((serving) => new Asked(serving, load, options)) as [Asked, Asked]
-    for (const each of [base, server]) await each.load({ ms: options.warmMs })
+    for (const each of [base, server]) await each.warmUp(options.warmRequests / contender.weight)
     const full = await inTurns(options.pairs, base, server, (each) => each.batch(options.batchMs))
     const rate = Math.round(median(full.map((pair) => pair.base.perSecond)) / 2)
     const pacedPairs = contender.paced ? options.pacedPairs : 0
@@ -99,6 +101,10 @@ class Asked {
       cpuUs: (after.cpuUs - before.cpuUs) / result.requests,
       mainUs: (after.mainUs - before.mainUs) / result.requests,
     }
+  }
+
+  async warmUp(requests: number): Promise<void> {
+    while (this.#requests < requests) await this.load({ ms: WARM_MS })
   }
 
   check(): Promise<void> {

@@ -1,12 +1,25 @@
 import type { Section } from '../section.ts'
+import { audit } from './audit.ts'
 import { deadlines } from './deadlines.ts'
 import { direct } from './direct.ts'
 import { heapGrowth } from './heap-growth.ts'
 import { loop } from './loop.ts'
 import { mcp } from './mcp.ts'
+import { metrics } from './metrics.ts'
 import { registering } from './registering.ts'
 import { scale } from './scale.ts'
 import { server } from './server.ts'
 
 /** Every table of the report, in its order. */
-export const sections: readonly Section[] = [direct, scale, registering, heapGrowth, deadlines, loop, mcp, server]
+export const sections: readonly Section[] = [
+  direct,
+  scale,
+  registering,
+  heapGrowth,
+  deadlines,
+  loop,
+  mcp,
+  server,
+  audit,
+  metrics,
+]

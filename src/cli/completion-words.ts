@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import type { Command, Option } from 'commander'
 import type { ToolDefinition } from '../core/tool.ts'
 import { choicesOf, parameterSchema } from './typed-value.ts'
 
@@ -16,8 +16,9 @@ export interface Known {
 export function completionWords(program: Command, typed: readonly string[], known: Known): string[] {
   const before = typed.slice(0, -1)
   const current = typed.at(-1) ?? ''
-  if (takesValue(program, before.at(-1))) return []
-  const plain = before.filter((word, index) => !word.startsWith('-') && !takesValue(program, before[index - 1]))
+  const asked = valuedOption(program, before.at(-1))
+  if (asked !== undefined) return (asked.argChoices ?? []).filter((choice) => choice.startsWith(current))
+  const plain = before.filter((word, index) => !word.startsWith('-') && !valuedOption(program, before[index - 1]))
   const { command, given } = commandOf(program, plain)
   const found = current.startsWith('-') ? optionsOf(program, command) : argumentsOf(command, given, current, known)
   return found.filter((word) => PLAIN.test(word) && word.startsWith(bare(current)))
@@ -64,10 +65,16 @@ function optionsOf(program: Command, command: Command): string[] {
   return [...[...options].map((option) => option.long ?? ''), '--help']
 }
 
-function takesValue(program: Command, word: string | undefined): boolean {
-  if (word === undefined) return false
-  const takes = program.options.some((option) => option.required && (option.long === word || option.short === word))
-  return takes || program.commands.some((command) => takesValue(command, word))
+/** The option that the word after it is the value of. */
+function valuedOption(program: Command, word: string | undefined): Option | undefined {
+  if (word === undefined) return undefined
+  const own = program.options.find((option) => option.required && (option.long === word || option.short === word))
+  if (own !== undefined) return own
+  for (const command of program.commands) {
+    const inner = valuedOption(command, word)
+    if (inner !== undefined) return inner
+  }
+  return undefined
 }
 
 const bare = (current: string): string => (current === '=' ? '' : current)

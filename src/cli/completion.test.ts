@@ -31,8 +31,9 @@ const words = (...typed: string[]) =>
 
 describe('the words that fit', () => {
   test.each([
-    [[''], ['exec', 'tools', 'chat', 'models', 'mcp', 'demo', 'completion']],
-    [['t'], ['tools']],
+    [[''], ['serve', 'exec', 'tools', 'chat', 'models', 'mcp', 'keys', 'tenants', 'audit', 'demo', 'completion']],
+    [['t'], ['tools', 'tenants']],
+    [['to'], ['tools']],
     [['--ver'], ['--version', '--verbose']],
     [['exec', '--t'], ['--timeout']],
     [
@@ -81,6 +82,16 @@ describe('the words that fit', () => {
     [['mcp', 'call', 'memory', 'x', '--timeout', ''], []],
     [['mcp', 'list', ''], []],
     [['models', 'a'], ['add']],
+    [
+      ['keys', ''],
+      ['create', 'list', 'revoke'],
+    ],
+    [['keys', 'create', '--role', 'o'], ['operator']],
+    [['keys', 'create', '--role', 'operator', '--ex'], ['--expires']],
+    [
+      ['audit', 'export', '--format', ''],
+      ['csv', 'json'],
+    ],
     [['exec', 'weather', '--timeout', ''], []],
     [['--config', ''], []],
     [['exec', 'nothing', ''], []],

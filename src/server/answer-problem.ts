@@ -9,20 +9,24 @@ import { corsHeaders } from './cors.ts'
 import { HttpProblem, PROBLEM_TYPE } from './http-problem.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 
-/** Answers with what went wrong. Of what nobody foresaw, the client learns no more than that. */
+/** Answers with what went wrong. */
 export function answerProblem(
   installation: Installation,
   error: Error,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const problem = foreseen(error) ?? unforeseen(installation, error, request)
+  const problem = problemOf(installation, error, request)
   return reply
     .headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, request.headers), ...problem.headers })
     .code(problem.status)
     .type(PROBLEM_TYPE)
     .send(JSON.stringify(problem))
 }
+
+/** What a client is told of an error. Of what nobody foresaw, it learns no more than that; the log has the rest. */
+export const problemOf = (installation: Installation, error: unknown, request: FastifyRequest): HttpProblem =>
+  (error instanceof Error ? foreseen(error) : undefined) ?? unforeseen(installation, error, request)
 
 /** Errors whose sentences are meant for clients: our own, and those by which Fastify refuses a request. */
 function foreseen(error: Error): HttpProblem | undefined {

@@ -12,6 +12,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the caller must be allowed; null: the route is for everybody. */
     readonly scope?: Scope | null
+    /** A client may stay here for as long as it likes: the end of the server does not wait for it. */
+    readonly stays?: boolean
   }
 }
 

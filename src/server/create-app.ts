@@ -2,6 +2,7 @@ import { type FastifyInstance, fastify } from 'fastify'
 import type { Installation } from '../config/installation.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { AllowedMethods } from './allowed-methods.ts'
+import { answerClientError } from './answer-client-error.ts'
 import { answerProblem } from './answer-problem.ts'
 import { preflightHeaders } from './cors.ts'
 import { Gate } from './gate.ts'
@@ -38,6 +39,7 @@ const REQUEST_MS = 60_000
 const KEEP_ALIVE_MS = 72_000
 const CHECK_MS = 1_000
 const MOST_CONNECTIONS = 10_000
+const LONGEST_PARAM = 256
 
 /** The HTTP server of an installation, with all its routes; it does not listen yet. */
 export async function createApp(installation: Installation, options: AppOptions): Promise<FastifyInstance> {
@@ -49,6 +51,8 @@ export async function createApp(installation: Installation, options: AppOptions)
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: { headersTimeout: HEADERS_MS, connectionsCheckingInterval: CHECK_MS },
     exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: LONGEST_PARAM },
+    clientErrorHandler: answerClientError,
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => void answerProblem(installation, error, request, reply),
   })
@@ -65,6 +69,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   }
   app.decorate('service', service)
   app.decorateRequest('caller')
+  app.removeContentTypeParser('text/plain')
   app.setValidatorCompiler(compileValidator)
   app.setSchemaErrorFormatter(validationError)
   // The schemas of answers are for the documentation: nothing is left out of an answer because of them.

@@ -12,10 +12,10 @@ export function guardRoutes(app: FastifyInstance, { installation, traffic }: Ser
   app.addHook('onRequest', (request, reply, done) => {
     const { headers, routeOptions } = request
     gate.checkOrigin(headers)
-    const { scope } = routeOptions.config
+    const { scope, stays } = routeOptions.config
     if (scope) request.caller = gate.enter(headers, scope)
     reply.headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, headers) })
-    reply.raw.once('close', traffic.begin())
+    if (!stays) reply.raw.once('close', traffic.begin())
     done()
   })
   app.addHook('onSend', (_request, reply, payload, done) => {

@@ -4,6 +4,8 @@ import { SlidingWindow } from './sliding-window.ts'
 
 /** Servers hold so much of a limit that they do not use at the moment: together an eighth. */
 const SPARE_PART = 8
+/** Without a call for so long a server keeps nothing to spare. */
+const IDLE_MS = 1_000
 /** Said to callers where only other servers know when there is room again. */
 const GUESS_MS = 1_000
 
@@ -23,6 +25,7 @@ export class LeasedLimit implements Rate {
   held = 0
   /** The store had no more to give: until then it is not asked again. */
   deniedUntil = Number.NEGATIVE_INFINITY
+  #usedAt = Number.NEGATIVE_INFINITY
 
   constructor(key: string, { calls, perMs }: Rate) {
     this.key = key
@@ -31,20 +34,26 @@ export class LeasedLimit implements Rate {
     this.window = new SlidingWindow(perMs)
   }
 
+  /** Nothing is held, used or wanted. */
+  idle(now: number): boolean {
+    return this.held === 0 && this.waiting.size === 0 && this.window.count(now) === 0
+  }
+
   /** The part to hold from now on. Never less than what was used within the time of the limit. */
   target(now: number, servers: number): number {
     const needed = this.window.count(now) + this.waiting.size
-    return needed === 0 ? 0 : Math.min(this.calls, needed + this.#spare(servers))
+    const busy = this.waiting.size > 0 || now < this.#usedAt + Math.min(IDLE_MS, this.perMs)
+    return Math.min(this.calls, needed + (busy ? this.#spare(servers) : 0))
   }
 
   /** Whether more should be asked for before it runs out. */
   runsOut(now: number, servers: number): boolean {
-    const left = this.held - this.window.count(now)
-    return this.held < this.calls && now >= this.deniedUntil && left < this.#spare(servers) / 2
+    return this.held - this.window.count(now) < this.#spare(servers) / 2
   }
 
-  request(now: number, servers: number): LeaseRequest {
-    const want = this.target(now, servers)
+  /** What to ask the store for; the last time only what has been used. */
+  request(now: number, servers: number, last: boolean): LeaseRequest {
+    const want = last ? this.window.count(now) : this.target(now, servers)
     // What is given back is not used from now on, whenever the store gets to know of it.
     this.held = Math.min(this.held, want)
     return { key: this.key, calls: this.calls, perMs: this.perMs, want }
@@ -55,6 +64,7 @@ export class LeasedLimit implements Rate {
     const used = this.window.count(now)
     if (used >= capacity) return undefined
     this.window.add(now)
+    this.#usedAt = now
     const left = Math.max(capacity, Math.floor(this.calls / servers)) - used - 1
     return { waitMs: 0, remaining: left }
   }

@@ -43,14 +43,13 @@ export class LeasedRates implements Rates {
   take(key: string, rate: Rate, now: number): RateState | Promise<RateState> {
     const limit = this.#limitOf(key, rate)
     const capacity = this.#contact.capacity(limit, now)
-    const { servers } = this.#contact.company
+    const { servers } = this.#contact
     const taken = limit.take(now, capacity, servers)
-    const mayAsk = !this.#contact.lost && !this.#closed && limit.held < limit.calls && now >= limit.deniedUntil
     if (taken !== undefined) {
-      if (mayAsk && limit.runsOut(now, servers)) this.#ask(limit)
+      if (limit.runsOut(now, servers) && this.#mayAsk(limit, now)) this.#ask(limit)
       return taken
     }
-    return mayAsk ? this.#wait(limit) : limit.refusal(now, capacity)
+    return this.#mayAsk(limit, now) ? this.#wait(limit) : limit.refusal(now, capacity)
   }
 
   /** Gives back what no call has used; nothing is asked for any more. */
@@ -62,6 +61,12 @@ export class LeasedRates implements Rates {
       for (const limit of this.#limits.values()) this.#due.add(limit)
       await this.#askAll()
     }
+  }
+
+  /** Whether the store may have more of a limit, and what it gives could be used. */
+  #mayAsk(limit: LeasedLimit, now: number): boolean {
+    if (this.#contact.lost || this.#closed || now < limit.deniedUntil) return false
+    return limit.held < limit.calls && this.#contact.capacity(limit, now) >= limit.held
   }
 
   #limitOf(key: string, rate: Rate): LeasedLimit {
@@ -104,11 +109,12 @@ export class LeasedRates implements Rates {
     this.#callOffTick = this.#clock.after(TICK_MS, () => {
       const now = this.#clock.now()
       for (const limit of this.#limits.values()) {
-        if (limit.held > limit.target(now, this.#contact.company.servers)) this.#due.add(limit)
-        else if (limit.held === 0 && limit.window.count(now) === 0 && limit.waiting.size === 0) this.#forget(limit)
+        if (limit.idle(now)) this.#limits.delete(limit.key)
+        // Nothing is given back to a store that cannot be reached.
+        else if (!this.#contact.lost && limit.held !== limit.target(now, this.#contact.servers)) this.#due.add(limit)
       }
       this.#callOffTick = undefined
-      if (this.#limits.size === 0) return
+      if (this.#limits.size === 0 && !this.#contact.lost) return
       this.#tick()
       // With nothing to ask for too: who holds a part must know in time when the store is lost.
       this.#asking ??= this.#askAll()
@@ -127,16 +133,17 @@ export class LeasedRates implements Rates {
 
   async #askFor(limits: readonly LeasedLimit[]): Promise<void> {
     const now = this.#clock.now()
-    const requests = limits.map((limit) => limit.request(now, this.#contact.company.servers))
+    const requests = limits.map((limit) => limit.request(now, this.#contact.servers, this.#closed))
     const late = this.#clock.after(LATE_MS, () => this.#lose())
     try {
       const held = await this.#store.lease(requests)
-      this.#contact.company = await this.#store.company()
+      this.#contact.meet(await this.#store.company(), this.#clock.now())
       this.#find()
       for (const [index, limit] of limits.entries()) this.#grant(limit, held[index] ?? 0, requests[index]?.want ?? 0)
     } catch {
       this.#lose()
-      this.#contact.company = await this.#store.company().catch(() => this.#contact.company)
+      const company = await this.#store.company().catch(() => undefined)
+      if (company !== undefined) this.#contact.meet(company, this.#clock.now())
       for (const limit of limits) this.#serve(limit)
     } finally {
       late()
@@ -154,22 +161,18 @@ export class LeasedRates implements Rates {
   #serve(limit: LeasedLimit): void {
     const now = this.#clock.now()
     for (const call of limit.waiting) {
-      const taken = limit.take(now, this.#contact.capacity(limit, now), this.#contact.company.servers)
+      const taken = limit.take(now, this.#contact.capacity(limit, now), this.#contact.servers)
       if (taken === undefined) break
       call.answer(taken)
     }
     if (limit.waiting.size === 0) return
-    if (this.#contact.lost || this.#closed || now < limit.deniedUntil) this.#refuse(limit, limit.waiting)
-    else this.#due.add(limit)
-  }
-
-  #forget(limit: LeasedLimit): void {
-    this.#limits.delete(limit.key)
+    if (this.#mayAsk(limit, now)) this.#due.add(limit)
+    else this.#refuse(limit, limit.waiting)
   }
 
   #lose(): void {
     if (!this.#contact.lose(this.#clock.now())) return
-    const { servers } = this.#contact.company
+    const { servers } = this.#contact
     const message =
       'Limits cannot be shared while the store cannot be reached: this server goes on with its part of them'
     writeLog(this.#log, 'warn', { servers }, message)

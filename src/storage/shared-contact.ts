@@ -4,6 +4,11 @@ import type { LeasedLimit } from './leased-limit.ts'
 /** Servers find out that the store is lost, or there again, within so long of each other. */
 const APART_MS = 5_000
 
+interface Gap {
+  readonly from: number
+  readonly to: number
+}
+
 /**
  * Whether the store can be reached, and what of a limit may be used when it cannot: an equal share for every server.
  *
@@ -12,13 +17,23 @@ const APART_MS = 5_000
  * calls of all together stay within the limit throughout.
  */
 export class SharedContact {
-  company: Company = { servers: 1, aloneMs: 0 }
+  #company: Company = { servers: 1, aloneMs: 0 }
   #lostAt: number | undefined
-  /** The last time without contact. */
-  #gap: { readonly from: number; readonly to: number } | undefined
+  /** The last time in which servers may have used shares that the store knows nothing of. */
+  #gap: Gap | undefined
 
   get lost(): boolean {
     return this.#lostAt !== undefined
+  }
+
+  get servers(): number {
+    return this.#company.servers
+  }
+
+  meet(company: Company, now: number): void {
+    this.#company = company
+    const { gap } = company
+    if (gap !== undefined) this.#note({ from: now - gap.agoMs - gap.lastedMs, to: now - gap.agoMs })
   }
 
   /** True where that is new. */
@@ -31,7 +46,7 @@ export class SharedContact {
   /** True where that is new. */
   find(now: number): boolean {
     if (this.#lostAt === undefined) return false
-    this.#gap = { from: this.#lostAt, to: now }
+    this.#note({ from: this.#lostAt, to: now })
     this.#lostAt = undefined
     return true
   }
@@ -39,15 +54,22 @@ export class SharedContact {
   /** How many calls may have run within the time of the limit. */
   capacity({ held, calls, perMs }: LeasedLimit, now: number): number {
     if (this.#lostAt === undefined && this.#gap === undefined) return held
-    const { servers, aloneMs } = this.company
+    const { servers, aloneMs } = this.#company
     const share = Math.floor(calls / servers)
-    const alone = servers === 1 && aloneMs >= perMs + APART_MS
     if (this.#lostAt !== undefined) {
-      return alone || now >= this.#lostAt + perMs + APART_MS ? share : Math.min(held, share)
+      const alone = servers === 1 && aloneMs >= perMs + APART_MS
+      return alone || now >= this.#lostAt + perMs + APART_MS ? share : held
     }
-    const gap = this.#gap as { from: number; to: number }
-    // Nobody has used more than it held where the store came back before the calls of the others were past.
-    const cautious = gap.to - gap.from >= perMs && now < gap.to + perMs + APART_MS
-    return cautious ? Math.min(held, share) : held
+    const { from, to } = this.#gap as Gap
+    // Where the store came back before the calls of the others were past, nobody has used more than it held.
+    const mattered = to - from >= perMs
+    return mattered && now < to + perMs + APART_MS ? Math.min(held, share) : held
+  }
+
+  /** One that follows soon after another counts as the same. */
+  #note(gap: Gap): void {
+    const last = this.#gap
+    if (last === undefined || gap.from > last.to + (last.to - last.from) + 2 * APART_MS) this.#gap = gap
+    else this.#gap = { from: Math.min(last.from, gap.from), to: Math.max(last.to, gap.to) }
   }
 }

@@ -128,6 +128,10 @@ describe('spans', () => {
       'gen_ai.usage.output_tokens': 7,
     })
     expect(named['execute_tool echo']?.parentSpanId).toBe(agent?.spanId)
+    // What ends twice has ended once.
+    expect(collector.points.filter(({ metric }) => metric === 'gen_ai.invoke_agent.duration')).toMatchObject([
+      { count: 1, attributes: { 'gen_ai.agent.name': 'support' } },
+    ])
   })
 
   test.each(['true', 'SPAN_ONLY'])(

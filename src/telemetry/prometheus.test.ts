@@ -85,11 +85,11 @@ describe('calls', () => {
 
   test('take as long as they took', async () => {
     const prometheus = new Prometheus()
-    prometheus.write({ records: [record({ executionTimeMs: 30 })], epoch: 0 })
+    prometheus.write({ records: [record({ executionTimeMs: 50 })], epoch: 0 })
     const buckets = await figure(prometheus, 'acme', 'toolyard_tool_call_duration_seconds_bucket')
     expect(buckets.find(({ n }) => n === 1)).toMatchObject({ le: '0.05' })
     expect(await figure(prometheus, 'acme', 'toolyard_tool_call_duration_seconds_sum')).toEqual([
-      { tool: 'echo', n: 0.03 },
+      { tool: 'echo', n: 0.05 },
     ])
   })
 
@@ -108,10 +108,12 @@ describe('calls', () => {
     await executor.execute('echo', {}, { tenant: 'acme', visible: new Set() })
     executor.refuse('made-up-again', new ToolExecutionError('EXECUTION_ERROR', 'enough'), { tenant: 'acme' })
     executor.flush()
-    expect(await figure(prometheus, 'acme', CALLS)).toEqual([
+    const unknown = [
       { tool: '(unknown tools)', outcome: 'failure', error_code: 'TOOL_NOT_FOUND', n: 51 },
       { tool: '(unknown tools)', outcome: 'failure', error_code: 'EXECUTION_ERROR', n: 1 },
-    ])
+    ]
+    expect(await figure(prometheus, 'acme', CALLS)).toEqual(unknown)
+    expect(await figure(prometheus, undefined, CALLS)).toEqual([{ tool: 'echo', outcome: 'success', n: 1 }, ...unknown])
   })
 
   test('that were refused count for their tool where it is known', async () => {

@@ -1,4 +1,5 @@
 import { type Log, writeLog } from '../core/log.ts'
+import { connectionCode } from '../core/network-code.ts'
 
 /** What exporters of all kinds have in common. */
 interface Exporter<Items> {
@@ -34,5 +35,5 @@ export function watchCollector<Items>(exporter: Exporter<Items>, signal: string,
 function reasonOf(error: Error | undefined): string {
   const { code } = (error ?? {}) as { code?: unknown }
   if (typeof code === 'number') return `status ${code}`
-  return typeof code === 'string' ? code : (error?.message ?? 'no reason given')
+  return connectionCode(error) ?? error?.message ?? 'no reason given'
 }

@@ -10,4 +10,4 @@ export {
   scriptedTools,
 } from './model-script.ts'
 export { type GivenAnswer, type GivenCall, type GivenTurn, type ScriptedModel, scripted } from './scripted-model.ts'
-export { type OpenOptions, type StorageUnderTest, storageContract } from './storage-contract.ts'
+export { type StorageUnderTest, storageContract } from './storage-contract.ts'

@@ -12,7 +12,7 @@ import { sharedClauses } from './storage/shared-clauses.ts'
 import { validationClauses } from './storage/validation-clauses.ts'
 import { wholeClauses } from './storage/whole-clauses.ts'
 
-export type { OpenOptions, StorageUnderTest } from './storage/contract-store.ts'
+export type { StorageUnderTest } from './storage/contract-store.ts'
 
 /** What every store must keep to, whatever engine is behind it. Each clause has a store of its own. */
 export function storageContract({ open, shared }: StorageUnderTest): ContractCase[] {

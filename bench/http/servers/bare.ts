@@ -10,6 +10,7 @@ export const bare: HttpServer = {
   id: 'bare',
   name: 'bare `node:http`, against itself',
   asked: 'POST /tools/execute',
+  weight: 1,
   paced: true,
   async start() {
     const server = await ServerProcess.start(PROGRAM, [])

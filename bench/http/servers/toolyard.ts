@@ -28,10 +28,11 @@ const CHAT: Route = {
   headers: {},
 }
 
-const variant = (id: string, { path, body, headers }: Route, paced: boolean): HttpServer => ({
+const variant = (id: string, { path, body, headers }: Route, weight: number, paced = false): HttpServer => ({
   id,
   name: 'Toolyard',
   asked: `POST ${path}`,
+  weight,
   paced,
   async start() {
     const started = await startToolyard()
@@ -59,6 +60,6 @@ async function checkRecords({ server, key }: StartedToolyard, requests: number):
   }
 }
 
-export const toolyardExecute = variant('server-execute', EXECUTE, true)
-export const toolyardMcp = variant('server-mcp', MCP, false)
-export const toolyardChat = variant('server-chat', CHAT, false)
+export const toolyardExecute = variant('server-execute', EXECUTE, 1, true)
+export const toolyardMcp = variant('server-mcp', MCP, 2)
+export const toolyardChat = variant('server-chat', CHAT, 20)

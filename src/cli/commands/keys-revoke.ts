@@ -6,9 +6,7 @@ import { UsageError } from '../usage-error.ts'
 
 /** `toolyard keys revoke`: from now on the key opens nothing. */
 export async function keysRevoke(terminal: Terminal, id: string, options: GlobalOptions): Promise<number> {
-  // Ids have no such characters, and the store would refuse to look.
-  const known =
-    !id.includes('\0') && (await readStore(options, ({ keys }) => keys.revoke(id, new Date().toISOString()), false))
+  const known = await readStore(options, ({ keys }) => keys.revoke(id, new Date().toISOString()), false)
   if (!known)
     throw new UsageError(`There is no key with the id '${printableLine(id)}'. "toolyard keys list" lists them.`)
   if (terminal.json) terminal.document({ id, revoked: true })

@@ -14,6 +14,8 @@ export interface Company {
   readonly servers: number
   /** How long this one had been the only one when it last looked; 0 where it is not. */
   readonly aloneMs: number
+  /** The last time that the store could not be reached: how long that took, and how long ago it ended. */
+  readonly gap?: { readonly lastedMs: number; readonly agoMs: number }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
+import { connectionCode, mayHaveLeft } from '../../core/network-code.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { isTooLarge } from '../stdio/too-large.ts'
-import { networkCode } from './error-chain.ts'
 
 /** What became of a request that failed, told by codes and statuses, never by text. */
 export type CallFault =
@@ -15,7 +15,6 @@ const NEVER_SENT: ReadonlySet<SdkErrorCode> = new Set([SdkErrorCode.NotConnected
 const LOST: ReadonlySet<SdkErrorCode> = new Set([SdkErrorCode.ConnectionClosed, SdkErrorCode.SendFailed])
 /** A server that does not know the session has not looked at the request. */
 const SESSION_GONE = 404
-const NEVER_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH'])
 
 export function callFault(thrown: unknown): CallFault {
   if (isTooLarge(thrown)) {
@@ -33,8 +32,8 @@ export function callFault(thrown: unknown): CallFault {
     }
     return { kind: 'other', error: thrown }
   }
-  const code = networkCode(thrown)
-  return code === undefined ? { kind: 'other', error: thrown } : { kind: 'lost', sent: !NEVER_CONNECTED.has(code) }
+  const code = connectionCode(thrown)
+  return code === undefined ? { kind: 'other', error: thrown } : { kind: 'lost', sent: mayHaveLeft(code) }
 }
 
 function httpFault(thrown: SdkHttpError): CallFault {

@@ -1,9 +1,10 @@
 import { ProtocolError, SdkError } from '@modelcontextprotocol/client'
+import { connectionCode } from '../../core/network-code.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { AuthorizationFailure } from '../oauth/authorization-failure.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import { ConnectFailure } from './connect-failure.ts'
-import { errorChain, httpStatus, networkCode } from './error-chain.ts'
+import { errorChain, httpStatus } from './error-chain.ts'
 import type { McpServerSettings } from './server-settings.ts'
 
 const LONGEST_REASON = 500
@@ -22,7 +23,7 @@ export function connectFailure(settings: McpServerSettings, thrown: unknown, std
 function reasonOf(thrown: unknown): string {
   const status = httpStatus(thrown)
   if (status !== undefined) return `it answered with status ${status}`
-  const code = networkCode(thrown)
+  const code = connectionCode(thrown)
   if (code !== undefined) return `the connection failed (${code})`
   const ours = thrown instanceof ToolExecutionError || SdkError.isInstance(thrown) || ProtocolError.isInstance(thrown)
   if (!ours || !(thrown instanceof Error)) return 'the connection failed'

@@ -1,8 +1,6 @@
 import { SdkHttpError } from '@modelcontextprotocol/client'
 
 const DEEPEST = 5
-/** As Node and its HTTP client write them; `EXECUTION_ERROR` and the SDK's codes are others. */
-const NETWORK_CODE = /^(E[A-Z]{3,}|EAI_[A-Z]+|UND_ERR_[A-Z_]+)$/
 
 /** An error, what caused it, and, where several addresses were tried, its parts. */
 export function* errorChain(thrown: unknown, depth = 0): Generator<Error, void, undefined> {
@@ -11,15 +9,6 @@ export function* errorChain(thrown: unknown, depth = 0): Generator<Error, void, 
   yield* errorChain(thrown.cause, depth + 1)
   const { errors } = thrown as { errors?: unknown }
   if (Array.isArray(errors)) for (const one of errors.slice(0, 8)) yield* errorChain(one, depth + 1)
-}
-
-/** The code of Node or its HTTP client that says how a connection failed. */
-export function networkCode(thrown: unknown): string | undefined {
-  for (const error of errorChain(thrown)) {
-    const { code } = error as { code?: unknown }
-    if (typeof code === 'string' && NETWORK_CODE.test(code)) return code
-  }
-  return undefined
 }
 
 /** The HTTP status that a server answered with. */

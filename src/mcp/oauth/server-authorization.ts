@@ -7,8 +7,8 @@ import {
   OAuthError,
   RegistrationRejectedError,
 } from '@modelcontextprotocol/client'
+import { connectionCode } from '../../core/network-code.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import { networkCode } from '../client/error-chain.ts'
 import type { McpServerSettings } from '../client/server-settings.ts'
 import type { TokenSupply } from '../client/token-supply.ts'
 import { AuthorizationFailure } from './authorization-failure.ts'
@@ -166,7 +166,7 @@ export function boundedFetch({ origin }: URL, fetchFn: FetchLike): FetchLike {
 
 /** What went wrong, in words of ours alone: an answer of others may hold anything, tokens too. */
 export function authorizationFault(server: string, error: unknown, isStranger = false): unknown {
-  if (error instanceof ToolExecutionError || networkCode(error) !== undefined) return error
+  if (error instanceof ToolExecutionError || connectionCode(error) !== undefined) return error
   return new AuthorizationFailure(server, `it wants authorization, and ${problemOf(server, error, isStranger)}`)
 }
 

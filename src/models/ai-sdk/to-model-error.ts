@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import { connectionCode } from '../../core/network-code.ts'
 import { redactText } from '../../core/redact.ts'
 import { ModelError } from '../model-error.ts'
 import { retryAfterMs, retryInfoMs } from './retry-after.ts'
@@ -38,7 +39,7 @@ export function toModelError(error: unknown, telling: Telling): ModelError {
     const body = readJson(responseBody) ?? data
     return refusalError({ status: statusCode, headers: responseHeaders, said: message, body }, telling)
   }
-  const code = networkCode(error)
+  const code = connectionCode(error)
   if (statusCode !== undefined || MIDWAY.has(code ?? '')) {
     return new ModelError(`The connection broke off in the middle of the answer${inBrackets(code)}. Try again.`, {
       retryable: true,
@@ -87,7 +88,6 @@ interface ErrorFields {
   readonly data?: unknown
   readonly name?: string
   readonly code?: unknown
-  readonly cause?: unknown
 }
 
 // The classes are known by their marks, because a model may bring a copy of the package of its own.
@@ -99,14 +99,6 @@ const isUnreadable = (error: unknown): boolean =>
   )
 
 const MIDWAY = new Set(['UND_ERR_SOCKET', 'UND_ERR_BODY_TIMEOUT', 'ERR_STREAM_PREMATURE_CLOSE'])
-
-/** The system's or undici's code of a failed connection, which may lie deep. */
-function networkCode(error: unknown): string | undefined {
-  for (let one = fieldsOf(error), depth = 0; depth < 5; one = fieldsOf(one.cause), depth++) {
-    if (typeof one.code === 'string' && /^(E[A-Z]+|UND_ERR_\w+|ERR_\w+|[A-Z]+_\w+)$/.test(one.code)) return one.code
-  }
-  return undefined
-}
 
 const inBrackets = (code: string | undefined): string => (code === undefined ? '' : ` (${code})`)
 

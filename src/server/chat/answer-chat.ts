@@ -1,16 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ChatRequest } from '../../chat/chat.ts'
 import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
-import type { RunEvent } from '../../chat/run.ts'
 import { ToolRefusedError } from '../../chat/tool-refused-error.ts'
+import type { Installation } from '../../config/installation.ts'
 import { writeLog } from '../../core/log.ts'
 import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import type { EventStream } from '../event-stream.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
 import { acceptsEvents } from '../streams.ts'
-import { begun } from './begun.ts'
 import { ClientRun } from './client-run.ts'
+import { type RunWriter, streamRun } from './stream-run.ts'
 
 /** Answers a question over HTTP: with the whole answer, or with everything that happens on the way to it. */
 export async function answerChat(
@@ -24,7 +25,9 @@ export async function answerChat(
   try {
     const chat = await service.installation.manager.getChat()
     const question = { ...asked, context: run.context }
-    if (acceptsEvents(request)) return await tell(service, reply, chat.run(question), run.id)
+    if (acceptsEvents(request)) {
+      return await streamRun(service, reply, chat.run(question), writerOf(service.installation, run.id))
+    }
     return { ...(await chat.answer(question)), run_id: run.id }
   } catch (error) {
     if (error instanceof ToolRefusedError) return refuse(reply, error, run)
@@ -34,28 +37,20 @@ export async function answerChat(
   }
 }
 
-async function tell(
-  { streams, installation }: Service,
-  reply: FastifyReply,
-  events: AsyncGenerator<RunEvent, void, undefined>,
-  runId: string,
-): Promise<FastifyReply> {
-  const { first } = await begun(events, installation.clock)
-  const stream = streams.start(reply)
-  try {
-    for (let next = await first; next.done !== true; next = await events.next()) {
-      const { type, ...data } = next.value
-      await stream.send(type, 'answer' in data ? { ...data.answer, run_id: runId } : data)
-    }
-  } catch (error) {
-    await stream.send('error', late(installation, error))
-  }
-  stream.end()
-  return reply
-}
+/** Each event under its name; the answer, which is the last, as it would be without a stream. */
+const writerOf =
+  (installation: Installation, runId: string) =>
+  (stream: EventStream): RunWriter => ({
+    write(event) {
+      if (event.type === 'answer') return stream.send('answer', { ...event.answer, run_id: runId })
+      const { type, ...data } = event
+      return stream.send(type, data)
+    },
+    fail: (error) => stream.send('error', late(installation, error)),
+  })
 
 /** What went wrong after the stream was opened. */
-function late({ log }: Service['installation'], error: unknown): unknown {
+function late({ log }: Installation, error: unknown): unknown {
   if (error instanceof ToolRefusedError) return error.result
   const problem = problemOf(error)
   if (problem instanceof HttpProblem) return problem

@@ -3,7 +3,7 @@ const LONGEST_TEXT = 200_000
 const MOST_MESSAGES = 200
 const MOST_ENTRIES = 100
 
-const TEXT = { type: 'string', minLength: 1, maxLength: LONGEST_TEXT } as const
+const TEXT = { type: 'string', maxLength: LONGEST_TEXT } as const
 
 /** The body of `POST /chat`. */
 export const CHAT_SCHEMA = {
@@ -11,7 +11,7 @@ export const CHAT_SCHEMA = {
   required: ['message'],
   additionalProperties: false,
   properties: {
-    message: { ...TEXT, pattern: '\\S', description: 'The question.' },
+    message: { ...TEXT, description: 'The question.' },
     previous_messages: {
       type: 'array',
       maxItems: MOST_MESSAGES,
@@ -20,7 +20,7 @@ export const CHAT_SCHEMA = {
         type: 'object',
         required: ['role', 'content'],
         additionalProperties: false,
-        properties: { role: { enum: ['user', 'assistant'] }, content: { ...TEXT, minLength: 0 } },
+        properties: { role: { enum: ['user', 'assistant'] }, content: TEXT },
       },
     },
     profile: {
@@ -32,7 +32,6 @@ export const CHAT_SCHEMA = {
     tool_name: { type: 'string', minLength: 1, maxLength: 200, description: 'Runs first; the answer builds on it.' },
     tool_params: { description: 'Its parameters.' },
   },
-  dependencies: { tool_params: ['tool_name'] },
 } as const
 
 /** The body of `POST /api/tools/test`; what is missing is said by the route, in the words of the page. */

@@ -29,7 +29,8 @@ export class ClientRun {
       ...(typeof traceparent === 'string' && TRACEPARENT.test(traceparent) && { traceparent }),
     }
     service.traffic.calls.add(this.#cancellation)
-    reply.raw.once('close', () => this.#cancellation.abort(undefined))
+    if (reply.raw.destroyed) this.#cancellation.abort(undefined)
+    else reply.raw.once('close', () => this.#cancellation.abort(undefined))
   }
 
   /** Lets go of a run that is over. */

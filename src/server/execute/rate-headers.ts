@@ -1,3 +1,4 @@
+import type { ToolFailure } from '../../core/tool-result.ts'
 import type { RestContext } from './rest-context.ts'
 
 /**
@@ -23,4 +24,14 @@ export function rateHeaders({ rate, rateState }: RestContext): string[] {
     'ratelimit-reset',
     String(reset),
   ]
+}
+
+/** What clients are told to wait where nobody knows better. */
+const SOON = 1
+
+/** When it makes sense to come again, after a failure that passes. */
+export function retryAfter({ error_code }: ToolFailure, context: RestContext | undefined): string[] {
+  if (error_code !== 'RATE_LIMITED' && error_code !== 'SERVICE_UNAVAILABLE') return []
+  const waitMs = error_code === 'RATE_LIMITED' ? (context?.rateState?.waitMs ?? 0) : 0
+  return ['retry-after', String(Math.max(SOON, Math.ceil(waitMs / 1_000)))]
 }

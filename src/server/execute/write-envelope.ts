@@ -7,14 +7,19 @@ const FIXED = ['content-type', 'application/json; charset=utf-8', ...Object.entr
 /** How long an answer may lie there without its client taking any of it. */
 const PATIENCE_MS = 30_000
 
-/** Writes a result down in one go: all headers at once, then the envelope. `more`: headers, names and values in turn. */
+/** Answers with a result; `more` are headers besides the fixed ones, names and values in turn. */
 export function writeEnvelope(response: ServerResponse, result: ToolResult, more: readonly string[]): void {
+  writeJson(response, result.success ? 200 : TOOL_ERRORS[result.error_code].status, result, more)
+}
+
+/** Writes an answer down in one go: all headers at once, then the document. */
+export function writeJson(response: ServerResponse, status: number, document: object, more: readonly string[]): void {
   if (response.destroyed) return
-  const text = JSON.stringify(result)
+  const text = JSON.stringify(document)
   const bytes = Buffer.byteLength(text)
   const headers = [...FIXED, 'content-length', String(bytes)]
   if (more.length > 0) headers.push(...more)
-  response.writeHead(result.success ? 200 : TOOL_ERRORS[result.error_code].status, headers)
+  response.writeHead(status, headers)
   // Text that is all ASCII is the same in both encodings, and quicker written in the simple one.
   response.end(text, bytes === text.length ? 'latin1' : 'utf8')
   if (response.writableLength > 0) response.setTimeout(PATIENCE_MS, () => response.destroy())

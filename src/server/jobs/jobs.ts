@@ -102,11 +102,14 @@ export class Jobs {
     return job && jobView(job, this.#runs.get(id)?.progress ?? job.progress)
   }
 
-  /** The newest jobs that the caller may see. */
-  async list(caller: Caller, limit: number): Promise<readonly JobView[]> {
+  /** The newest jobs that the caller may see, without their results. */
+  async list(caller: Caller, limit: number): Promise<readonly Omit<JobView, 'result'>[]> {
     const only = caller.role === 'user' ? caller.id : undefined
     const jobs = await this.#installation.storage.jobs.list(caller.tenant, limit, only)
-    return jobs.map((job) => jobView(job))
+    return jobs.map((job) => {
+      const { result: _, ...listed } = jobView(job)
+      return listed
+    })
   }
 
   /** Ends a job, whoever works on it; one that has ended stays as it is. */
@@ -237,7 +240,7 @@ const usedForOther = (job: NewJob): ToolExecutionError =>
   )
 
 const notStarted = (error: unknown): ToolExecutionError =>
-  error instanceof ToolExecutionError
+  error instanceof ToolExecutionError && error.code === 'INVALID_PARAMETERS'
     ? error
     : new ToolExecutionError(
         'SERVICE_UNAVAILABLE',

@@ -4,7 +4,9 @@ import { ClientToolError } from '../../chat/client-tool-error.ts'
 import type { Installation } from '../../config/installation.ts'
 import { writeLog } from '../../core/log.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import { corsHeaders } from '../cors.ts'
 import { HttpProblem } from '../http-problem.ts'
+import { SECURITY_HEADERS } from '../security-headers.ts'
 import { OpenAiError } from './openai-error.ts'
 
 const CODES: Readonly<Record<number, string>> = { 401: 'invalid_api_key' }
@@ -18,7 +20,7 @@ export function answerOpenAiError(
 ): FastifyReply {
   const answer = openAiErrorOf(installation, error, request)
   return reply
-    .headers({ ...answer.facts.headers })
+    .headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, request.headers), ...answer.facts.headers })
     .code(answer.status)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(answer))

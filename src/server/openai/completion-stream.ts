@@ -1,6 +1,8 @@
 import type { RunAnswer, RunEvent } from '../../chat/run.ts'
+import type { ToolCall } from '../../models/model.ts'
 import type { EventStream } from '../event-stream.ts'
 import { aboutCall, aboutRun, type CompletionHead, contentOf, finishReason, usageOf } from './completion.ts'
+import type { AskedCompletion } from './completion-request.ts'
 import { newCallId } from './handed-back.ts'
 
 interface HandedCall {
@@ -18,19 +20,17 @@ export class CompletionStream {
   readonly #clientTools: ReadonlySet<string>
   /** The client's calls, by the ids of the model. */
   readonly #calls = new Map<string, HandedCall>()
-  /** What was said in this turn, and whether anything was said before it. */
+  #begun = false
+  /** What was said in this turn. */
   #said = ''
+  /** Something was said in a turn before. */
   #spoke = false
 
-  constructor(
-    stream: EventStream,
-    head: CompletionHead,
-    options: { readonly includeUsage: boolean; readonly clientTools: ReadonlySet<string> },
-  ) {
+  constructor(stream: EventStream, head: CompletionHead, { includeUsage, run }: AskedCompletion) {
     this.#stream = stream
     this.#head = head
-    this.#includeUsage = options.includeUsage
-    this.#clientTools = options.clientTools
+    this.#includeUsage = includeUsage
+    this.#clientTools = new Set(run.client_tools?.map(({ name }) => name))
   }
 
   /** The ids that the client's calls went out under, and those of the model. */
@@ -38,21 +38,20 @@ export class CompletionStream {
     return new Map(Array.from(this.#calls, ([modelId, { id }]) => [id, modelId]))
   }
 
-  begin(): Promise<void> {
-    return this.#send({ role: 'assistant', content: '' })
-  }
-
   async write(event: RunEvent): Promise<void> {
+    if (!this.#begun) {
+      this.#begun = true
+      await this.#send({ role: 'assistant', content: '' })
+    }
     switch (event.type) {
       case 'text-delta':
         return this.#say(event.text)
       case 'tool-call-start':
-        if (this.#clientTools.has(event.name)) return this.#startCall(event.id, event.name)
-        return
+        return this.#startCall(event.id, event.name)
       case 'tool-call-delta':
         return this.#goOn(event.id, event.text)
       case 'tool-call-end':
-        return this.#goOn(event.call.id, event.call.function.arguments.slice(this.#calls.get(event.call.id)?.sent))
+        return this.#endCall(event.call)
       case 'call-progress':
         return this.#tell({ type: 'call-progress', id: event.id, tool: event.tool, progress: event.progress })
       case 'call-result':
@@ -73,6 +72,7 @@ export class CompletionStream {
   }
 
   async #startCall(modelId: string, name: string): Promise<void> {
+    if (!this.#clientTools.has(name) || this.#calls.has(modelId)) return
     const call = { index: this.#calls.size, id: newCallId(), sent: 0 }
     this.#calls.set(modelId, call)
     const { index, id } = call
@@ -84,6 +84,12 @@ export class CompletionStream {
     if (call === undefined || text === '') return
     call.sent += text.length
     await this.#send({ tool_calls: [{ index: call.index, function: { arguments: text } }] })
+  }
+
+  /** Sends what has not been sent: a model need not have told of a call before it was whole. */
+  async #endCall({ id, function: { name, arguments: text } }: ToolCall): Promise<void> {
+    await this.#startCall(id, name)
+    await this.#goOn(id, text.slice(this.#calls.get(id)?.sent))
   }
 
   async #finish(answer: RunAnswer): Promise<void> {

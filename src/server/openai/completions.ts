@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RunEvent } from '../../chat/run.ts'
-import { begun } from '../chat/begun.ts'
 import { ClientRun } from '../chat/client-run.ts'
+import { type RunEvents, type RunWriter, streamRun } from '../chat/stream-run.ts'
+import type { EventStream } from '../event-stream.ts'
 import type { Service } from '../service.ts'
 import { openAiErrorOf } from './answer-openai-error.ts'
 import { type CompletionHead, completion, finishReason } from './completion.ts'
@@ -9,8 +10,14 @@ import { type AskedCompletion, type CompletionBody, readCompletion } from './com
 import { CompletionStream } from './completion-stream.ts'
 import { type HandedBackCalls, newCallId } from './handed-back.ts'
 
-type RunEvents = AsyncGenerator<RunEvent, void, undefined>
 type Answered = Extract<RunEvent, { type: 'answer' }>
+
+interface Answering {
+  readonly asked: AskedCompletion
+  readonly head: CompletionHead
+  /** Keeps what the client will not know of when it comes back. */
+  readonly keep: (answered: Answered, ids: ReadonlyMap<string, string>) => void
+}
 
 /** Answers OpenAI clients: the tools of the server are run here, calls of the client's own are handed back to it. */
 export class Completions {
@@ -36,18 +43,19 @@ export class Completions {
     const events = manager
       .getLoop()
       .run({ ...asked.run, model, messages, context, ...(prices !== undefined && { prices }) })
-    const keep = ({ messages: all }: Answered, ids: ReadonlyMap<string, string>) =>
-      this.#handedBack.keep(caller, all.slice(messages.length), ids)
+    const answering: Answering = {
+      asked,
+      head,
+      keep: ({ messages: all }, ids) => this.#handedBack.keep(caller, all.slice(messages.length), ids),
+    }
     try {
-      return asked.stream
-        ? await this.#tell(request, reply, events, asked, head, keep)
-        : await this.#whole(events, head, keep)
+      return asked.stream ? await this.#tell(request, reply, events, answering) : await this.#whole(events, answering)
     } finally {
       run.done()
     }
   }
 
-  async #whole(events: RunEvents, head: CompletionHead, keep: Keep): Promise<object> {
+  async #whole(events: RunEvents, { head, keep }: Answering): Promise<object> {
     const answered = await last(events)
     const { answer } = answered
     const calls = (answer.client_calls ?? []).map((call) => ({ call, id: newCallId() }))
@@ -56,38 +64,30 @@ export class Completions {
     return completion(head, answer, handed)
   }
 
-  async #tell(
+  #tell(
     request: FastifyRequest,
     reply: FastifyReply,
     events: RunEvents,
-    { includeUsage, run }: AskedCompletion,
-    head: CompletionHead,
-    keep: Keep,
+    { asked, head, keep }: Answering,
   ): Promise<FastifyReply> {
-    const { streams, installation } = this.#service
-    const { first, early } = await begun(events, installation.clock)
-    // A run that is over at once may have failed, which is said best with a status.
-    if (early?.type === 'answer') finishReason(early.answer)
-    const stream = streams.start(reply)
-    const clientTools = new Set(run.client_tools?.map(({ name }) => name))
-    const chunks = new CompletionStream(stream, head, { includeUsage, clientTools })
-    try {
-      await chunks.begin()
-      for (let next = await first; next.done !== true; next = await events.next()) {
-        const event = next.value
-        if (event.type === 'answer' && event.answer.client_calls !== undefined) keep(event, chunks.ids)
-        await chunks.write(event)
+    const { installation } = this.#service
+    const write = (stream: EventStream): RunWriter => {
+      const chunks = new CompletionStream(stream, head, asked)
+      return {
+        async write(event) {
+          if (event.type === 'answer' && event.answer.client_calls !== undefined) keep(event, chunks.ids)
+          await chunks.write(event)
+        },
+        fail: (error) => stream.sendText(JSON.stringify(openAiErrorOf(installation, error, request))),
       }
-    } catch (error) {
-      await stream.sendText(JSON.stringify(openAiErrorOf(installation, error, request)))
     }
-    stream.end()
-    return reply
+    // A run that is over at once may have failed, which is said best with a status.
+    const judge = (early: RunEvent): void => {
+      if (early.type === 'answer') finishReason(early.answer)
+    }
+    return streamRun(this.#service, reply, events, write, judge)
   }
 }
-
-/** Keeps what the client will not know of when it comes back. */
-type Keep = (answered: Answered, ids: ReadonlyMap<string, string>) => void
 
 async function last(events: RunEvents): Promise<Answered> {
   let answered: Answered | undefined

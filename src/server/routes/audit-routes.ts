@@ -38,7 +38,7 @@ export function auditRoutes(app: FastifyInstance, { installation }: Service): vo
       schema: {
         summary: 'The record of calls, newest first; with format, all that matches as a file',
         tags: ['audit'],
-        querystring: { type: 'object', properties: { ...AUDIT_QUERY, ...TENANT_QUERY } },
+        querystring: { type: 'object', additionalProperties: false, properties: { ...AUDIT_QUERY, ...TENANT_QUERY } },
         response: { 200: AUDIT_PAGE },
       },
     },

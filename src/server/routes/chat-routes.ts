@@ -35,6 +35,10 @@ export function chatRoutes(app: FastifyInstance, service: Service): void {
     },
     (request, reply) => {
       const { session_id, ...asked } = request.body
+      if (asked.message.trim() === '') throw new HttpProblem(400, 'The message is empty')
+      if (asked.tool_params !== undefined && asked.tool_name === undefined) {
+        throw new HttpProblem(400, 'There are tool_params, but no tool_name', 'say which tool they are for')
+      }
       return answerChat(service, request, reply, asked, session_id)
     },
   )

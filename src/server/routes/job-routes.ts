@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { writeLog } from '../../core/log.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { JobView } from '../jobs/job-view.ts'
 import type { Service } from '../service.ts'
@@ -23,6 +24,12 @@ export const JOB_SCHEMA = {
   properties: { ...LISTED, result: { description: 'The envelope, when it is over; null before.' } },
 }
 
+const LIST = {
+  description: 'The jobs',
+  type: 'object',
+  properties: { jobs: { type: 'array', items: { type: 'object', properties: LISTED } } },
+}
+
 const BY_ID = {
   type: 'object',
   properties: { id: { type: 'string', pattern: '^[\\w-]{1,64}$' } },
@@ -38,7 +45,7 @@ const LIST_QUERY = {
 }
 
 /** Work in the background: what there is, how far it is, and how to end it. */
-export function jobRoutes(app: FastifyInstance, { jobs, streams }: Service): void {
+export function jobRoutes(app: FastifyInstance, { installation, jobs, streams }: Service): void {
   app.get<{ Querystring: { limit: number } }>(
     '/api/jobs',
     {
@@ -47,7 +54,7 @@ export function jobRoutes(app: FastifyInstance, { jobs, streams }: Service): voi
         summary: 'The newest jobs, without their results',
         tags: ['jobs'],
         querystring: LIST_QUERY,
-        response: { 200: { type: 'object', properties: { jobs: { type: 'array', items: listed() } } } },
+        response: { 200: LIST },
       },
     },
     async ({ caller, query }) => ({ jobs: await jobs.list(caller, query.limit) }),
@@ -61,7 +68,7 @@ export function jobRoutes(app: FastifyInstance, { jobs, streams }: Service): voi
         summary: 'A job: its state, its progress and its result; as events where text/event-stream is accepted',
         tags: ['jobs'],
         params: BY_ID,
-        response: { 200: JOB_SCHEMA },
+        response: { 200: { description: 'The job', ...JOB_SCHEMA } },
       },
     },
     async (request, reply) => {
@@ -69,7 +76,13 @@ export function jobRoutes(app: FastifyInstance, { jobs, streams }: Service): voi
       const job = found(await jobs.get(caller, params.id), params.id)
       const stream = streams.open(request, reply)
       if (stream === undefined) return job
-      for await (const { event, data } of jobs.events(caller, params.id, stream.signal)) await stream.send(event, data)
+      try {
+        for await (const { event, data } of jobs.events(caller, params.id, stream.signal))
+          await stream.send(event, data)
+      } catch (err) {
+        // There is no other way left to say it: the stream ends without a result.
+        writeLog(installation.log, 'error', { err, job: params.id }, 'A job could not be followed to its end')
+      }
       stream.end()
       return reply
     },
@@ -83,14 +96,12 @@ export function jobRoutes(app: FastifyInstance, { jobs, streams }: Service): voi
         summary: 'Ends a job; one that has ended stays as it is',
         tags: ['jobs'],
         params: BY_ID,
-        response: { 200: JOB_SCHEMA },
+        response: { 200: { description: 'The job', ...JOB_SCHEMA } },
       },
     },
     async ({ caller, params }) => found(await jobs.cancel(caller, params.id), params.id),
   )
 }
-
-const listed = () => ({ type: 'object', properties: LISTED })
 
 function found(job: JobView | undefined, id: string): JobView {
   if (job === undefined) throw new HttpProblem(404, `Job '${id}' not found`)

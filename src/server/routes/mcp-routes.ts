@@ -17,7 +17,7 @@ export function mcpRoutes(app: FastifyInstance, { mcp }: Service): void {
       routes.route({
         method,
         url: '/mcp',
-        config: { scope: 'call' },
+        config: { scope: 'call', stays: true },
         schema: { summary, tags: ['mcp'] },
         handler: async ({ caller, raw }, reply) => {
           reply.hijack()

@@ -12,6 +12,7 @@ interface MetricsQuery {
 
 const querystring = {
   type: 'object',
+  additionalProperties: false,
   properties: {
     window: { enum: METRIC_WINDOWS, default: '24h', description: 'How far it looks back.' },
     ...TENANT_QUERY,

@@ -11,7 +11,7 @@ export function prometheusRoutes(app: FastifyInstance, { installation, prometheu
       schema: {
         summary: 'The figures of this server since it started, in the text format of Prometheus',
         tags: ['metrics'],
-        querystring: { type: 'object', properties: TENANT_QUERY },
+        querystring: { type: 'object', additionalProperties: false, properties: TENANT_QUERY },
         response: { 200: { description: 'The figures', content: { 'text/plain': { schema: { type: 'string' } } } } },
       },
     },

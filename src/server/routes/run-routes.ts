@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { RunFilter } from '../../core/storage/run-store.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { RUN_SCHEMA, RUNS_QUERY, RUNS_SCHEMA } from '../chat/run-schemas.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
+import { settleRecords } from '../settle-records.ts'
 
 interface RunsQuery {
   readonly model?: string
@@ -14,7 +14,7 @@ interface RunsQuery {
 
 /** What has been asked and answered. */
 export function runRoutes(app: FastifyInstance, { installation }: Service): void {
-  const { storage, sink } = installation
+  const { storage } = installation
 
   app.get<{ Querystring: RunsQuery }>(
     '/api/runs',
@@ -36,10 +36,8 @@ export function runRoutes(app: FastifyInstance, { installation }: Service): void
         ...(stop_reason !== undefined && { stopReason: stop_reason }),
         ...(cursor !== undefined && { cursor }),
       }
-      await sink.flush()
-      return storage.runs.list(filter).catch((error: unknown) => {
-        throw isRefused(error) ? new HttpProblem(400, 'The cursor is not valid', error.message) : error
-      })
+      await settleRecords(installation)
+      return storage.runs.list(filter)
     },
   )
 
@@ -55,13 +53,10 @@ export function runRoutes(app: FastifyInstance, { installation }: Service): void
       },
     },
     async ({ caller, params: { id } }) => {
-      await sink.flush()
+      await settleRecords(installation)
       const run = await storage.runs.get(caller.tenant, id)
       if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
       return run
     },
   )
 }
-
-const isRefused = (error: unknown): error is ToolExecutionError =>
-  error instanceof ToolExecutionError && error.code === 'INVALID_PARAMETERS'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { CallEntry } from '../../core/storage/ledger.ts'
 import type { ChainRow } from './ledger-tables.ts'
-import { paramsHash } from './params-hash.ts'
+import type { ParamsHasher } from './params-hasher.ts'
 import { storableText } from './storable-text.ts'
 
 /** Stands before the first row of every chain. */
@@ -35,7 +35,7 @@ export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
 }
 
 /** The row that a call leaves after the row with the hash `before`. */
-export function chainRow(entry: CallEntry, chain: string, seq: number, before: string, key: string): ChainRow {
+export function chainRow(entry: CallEntry, chain: string, seq: number, before: string, hasher: ParamsHasher): ChainRow {
   const row = {
     chain,
     seq,
@@ -46,7 +46,7 @@ export function chainRow(entry: CallEntry, chain: string, seq: number, before: s
     runId: storableText(entry.runId),
     tool: storableText(entry.tool),
     schemaHash: storableText(entry.schemaHash),
-    paramsHash: entry.params === null ? null : paramsHash(key, entry.params),
+    paramsHash: entry.params === null ? null : hasher.hash(entry.params),
     outcome: entry.code === null ? ('success' as const) : entry.unknown ? ('unknown' as const) : ('failure' as const),
     code: entry.code,
     // To the microsecond: more digits say nothing, and are long.

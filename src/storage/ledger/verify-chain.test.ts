@@ -76,7 +76,7 @@ describe('what somebody with the database but without the key can do is found', 
     [
       'a row is changed and all hashes after it are made anew',
       (stored) => {
-        change(stored, 8, { outcome: 'success', code: null })
+        change(stored, 8, { tool: 'harmless' })
         rehash(stored, 8, 14)
       },
       7,
@@ -95,13 +95,13 @@ describe('what somebody with the database but without the key can do is found', 
       'a row is added to what has expired',
       (stored) => stored.rows.push({ ...row(stored, 4), seq: 2 }),
       2,
-      'Row 2 stands in a stretch that has expired: it was added',
+      'Row 2 stands where there can be none: it was added',
     ],
     [
       'a row is added before the first one',
       (stored) => stored.rows.push({ ...row(stored, 4), seq: 0 }),
       0,
-      'Row 0 stands in a stretch that has expired: it was added',
+      'Row 0 stands where there can be none: it was added',
     ],
     [
       'a seal in the middle is removed',
@@ -156,7 +156,7 @@ describe('what somebody with the database but without the key can do is found', 
       changed(4),
     ],
     [
-      'rows at the end stand in a chain of another key from the beginning',
+      'rows at the end are sealed with another key',
       (stored) => {
         stored.seals.push(sealed('a key of my own', { ...(stored.seals[3] as Seal), fromSeq: 13, toSeq: 14 }))
       },

@@ -1,6 +1,6 @@
 import type { AuditFault } from '../../core/storage/audit.ts'
 import { GENESIS, rowHash } from './chain-row.ts'
-import type { LedgerTables, Seal } from './ledger-tables.ts'
+import type { ChainRow, LedgerTables, Seal } from './ledger-tables.ts'
 import { RowReader } from './row-reader.ts'
 import { isGenuine } from './seal.ts'
 
@@ -92,7 +92,8 @@ class ChainWalk {
   async tail(end: { readonly seq: number; readonly hash: string } | undefined): Promise<void> {
     const before = this.#rows
     for (let row = await this.#reader.peek(); row !== undefined; row = await this.#reader.peek()) {
-      await this.#walkTo(row.seq)
+      if (row.seq <= this.#seq) this.#passAdded(row)
+      else await this.#walkTo(row.seq)
       if (row.seq === end?.seq && row.hash !== end.hash) {
         this.#fault(row.seq, `Row ${row.seq} is not the one that this server wrote: rows up to it were written anew`)
       }
@@ -116,14 +117,8 @@ class ChainWalk {
 
   async #expiredRows(seal: Seal): Promise<void> {
     this.#expired += seal.toSeq - seal.fromSeq + 1
-    for (
-      let row = await this.#reader.peek();
-      row !== undefined && row.seq <= seal.toSeq;
-      row = await this.#reader.peek()
-    ) {
-      this.#rows++
-      this.#fault(row.seq, `Row ${row.seq} stands in a stretch that has expired: it was added`)
-      this.#reader.skip()
+    for (let row = await this.#reader.peek(); row && row.seq <= seal.toSeq; row = await this.#reader.peek()) {
+      this.#passAdded(row)
     }
   }
 
@@ -140,12 +135,12 @@ class ChainWalk {
         this.#hash = undefined
         continue
       }
-      this.#reader.skip()
-      this.#rows++
       if (row.seq < next) {
-        this.#fault(row.seq, `Row ${row.seq} stands where no row can: it was added`)
+        this.#passAdded(row)
         continue
       }
+      this.#reader.skip()
+      this.#rows++
       if (this.#hash !== undefined && rowHash(this.#hash, row) !== row.hash) {
         this.#fault(row.seq, `Row ${row.seq} does not fit its hash: it was changed, or the one before it was`)
       }
@@ -153,6 +148,13 @@ class ChainWalk {
       this.#hash = row.hash
     }
     return true
+  }
+
+  /** A row at a place that has been passed, or that no row can have. */
+  #passAdded({ seq }: ChainRow): void {
+    this.#reader.skip()
+    this.#rows++
+    this.#fault(seq, `Row ${seq} stands where there can be none: it was added`)
   }
 
   async #hasExpired(seal: Seal): Promise<boolean> {

@@ -36,6 +36,7 @@ export class Lifeline {
   /** When the last beat was, and when the last with anybody else alive. */
   #beatAt = 0
   #companyAt = 0
+  #gap: { readonly from: number; readonly to: number } | undefined
   #pauseMs = FIRST_PAUSE_MS
   #timer: NodeJS.Timeout | undefined
   #busy: Promise<void> = Promise.resolve()
@@ -54,7 +55,12 @@ export class Lifeline {
 
   /** Who was alive at the last beat. */
   get company(): Company {
-    return { servers: this.#servers, aloneMs: this.#beatAt - this.#companyAt }
+    const gap = this.#gap
+    return {
+      servers: this.#servers,
+      aloneMs: this.#beatAt - this.#companyAt,
+      ...(gap && { gap: { lastedMs: gap.to - gap.from, agoMs: performance.now() - gap.to } }),
+    }
   }
 
   onChange(listener: (change: Change) => void): () => void {
@@ -140,6 +146,7 @@ export class Lifeline {
   }
 
   async #reconnect(): Promise<void> {
+    const lastBeatAt = this.#beatAt
     try {
       await this.#connect()
     } catch {
@@ -148,6 +155,7 @@ export class Lifeline {
       return
     }
     writeLog(this.#log, 'info', {}, 'The database answers again')
+    this.#gap = { from: lastBeatAt, to: performance.now() }
     for (const change of CHANGES) this.#tell(change)
   }
 

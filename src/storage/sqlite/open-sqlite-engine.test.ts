@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -111,16 +111,13 @@ describe('a file that cannot be used', () => {
     }
     await first.close()
     const path = join(folder, 'toolyard.db')
-    const { size } = statSync(path)
     const database = new DatabaseSync(path)
     const { page } = database.prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'settings'").get() as {
       page: number
     }
     database.close()
-    const { readFileSync } = await import('node:fs')
     const bytes = readFileSync(path)
     bytes.fill(0xff, (page - 1) * 4_096, page * 4_096)
-    expect(bytes.length).toBe(size)
     writeFileSync(path, bytes)
     const engine = await open()
     await expect(engine.settings.list('pin')).rejects.toMatchObject({
@@ -151,6 +148,22 @@ describe('a file that cannot be used', () => {
   })
 })
 
+describe('a transaction', () => {
+  it('begins when nobody else writes, and not later', () => {
+    const database = new SqliteDatabase(folder, 20)
+    opened.push(database)
+    migrate(database)
+    stranger().exec('BEGIN IMMEDIATE')
+    let begun = false
+    const write = () =>
+      database.write(() => {
+        begun = true
+      })
+    expect(write).toThrow('toolyard.db is locked by another process')
+    expect(begun).toBe(false)
+  })
+})
+
 describe('a disk that is full', () => {
   it('is said, loses nothing that was written, and is used again when there is room', async () => {
     const database = new SqliteDatabase(folder)
@@ -173,5 +186,17 @@ describe('a disk that is full', () => {
     database.exec(['PRAGMA max_page_count =', pages + 1_000].join(' '))
     await engine.settings.put({ kind: 'pin', name: 'after', value })
     expect((await engine.settings.list('pin')).map(({ name }) => name)).toEqual(['after', 'before'])
+  })
+
+  it('is said while there is still room for a small write', async () => {
+    const database = new SqliteDatabase(folder)
+    migrate(database)
+    const engine = sqliteEngine(database, options(), { log: silentLog, clock: systemClock })
+    opened.push(engine)
+    expect(database.freeBytes()).toBeGreaterThan(0)
+    expect((await engine.status()).ready).toBe(true)
+    database.freeBytes = () => 1_000_000
+    const problem = 'The disk of the data folder is full: free some space'
+    expect(await engine.status()).toEqual({ engine: 'sqlite', ready: false, problem, vectors: false })
   })
 })

@@ -1,10 +1,20 @@
 import type { SQLInputValue } from 'node:sqlite'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { ChainRow, LedgerTables } from '../ledger/ledger-tables.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 type Filter = Parameters<LedgerTables['rows']>[0]
-type Place = Parameters<LedgerTables['rows']>[1]
 
+/** The place of a row among all: what the indexes end with. */
+interface Place {
+  readonly at: number
+  readonly chain: number
+  readonly seq: number
+}
+
+/** To look at so many rows takes some 20 ms. */
+const SLICE_ROWS = 20_000
+const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC'
 const SELECT_ROWS = `SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS runId, tool,
   schema_hash AS schemaHash, params_hash AS paramsHash, outcome, code, duration_ms AS durationMs, attempts, hash
   FROM audit JOIN chains ON chains.id = audit.chain WHERE`
@@ -12,10 +22,12 @@ const SELECT_ROWS = `SELECT chains.name AS chain, seq, at, tenant, caller, sourc
 /** The rows of all chains. */
 export class SqliteAudit {
   readonly #database: SqliteDatabase
+  readonly #sliceRows: number
   readonly #ids = new Map<string, number>()
 
-  constructor(database: SqliteDatabase) {
+  constructor(database: SqliteDatabase, sliceRows = SLICE_ROWS) {
     this.#database = database
+    this.#sliceRows = sliceRows
   }
 
   /** The number of a chain, which it gets where it has none; not inside a transaction, which may be undone. */
@@ -58,32 +70,44 @@ export class SqliteAudit {
       )
   }
 
-  rows(filter: Filter, before: Place): readonly ChainRow[] {
-    const conditions: string[] = []
-    const values: SQLInputValue[] = []
-    const where = (condition: string, ...given: (SQLInputValue | undefined)[]) => {
-      if (given.includes(undefined)) return
-      conditions.push(condition)
-      values.push(...(given as SQLInputValue[]))
+  /** Newest first. Where few rows are looked for among many, others get their turn in between. */
+  async rows(filter: Filter, before: Parameters<LedgerTables['rows']>[1]): Promise<readonly ChainRow[]> {
+    const { tenant, tool, caller, runId, outcome, errorCode, from, to, limit } = filter
+    // A chain that nobody knows comes from a cursor that was made up: the numbers begin at 1.
+    const end = before && { ...before, chain: this.findChain(before.chain) ?? 0 }
+    const least = from === undefined ? undefined : startOf(from)
+    let most = earlier(end, to === undefined ? undefined : startOf(to))
+    const isRare = runId === undefined && [tool, caller, outcome, errorCode].some((each) => each !== undefined)
+    const found: ChainRow[] = []
+    for (;;) {
+      const start = isRare ? this.#slice(tenant, least, most) : undefined
+      found.push(...this.#page(filter, start ?? least, most, limit - found.length))
+      if (start === undefined || found.length === limit) return found
+      most = start
+      await turn()
     }
-    where('tenant = ?', filter.tenant)
-    where('tool = ?', filter.tool)
-    where('caller = ?', filter.caller)
-    where('run_id = ?', filter.runId)
-    where('outcome = ?', filter.outcome)
-    where('code = ?', filter.errorCode)
-    where('at >= ?', filter.from)
-    where('at < ?', filter.to)
-    if (before !== undefined) {
-      // A chain that nobody knows comes from a cursor that was made up: the numbers begin at 1.
-      where('(at, audit.chain, seq) < (?, ?, ?)', before.at, this.findChain(before.chain) ?? 0, before.seq)
-    }
-    const sql = [
-      SELECT_ROWS,
-      conditions.join(' AND ') || 'true',
-      'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT ?',
-    ]
-    return this.#database.all<ChainRow>(sql.join(' '), ...values, filter.limit).map((row) => ({ ...row }))
+  }
+
+  #page(filter: Filter, least: Place | undefined, most: Place | undefined, limit: number): readonly ChainRow[] {
+    const where = new Conditions()
+    where.add('tenant = ?', filter.tenant)
+    where.add('tool = ?', filter.tool)
+    where.add('caller = ?', filter.caller)
+    where.add('run_id = ?', filter.runId)
+    where.add('outcome = ?', filter.outcome)
+    where.add('code = ?', filter.errorCode)
+    where.between(least, most)
+    const sql = [SELECT_ROWS, where.text, NEWEST_FIRST, 'LIMIT ?'].join(' ')
+    return this.#database.all<ChainRow>(sql, ...where.values, limit).map((row) => ({ ...row }))
+  }
+
+  /** Where the next slice of rows begins; undefined where the rest is no longer than that. */
+  #slice(tenant: string | undefined, least: Place | undefined, most: Place | undefined): Place | undefined {
+    const where = new Conditions()
+    where.add('tenant = ?', tenant)
+    where.between(least, most)
+    const sql = ['SELECT at, chain, seq FROM audit WHERE', where.text, NEWEST_FIRST, 'LIMIT 1 OFFSET ?'].join(' ')
+    return this.#database.get<Place>(sql, ...where.values, this.#sliceRows - 1)
   }
 
   stretch(chain: string, fromSeq: number, limit: number): readonly ChainRow[] {
@@ -91,4 +115,34 @@ export class SqliteAudit {
     const rows = this.#database.all<ChainRow>(sql, this.findChain(chain) ?? 0, fromSeq, limit)
     return rows.map((row) => ({ ...row }))
   }
+}
+
+/** What a statement asks for, with the values that are bound to it. */
+class Conditions {
+  readonly values: SQLInputValue[] = []
+  readonly #texts: string[] = []
+
+  get text(): string {
+    return this.#texts.join(' AND ') || 'true'
+  }
+
+  add(text: string, ...values: (SQLInputValue | undefined)[]): void {
+    if (values.includes(undefined)) return
+    this.#texts.push(text)
+    this.values.push(...(values as SQLInputValue[]))
+  }
+
+  /** Both bounds of the same form: only so does an index serve both. */
+  between(least: Place | undefined, most: Place | undefined): void {
+    this.add('(at, audit.chain, seq) >= (?, ?, ?)', least?.at, least?.chain, least?.seq)
+    this.add('(at, audit.chain, seq) < (?, ?, ?)', most?.at, most?.chain, most?.seq)
+  }
+}
+
+/** Before all rows of that time. */
+const startOf = (at: number): Place => ({ at, chain: 0, seq: 0 })
+
+const earlier = (a: Place | undefined, b: Place | undefined): Place | undefined => {
+  if (a === undefined || b === undefined) return a ?? b
+  return (a.at - b.at || a.chain - b.chain || a.seq - b.seq) < 0 ? a : b
 }

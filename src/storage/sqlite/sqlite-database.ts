@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
@@ -17,10 +17,12 @@ const BUSY_MS = 5_000
  */
 export class SqliteDatabase {
   readonly name = FILE
+  readonly #folder: string
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
   constructor(folder: string, busyMs = BUSY_MS) {
+    this.#folder = folder
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       const path = join(folder, FILE)
@@ -89,6 +91,12 @@ export class SqliteDatabase {
         throw error
       }
     })
+  }
+
+  /** How much room the disk has for it. */
+  freeBytes(): number {
+    const { bavail, bsize } = statfsSync(this.#folder)
+    return bavail * bsize
   }
 
   close(): void {

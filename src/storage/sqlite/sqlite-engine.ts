@@ -16,6 +16,9 @@ import { SqliteValidations } from './sqlite-validations.ts'
 
 const SWEEP_EVERY_MS = 60_000
 const DAY_MS = 86_400_000
+/** What the log of writes grows to before it is taken over into the file. */
+const LEAST_FREE_BYTES = 16_777_216
+const NO_ROOM = 'The disk of the data folder is full: free some space'
 
 /** The ports over a database that is up to date; closing the one closes the other. */
 export function sqliteEngine(
@@ -48,8 +51,9 @@ export function sqliteEngine(
     async status(): Promise<StorageStatus> {
       const status = { engine: 'sqlite', ready: true, vectors: false } as const
       try {
-        // Only a write shows that the disk has room and the file is whole.
+        // Only a write shows that the file can be written. One so small may still find room where a batch does not.
         instances.beat()
+        if (database.freeBytes() < LEAST_FREE_BYTES) return { ...status, ready: false, problem: NO_ROOM }
         return status
       } catch (error) {
         return { ...status, ready: false, problem: (error as Error).message }

@@ -12,19 +12,19 @@ const MEANINGS: Readonly<Record<number, string>> = {
   26: 'is no database: put a copy in its place, or move it away to start anew',
 }
 
-const CONSTRAINT = 19
+/** A second row with the same primary key, or the same unique value. */
+const TWICE: readonly number[] = [1555, 2067]
 
 /** An error of SQLite as a sentence that may be shown; others as they are. */
 export function sqliteError(error: unknown, name: string): unknown {
   const { code, errcode } = Object(error) as { code?: unknown; errcode?: unknown }
   if (code === 'ERR_INVALID_STATE') return new ToolExecutionError('SERVICE_UNAVAILABLE', 'The store is closed')
   if (code !== 'ERR_SQLITE_ERROR' || typeof errcode !== 'number') return error
-  // The upper bits only say it in more detail.
-  const kind = errcode & 0xff
-  if (kind === CONSTRAINT) {
+  if (TWICE.includes(errcode)) {
     return new ToolExecutionError('INVALID_PARAMETERS', 'The store has one of that name already', {}, { cause: error })
   }
-  const meaning = MEANINGS[kind]
+  // The upper bits only say it in more detail.
+  const meaning = MEANINGS[errcode & 0xff]
   if (meaning === undefined) return error
   return new ToolExecutionError('SERVICE_UNAVAILABLE', `${name} ${meaning}`, {}, { cause: error })
 }

@@ -33,7 +33,7 @@ export class SqliteLedgerTables implements LedgerTables {
     })
   }
 
-  async rows(...[filter, before]: Parameters<LedgerTables['rows']>): Promise<readonly ChainRow[]> {
+  rows(...[filter, before]: Parameters<LedgerTables['rows']>): Promise<readonly ChainRow[]> {
     return this.#audit.rows(filter, before)
   }
 

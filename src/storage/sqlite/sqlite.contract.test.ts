@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
+import { ledgerTablesContract } from '../../testing/ledger-tables-contract.ts'
 import { storageContract } from '../../testing/storage-contract.ts'
 import { hostStorage } from '../worker/host-storage.ts'
+import { openSqliteEngine } from './open-sqlite-engine.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sqlite-contract-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -15,5 +17,12 @@ describe('the contract of stores: SQLite in this thread', () => {
     open: ({ store, ...options }) =>
       hostStorage({ folder: join(folder, store), keepDays: 7, ...options }, { log: silentLog }),
   })
+  for (const clause of contract) test(clause.name, () => clause.run())
+})
+
+describe('the contract of ledger tables: SQLite', () => {
+  const contract = ledgerTablesContract(({ store, ...options }) =>
+    openSqliteEngine({ folder: join(folder, store), keepDays: 7, ...options }, { log: silentLog }),
+  )
   for (const clause of contract) test(clause.name, () => clause.run())
 })

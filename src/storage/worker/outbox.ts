@@ -38,12 +38,8 @@ export class Outbox {
     this.#logs = []
     try {
       this.#port.postMessage(news)
-    } catch (error) {
-      // One of the values is no plain data: nobody else's answer may be lost with it, and nobody may wait for ever.
-      this.#port.postMessage({
-        ...news,
-        replies: news.replies.map(({ id }) => ({ id, error: plainError(error) })),
-      })
+    } catch {
+      this.#port.postMessage({ ...news, replies: news.replies.map(sendable) })
     }
   }
 
@@ -51,5 +47,14 @@ export class Outbox {
     if (this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => this.flush())
+  }
+}
+
+/** One value that is no plain data must not cost the others their answers, nor leave its own asker waiting. */
+function sendable(reply: Reply): Reply {
+  try {
+    return structuredClone(reply)
+  } catch (error) {
+    return { id: reply.id, error: plainError(error) }
   }
 }

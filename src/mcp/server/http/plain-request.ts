@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import {
+  BAGGAGE_META_KEY,
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   classifyInboundRequest,
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
   SUPPORTED_PROTOCOL_VERSIONS,
+  TRACEPARENT_META_KEY,
+  TRACESTATE_META_KEY,
 } from '@modelcontextprotocol/server'
 import type { LogLevel, ProgressToken } from '../report-reader.ts'
 
@@ -35,10 +38,9 @@ const PARAMS_KEYS = {
 }
 const META_KEYS = new Set([
   'progressToken',
-  // What trace a request belongs to, by the names of W3C.
-  'traceparent',
-  'tracestate',
-  'baggage',
+  TRACEPARENT_META_KEY,
+  TRACESTATE_META_KEY,
+  BAGGAGE_META_KEY,
   PROTOCOL_VERSION_META_KEY,
   CLIENT_INFO_META_KEY,
   CLIENT_CAPABILITIES_META_KEY,
@@ -102,7 +104,7 @@ function isStateless(
 
 /** A client sends the same envelope with each of its requests, but for these: the SDK reads it the first time. */
 function isSoundEnvelope(body: Record<string, unknown>, meta: Record<string, unknown>): boolean {
-  const { progressToken: _, traceparent: _p, tracestate: _s, baggage: _b, ...envelope } = meta
+  const { progressToken, traceparent, tracestate, baggage, ...envelope } = meta
   const text = JSON.stringify(envelope)
   if (soundEnvelopes.has(text)) return true
   if (text.length > LONGEST_ENVELOPE) return false

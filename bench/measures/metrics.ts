@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { MetricWindow } from '../../src/core/storage/metrics.ts'
+import { silentLog } from '../../src/index.ts'
+import { openStorage } from '../../src/storage/open-storage.ts'
+import { feedAWeek } from '../storage/feed-a-week.ts'
+import { longestPauseMs } from '../storage/loop-pauses.ts'
+import { inTemporaryFolder } from '../storage/temporary-folder.ts'
+
+export interface MetricsOptions {
+  readonly executions: number
+  readonly times: number
+}
+
+export interface MetricsRow {
+  readonly window: MetricWindow
+  /** Of one tenant, or of the whole installation. */
+  readonly whose: 'tenant' | 'installation'
+  /** How many executions the answer is about. */
+  readonly executions: number
+  readonly byTool: readonly AnswerTime[]
+  readonly byModel: readonly AnswerTime[]
+}
+
+export interface AnswerTime {
+  readonly ms: number
+  /** Of the whole process. */
+  readonly cpuMs: number
+}
+
+export interface MetricsResult {
+  readonly feedSeconds: number
+  readonly fileBytes: number
+  readonly rows: readonly MetricsRow[]
+  /** The longest pause of the main loop while questions about 7 days are answered, and for as long with none. */
+  readonly pauseMs: number
+  readonly idlePauseMs: number
+}
+
+/** What a store does after it was opened is over by then. */
+const SETTLING_MS = 5_000
+
+/** Feeds a store with a week of executions, opens it as a server does, and asks for figures. */
+export function metrics({ executions, times }: MetricsOptions): Promise<MetricsResult> {
+  return inTemporaryFolder(async (folder) => {
+    const started = performance.now()
+    await feedAWeek(folder, executions)
+    const feedSeconds = (performance.now() - started) / 1000
+    const { ledger, close } = await openStorage({ folder, instance: randomUUID(), keepDays: 7 }, { log: silentLog })
+    try {
+      await pause(SETTLING_MS)
+      const rows: MetricsRow[] = []
+      for (const window of ['1h', '24h', '7d'] as const) {
+        for (const whose of ['tenant', 'installation'] as const) {
+          const query = { tenant: whose === 'tenant' ? 'tenant_7' : undefined, window }
+          const { total } = await ledger.executions(query)
+          rows.push({
+            window,
+            whose,
+            executions: total,
+            byTool: await timed(times, () => ledger.executions(query)),
+            byModel: await timed(times, () => ledger.models(query)),
+          })
+        }
+      }
+      const week = { tenant: undefined, window: '7d' } as const
+      const asked = performance.now()
+      const pauseMs = await longestPauseMs(async () => {
+        for (let i = 0; i < times; i++) await Promise.all([ledger.executions(week), ledger.models(week)])
+      })
+      const idlePauseMs = await longestPauseMs(() => pause(performance.now() - asked).then(() => {}))
+      const fileBytes = statSync(join(folder, 'toolyard.db')).size
+      return { feedSeconds, fileBytes, rows, pauseMs, idlePauseMs }
+    } finally {
+      await close()
+    }
+  })
+}
+
+/** The first, which finds nothing in memory, counts as well. */
+async function timed(times: number, ask: () => Promise<unknown>): Promise<AnswerTime[]> {
+  const found: AnswerTime[] = []
+  for (let i = 0; i < times; i++) {
+    const cpu = process.cpuUsage()
+    const started = performance.now()
+    await ask()
+    const ms = performance.now() - started
+    const { user, system } = process.cpuUsage(cpu)
+    found.push({ ms, cpuMs: (user + system) / 1000 })
+  }
+  return found
+}

@@ -1,0 +1,241 @@
+import { describe, expect, test, vi } from 'vitest'
+import { never } from '../../core/fixtures/code-yard.ts'
+import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
+import { readEvents } from '../fixtures/read-events.ts'
+
+const paris = { calls: [{ name: 'get_weather', arguments: { location: 'Paris' } }] }
+const blue = { get_weather: () => ({ sky: 'blue' }) }
+
+function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
+  return fetch(url, { ...init, body: typeof body === 'string' ? body : JSON.stringify(body) })
+}
+
+const EVENTS = { accept: 'text/event-stream' }
+
+describe('POST /chat', () => {
+  test('answers by the response rules, with the tools that ran and the name of the run', async () => {
+    const { url, model } = await openScriptedServer([paris, 'It is blue.'], { tools: blue })
+    const response = await post(`${url}/chat`, {
+      message: 'How is the weather?',
+      previous_messages: [
+        { role: 'user', content: 'Hello' },
+        { role: 'assistant', content: 'Hi' },
+      ],
+      profile: { intent: 'weather' },
+    })
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({
+      content: 'It is blue.',
+      service: 'scripted',
+      model: 'turns',
+      tool_calls: [{ tool: 'get_weather', params: { location: 'Paris' }, result: { success: true }, iteration: 1 }],
+      stop_reason: 'stop',
+      run_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    })
+    expect(model.requests[0]?.messages).toEqual([
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Hi' },
+      { role: 'user', content: 'How is the weather?' },
+    ])
+  })
+
+  test('tells everything as it happens to who accepts events, and the answer last', async () => {
+    const { url } = await openScriptedServer([{ text: 'Wait.', ...paris }, 'It is blue.'], { tools: blue })
+    const response = await post(`${url}/chat`, { message: 'How is the weather?' }, EVENTS)
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const events = await Array.fromAsync(readEvents(response))
+    expect(events.map(({ event }) => event)).toEqual([
+      'text-delta',
+      'tool-call-start',
+      'tool-call-delta',
+      'tool-call-delta',
+      'tool-call-end',
+      'call-result',
+      'text-delta',
+      'text-delta',
+      'text-delta',
+      'answer',
+    ])
+    expect(events[0]?.data).toEqual({ text: 'Wait.' })
+    expect(events.at(-1)?.data).toMatchObject({
+      content: 'It is blue.',
+      stop_reason: 'stop',
+      run_id: expect.any(String),
+    })
+    expect(JSON.stringify(events)).not.toContain('Be brief.')
+  })
+
+  test('runs tool_name first', async () => {
+    const { url } = await openScriptedServer(['It is blue.'], { tools: blue })
+    const asked = { message: 'How is the weather?', tool_name: 'get_weather', tool_params: { location: 'Paris' } }
+    expect(await (await post(`${url}/chat`, asked)).json()).toMatchObject({
+      content: 'It is blue.',
+      tool_calls: [{ tool: 'get_weather', iteration: 0, result: { success: true, result: { sky: 'blue' } } }],
+    })
+  })
+
+  test('answers a tool_name that is refused as /tools/execute would, also to who accepts events', async () => {
+    const { url, model } = await openScriptedServer(['It is blue.'], { tools: blue })
+    const executed = await post(`${url}/tools/execute`, { tool_name: 'get_whether', params: {} })
+    const { execution_time_ms: _, ...envelope } = (await executed.json()) as Record<string, unknown>
+    for (const headers of [{}, EVENTS]) {
+      const response = await post(`${url}/chat`, { message: 'Hi', tool_name: 'get_whether' }, headers)
+      expect(response.status).toBe(404)
+      expect(await response.json()).toMatchObject(envelope)
+    }
+    expect(model.requests).toEqual([])
+  })
+
+  test('answers a tool_name beyond the limit of its session with 429 and when to come back', async () => {
+    const { url } = await openScriptedServer(['One.', 'Two.'], {
+      tools: blue,
+      config: { limits: { calls_per_session: 1 } },
+    })
+    const asked = { message: 'Hi', tool_name: 'get_weather', session_id: 'a' }
+    expect((await post(`${url}/chat`, asked)).status).toBe(200)
+    const second = await post(`${url}/chat`, asked)
+    expect(second.status).toBe(429)
+    expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(3_600)
+    expect(await second.json()).toMatchObject({ success: false, error_code: 'RATE_LIMITED' })
+    expect((await post(`${url}/chat`, { ...asked, session_id: 'b' })).status).toBe(200)
+  })
+
+  test('counts the calls of the model to the session, too', async () => {
+    const { url } = await openScriptedServer([paris, 'One.', paris, 'Two.'], {
+      tools: blue,
+      config: { limits: { calls_per_session: 1 } },
+    })
+    const ask = async () => (await post(`${url}/chat`, { message: 'Hi', session_id: 'a' })).json()
+    expect(await ask()).toMatchObject({ tool_calls: [{ result: { success: true } }] })
+    expect(await ask()).toMatchObject({ tool_calls: [{ result: { error_code: 'RATE_LIMITED' } }] })
+  })
+
+  test('a model that failed is part of the answer', async () => {
+    const { url } = await openScriptedServer([new Error('connect 10.0.0.1:443')])
+    const response = await post(`${url}/chat`, { message: 'Hi' })
+    expect(response.status).toBe(200)
+    const text = await response.text()
+    expect(JSON.parse(text)).toMatchObject({ stop_reason: 'error', error: expect.stringContaining('failed') })
+    expect(text).not.toContain('10.0.0.1')
+  })
+
+  test('refuses what is no question', async () => {
+    const { url, model } = await openScriptedServer(['Hi.'])
+    const refused = async (body: unknown) => {
+      const response = await post(`${url}/chat`, body)
+      expect(response.headers.get('content-type')).toContain('application/problem+json')
+      return [response.status, ((await response.json()) as { error: string }).error]
+    }
+    const previous = (...messages: object[]) => ({ message: 'a', previous_messages: messages })
+    const table: [unknown, string][] = [
+      ['{', 'JSON'],
+      [{}, "missing 'message'"],
+      [{ message: ' ' }, 'The message is empty'],
+      [{ message: 1 }, 'message must be a string'],
+      [{ message: 'a'.repeat(200_001) }, 'message must have at most 200000 characters'],
+      [previous(...Array(201).fill({ role: 'user', content: '' })), 'previous_messages must have at most 200 items'],
+      [previous({ role: 'system', content: '' }), 'previous_messages[0].role must be one of: user, assistant'],
+      [{ message: 'a', model: 'a:b' }, "'model' is not known"],
+      [{ message: 'a', tool_params: {} }, 'no tool_name'],
+    ]
+    for (const [body, problem] of table) expect(await refused(body)).toEqual([400, expect.stringContaining(problem)])
+    expect(model.requests).toEqual([])
+  })
+
+  test('says where no response rule matches, also to who accepts events', async () => {
+    const { url } = await openScriptedServer([], { config: { responses: [] } })
+    for (const headers of [{}, EVENTS]) {
+      const response = await post(`${url}/chat`, { message: 'Hi' }, headers)
+      expect(response.status).toBe(400)
+      expect(await response.json()).toMatchObject({ error: 'No response rule matches', status: 400 })
+    }
+  })
+
+  test.each([{}, EVENTS])('calls everything off when the client hangs up (%o)', async (headers) => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    const { url } = await openScriptedServer([paris], {
+      tools: {
+        get_weather: (_, { signal }) => {
+          signal.addEventListener('abort', () => end())
+          begin()
+          return never()
+        },
+      },
+    })
+    const controller = new AbortController()
+    const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
+    const asked = fetch(`${url}/chat`, { ...init, body: '{"message":"Hi"}', signal: controller.signal })
+    const read = asked.then((response) => response.text()).catch((error: Error) => error.name)
+    await begun
+    controller.abort()
+    await ended
+    expect(await read).toBe('AbortError')
+    await vi.waitFor(async () => {
+      const page = await (await fetch(`${url}/api/runs`)).json()
+      expect(page).toMatchObject({ runs: [{ stop_reason: 'cancelled', tool_calls: 1 }] })
+    })
+  })
+
+  test('needs a key with the scope chat', async () => {
+    const { url, key } = await openScriptedServer(['Hi.'])
+    const reader = await key('acme', 'user', ['read'])
+    const authorization = `Bearer ${reader}`
+    expect((await post(`${url}/chat`, { message: 'Hi' }, { authorization })).status).toBe(403)
+    expect((await post(`${url}/chat`, { message: 'Hi' })).status).toBe(401)
+  })
+})
+
+describe('POST /api/tools/test', () => {
+  test('lets a model answer with every tool', async () => {
+    const { url, model } = await openScriptedServer([paris, 'It is blue.'], { tools: blue })
+    const response = await post(`${url}/api/tools/test`, { query: 'How is the weather?', model: 'scripted:turns' })
+    expect(await response.json()).toMatchObject({
+      content: 'It is blue.',
+      service: 'scripted',
+      model: 'turns',
+      tool_calls: [{ tool: 'get_weather' }],
+    })
+    expect(model.requests[0]).toMatchObject({
+      max_tokens: 500,
+      tools: [{ name: 'get_weather' }],
+      messages: [
+        {
+          role: 'system',
+          content: 'You are a helpful assistant with access to tools. Use them when appropriate.',
+        },
+        { role: 'user', content: 'How is the weather?' },
+      ],
+    })
+  })
+
+  test('records nothing about the model', async () => {
+    const { url, installation } = await openScriptedServer(['Hi.'])
+    await post(`${url}/api/tools/test`, { query: 'Hi', model: 'scripted:turns' })
+    expect(await installation.storage.validations.list('local')).toEqual([])
+  })
+
+  test('tells everything as it happens to who accepts events', async () => {
+    const { url } = await openScriptedServer(['Hi.'])
+    const response = await post(`${url}/api/tools/test`, { query: 'Hi', model: 'scripted:turns' }, EVENTS)
+    const events = await Array.fromAsync(readEvents(response))
+    expect(events.map(({ event }) => event)).toEqual(['text-delta', 'answer'])
+  })
+
+  test('refuses what names no query, no model, or no model that there is', async () => {
+    const { url } = await openScriptedServer([])
+    const refused = async (body: object) => {
+      const response = await post(`${url}/api/tools/test`, body)
+      return [response.status, ((await response.json()) as { error: string }).error]
+    }
+    const model = 'scripted:turns'
+    for (const body of [{}, { query: 'Hi' }, { model }, { query: ' ', model }]) {
+      expect(await refused(body)).toEqual([400, 'Missing query or model'])
+    }
+    const known = expect.stringContaining('Provider nobody not found (known: scripted)')
+    expect(await refused({ query: 'Hi', model: 'nobody:m' })).toEqual([400, known])
+    expect(await refused({ query: 'Hi', model: 'gpt' })).toEqual([400, expect.stringContaining('names no provider')])
+  })
+})

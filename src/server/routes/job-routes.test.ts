@@ -1,0 +1,139 @@
+import { expect, test, vi } from 'vitest'
+import type { HandlerContext } from '../../core/handler.ts'
+import { openToolServer } from '../fixtures/open-tool-server.ts'
+import { readEvents } from '../fixtures/read-events.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const ASYNC = { prefer: 'respond-async' }
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+/** A tool that reports, and ends when the test says so. */
+function slowTool() {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const signals: AbortSignal[] = []
+  const run = (_: unknown, { report, signal }: HandlerContext) => {
+    signals.push(signal)
+    report({ percent: 50 })
+    return promise
+  }
+  return { run, signals, end: () => resolve('done') }
+}
+
+async function start(server: Awaited<ReturnType<typeof openToolServer>>, tool: string, headers = {}) {
+  const response = await server.call(tool, {}, { ...ASYNC, ...headers })
+  expect(response.status).toBe(202)
+  return (await response.json()) as { id: string }
+}
+
+test('a job is asked for its state, its progress and its result', async () => {
+  const slow = slowTool()
+  const server = await openToolServer({ slow: slow.run })
+  const { id } = await start(server, 'slow')
+  const asked = async () => (await server.get(`/api/jobs/${id}`)).json()
+  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'running', progress: { percent: 50 } }), {
+    timeout: 20_000,
+  })
+  expect(await asked()).toEqual({
+    id,
+    tool_name: 'slow',
+    caller: 'local',
+    state: 'running',
+    timeout_ms: 30_000,
+    created_at: expect.any(String),
+    started_at: expect.any(String),
+    ended_at: null,
+    progress: { percent: 50 },
+    result: null,
+  })
+  slow.end()
+  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'done' }), { timeout: 20_000 })
+  expect(await asked()).toMatchObject({
+    ended_at: expect.any(String),
+    result: { success: true, result: 'done', tool_name: 'slow', execution_time_ms: expect.any(Number) },
+  })
+})
+
+test('a job that is listened to tells its progress, then its result, and the stream ends', async () => {
+  const slow = slowTool()
+  const server = await openToolServer({ slow: slow.run })
+  const { id } = await start(server, 'slow')
+  const response = await server.get(`/api/jobs/${id}`, { accept: 'text/event-stream' })
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  const events = []
+  for await (const event of readEvents(response)) {
+    events.push(event)
+    if (event.event === 'progress') slow.end()
+  }
+  expect(events).toMatchObject([
+    { event: 'progress', data: { percent: 50 } },
+    { event: 'result', data: { success: true, result: 'done' } },
+  ])
+})
+
+test('a job is ended by DELETE, and twice is once', async () => {
+  const slow = slowTool()
+  const server = await openToolServer({ slow: slow.run })
+  const { id } = await start(server, 'slow')
+  await vi.waitFor(() => expect(slow.signals).toHaveLength(1), { timeout: 20_000 })
+  const end = () => fetch(`${server.url}/api/jobs/${id}`, { method: 'DELETE' })
+  const ended = await (await end()).json()
+  expect(ended).toMatchObject({ state: 'cancelled', result: { error_code: 'CANCELLED', outcome: 'unknown' } })
+  expect(slow.signals[0]?.aborted).toBe(true)
+  expect(await (await end()).json()).toEqual(ended)
+})
+
+test('the newest jobs are listed without their results', async () => {
+  const server = await openToolServer({ a: () => 'a', b: () => 'b', c: () => 'c' })
+  for (const tool of ['a', 'b', 'c']) {
+    await start(server, tool)
+    // A moment apart, so that there is a newest.
+    await vi.waitFor(async () => expect(JSON.stringify(await list())).toContain(`"${tool}"`))
+  }
+  async function list(query = '') {
+    const { jobs } = (await (await server.get(`/api/jobs${query}`)).json()) as { jobs: { tool_name: string }[] }
+    return jobs
+  }
+  const jobs = await list('?limit=2')
+  expect(jobs.map(({ tool_name }) => tool_name)).toEqual(['c', 'b'])
+  expect(jobs[0]).not.toHaveProperty('result')
+  for (const query of ['?limit=0', '?limit=201', '?limit=x', '?state=done']) {
+    expect((await server.get(`/api/jobs${query}`)).status).toBe(400)
+  }
+})
+
+test('a job is seen by its key, and by the operators and admins of its tenant', async () => {
+  const server = await openToolServer({ hello: () => 'hello' })
+  const [ada, bob, operator, admin, other] = await Promise.all([
+    server.key('acme', 'user'),
+    server.key('acme', 'user'),
+    server.key('acme', 'operator'),
+    server.key('acme', 'admin'),
+    server.key('other', 'admin'),
+  ])
+  const { id } = await start(server, 'hello', bearer(ada))
+  const seen = async (key: string) => {
+    const headers = bearer(key)
+    const stream = await server.get(`/api/jobs/${id}`, { ...headers, accept: 'text/event-stream' })
+    if (stream.ok) await Array.fromAsync(readEvents(stream))
+    const one = await server.get(`/api/jobs/${id}`, headers)
+    const { jobs } = (await (await server.get('/api/jobs', headers)).json()) as { jobs: unknown[] }
+    const ended = await fetch(`${server.url}/api/jobs/${id}`, { method: 'DELETE', headers })
+    return [stream.status, one.status, jobs.length, ended.status]
+  }
+  for (const key of [ada, operator, admin]) expect(await seen(key)).toEqual([200, 200, 1, 200])
+  for (const key of [bob, other]) expect(await seen(key)).toEqual([404, 404, 0, 404])
+})
+
+test('what is no job is not found, and who may not call may not ask', async () => {
+  const server = await openToolServer({ hello: () => 'hello' })
+  const missing = await server.get('/api/jobs/nothing')
+  expect([missing.status, await missing.json()]).toEqual([
+    404,
+    { type: 'about:blank', title: "Job 'nothing' not found", status: 404, error: "Job 'nothing' not found" },
+  ])
+  expect((await server.get('/api/jobs/%00')).status).toBe(400)
+  const reader = await server.key('acme', 'user', ['read'])
+  expect((await server.get('/api/jobs', bearer(reader))).status).toBe(403)
+  expect((await server.get('/api/jobs')).status).toBe(401)
+})

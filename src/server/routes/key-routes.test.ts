@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { openToolServer } from '../fixtures/open-tool-server.ts'
+
+interface MadeKey {
+  readonly id: string
+  readonly key: string
+}
+
+async function keyYard() {
+  const server = await openToolServer({ hello: async () => 1 })
+  const acme = { 'x-api-key': await server.key('acme', 'admin') }
+  const make = (body: object, headers: Record<string, string> = acme) => server.post('/api/keys', body, headers)
+  const list = async (headers: Record<string, string> = acme) =>
+    ((await (await server.get('/api/keys', headers)).json()) as { keys: Record<string, unknown>[] }).keys
+  const remove = (id: string, headers: Record<string, string> = acme) =>
+    fetch(`${server.url}/api/keys/${id}`, { method: 'DELETE', headers })
+  return { ...server, acme, make, list, remove }
+}
+
+describe('keys', () => {
+  test('are made for the own tenant, work at once, and are shown once', async () => {
+    const { make, list, call, records } = await keyYard()
+    const made = await make({ name: 'ci', calls_per_minute: 100 })
+    expect(made.status).toBe(201)
+    const { key, ...rest } = (await made.json()) as MadeKey
+    expect(key).toMatch(/^ty_[\w-]{43}$/)
+    expect(rest).toEqual({
+      id: expect.any(String),
+      name: 'ci',
+      role: 'user',
+      scopes: null,
+      calls_per_minute: 100,
+      created_at: expect.any(String),
+      expires_at: null,
+      revoked_at: null,
+    })
+    expect((await call('hello', {}, { 'x-api-key': key })).status).toBe(200)
+    expect(await records('acme')).toMatchObject([{ caller: rest.id }])
+    expect(await list()).toContainEqual(rest)
+    expect(JSON.stringify(await list())).not.toMatch(/ty_|hash/)
+  })
+
+  test('are revoked at once, and stay in the list', async () => {
+    const { make, list, remove, get } = await keyYard()
+    const { id, key } = (await (await make({ name: 'ci' })).json()) as MadeKey
+    expect((await get('/api/tools/list', { 'x-api-key': key })).status).toBe(200)
+    expect((await remove(id)).status).toBe(204)
+    expect((await get('/api/tools/list', { 'x-api-key': key })).status).toBe(401)
+    expect((await list()).find((one) => one.id === id)).toMatchObject({ revoked_at: expect.any(String) })
+    expect((await remove(id)).status).toBe(204)
+    expect((await remove('nobody')).status).toBe(404)
+  })
+
+  test('of other tenants cannot be seen or revoked', async () => {
+    const { make, list, remove, key, get } = await keyYard()
+    const globex = { 'x-api-key': await key('globex', 'admin') }
+    const { id, key: text } = (await (await make({ name: 'ci' })).json()) as MadeKey
+    expect((await list(globex)).map(({ name }) => name)).toEqual(['globex admin'])
+    expect((await remove(id, globex)).status).toBe(404)
+    expect((await get('/api/tools/list', { 'x-api-key': text })).status).toBe(200)
+  })
+
+  test('never give more than the key that makes them has, and never the whole installation', async () => {
+    const { make, key } = await keyYard()
+    const narrow = { 'x-api-key': await key('acme', 'admin', ['manage', 'read']) }
+    const whole = { 'x-api-key': await key('acme', 'admin', ['manage', 'read', 'installation']) }
+    expect((await make({ name: 'x', role: 'admin' }, narrow)).status).toBe(403)
+    expect((await make({ name: 'x', role: 'user' }, narrow)).status).toBe(403)
+    expect((await make({ name: 'x', role: 'user', scopes: ['read'] }, narrow)).status).toBe(201)
+    expect((await make({ name: 'x', role: 'user', scopes: ['installation'] }, whole)).status).toBe(400)
+  })
+
+  test('of a tenant are all admins to manage, and nobody else', async () => {
+    const { get, key } = await keyYard()
+    for (const role of ['user', 'operator'] as const) {
+      expect((await get('/api/keys', { 'x-api-key': await key('acme', role) })).status).toBe(403)
+    }
+  })
+
+  test.each([
+    [{}, "missing 'name'"],
+    [{ name: '' }, 'name must have at least 1 character'],
+    [{ name: 'a\u0000b' }, 'name must match pattern'],
+    [{ name: 'x', role: 'root' }, 'role must be one of: user, operator, admin'],
+    [{ name: 'x', tenant: 'globex' }, "'tenant' is not known"],
+    [{ name: 'x', calls_per_minute: 0 }, 'calls_per_minute must be at least 1'],
+    [{ name: 'x', expires_at: 'tomorrow' }, 'expires_at must match format'],
+  ])('such as %j are refused', async (body, problem) => {
+    const { make } = await keyYard()
+    const response = await make(body)
+    expect([response.status, await response.json()]).toMatchObject([400, { detail: expect.stringContaining(problem) }])
+  })
+})

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { openToolServer } from '../fixtures/open-tool-server.ts'
+
+const MODELS = [
+  { id: 'demo:one', name: 'One', capabilities: ['function-calling'] },
+  { id: 'demo:two', name: 'Two', capabilities: [] },
+]
+
+test('models are listed with what their tests came to, and each tenant has its own tests', async () => {
+  const server = await openToolServer({}, { models: MODELS, providers: { demo: {} } })
+  const acme = { 'x-api-key': await server.key('acme', 'operator') }
+  const globex = { 'x-api-key': await server.key('globex', 'operator') }
+  const record = (body: object) => server.post('/api/tools/validate', body, acme)
+  const first = await record({ model: 'demo:one', success: true, details: { query: 'weather' } })
+  expect([first.status, await first.json()]).toMatchObject([
+    200,
+    { model_id: 'demo:one', tested: true, validated: true, test_count: 1, success_count: 1 },
+  ])
+  const second = await record({ model: 'demo:one', success: false, error: 'It called nothing' })
+  expect(await second.json()).toMatchObject({
+    validated: false,
+    test_count: 2,
+    success_count: 1,
+    last_tested: expect.any(String),
+    test_history: [
+      { success: true, details: { query: 'weather' } },
+      { success: false, error: 'It called nothing' },
+    ],
+  })
+  const list = async (headers: Record<string, string>) =>
+    ((await (await server.get('/api/models/list', headers)).json()) as { models: { id: string }[] }).models
+  expect((await list(acme)).filter(({ id }) => id !== 'demo:rules')).toEqual([
+    { ...MODELS[0], validation: expect.objectContaining({ test_count: 2, validated: false }) },
+    { ...MODELS[1], validation: expect.objectContaining({ tested: false, validated: false, test_history: [] }) },
+  ])
+  for (const { validation } of (await list(globex)) as unknown as { validation: object }[]) {
+    expect(validation).toMatchObject({ tested: false, test_count: 0 })
+  }
+})
+
+test.each([
+  [{ success: true }, "missing 'model'"],
+  [{ model: 'demo:one' }, "missing 'success'"],
+  [{ model: 'demo:one', success: 'true' }, 'success must be a boolean'],
+  [{ model: 7, success: true }, 'model must be a string'],
+  [[], 'the body must be an object'],
+])('a test such as %j is refused with 400', async (body, problem) => {
+  const server = await openToolServer({})
+  const response = await server.post('/api/tools/validate', body)
+  expect(response.status).toBe(400)
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+  expect(await response.json()).toEqual({
+    type: 'about:blank',
+    title: 'The request is not valid',
+    status: 400,
+    detail: problem,
+    error: `The request is not valid: ${problem}`,
+  })
+})
+
+test('a test that cannot be kept is refused with 400', async () => {
+  const server = await openToolServer({})
+  const response = await server.post('/api/tools/validate', {
+    model: 'a:b',
+    success: true,
+    details: 'x'.repeat(70_000),
+  })
+  expect([response.status, await response.json()]).toMatchObject([400, { error: expect.stringContaining('65536') }])
+})

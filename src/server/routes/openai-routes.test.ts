@@ -1,0 +1,386 @@
+import { OpenAI } from 'openai'
+import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction'
+import { describe, expect, test, vi } from 'vitest'
+import { never } from '../../core/fixtures/code-yard.ts'
+import { ModelError } from '../../models/model-error.ts'
+import { closeGracefully } from '../close-gracefully.ts'
+import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
+import { openTestServer } from '../fixtures/open-server.ts'
+
+type Messages = OpenAI.ChatCompletionMessageParam[]
+type Chunk = OpenAI.ChatCompletionChunk & { toolyard?: { type?: string; stop_reason?: string } }
+
+const MODEL = 'scripted:turns'
+const GO: Messages = [{ role: 'user', content: 'Go' }]
+const note = { calls: [{ name: 'take_note', arguments: { text: 'milk' }, id: 'm1' }] }
+const door = { calls: [{ name: 'open_door', arguments: { door: 'front' }, id: 'm1', metadata: { signature: 'abc' } }] }
+const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 }
+const DOOR: OpenAI.ChatCompletionTool = {
+  type: 'function',
+  function: { name: 'open_door', parameters: { type: 'object', properties: { door: { type: 'string' } } } },
+}
+
+const clientOf = (url: string, apiKey = 'none', maxRetries = 0) =>
+  // The key-less server takes no key for none.
+  new OpenAI({
+    baseURL: `${url}/v1`,
+    apiKey,
+    maxRetries,
+    ...(apiKey === 'none' && { defaultHeaders: { authorization: null } }),
+  })
+
+const completionOf = (client: OpenAI, rest: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {}) =>
+  client.chat.completions.create({ model: MODEL, messages: GO, ...rest })
+
+async function chunksOf(client: OpenAI, rest: Partial<OpenAI.ChatCompletionCreateParamsStreaming> = {}) {
+  const stream = await client.chat.completions.create({ model: MODEL, messages: GO, stream: true, ...rest })
+  return (await Array.fromAsync(stream)) as Chunk[]
+}
+
+const textOf = (chunks: Chunk[]) => chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')
+
+describe('POST /v1/chat/completions', () => {
+  test('runs the tools of the server, and gives one answer', async () => {
+    const take_note = vi.fn(() => 'noted')
+    const turns = [
+      { text: 'Wait.', ...note, usage },
+      { text: 'I noted it.', usage },
+    ]
+    const { url, model } = await openScriptedServer(turns, { tools: { take_note } })
+    const answer = await completionOf(clientOf(url), { max_tokens: 50, temperature: 0.2 })
+    expect(answer).toMatchObject({
+      id: expect.stringMatching(/^chatcmpl-[0-9a-f-]{36}$/),
+      object: 'chat.completion',
+      model: MODEL,
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'I noted it.', refusal: null },
+          finish_reason: 'stop',
+          logprobs: null,
+        },
+      ],
+      usage: { prompt_tokens: 20, completion_tokens: 4, total_tokens: 24 },
+      toolyard: { stop_reason: 'stop', tool_calls: [{ tool: 'take_note', iteration: 1, success: true }] },
+    })
+    expect(answer.choices[0]?.message).not.toHaveProperty('tool_calls')
+    expect(Math.abs(answer.created - Date.now() / 1_000)).toBeLessThan(600)
+    expect(take_note).toHaveBeenCalledTimes(1)
+    expect(model.requests[0]).toMatchObject({ max_tokens: 50, temperature: 0.2, messages: GO })
+    const run = await fetch(`${url}/api/runs/${answer.id.slice('chatcmpl-'.length)}`)
+    expect(await run.json()).toMatchObject({ model: MODEL, tool_calls: 1 })
+  })
+
+  test('streams what every turn says, and what happens on the server beside it', async () => {
+    const turns = [
+      { text: 'Wait a bit.', ...note, usage },
+      { text: 'I noted it.', usage },
+    ]
+    const { url } = await openScriptedServer(turns, {
+      tools: {
+        take_note: (_, { report }) => {
+          report({ done: 1 })
+          return 'noted'
+        },
+      },
+    })
+    const chunks = await chunksOf(clientOf(url), { stream_options: { include_usage: true } })
+    expect(chunks[0]).toMatchObject({
+      object: 'chat.completion.chunk',
+      model: MODEL,
+      choices: [{ delta: { role: 'assistant', content: '' } }],
+      usage: null,
+    })
+    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
+    expect(textOf(chunks)).toBe('Wait a bit.\n\nI noted it.')
+    expect(chunks.flatMap(({ toolyard }) => toolyard ?? [])).toMatchObject([
+      { type: 'call-progress', tool: 'take_note', progress: { done: 1 } },
+      { type: 'call-result', tool: 'take_note', success: true, iteration: 1 },
+      { stop_reason: 'stop', tool_calls: [{ tool: 'take_note' }] },
+    ])
+    expect(JSON.stringify(chunks)).not.toContain('tool_calls":[{"index"')
+    expect(chunks.at(-2)?.choices).toMatchObject([{ delta: {}, finish_reason: 'stop' }])
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 20, total_tokens: 24 } })
+  })
+
+  test('says by the finish reason that a limit was reached, and what the model said then', async () => {
+    const turns = () => [note, 'So far: milk.']
+    const config = { tools: { enabled: true, max_iterations: 1 } }
+    const { url } = await openScriptedServer([...turns(), ...turns()], { config })
+    const client = clientOf(url)
+    const answer = await completionOf(client)
+    expect(answer.choices).toMatchObject([{ message: { content: 'So far: milk.' }, finish_reason: 'length' }])
+    expect(answer).toMatchObject({ toolyard: { stop_reason: 'max_iterations' } })
+    const chunks = await chunksOf(client)
+    expect(textOf(chunks)).toBe('So far: milk.')
+    expect(chunks.at(-1)?.choices).toMatchObject([{ finish_reason: 'length' }])
+  })
+
+  test('hands calls of the client’s tools back, and goes on where it was when it has their results', async () => {
+    const take_note = vi.fn(() => 'noted')
+    const turns = [note, { text: 'Now the door.', ...door }, 'All done.']
+    const { url, model } = await openScriptedServer(turns, { tools: { take_note } })
+    const client = clientOf(url)
+    const first = await completionOf(client, { tools: [DOOR] })
+    const [choice] = first.choices
+    expect(choice).toMatchObject({
+      message: {
+        content: 'Now the door.',
+        tool_calls: [{ type: 'function', function: { name: 'open_door', arguments: '{"door":"front"}' } }],
+      },
+      finish_reason: 'tool_calls',
+    })
+    const id = choice?.message.tool_calls?.[0]?.id as string
+    expect(id).toMatch(/^call_[0-9a-f]{24}$/)
+    expect(JSON.stringify(first)).not.toContain('signature')
+    const messages: Messages = [
+      ...GO,
+      choice?.message as OpenAI.ChatCompletionMessage,
+      { role: 'tool', tool_call_id: id, content: 'open' },
+    ]
+    const second = await completionOf(client, { messages, tools: [DOOR] })
+    expect(second.choices).toMatchObject([{ message: { content: 'All done.' }, finish_reason: 'stop' }])
+    expect(take_note).toHaveBeenCalledTimes(1)
+    expect(model.requests[2]?.messages).toMatchObject([
+      { role: 'user', content: 'Go' },
+      { role: 'assistant', tool_calls: [{ function: { name: 'take_note' } }] },
+      { role: 'tool', name: 'take_note', content: expect.stringContaining('noted') },
+      { role: 'assistant', content: 'Now the door.', tool_calls: [{ id: 'm1', metadata: { signature: 'abc' } }] },
+      { role: 'tool', tool_call_id: 'm1', name: 'open_door', content: 'open' },
+    ])
+  })
+
+  test('runs nothing of a turn that calls tools of both', async () => {
+    const take_note = vi.fn(() => 'noted')
+    const both = {
+      calls: [
+        { name: 'take_note', id: 'm1' },
+        { name: 'open_door', id: 'm2' },
+      ],
+    }
+    const { url, model } = await openScriptedServer([both, 'All done.'], { tools: { take_note } })
+    const client = clientOf(url)
+    const chunks = await chunksOf(client, { tools: [DOOR] })
+    const calls = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? [])
+    expect(calls[0]).toMatchObject({ index: 0, type: 'function', function: { name: 'open_door' } })
+    expect(chunks.at(-1)?.choices).toMatchObject([{ finish_reason: 'tool_calls' }])
+    expect(take_note).not.toHaveBeenCalled()
+    const id = calls[0]?.id as string
+    const messages: Messages = [
+      ...GO,
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id, type: 'function', function: { name: 'open_door', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: id, content: 'open' },
+    ]
+    await completionOf(client, { messages, tools: [DOOR] })
+    expect(model.requests[1]?.messages.slice(1)).toMatchObject([
+      { role: 'assistant', tool_calls: [{ id: 'm1' }, { id: 'm2' }] },
+      { role: 'tool', tool_call_id: 'm1', content: expect.stringContaining('was not run') },
+      { role: 'tool', tool_call_id: 'm2', content: 'open' },
+    ])
+  })
+
+  test.each([false, true])('works with the client’s own loop over its tools (streamed: %s)', async (stream) => {
+    const take_note = vi.fn(() => 'noted')
+    const openDoor = vi.fn((_: { door: string }) => 'open')
+    const turns = [note, { text: 'Now the door.', ...door }, note, door, 'All done.']
+    const { url } = await openScriptedServer(turns, { tools: { take_note } })
+    const open_door: RunnableToolFunctionWithParse<{ door: string }> = {
+      type: 'function',
+      function: { name: 'open_door', description: '', parameters: {}, parse: JSON.parse, function: openDoor },
+    }
+    const { completions } = clientOf(url).chat
+    const asked = { model: MODEL, messages: [...GO], tools: [open_door] as [typeof open_door] }
+    const runner = stream ? completions.runTools({ ...asked, stream: true }) : completions.runTools(asked)
+    expect(await runner.finalContent()).toBe('All done.')
+    expect(openDoor.mock.calls.map(([params]) => params)).toEqual([{ door: 'front' }, { door: 'front' }])
+    expect(take_note).toHaveBeenCalledTimes(2)
+  })
+
+  test('keeps what one caller did from another', async () => {
+    const { url, key, model } = await openScriptedServer([note, door, 'Hm.'], { tools: { take_note: () => 'noted' } })
+    const [one, other] = [await key('acme', 'user'), await key('acme', 'user')]
+    const first = await completionOf(clientOf(url, one), { tools: [DOOR] })
+    const message = first.choices[0]?.message as OpenAI.ChatCompletionMessage
+    const tool_call_id = message.tool_calls?.[0]?.id as string
+    const messages: Messages = [...GO, message, { role: 'tool', tool_call_id, content: 'open' }]
+    await completionOf(clientOf(url, other), { messages })
+    expect(model.requests[2]?.messages).toHaveLength(3)
+  })
+
+  test('offers no tools where none may be used', async () => {
+    const { url, model } = await openScriptedServer(['Hi.'], { tools: { take_note: () => 1 } })
+    await completionOf(clientOf(url), { tools: [DOOR], tool_choice: 'none' })
+    expect(model.requests[0]?.tools).toEqual([])
+  })
+
+  test('calls everything off when the client hangs up', async () => {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    const hang = (_: unknown, { signal }: { signal: AbortSignal }) => {
+      signal.addEventListener('abort', () => end())
+      return never()
+    }
+    const { url } = await openScriptedServer([{ text: 'Wait.', ...note }], { tools: { take_note: hang } })
+    const stream = await clientOf(url).chat.completions.create({ model: MODEL, messages: GO, stream: true })
+    for await (const chunk of stream) if (chunk.choices[0]?.delta.content === 'Wait.') break
+    await ended
+    await vi.waitFor(async () => {
+      const page = await (await fetch(`${url}/api/runs`)).json()
+      expect(page).toMatchObject({ runs: [{ stop_reason: 'cancelled', tool_calls: 1 }] })
+    })
+  })
+
+  test('tells a client that waits that the server is shutting down', async () => {
+    const { url, app } = await openScriptedServer([{ text: 'Wait.', ...note }], { tools: { take_note: () => never() } })
+    const stream = await clientOf(url).chat.completions.create({ model: MODEL, messages: GO, stream: true })
+    const read = async () => {
+      for await (const chunk of stream) if (chunk.choices[0]?.delta.content === 'Wait.') void closeGracefully(app, 0)
+    }
+    await expect(read()).rejects.toBeInstanceOf(OpenAI.APIError)
+  })
+})
+
+describe('errors of /v1', () => {
+  test('have the form and the status of OpenAI’s', async () => {
+    const { url, model } = await openScriptedServer([], { tools: { take_note: () => 1 } })
+    const client = clientOf(url)
+    const error = (rest: object) => completionOf(client, rest).catch((thrown: unknown) => thrown)
+    expect(await error({ model: 'nobody:m' })).toMatchObject({
+      status: 404,
+      error: {
+        message: 'Provider nobody not found (known: scripted)',
+        type: 'invalid_request_error',
+        param: 'model',
+        code: 'model_not_found',
+      },
+    })
+    expect(await error({ model: 'nobody:m' })).toBeInstanceOf(OpenAI.NotFoundError)
+    expect(await error({ messages: [] })).toMatchObject({ status: 400, param: 'messages' })
+    expect(await error({ messages: undefined })).toMatchObject({ status: 400, param: 'messages' })
+    expect(await error({ temperature: 3 })).toMatchObject({ status: 400, param: 'temperature' })
+    expect(await error({ n: 2 })).toMatchObject({ status: 400, param: 'n', code: 'unsupported_value' })
+    const own = { type: 'function', function: { name: 'take_note' } }
+    expect(await error({ tools: [own] })).toMatchObject({
+      status: 400,
+      param: 'tools',
+      error: { message: "The tool 'take_note' is there already, and run by the server: rename yours" },
+    })
+    const unreadable = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{',
+    })
+    expect(unreadable.status).toBe(400)
+    expect(await unreadable.json()).toMatchObject({ error: { type: 'invalid_request_error', param: null, code: null } })
+    expect(unreadable.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(model.requests).toEqual([])
+  })
+
+  test('are the same for a stream that was not opened', async () => {
+    const { url } = await openScriptedServer([new ModelError('scripted:turns: overloaded. Try later')])
+    const client = clientOf(url)
+    await expect(chunksOf(client, { model: 'nobody:m' })).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+    await expect(chunksOf(client)).rejects.toMatchObject({ status: 502, code: 'model_failed' })
+  })
+
+  test('say who is not let in', async () => {
+    const { url, key } = await openScriptedServer([])
+    const reader = await key('acme', 'user', ['read'])
+    await expect(completionOf(clientOf(url, 'ty_wrong'))).rejects.toMatchObject({
+      status: 401,
+      type: 'authentication_error',
+      code: 'invalid_api_key',
+    })
+    await expect(completionOf(clientOf(url, 'ty_wrong'))).rejects.toBeInstanceOf(OpenAI.AuthenticationError)
+    await expect(completionOf(clientOf(url, reader))).rejects.toBeInstanceOf(OpenAI.PermissionDeniedError)
+  })
+
+  test('of a model are told, and what it says of addresses is not', async () => {
+    const failure = new ModelError('scripted:turns: overloaded. Try later')
+    const { url } = await openScriptedServer([failure, new Error('connect 10.0.0.1:443')])
+    const client = clientOf(url)
+    await expect(completionOf(client)).rejects.toMatchObject({
+      status: 502,
+      type: 'server_error',
+      code: 'model_failed',
+      error: { message: 'scripted:turns: overloaded. Try later' },
+    })
+    const hidden = await completionOf(client).catch((error: Error) => error)
+    expect(JSON.stringify(hidden)).not.toContain('10.0.0.1')
+  })
+
+  test('after tools have run are not repeated by the client', async () => {
+    const take_note = vi.fn(() => 'noted')
+    const { url, model } = await openScriptedServer([note, new ModelError('overloaded'), note, 'Done.'], {
+      tools: { take_note },
+    })
+    await expect(completionOf(clientOf(url, 'none', 2))).rejects.toMatchObject({
+      status: 422,
+      type: 'server_error',
+      error: { message: expect.stringContaining('Tools have been called already (take_note)') },
+    })
+    expect(take_note).toHaveBeenCalledTimes(1)
+    expect(model.requests).toHaveLength(2)
+  })
+
+  test('in mid-stream end the stream', async () => {
+    const failing = { text: 'It is', error: new ModelError('scripted:turns: broke off. Try again') }
+    const { url } = await openScriptedServer([failing])
+    const stream = await clientOf(url).chat.completions.create({ model: MODEL, messages: GO, stream: true })
+    let said = ''
+    const read = async () => {
+      for await (const { choices } of stream) said += choices[0]?.delta.content ?? ''
+    }
+    await expect(read()).rejects.toThrow('broke off')
+    expect(said).toBe('It is')
+  })
+
+  test('nobody foresaw say nothing, and are logged', async () => {
+    const { url, installation, log } = await openScriptedServer([])
+    installation.manager.getModels = async () => {
+      throw new Error('connect 10.0.0.1:443')
+    }
+    const thrown = await completionOf(clientOf(url)).catch((error: InstanceType<typeof OpenAI.APIError>) => error)
+    expect(thrown).toMatchObject({ status: 500, type: 'server_error' })
+    expect(JSON.stringify(thrown)).not.toContain('10.0.0.1')
+    expect(log.at('error')).toMatchObject([{ err: { message: 'connect 10.0.0.1:443' }, path: '/v1/chat/completions' }])
+  })
+})
+
+describe('GET /v1/models', () => {
+  test('lists the models, and gives each by its id, whatever is in that', async () => {
+    const models = ['ollama:hf.co/org/model:q4', 'ollama:llama3.2:3b'].map((id) => ({
+      id,
+      name: id,
+      capabilities: ['function-calling'],
+    }))
+    const server = await openTestServer({ providers: { ollama: {} }, models }, { local: true })
+    try {
+      const client = clientOf(server.url)
+      const ids = (await Array.fromAsync(client.models.list())).map(({ id }) => id)
+      expect(ids).toEqual([...models.map(({ id }) => id), 'demo:rules'])
+      for (const id of ids) {
+        expect(await client.models.retrieve(id)).toEqual({
+          id,
+          object: 'model',
+          created: 0,
+          owned_by: id.slice(0, id.indexOf(':')),
+        })
+      }
+      await expect(client.models.retrieve('ollama:none')).rejects.toMatchObject({
+        status: 404,
+        code: 'model_not_found',
+      })
+      const answer = await client.chat.completions.create({
+        model: 'demo:rules',
+        messages: [{ role: 'user', content: "What's 2+2?" }],
+      })
+      expect(answer.choices[0]?.message.content).toBe('2 + 2 is 4.')
+    } finally {
+      await server.close()
+    }
+  })
+})

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
+
+const call = { calls: [{ name: 'note', arguments: { text: 'a' } }] }
+
+async function ask(url: string, message: string, key?: string) {
+  const headers = { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${key}` }) }
+  const response = await fetch(`${url}/chat`, { method: 'POST', headers, body: JSON.stringify({ message }) })
+  return (await response.json()) as { run_id: string }
+}
+
+const get = (url: string, key?: string) =>
+  fetch(url, { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } })
+
+test('a run is found by its id, with every step', async () => {
+  const { url } = await openScriptedServer([call, 'Noted.'], { tools: { note: () => 1 } })
+  const { run_id } = await ask(url, 'Take a note')
+  const response = await get(`${url}/api/runs/${run_id}`)
+  expect(response.status).toBe(200)
+  expect(await response.json()).toMatchObject({
+    id: run_id,
+    tenant: 'local',
+    caller: 'local',
+    model: 'scripted:turns',
+    stop_reason: 'stop',
+    question: 'Take a note',
+    answer: 'Noted.',
+    tool_calls: 1,
+    steps: [
+      { type: 'model', iteration: 1, finish_reason: 'tool_calls' },
+      { type: 'tool', tool: 'note', params: { text: 'a' }, result: { success: true } },
+      { type: 'model', iteration: 2, finish_reason: 'stop', text: 'Noted.' },
+    ],
+  })
+})
+
+interface Page {
+  readonly runs: readonly { readonly question: string }[]
+  readonly next?: string
+}
+
+const pageOf = async (url: string): Promise<Page> => (await (await get(url)).json()) as Page
+const questionsOf = ({ runs }: Page): string[] => runs.map(({ question }) => question)
+
+test('runs are listed newest first, without steps, page by page', async () => {
+  const { url } = await openScriptedServer(['One.', 'Two.', 'Three.'])
+  for (const message of ['1', '2', '3']) await ask(url, message)
+  const first = await pageOf(`${url}/api/runs?limit=2`)
+  expect(questionsOf(first)).toEqual(['3', '2'])
+  expect(first.runs[0]).not.toHaveProperty('steps')
+  const second = await pageOf(`${url}/api/runs?limit=2&cursor=${encodeURIComponent(first.next ?? '')}`)
+  expect(questionsOf(second)).toEqual(['1'])
+  expect(second).not.toHaveProperty('next')
+})
+
+test('runs are told apart by model and stop reason', async () => {
+  const { url } = await openScriptedServer(['One.', new Error('boom')])
+  for (const message of ['1', '2']) await ask(url, message)
+  const questions = async (query: string) => questionsOf(await pageOf(`${url}/api/runs?${query}`))
+  expect(await questions('stop_reason=error')).toEqual(['2'])
+  expect(await questions('model=scripted:turns&stop_reason=stop')).toEqual(['1'])
+  expect(await questions('model=other:m')).toEqual([])
+})
+
+test('the runs of a tenant are nobody else’s', async () => {
+  const { url, key } = await openScriptedServer(['One.'])
+  const acme = await key('acme')
+  const other = await key('other')
+  const { run_id } = await ask(url, 'Hi', acme)
+  expect((await get(`${url}/api/runs/${run_id}`, acme)).status).toBe(200)
+  const hidden = await get(`${url}/api/runs/${run_id}`, other)
+  expect(hidden.status).toBe(404)
+  expect(await hidden.json()).toMatchObject({ status: 404, error: `Run '${run_id}' not found` })
+  expect(await (await get(`${url}/api/runs`, other)).json()).toEqual({ runs: [] })
+})
+
+test('contents are left out where they are not to be kept', async () => {
+  const { url } = await openScriptedServer([call, 'Noted.'], {
+    tools: { note: () => 1 },
+    config: { storage: { runs: false } },
+  })
+  const { run_id } = await ask(url, 'Take a note')
+  const run = (await (await get(`${url}/api/runs/${run_id}`)).json()) as { steps: unknown[] }
+  expect(run).toMatchObject({ question: '', answer: '', steps: [{ tool_calls: 1 }, { tool: 'note' }, {}] })
+  expect(run.steps[1]).not.toHaveProperty('params')
+})
+
+test('needs a key with the scope observe', async () => {
+  const { url, key } = await openScriptedServer([])
+  const user = await key('acme', 'user')
+  expect((await get(`${url}/api/runs`, user)).status).toBe(403)
+  expect((await get(`${url}/api/runs/x`, user)).status).toBe(403)
+})
+
+test('refuses what is no filter', async () => {
+  const { url } = await openScriptedServer([])
+  for (const query of ['limit=0', 'limit=201', 'limit=many', 'cursor=x', 'page=2']) {
+    const response = await get(`${url}/api/runs?${query}`)
+    expect(response.status, query).toBe(400)
+    expect(response.headers.get('content-type')).toContain('application/problem+json')
+  }
+})

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { openToolServer } from '../fixtures/open-tool-server.ts'
+
+const PARAMETERS = { type: 'object', properties: { city: { type: 'string' } } }
+
+test('the lists have what the caller may use, and nothing of how it is run', async () => {
+  const mock = { type: 'mock', mock_response: { secret: 'mock-answer' } }
+  const http = {
+    type: 'http',
+    url: 'https://secret-host.example.com/v1',
+    headers: { authorization: 'Bearer secret-token' },
+  }
+  const server = await openToolServer(
+    {
+      open: { run: async () => 1, parameters: PARAMETERS },
+      closed: { run: async () => 1, permissions: ['vault'] },
+      off: async () => 1,
+      mocked: { run: async () => 1, implementation: mock },
+      remote: { run: async () => 1, implementation: http, type: 'function' },
+    },
+    { tenants: { acme: { flags: { off: false } }, globex: { flags: { vault: true } } } },
+  )
+  const acme = { 'x-api-key': await server.key('acme', 'user') }
+  const globex = { 'x-api-key': await server.key('globex', 'user') }
+  const names = async (path: string, headers: Record<string, string>) =>
+    ((await (await server.get(path, headers)).json()) as { tools: { name: string }[] }).tools.map(({ name }) => name)
+  for (const path of ['/schema/tools', '/api/tools/list']) {
+    expect(await names(path, acme)).toEqual(['open', 'mocked', 'remote'])
+    expect(await names(path, globex)).toEqual(['open', 'closed', 'off', 'mocked', 'remote'])
+    const text = await (await server.get(path, globex)).text()
+    expect(text).not.toMatch(/secret|mock-answer|example\.com|handler|vault/)
+  }
+  const { tools } = (await (await server.get('/schema/tools', acme)).json()) as { tools: object[] }
+  expect(tools[0]).toEqual({ name: 'open', description: 'The tool open', type: 'function', parameters: PARAMETERS })
+  const listed = (await (await server.get('/api/tools/list', acme)).json()) as { tools: object[] }
+  expect(listed.tools).toContainEqual({
+    name: 'mocked',
+    description: 'The tool mocked',
+    parameters: { type: 'object' },
+    implementation: { type: 'mock' },
+  })
+})
+
+test('where tools are switched off the lists are empty', async () => {
+  const server = await openToolServer({}, { tools: { enabled: false } })
+  expect(await (await server.get('/schema/tools')).json()).toEqual({ tools: [] })
+  expect(await (await server.get('/api/tools/list')).json()).toEqual({ tools: [] })
+})
+
+test('a tool whose schema is no good is listed as broken', async () => {
+  const server = await openToolServer({
+    bad: { run: async () => 1, parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } },
+  })
+  await server.call('bad')
+  const { tools } = (await (await server.get('/api/tools/list')).json()) as { tools: { broken?: string }[] }
+  expect(tools[0]?.broken).toEqual(expect.any(String))
+})

@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Installation } from '../config/installation.ts'
+import { Prometheus } from '../telemetry/prometheus.ts'
+import { captureLog } from '../testing/capture-log.ts'
+import { newStoredKey } from './fixtures/new-stored-key.ts'
+import { serve } from './serve.ts'
+import { ServeError } from './serve-error.ts'
+
+async function open() {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-serve-'))
+  const log = captureLog()
+  const installation = await Installation.open({ config: {}, log, env: { TOOLYARD_DATA: folder } })
+  onTestFinished(async () => {
+    await installation.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const start = async (host = '127.0.0.1', port = 0) => {
+    const server = await serve({ installation, host, port, prometheus: new Prometheus(), version: '1.2.3' })
+    onTestFinished(() => server.close())
+    return server
+  }
+  return { installation, log, start }
+}
+
+describe('serve', () => {
+  test('listens, says where, and ends when it is told to, any number of times', async () => {
+    const { start, log } = await open()
+    const server = await start()
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    expect((await fetch(`${server.url}/api/tools/list`)).status).toBe(200)
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', message: expect.stringContaining('There are no API keys') }),
+    )
+    await Promise.all([server.close(), server.close()])
+    await expect(fetch(`${server.url}/health`)).rejects.toThrow()
+  })
+
+  test.each(['0.0.0.0', '::', '192.168.1.1', 'example.com', ''])(
+    'without keys it is not bound to %j, and says how to make one',
+    async (host) => {
+      const { start } = await open()
+      const starting = start(host)
+      await expect(starting).rejects.toThrow(ServeError)
+      await expect(starting).rejects.toThrow('npx toolyard keys create')
+    },
+  )
+
+  test('with a key it may be bound to any address, and then needs one', async () => {
+    const { start, installation } = await open()
+    const { text, stored } = newStoredKey('acme')
+    await installation.storage.keys.create(stored)
+    await installation.callers.load(installation.storage.keys)
+    const server = await start('0.0.0.0')
+    const url = server.url.replace('0.0.0.0', '127.0.0.1')
+    expect((await fetch(`${url}/api/tools/list`)).status).toBe(401)
+    expect((await fetch(`${url}/api/tools/list`, { headers: { 'x-api-key': text } })).status).toBe(200)
+  })
+
+  test('a port that is taken is said so of, in a sentence', async () => {
+    const { start } = await open()
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void taken.close())
+    const { port } = taken.address() as { port: number }
+    await expect(start('127.0.0.1', port)).rejects.toThrow(`Port ${port} is taken: name another, or 0 for any`)
+  })
+})

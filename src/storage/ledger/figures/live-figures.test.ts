@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest'
+import { captureLog } from '../../../testing/capture-log.ts'
+import { chainRow, GENESIS } from '../chain-row.ts'
+import { call, openLedger, settle } from '../fixtures/open-ledger.ts'
+import { ParamsHasher } from '../params-hasher.ts'
+import { LiveFigures } from './live-figures.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+test('figures are written with appends, minutes at most once a second, hours every ten', async () => {
+  const { ledger, clock, tables } = openLedger()
+  const written: string[][] = []
+  const write = tables.write.bind(tables)
+  tables.write = (batch) => {
+    written.push([...new Set(batch.cells.map(({ kind, width }) => `${kind} ${width}`))])
+    return write(batch)
+  }
+  for (let n = 0; n < 24; n++) {
+    await ledger.append([call({ at: clock.wall() })], [])
+    clock.advance(500)
+    await settle()
+  }
+  expect(written.filter((cells) => cells.includes('call minute')).length).toBeLessThanOrEqual(12)
+  expect(written.filter((cells) => cells.includes('call minute')).length).toBeGreaterThanOrEqual(10)
+  expect(written.filter((cells) => cells.includes('call hour'))).toHaveLength(1)
+  expect(written.filter((cells) => cells.includes('set hour'))).toHaveLength(0)
+})
+
+test('figures that no append takes along are written by the clock, and then it rests', async () => {
+  const { ledger, clock, stored, tables } = openLedger()
+  await ledger.append([call({ at: clock.wall() })], [])
+  for (let second = 0; second < 70; second++) {
+    clock.advance(1_000)
+    await settle()
+  }
+  expect(new Set([...stored.cells.values()].map(({ kind, width }) => `${kind} ${width}`))).toEqual(
+    new Set(['call minute', 'run minute', 'call hour', 'run hour', 'set hour']),
+  )
+  const writes = tables.calls.write
+  clock.advance(10_000)
+  await settle()
+  expect(tables.calls.write).toBe(writes)
+})
+
+test('durable figures are there when an append has settled', async () => {
+  const { ledger, stored, clock } = openLedger({ durableFigures: true })
+  await ledger.append([call({ at: clock.wall() })], [])
+  expect(stored.cells.size).toBeGreaterThan(0)
+})
+
+test('figures that could not be written are written later, and it is said once', async () => {
+  const { ledger, stored, clock, tables, log } = openLedger()
+  await ledger.append([call({ at: clock.wall() })], [])
+  tables.before = (method) => {
+    if (method === 'write') throw new Error('no')
+  }
+  for (let second = 0; second < 5; second++) {
+    clock.advance(1_000)
+    await settle()
+  }
+  expect(stored.cells.size).toBe(0)
+  expect(log.at('warn')).toHaveLength(1)
+  tables.before = () => {}
+  clock.advance(1_000)
+  await settle()
+  expect((await ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(1)
+})
+
+test('a call that comes when its minute has been forgotten is still counted', async () => {
+  const { ledger, clock, stored } = openLedger()
+  const at = clock.wall()
+  await ledger.append([call({ at })], [])
+  for (let minute = 0; minute < 4; minute++) {
+    clock.advance(MINUTE)
+    await settle()
+    await ledger.append([call({ at: clock.wall(), tenant: 'other' })], [])
+  }
+  await ledger.append([call({ at })], [])
+  expect((await ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(2)
+  const minutes = [...stored.cells.values()].filter(
+    ({ width, kind, tenant, start }) => width === 'minute' && kind === 'call' && tenant === 'acme' && start === at,
+  )
+  expect(new Set(minutes.map(({ model }) => model)).size).toBe(2)
+})
+
+test('a cell that cannot be read is left out and reported', async () => {
+  const { ledger, clock, stored, log } = openLedger()
+  await ledger.append([call({ at: clock.wall() })], [])
+  await ledger.executions({ tenant: 'acme', window: '1h' })
+  const cells = [...stored.cells].filter(([, { kind }]) => kind === 'call')
+  for (const [name, cell] of cells) stored.cells.set(name, { ...cell, data: cell.data.subarray(0, 9) })
+  expect((await ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(0)
+  for (const [name, cell] of cells) stored.cells.set(name, { ...cell, data: Uint8Array.of(99) })
+  expect((await ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(0)
+  expect(log.at('warn')).toMatchObject([
+    { err: { message: 'The bytes end too early' } },
+    { err: { message: 'Figures of version 99: this version of Toolyard reads 1' } },
+  ])
+})
+
+test('memory is bounded: what is over is let go, and too many names are counted together', () => {
+  const log = captureLog()
+  const live = new LiveFigures({ log, keepMs: { minute: 2 * HOUR, hour: 24 * HOUR }, mostSeries: 100 })
+  const now = Date.UTC(2026, 0, 1)
+  const record = (tool: string, at: number) =>
+    live.call(chainRow(call({ tool, at }), 'chain', 1, GENESIS, new ParamsHasher('key')), 'model', at)
+  for (let n = 0; n < 1_000; n++) record(`tool-${n}`, now)
+  const names = (cells: readonly { readonly data: Uint8Array }[]) =>
+    new Set(
+      cells.flatMap(
+        ({ data }) =>
+          Buffer.from(data)
+            .toString('latin1')
+            .match(/tool-\d+|\(other\)/g) ?? [],
+      ),
+    )
+  const full = live.due(now, 'all')
+  expect(names(full.cells).size).toBeLessThan(20)
+  expect(names(full.cells)).toContain('(other)')
+  expect(log.at('warn')).toEqual([{ first: expect.stringMatching(/^tool-/) }])
+  full.written()
+  live.due(now + 3 * HOUR, 'all').written()
+  record('tool-2000', now + 3 * HOUR)
+  expect(names(live.due(now + 3 * HOUR, 'all').cells)).toEqual(new Set(['tool-2000']))
+})

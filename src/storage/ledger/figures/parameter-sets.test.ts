@@ -1,0 +1,49 @@
+import { hash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { call, openLedger } from '../fixtures/open-ledger.ts'
+import { ParameterSets } from './parameter-sets.ts'
+
+const named = (name: string | number): string => hash('sha256', String(name))
+
+test('the common ones stand out of any number of others, and none is told to be more common than it was', () => {
+  const sets = new ParameterSets()
+  const common = [named('a'), named('b'), named('c')] as const
+  for (let n = 0; n < 10_000; n++) {
+    sets.record(named(n))
+    if (n % 4 === 0) sets.record(common[0])
+    if (n % 8 === 0) sets.record(common[1])
+    if (n % 16 === 0) sets.record(common[2])
+  }
+  const top = sets.top()
+  expect(top).toHaveLength(20)
+  expect(top.slice(0, 3).map(({ params_hash }) => params_hash)).toEqual(common)
+  expect(top.map(({ calls }) => calls).slice(0, 2)).toEqual([2_500, 1_250])
+  for (const { calls } of top.slice(3)) expect(calls).toBe(1)
+})
+
+test('lists are put together', () => {
+  const [one, two, all] = [new ParameterSets(), new ParameterSets(), new ParameterSets()]
+  for (let n = 0; n < 5; n++) one.record(named('a'))
+  for (let n = 0; n < 3; n++) two.record(named('a'))
+  for (let n = 0; n < 7; n++) two.record(named('b'))
+  all.merge(one.encode())
+  all.merge(two.encode())
+  expect(all.top()).toEqual([
+    { params_hash: named('a'), calls: 8 },
+    { params_hash: named('b'), calls: 7 },
+  ])
+})
+
+test('a ledger tells those of one tool and one tenant, by hash', async () => {
+  const { ledger, stored, clock } = openLedger()
+  const at = clock.wall()
+  await ledger.append([call({ at }), call({ at }), call({ at, params: '{"city":"Rome"}' })], [])
+  await ledger.append([call({ at, tool: 'other' }), call({ at, tenant: 'b' }), call({ at, params: null })], [])
+  const [hamburg, , rome] = stored.rows.map(({ paramsHash }) => paramsHash)
+  const sets = (tenant: string | undefined) => ledger.parameterSets({ tenant, window: '24h', tool: 'weather' })
+  expect(await sets('acme')).toEqual([
+    { params_hash: hamburg, calls: 2 },
+    { params_hash: rome, calls: 1 },
+  ])
+  expect((await sets(undefined))[0]).toEqual({ params_hash: hamburg, calls: 3 })
+})

@@ -1,0 +1,48 @@
+import { hash } from 'node:crypto'
+import { canonicalText } from '../../core/schema/canonical-text.ts'
+
+const BLOCK = 64
+
+/**
+ * Hashes parameters with the installation's key: HMAC-SHA-256, in hexadecimal, of their canonical JSON (RFC 8785). The
+ * two steps of HMAC are done here, since Node's own makes an object for each, which costs twice the time.
+ */
+export class ParamsHasher {
+  #inner: Buffer
+  readonly #outer: Buffer
+
+  constructor(key: string) {
+    const bytes = Buffer.from(key)
+    const block = Buffer.alloc(BLOCK)
+    block.set(bytes.length > BLOCK ? hash('sha256', bytes, 'buffer') : bytes)
+    this.#inner = Buffer.alloc(4_096)
+    this.#outer = Buffer.alloc(BLOCK + 32)
+    for (let index = 0; index < BLOCK; index++) {
+      this.#inner[index] = (block[index] as number) ^ 0x36
+      this.#outer[index] = (block[index] as number) ^ 0x5c
+    }
+  }
+
+  /** Of parameters that are given as JSON text; null where that cannot be read. */
+  hash(params: string): string | null {
+    let text: string
+    try {
+      text = canonicalText(JSON.parse(params))
+    } catch {
+      return null
+    }
+    const room = this.#roomFor(text)
+    const end = BLOCK + room.write(text, BLOCK)
+    this.#outer.write(hash('sha256', room.subarray(0, end), 'hex'), BLOCK, 'hex')
+    return hash('sha256', this.#outer, 'hex')
+  }
+
+  /** Long texts get room of their own, which is not kept. */
+  #roomFor(text: string): Buffer {
+    const most = BLOCK + 3 * text.length
+    if (most <= this.#inner.length) return this.#inner
+    const room = Buffer.allocUnsafe(most)
+    this.#inner.copy(room, 0, 0, BLOCK)
+    return room
+  }
+}

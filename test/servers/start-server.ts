@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const PROGRAM = fileURLToPath(new URL('../../bin/toolyard.js', import.meta.url))
+
+/** `toolyard serve` in a process of its own. */
+export interface StartedServer {
+  readonly url: string
+  readonly process: ChildProcess
+  /** What it has printed on stderr. */
+  said(): string
+  /** Ends it as a person would; gives its exit code. */
+  end(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Starts a server on any free port, and waits until it says where it is. */
+export async function startServer(env: Readonly<Record<string, string>>, cwd: string): Promise<StartedServer> {
+  const child = spawn(process.execPath, [PROGRAM, 'serve', '--port', '0', '--json'], {
+    cwd,
+    env: { PATH: process.env.PATH, HOME: cwd, TOOLYARD_LOG: 'warn', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [out, said] = ['', '']
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  const exited = once(child, 'exit') as Promise<[number | null]>
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => {
+      out += chunk
+      if (out.includes('\n')) resolve(JSON.parse(out).url)
+    })
+    exited.then(([code]) => reject(new Error(`toolyard serve ended with ${code}:\n${out}${said}`)))
+  })
+  return {
+    url,
+    process: child,
+    said: () => said,
+    async end(signal = 'SIGTERM') {
+      child.kill(signal)
+      return (await exited)[0]
+    },
+  }
+}
+
+/** Runs a command of Toolyard to its end; gives the document that it prints. */
+export async function command(words: readonly string[], env: Readonly<Record<string, string>>, cwd: string) {
+  const child = spawn(process.execPath, [PROGRAM, ...words, '--json'], {
+    cwd,
+    env: { PATH: process.env.PATH, HOME: cwd, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [out, said] = ['', '']
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  const [code] = (await once(child, 'close')) as [number]
+  if (out === '') throw new Error(`toolyard ${words.join(' ')} ended with ${code} and printed nothing:\n${said}`)
+  return { code, document: JSON.parse(out) }
+}

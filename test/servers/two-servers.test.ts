@@ -1,0 +1,187 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { startPostgres, type TestPostgres } from '../setup/start-postgres.ts'
+import { command, type StartedServer, startServer } from './start-server.ts'
+
+const CALLS = 240
+const AT_ONCE = 12
+const LIMIT = 60
+
+let postgres: TestPostgres
+let folder: string
+let env: Record<string, string>
+let servers: [StartedServer, StartedServer]
+let key: string
+
+const notes = async (): Promise<string[]> => (await readFile(join(folder, 'notes'), 'utf8')).trim().split('\n')
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+  folder = await mkdtemp(join(tmpdir(), 'toolyard-servers-'))
+  await writeFile(join(folder, 'notes'), '')
+  const notingServer = fileURLToPath(new URL('./noting-server.ts', import.meta.url))
+  const limited = {
+    name: 'limited',
+    description: 'A tool that may not be called often.',
+    parameters: { type: 'object' },
+    implementation: { type: 'mock', mock_response: 'here' },
+    rate_limit: { calls: LIMIT, per_ms: 60_000 },
+  }
+  const guarded = { ...limited, name: 'guarded', permissions: ['special'], rate_limit: undefined }
+  const config = {
+    tools: { enabled: true, registry: [limited, guarded] },
+    storage: { audit: 'durable' },
+    mcpServers: { notes: { command: process.execPath, args: [notingServer, join(folder, 'notes')] } },
+  }
+  await writeFile(join(folder, 'toolyard.config.json'), JSON.stringify(config))
+  env = { TOOLYARD_DATABASE_URL: postgres.url, TOOLYARD_DATA: join(folder, 'data') }
+  const { document } = await command(['keys', 'create', '--tenant', 'acme', '--role', 'admin'], env, folder)
+  key = document.key
+  // At once: the migrations must get along with each other.
+  servers = await Promise.all([startServer(env, folder), startServer(env, folder)])
+  for (const { url } of servers) {
+    await vi.waitFor(async () => expect(await names(url)).toContain('note'), { timeout: 20_000, interval: 100 })
+  }
+}, 120_000)
+
+afterAll(async () => {
+  for (const { process } of servers ?? []) process.kill('SIGKILL')
+  await postgres?.stop()
+  await rm(folder, { recursive: true, force: true })
+}, 30_000)
+
+const headers = (more: object = {}) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json', ...more })
+
+async function names(url: string): Promise<string[]> {
+  const response = await fetch(`${url}/api/tools/list`, { headers: headers() })
+  const { tools } = (await response.json()) as { tools: { name: string }[] }
+  return tools.map(({ name }) => name)
+}
+
+async function execute(url: string, tool_name: string, params: object, more: object = {}) {
+  const body = JSON.stringify({ tool_name, params })
+  const response = await fetch(`${url}/tools/execute`, { method: 'POST', headers: headers(more), body })
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>,
+  }
+}
+
+describe('two servers on one Postgres', () => {
+  test('share keys: one that is revoked is refused by both within a second', async () => {
+    const { document } = await command(['keys', 'create', '--tenant', 'acme', '--role', 'user'], env, folder)
+    const status = async ({ url }: StartedServer) =>
+      (await fetch(`${url}/api/tools/list`, { headers: { 'x-api-key': document.key } })).status
+    for (const server of servers) await expect.poll(() => status(server), { timeout: 2_000 }).toBe(200)
+    await command(['keys', 'revoke', document.id], env, folder)
+    for (const server of servers) await expect.poll(() => status(server), { timeout: 2_000 }).toBe(401)
+  })
+
+  test('share tenants: a flag that is set counts on both', async () => {
+    const statuses = () => Promise.all(servers.map(async ({ url }) => (await execute(url, 'guarded', {})).status))
+    expect(await statuses()).toEqual([403, 403])
+    await command(['tenants', 'set', 'acme', 'special=true'], env, folder)
+    await expect.poll(statuses, { timeout: 2_000 }).toEqual([200, 200])
+  })
+
+  test('share limits: together they let through what one may, give or take 5 %', async () => {
+    let ran = 0
+    const ends = Date.now() + 2_000
+    const hammer = async (url: string) => {
+      while (Date.now() < ends) if ((await execute(url, 'limited', {})).status === 200) ran++
+    }
+    await Promise.all(servers.flatMap(({ url }) => [hammer(url), hammer(url), hammer(url)]))
+    expect(ran).toBeLessThanOrEqual(LIMIT * 1.05)
+    expect(ran).toBeGreaterThanOrEqual(LIMIT * 0.9)
+  })
+
+  test('share answers: a write is run once, whichever server is asked again', async () => {
+    const keyed = { 'idempotency-key': 'same everywhere' }
+    const [first, second] = await Promise.all(servers.map(({ url }) => execute(url, 'note', { id: 'shared' }, keyed)))
+    expect([first?.body.result, second?.body.result]).toEqual(['noted shared', 'noted shared'])
+    expect((await notes()).filter((line) => line === 'shared')).toHaveLength(1)
+    const other = await execute(servers[1].url, 'note', { id: 'another' }, keyed)
+    expect([other.status, other.body.error_code]).toEqual([400, 'INVALID_PARAMETERS'])
+  })
+
+  test('when one is killed under load nothing acknowledged is lost and nothing is written twice', async () => {
+    const [dying, living] = servers
+    const acknowledged = new Set<string>()
+    const unknown = new Set<string>()
+    let broken = 0
+    let next = 0
+    const work = async () => {
+      for (let call = next++; call < CALLS; call = next++) {
+        const id = `call-${call}`
+        const keyed = { 'idempotency-key': id }
+        let answer = await execute(servers[call % 2]?.url as string, 'note', { id }, keyed).catch(() => undefined)
+        if (answer === undefined) {
+          broken++
+          answer = await execute(living.url, 'note', { id }, keyed)
+        }
+        if (answer.status === 200) acknowledged.add(id)
+        else if (answer.body.outcome === 'unknown') unknown.add(id)
+        else throw new Error(`${id}: ${JSON.stringify(answer.body)}`)
+        if (call === CALLS / 3) dying.process.kill('SIGKILL')
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+
+    expect(acknowledged.size + unknown.size).toBe(CALLS)
+    // Those that were under way when it died, and those sent to it before each worker knew.
+    expect(unknown.size).toBeLessThanOrEqual(AT_ONCE)
+    expect(broken).toBeGreaterThan(0)
+    const written = (await notes()).filter((line) => line.startsWith('call-'))
+    expect(new Set(written).size).toBe(written.length)
+    for (const id of acknowledged) expect(written).toContain(id)
+
+    const recorded = await audited('note')
+    expect(recorded).toBeGreaterThanOrEqual(acknowledged.size)
+    const { code, document } = await command(['audit', 'verify'], env, folder)
+    expect([code, document.faults]).toEqual([0, []])
+  }, 90_000)
+
+  test('a job of a server that died is taken over by another', async () => {
+    const third = await startServer(env, folder)
+    await expect.poll(() => names(third.url), { timeout: 20_000 }).toContain('look')
+    const started = await execute(third.url, 'look', { id: 'job', ms: 4_000 }, { prefer: 'respond-async' })
+    expect(started.status).toBe(202)
+    const path = started.headers.get('location') as string
+    const state = async () => {
+      const response = await fetch(`${servers[1].url}${path}`, { headers: headers() })
+      return (await response.json()) as { state: string; result: { result?: unknown } | null }
+    }
+    await expect.poll(async () => (await notes()).filter((line) => line === 'job').length, { timeout: 20_000 }).toBe(1)
+    third.process.kill('SIGKILL')
+    await expect.poll(async () => (await state()).state, { timeout: 60_000, interval: 500 }).toBe('done')
+    expect((await state()).result).toMatchObject({ success: true, result: 'seen job' })
+    expect((await notes()).filter((line) => line === 'job')).toHaveLength(2)
+  }, 120_000)
+
+  test('the one that is left ends in good order', async () => {
+    const running = execute(servers[1].url, 'look', { id: 'last', ms: 1_000 })
+    await expect.poll(async () => (await notes()).includes('last'), { timeout: 10_000 }).toBe(true)
+    expect(await servers[1].end()).toBe(0)
+    expect((await running).body).toMatchObject({ success: true, result: 'seen last' })
+    await later(10)
+    const { document } = await command(['audit', 'verify'], env, folder)
+    expect(document).toMatchObject({ faults: [] })
+  }, 60_000)
+})
+
+async function audited(tool: string): Promise<number> {
+  let [rows, cursor] = [0, '']
+  do {
+    const query = `tool=${tool}&limit=1000${cursor && `&cursor=${encodeURIComponent(cursor)}`}`
+    const response = await fetch(`${servers[1].url}/audit?${query}`, { headers: headers() })
+    const page = (await response.json()) as { rows: { outcome: string }[]; next?: string }
+    rows += page.rows.filter(({ outcome }) => outcome === 'success').length
+    cursor = page.next ?? ''
+  } while (cursor !== '')
+  return rows
+}
