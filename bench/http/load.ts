@@ -39,19 +39,21 @@ async function paced({ port, connections, text, expects, ms, rate }: Required<Lo
   let answered = 0
   let asked = 0
   let start = 0
+  /** Since when there has been a connection to send on. */
+  let freeSince = 0
   const dueAt = (request: number) => start + (request * 1000) / rate
   const free = await Connection.open(port, connections, expects, (connection) => {
-    took[connection.asked] = performance.now() - dueAt(connection.asked)
-    free.push(connection)
+    const now = performance.now()
+    took[connection.asked] = now - dueAt(connection.asked)
+    if (free.push(connection) === 1) freeSince = now
     if (++answered === requests) resolve()
   })
   const send = () => {
     const now = performance.now()
-    const waited = free.length === 0
     while (asked < requests && dueAt(asked) <= now) {
-      const connection = free.pop()
+      const connection = free.shift()
       if (connection === undefined) break
-      if (!waited) late.push(now - dueAt(asked))
+      late.push(now - Math.max(dueAt(asked), freeSince))
       connection.asked = asked++
       connection.ask(text)
     }

@@ -5,10 +5,13 @@ import type { CallBatch, CallRecord } from '../../src/core/recorder.ts'
 import { silentLog } from '../../src/index.ts'
 import { LedgerSink } from '../../src/storage/ledger/ledger-sink.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { bytesOf } from '../storage/bytes-of.ts'
 import { longestPauseMs } from '../storage/loop-pauses.ts'
 import { inTemporaryFolder } from '../storage/temporary-folder.ts'
 
 export interface AuditOptions {
+  /** Of an empty PostgreSQL database; absent: SQLite. */
+  readonly url?: string
   readonly warmRecords: number
   readonly records: number
   /** How long each of the two looks at the loop's pauses takes. */
@@ -27,6 +30,8 @@ export interface AuditResult {
   readonly fullPauseMs: number
   readonly steadyPauseMs: number
   readonly idlePauseMs: number
+  /** What a record takes on the disk, with its places in all indexes. */
+  readonly bytes: number
 }
 
 /** As many as the recorder hands on at once. */
@@ -36,30 +41,41 @@ const AHEAD = 128
 const STEP_MS = 10
 
 /** Hands records to the store as a server does, with the audit chain and all figures. */
-export function audit({ warmRecords, records, steadyMs, steadyRate }: AuditOptions): Promise<AuditResult> {
+export function audit(options: AuditOptions): Promise<AuditResult> {
   return inTemporaryFolder(async (folder) => {
-    const storage = await openStorage({ folder, instance: randomUUID(), keepDays: 7 }, { log: silentLog })
+    const store = { folder, ...(options.url !== undefined && { url: options.url }) }
+    const storage = await openStorage({ ...store, instance: randomUUID(), keepDays: 7 }, { log: silentLog })
     const sink = new LedgerSink(storage.ledger, { clock: systemClock, log: silentLog })
+    const empty = await bytesOf(store)
+    let measured: Omit<AuditResult, 'bytes'>
     try {
-      const idlePauseMs = await longestPauseMs(() => pause(steadyMs).then(() => {}))
-      await write(sink, warmRecords)
-      let [seconds, cpuUs, mainUs] = [0, 0, 0]
-      const fullPauseMs = await longestPauseMs(async () => {
-        const [all, main] = [process.cpuUsage(), process.threadCpuUsage()]
-        const started = performance.now()
-        await write(sink, records)
-        seconds = (performance.now() - started) / 1000
-        cpuUs = sum(process.cpuUsage(all)) / records
-        mainUs = sum(process.threadCpuUsage(main)) / records
-      })
-      const steadyPauseMs = await longestPauseMs(() => writeSteadily(sink, steadyMs, steadyRate))
-      if (sink.dropped > 0) throw new Error(`${sink.dropped} records were dropped.`)
-      return { perSecond: records / seconds, cpuUs, mainUs, fullPauseMs, steadyPauseMs, idlePauseMs }
+      measured = await writeAll(sink, options)
     } finally {
       await sink.close(10_000)
       await storage.close()
     }
+    if (sink.dropped > 0) throw new Error(`${sink.dropped} records were dropped.`)
+    return { ...measured, bytes: ((await bytesOf(store)) - empty) / made }
   })
+}
+
+async function writeAll(sink: LedgerSink, options: AuditOptions): Promise<Omit<AuditResult, 'bytes'>> {
+  const { warmRecords, records, steadyMs, steadyRate } = options
+  const idlePauseMs = await longestPauseMs(async () => {
+    await pause(steadyMs)
+  })
+  await write(sink, warmRecords)
+  let [seconds, cpuUs, mainUs] = [0, 0, 0]
+  const fullPauseMs = await longestPauseMs(async () => {
+    const [all, main] = [process.cpuUsage(), process.threadCpuUsage()]
+    const started = performance.now()
+    await write(sink, records)
+    seconds = (performance.now() - started) / 1000
+    cpuUs = sum(process.cpuUsage(all)) / records
+    mainUs = sum(process.threadCpuUsage(main)) / records
+  })
+  const steadyPauseMs = await longestPauseMs(() => writeSteadily(sink, steadyMs, steadyRate))
+  return { perSecond: records / seconds, cpuUs, mainUs, fullPauseMs, steadyPauseMs, idlePauseMs }
 }
 
 const sum = ({ user, system }: NodeJS.CpuUsage): number => user + system

@@ -1,6 +1,3 @@
-import { CoarseRateLimit } from './coarse-rate-limit.ts'
-import { RateLimit } from './rate-limit.ts'
-
 /** So many calls in any so many milliseconds. */
 export interface Rate {
   readonly calls: number
@@ -18,26 +15,6 @@ export interface RateState {
 /** Counts calls against limits. Where servers share them, the answer may have to be waited for. */
 export interface Rates {
   take(key: string, rate: Rate, now: number): RateState | Promise<RateState>
-}
-
-/** Up to here the time of each call is kept; beyond it, calls are counted in slots of time. */
-const MOST_TIMES = 10_000
-const LONGEST_EXACT_MS = 10 * 60_000
-
-/** Limits of this process alone. */
-export class LocalRates implements Rates {
-  readonly #limits = new Map<string, RateLimit | CoarseRateLimit>()
-
-  take(key: string, { calls, perMs }: Rate, now: number): RateState {
-    const name = `${calls}/${perMs}`
-    let limit = this.#limits.get(name)
-    if (limit === undefined) {
-      const coarse = calls > MOST_TIMES || perMs > LONGEST_EXACT_MS
-      limit = coarse ? new CoarseRateLimit(calls, perMs) : new RateLimit(calls, perMs)
-      this.#limits.set(name, limit)
-    }
-    return limit.take(key, now)
-  }
 }
 
 /** One limit of a caller, besides those of the tools: what it is called in errors, and what its calls are counted by. */

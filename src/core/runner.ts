@@ -39,7 +39,7 @@ export class Runner {
 
     tool.checkConcurrency()
     const flight = call.board(new Flight(tool, params, call.tenant, call.flags, this.#log))
-    flight.traceparent = call.span?.traceparent
+    flight.traceparent = call.span?.traceparent ?? passedOn(call.context.traceparent)
     flight.begin()
     const value = this.#start(call, tool, flight)
     const work = promised(value)
@@ -130,6 +130,12 @@ const CHECKED: Ending<{ readonly value: unknown } | { readonly thrown: unknown }
   succeed: (_, value) => ({ value }),
   fail: (_, thrown) => ({ thrown }),
 }
+
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
+
+/** Where nobody here traces, those behind us still can. What a caller sends is passed on only in the form it must have. */
+const passedOn = (traceparent: string | undefined): string | undefined =>
+  traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined
 
 function isAborted(signal: CancelSignal): boolean {
   if (typeof signal.addEventListener === 'function' && typeof signal.removeEventListener === 'function') {

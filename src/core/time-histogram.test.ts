@@ -33,3 +33,26 @@ test('holds nothing, no time at all, and times beyond its range', () => {
   expect(histogram.percentileMs(0.5)).toBe(0.001)
   expect(histogram.percentileMs(1)).toBeGreaterThan(2_000_000)
 })
+
+test('what its buckets hold is all that has to be kept of it', () => {
+  const [whole, copy] = [new TimeHistogram(), new TimeHistogram()]
+  for (const time of [0, 0.5, 12, 12, 70_000, 1e12]) whole.record(time)
+  const buckets: [number, number][] = []
+  whole.forEachBucket((bucket, count) => buckets.push([bucket, count]))
+  expect(buckets.map(([, count]) => count)).toEqual([1, 1, 2, 1, 1])
+  for (const [bucket, count] of buckets.reverse()) copy.addBucket(bucket, count)
+  copy.addSum(whole.sumMs)
+  expect(copy.total).toBe(6)
+  expect(copy.averageMs).toBe(whole.averageMs)
+  for (const share of [0.1, 0.4, 0.6, 0.9, 1]) expect(copy.percentileMs(share)).toBe(whole.percentileMs(share))
+})
+
+test.each([-1, 864, Number.NaN])('has no bucket %s', (bucket) => {
+  expect(() => new TimeHistogram().addBucket(bucket, 1)).toThrow(`A time histogram has no bucket ${bucket}`)
+})
+
+test('a time below zero counts as none', () => {
+  const histogram = new TimeHistogram()
+  histogram.record(-5)
+  expect([histogram.total, histogram.percentileMs(1)]).toEqual([1, 0.001])
+})

@@ -93,6 +93,16 @@ test('a call is traced from its beginning to its end, and its handler can hand t
   ])
 })
 
+test('a trace that nobody here listens to is passed on, where it is one', async () => {
+  const { executor, add } = toolyard()
+  add('tool', (_, { traceparent }) => traceparent)
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+  expect(await executor.execute('tool', {}, { traceparent })).toMatchObject({ result: traceparent })
+  for (const wrong of ['', 'x', `${traceparent}\n`, 7 as never]) {
+    expect(await executor.execute('tool', {}, { traceparent: wrong })).toMatchObject({ result: null })
+  }
+})
+
 test('a tracer that fails fails no call', async () => {
   const broken = () => {
     throw new Error('no collector')

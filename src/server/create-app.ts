@@ -1,13 +1,13 @@
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Installation } from '../config/installation.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
-import { AllowedMethods } from './allowed-methods.ts'
 import { answerClientError } from './answer-client-error.ts'
 import { answerProblem } from './answer-problem.ts'
 import { preflightHeaders } from './cors.ts'
 import { Gate } from './gate.ts'
 import { guardRoutes } from './guard-routes.ts'
 import { HttpProblem } from './http-problem.ts'
+import { KnownRoutes } from './known-routes.ts'
 import { McpDoors } from './mcp-doors.ts'
 import { openJobs } from './open-jobs.ts'
 import { collectOpenApi, openApiRoutes } from './openapi.ts'
@@ -22,6 +22,7 @@ import { compileValidator, validationError } from './validate-request.ts'
 declare module 'fastify' {
   interface FastifyInstance {
     readonly service: Service
+    readonly knownRoutes: KnownRoutes
   }
 }
 
@@ -96,8 +97,9 @@ export async function createApp(installation: Installation, options: AppOptions)
 /** A path that there is not, a method that a path does not take, and browsers that ask beforehand. */
 function answerUnknownPaths(app: FastifyInstance, gate: Gate): void {
   const { installation } = app.service
-  const methods = new AllowedMethods()
-  app.addHook('onRoute', ({ url, method }) => methods.add(url, method))
+  const routes = new KnownRoutes()
+  app.decorate('knownRoutes', routes)
+  app.addHook('onRoute', (route) => routes.add(route))
   app.setNotFoundHandler((request, reply) => {
     gate.checkOrigin(request.headers)
     const preflight = request.method === 'OPTIONS' && preflightHeaders(installation, request.headers)
@@ -106,8 +108,8 @@ function answerUnknownPaths(app: FastifyInstance, gate: Gate): void {
         .headers({ ...SECURITY_HEADERS, ...preflight })
         .code(204)
         .send()
-    const allowed = methods.of(request.url.split('?', 1)[0] as string)
-    if (allowed.length === 0)
+    const allowed = routes.methodsOf(request.url.split('?', 1)[0] as string)
+    if (allowed.length === 0 || allowed.includes(request.method))
       throw new HttpProblem(404, 'There is nothing at this path', 'GET /docs shows what there is')
     const allow = allowed.join(', ')
     throw new HttpProblem(405, `${request.method} is not possible here`, `this path takes ${allow}`, { allow })

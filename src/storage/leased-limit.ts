@@ -25,6 +25,8 @@ export class LeasedLimit implements Rate {
   held = 0
   /** The store had no more to give: until then it is not asked again. */
   deniedUntil = Number.NEGATIVE_INFINITY
+  /** Asked for and not answered: nobody knows what the store takes this server to hold. */
+  unsure = false
   #usedAt = Number.NEGATIVE_INFINITY
 
   constructor(key: string, { calls, perMs }: Rate) {
@@ -36,7 +38,7 @@ export class LeasedLimit implements Rate {
 
   /** Nothing is held, used or wanted. */
   idle(now: number): boolean {
-    return this.held === 0 && this.waiting.size === 0 && this.window.count(now) === 0
+    return this.held === 0 && !this.unsure && this.waiting.size === 0 && this.window.count(now) === 0
   }
 
   /** The part to hold from now on. Never less than what was used within the time of the limit. */
@@ -51,11 +53,17 @@ export class LeasedLimit implements Rate {
     return this.held - this.window.count(now) < this.#spare(servers) / 2
   }
 
+  /** Whether the store should hear of it although no call waits. */
+  hasNews(now: number, servers: number): boolean {
+    return this.unsure || this.held !== this.target(now, servers)
+  }
+
   /** What to ask the store for; the last time only what has been used. */
   request(now: number, servers: number, last: boolean): LeaseRequest {
     const want = last ? this.window.count(now) : this.target(now, servers)
     // What is given back is not used from now on, whenever the store gets to know of it.
     this.held = Math.min(this.held, want)
+    this.unsure = true
     return { key: this.key, calls: this.calls, perMs: this.perMs, want }
   }
 

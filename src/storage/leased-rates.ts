@@ -56,11 +56,19 @@ export class LeasedRates implements Rates {
   async close(): Promise<void> {
     this.#closed = true
     this.#callOffTick?.()
+    let callOff = (): void => {}
+    const late = new Promise<void>((resolve) => {
+      callOff = this.#clock.after(LATE_MS, resolve)
+    })
+    await Promise.race([this.#giveBack(), late])
+    callOff()
+  }
+
+  async #giveBack(): Promise<void> {
     await this.#asking
-    if (this.#limits.size > 0 && !this.#contact.lost) {
-      for (const limit of this.#limits.values()) this.#due.add(limit)
-      await this.#askAll()
-    }
+    if (this.#limits.size === 0 || this.#contact.lost) return
+    for (const limit of this.#limits.values()) this.#due.add(limit)
+    await this.#askAll()
   }
 
   /** Whether the store may have more of a limit, and what it gives could be used. */
@@ -111,7 +119,7 @@ export class LeasedRates implements Rates {
       for (const limit of this.#limits.values()) {
         if (limit.idle(now)) this.#limits.delete(limit.key)
         // Nothing is given back to a store that cannot be reached.
-        else if (!this.#contact.lost && limit.held !== limit.target(now, this.#contact.servers)) this.#due.add(limit)
+        else if (!this.#contact.lost && limit.hasNews(now, this.#contact.servers)) this.#due.add(limit)
       }
       this.#callOffTick = undefined
       if (this.#limits.size === 0 && !this.#contact.lost) return
@@ -153,6 +161,7 @@ export class LeasedRates implements Rates {
   #grant(limit: LeasedLimit, held: number, want: number): void {
     const now = this.#clock.now()
     limit.held = held
+    limit.unsure = false
     if (held < want) limit.deniedUntil = now + Math.min(DENIED_MS, limit.perMs)
     this.#serve(limit)
   }

@@ -132,13 +132,13 @@ describe('a thread that ends', () => {
   })
 
   it('leaves what the process has begun its own', async () => {
-    const storage = await open({ aliveMs: 500 })
+    const storage = await open({ aliveMs: 2_000 })
     await storage.once.claim(claim)
     await workers[0]?.terminate()
     await answers(storage)
-    const watchful = await open({ instance: 'two', aliveMs: 500 })
+    const watchful = await open({ instance: 'two', aliveMs: 2_000 })
     const since = Date.now()
-    while (Date.now() - since < 1_000) expect(await watchful.once.claim(claim)).toEqual({ state: 'running' })
+    while (Date.now() - since < 2_500) expect(await watchful.once.claim(claim)).toEqual({ state: 'running' })
     await storage.once.settle(claim, { success: true, result: 1, tool_name: 't', execution_time_ms: 1 })
     expect((await watchful.once.claim(claim)).state).toBe('done')
   })

@@ -58,7 +58,7 @@ export class SharedContact {
     const share = Math.floor(calls / servers)
     if (this.#lostAt !== undefined) {
       const alone = servers === 1 && aloneMs >= perMs + APART_MS
-      return alone || now >= this.#lostAt + perMs + APART_MS ? share : held
+      return alone || now >= this.#lostAt + perMs + APART_MS ? share : Math.min(held, share)
     }
     const { from, to } = this.#gap as Gap
     // Where the store came back before the calls of the others were past, nobody has used more than it held.

@@ -17,7 +17,6 @@ export interface SpanParts {
 export interface Begun {
   readonly kind: SpanKind
   readonly name: string
-  readonly parent: string | undefined
 }
 
 /** A span of OpenTelemetry that is told facts instead of attributes. */
@@ -45,7 +44,7 @@ export class OtelSpan implements Span {
     this.#onEnd = onEnd
     this.contents = contents && span.isRecording()
     this.isNamed = api.isSpanContextValid(span.spanContext())
-    this.traceparent = this.isNamed ? writeTraceparent(span.spanContext()) : (begun.parent ?? '')
+    this.traceparent = this.isNamed ? writeTraceparent(span.spanContext()) : ''
   }
 
   get context(): Api.SpanContext {

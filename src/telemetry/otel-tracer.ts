@@ -38,7 +38,7 @@ export class OtelTracer implements Tracer {
       },
       above === undefined ? active : api.trace.setSpanContext(active, above),
     )
-    return this.#opened(new OtelSpan(span, this.#parts, { kind, name: named, parent }, this.#ended))
+    return this.#opened(new OtelSpan(span, this.#parts, { kind, name: named }, this.#ended))
   }
 
   #opened(span: OtelSpan): OtelSpan {

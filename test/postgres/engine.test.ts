@@ -107,20 +107,22 @@ describe('who lives', () => {
     expect(await other.jobs.waiting(10)).toEqual([{ id: 'j', tenant: 'acme' }])
   })
 
-  test('the names that a process had before live as long as it does, and it may settle what they claimed', async () => {
+  test('the names that a process had before live as long as it does, and what they had is its own', async () => {
     const url = await databases.create()
+    const proxy = await startProxy(url)
+    onTestFinished(() => proxy.stop())
     const observer = await databases.open({ url, aliveMs })
-    const before = await databases.open({ url, instance: 'before', aliveMs })
+    const before = await databases.open({ url: proxy.url, instance: 'before', aliveMs })
     await before.once.claim(claimOf('a'))
     await before.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 6 }])
+    proxy.cut()
     const after = await databases.open({ url, instance: 'after', formerly: ['before'], aliveMs })
-    // What is ended on purpose is not asked for again, as a thread that has crashed is not.
-    await ask(url, 'SELECT 1')
     expect(await after.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 10 }])).toEqual([10])
     await sleep(2 * aliveMs)
     expect(await observer.once.claim(claimOf('a'))).toEqual({ state: 'running' })
     await after.once.settle(claimOf('a'), answer)
     expect(await observer.once.claim(claimOf('a'))).toEqual({ state: 'done', result: answer })
+    await before.close()
   })
 
   test('who was cut off from the database takes nobody for dead until they had time to show themselves', async () => {

@@ -14,8 +14,11 @@ export interface TestPostgres {
   stop(): Promise<void>
 }
 
-/** Starts a real PostgreSQL on loopback, with its data in a temporary folder that `stop` deletes. */
-export async function startPostgres(): Promise<TestPostgres> {
+/**
+ * Starts a real PostgreSQL on loopback, with its data in a temporary folder that `stop` deletes. Unless it is to be
+ * `durable`, it does not wait for the disk.
+ */
+export async function startPostgres({ durable = false } = {}): Promise<TestPostgres> {
   const base = (await othersMayEnter(tmpdir())) ? tmpdir() : '/tmp'
   const folder = await mkdtemp(join(base, 'toolyard-postgres-'))
   const scratch = await mkdtemp(join(base, 'toolyard-postgres-program-'))
@@ -34,7 +37,11 @@ export async function startPostgres(): Promise<TestPostgres> {
     // PostgreSQL refuses to run as root: it then runs as the user "postgres", which is made if there is none.
     createPostgresUser: asRoot,
     initdbFlags: ['--encoding=UTF8', '--no-sync'],
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=off'],
+    postgresFlags: [
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+      `fsync=${durable ? 'on' : 'off'}`,
+    ].flatMap((setting) => ['-c', setting]),
     onLog: (line) => lines.push(line),
     onError: (line) => lines.push(String(line)),
   })

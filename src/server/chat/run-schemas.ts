@@ -1,3 +1,12 @@
+const TENANT_QUERY = {
+  tenant: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 64,
+    description: "Another tenant: only with the scope 'installation'. Your own if not given.",
+  },
+} as const
+
 const LISTED = {
   id: { type: 'string' },
   tenant: { type: 'string' },
@@ -34,10 +43,13 @@ const STEP = {
   },
 } as const
 
+export const RUN_QUERY = { type: 'object', additionalProperties: false, properties: TENANT_QUERY } as const
+
 export const RUNS_QUERY = {
   type: 'object',
   additionalProperties: false,
   properties: {
+    ...TENANT_QUERY,
     model: { type: 'string', minLength: 1, maxLength: 300, description: 'provider:model' },
     stop_reason: { type: 'string', minLength: 1, maxLength: 40 },
     limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },

@@ -74,6 +74,18 @@ test('the runs of a tenant are nobody else’s', async () => {
   expect(await (await get(`${url}/api/runs`, other)).json()).toEqual({ runs: [] })
 })
 
+test('who may see the whole installation names the tenant whose runs it wants', async () => {
+  const { url, key } = await openScriptedServer(['One.'])
+  const acme = await key('acme')
+  const { run_id } = await ask(url, 'Hi', acme)
+  const all = await key('ops', 'admin', ['observe', 'installation'])
+  expect(await (await get(`${url}/api/runs?tenant=acme`, all)).json()).toMatchObject({ runs: [{ id: run_id }] })
+  expect(await (await get(`${url}/api/runs/${run_id}?tenant=acme`, all)).json()).toMatchObject({ question: 'Hi' })
+  expect(await (await get(`${url}/api/runs`, all)).json()).toEqual({ runs: [] })
+  expect((await get(`${url}/api/runs?tenant=*`, all)).status).toBe(400)
+  expect((await get(`${url}/api/runs?tenant=ops`, acme)).status).toBe(403)
+})
+
 test('contents are left out where they are not to be kept', async () => {
   const { url } = await openScriptedServer([call, 'Noted.'], {
     tools: { note: () => 1 },

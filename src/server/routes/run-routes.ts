@@ -1,11 +1,13 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { RunFilter } from '../../core/storage/run-store.ts'
-import { RUN_SCHEMA, RUNS_QUERY, RUNS_SCHEMA } from '../chat/run-schemas.ts'
+import { RUN_QUERY, RUN_SCHEMA, RUNS_QUERY, RUNS_SCHEMA } from '../chat/run-schemas.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
 import { settleRecords } from '../settle-records.ts'
+import { tenantAsked } from '../tenant-asked.ts'
 
 interface RunsQuery {
+  readonly tenant?: string
   readonly model?: string
   readonly stop_reason?: string
   readonly limit: number
@@ -27,10 +29,10 @@ export function runRoutes(app: FastifyInstance, { installation }: Service): void
         response: { 200: RUNS_SCHEMA },
       },
     },
-    async ({ caller, query }) => {
-      const { model, stop_reason, limit, cursor } = query
+    async (request) => {
+      const { tenant, model, stop_reason, limit, cursor } = request.query
       const filter: RunFilter = {
-        tenant: caller.tenant,
+        tenant: oneTenant(request, tenant),
         limit,
         ...(model !== undefined && { model }),
         ...(stop_reason !== undefined && { stopReason: stop_reason }),
@@ -41,7 +43,7 @@ export function runRoutes(app: FastifyInstance, { installation }: Service): void
     },
   )
 
-  app.get<{ Params: { id: string } }>(
+  app.get<{ Params: { id: string }; Querystring: { tenant?: string } }>(
     '/api/runs/:id',
     {
       config: { scope: 'observe' },
@@ -49,14 +51,24 @@ export function runRoutes(app: FastifyInstance, { installation }: Service): void
         summary: 'A run with every step: the turns of its model, and the calls',
         tags: ['runs'],
         params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 200 } } },
+        querystring: RUN_QUERY,
         response: { 200: RUN_SCHEMA },
       },
     },
-    async ({ caller, params: { id } }) => {
+    async (request) => {
+      const { id } = request.params
+      const tenant = oneTenant(request, request.query.tenant)
       await settleRecords(installation)
-      const run = await storage.runs.get(caller.tenant, id)
+      const run = await storage.runs.get(tenant, id)
       if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
       return run
     },
   )
+}
+
+/** Runs are kept tenant by tenant. */
+function oneTenant(request: FastifyRequest, asked: string | undefined): string {
+  const tenant = tenantAsked(request, asked)
+  if (tenant === undefined) throw new HttpProblem(400, 'Runs can be looked at for one tenant at a time', 'name it')
+  return tenant
 }

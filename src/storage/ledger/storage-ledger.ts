@@ -6,6 +6,7 @@ import type { ExecutionMetrics, MetricsQuery, ModelMetrics, ParameterSet } from 
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { auditPage } from './audit-pages.ts'
 import { type Expired, expire, figuresKeptMs } from './expire.ts'
+import { queryTenant } from './figures/cell-tenant.ts'
 import { FigureQueries } from './figures/figure-queries.ts'
 import { LiveFigures } from './figures/live-figures.ts'
 import { Housekeeper } from './housekeeper.ts'
@@ -30,6 +31,8 @@ export interface StorageLedgerOptions {
   /** Whether figures, too, survive a crash after `append` has settled; without it the last seconds may be missing. */
   readonly durableFigures?: boolean
 }
+
+type Which = Parameters<LiveFigures['due']>[1]
 
 /** The ledger over the tables of an engine. */
 export class StorageLedger implements Ledger {
@@ -76,17 +79,17 @@ export class StorageLedger implements Ledger {
   }
 
   async executions(query: MetricsQuery): Promise<ExecutionMetrics> {
-    await this.#writeFigures('all')
+    await this.#writeFigures({ kind: 'call', tenant: queryTenant(query.tenant) })
     return this.#queries.executions(query, this.#options.clock.wall())
   }
 
   async models(query: MetricsQuery): Promise<ModelMetrics> {
-    await this.#writeFigures('all')
+    await this.#writeFigures({ kind: 'run', tenant: queryTenant(query.tenant) })
     return this.#queries.models(query, this.#options.clock.wall())
   }
 
   async parameterSets(query: MetricsQuery & { readonly tool: string }): Promise<readonly ParameterSet[]> {
-    await this.#writeFigures('all')
+    await this.#writeFigures({ kind: 'set', tenant: queryTenant(query.tenant) })
     return this.#queries.parameterSets(query, this.#options.clock.wall())
   }
 
@@ -127,15 +130,15 @@ export class StorageLedger implements Ledger {
   }
 
   /** Where they cannot be written, what is in the table is still worth an answer. */
-  async #writeFigures(which: 'due' | 'all'): Promise<void> {
+  async #writeFigures(which: Which): Promise<void> {
     await this.#attempt('The figures of this server could not be written', () =>
       this.#inTurn(() => this.#writeCells(which)),
     )
   }
 
-  async #writeCells(which: 'due' | 'all'): Promise<void> {
+  async #writeCells(which: Which): Promise<void> {
     const now = this.#options.clock.wall()
-    this.#lookedAt = now
+    if (which === 'due') this.#lookedAt = now
     const due = this.#figures.due(now, which)
     if (due.cells.length === 0) return
     await this.#tables.write({ rows: [], runs: [], cells: due.cells })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
+import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../core/storage/metrics.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { call } from './call-entry.ts'
 import { type Clauses, until } from './contract-store.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-const ALL = { tenant: undefined, window: '1h' } as const
 
 const run = (id: string, more: Partial<StoredRun> = {}): StoredRun => ({
   id,
@@ -73,15 +73,22 @@ export const ledgerClauses: Clauses = {
     const [one, other] = await store.openTwo()
     await one.ledger.append([call(), call({ code: 'TIMEOUT' }), call({ tool: 'sub', tenant: 'other' })], [])
     await other.ledger.append([call(), call({ tool: 'sub' })], [])
-    await until('the figures of both', async () => (await one.ledger.executions(ALL)).total === 5)
-    await until('the figures of both', async () => (await other.ledger.executions(ALL)).total === 5)
-    const ours = await one.ledger.executions({ tenant: 'acme', window: '24h' })
+    const executions = async (query: MetricsQuery, total: number): Promise<ExecutionMetrics> => {
+      await until(`${total} executions`, async () => {
+        // What is asked for is written: those of another instance may come later, and not all at once.
+        await one.ledger.executions(query)
+        return (await other.ledger.executions(query)).total === total
+      })
+      return one.ledger.executions(query)
+    }
+    const ours = await executions({ tenant: 'acme', window: '24h' }, 4)
     assert.equal(ours.window, '24h')
     assert.deepEqual([ours.total, ours.success_rate, ours.errors], [4, 0.75, { TIMEOUT: 1 }])
     assert.deepEqual([ours.tools.add?.total, ours.tools.sub?.total], [3, 1])
-    const theirs = await other.ledger.executions({ tenant: 'other', window: '7d' })
+    const theirs = await executions({ tenant: 'other', window: '7d' }, 1)
     assert.deepEqual([theirs.total, Object.keys(theirs.tools)], [1, ['sub']])
-    assert.equal((await other.ledger.executions({ tenant: 'nobody', window: '1h' })).total, 0)
+    assert.equal((await executions({ tenant: undefined, window: '1h' }, 5)).total, 5)
+    assert.equal((await executions({ tenant: 'nobody', window: '1h' }, 0)).total, 0)
   },
 
   'ledger: what is older than a window is not in it': async (store) => {
@@ -98,14 +105,20 @@ export const ledgerClauses: Clauses = {
     const [one, other] = await store.openTwo()
     await one.ledger.append([call({ model: 'demo:one', runId: 'a' })], [run('a', { tool_calls: 1, iterations: 3 })])
     await other.ledger.append([], [run('b'), run('c', { tenant: 'other', model: 'demo:two', cost: null })])
-    const runsOf = async () => Object.values((await one.ledger.models(ALL)).models).map(({ runs }) => runs)
-    await until('the figures of both', async () => (await runsOf()).toSorted().join() === '1,2')
-    const { models } = await one.ledger.models({ tenant: 'acme', window: '1h' })
+    const modelsOf = async (query: MetricsQuery, total: number): Promise<ModelMetrics> => {
+      await until(`${total} runs`, async () => {
+        await one.ledger.models(query)
+        const { models } = await other.ledger.models(query)
+        return Object.values(models).reduce((sum, { runs }) => sum + runs, 0) === total
+      })
+      return one.ledger.models(query)
+    }
+    const { models } = await modelsOf({ tenant: 'acme', window: '1h' }, 2)
     assert.deepEqual(Object.keys(models), ['demo:one'])
     const figures = models['demo:one']
     assert.deepEqual([figures?.runs, figures?.runs_with_tools, figures?.max_iterations], [2, 1, 3])
     assert.deepEqual([figures?.prompt_tokens, figures?.completion_tokens, figures?.cost], [20, 10, 1])
-    const all = await one.ledger.models(ALL)
+    const all = await modelsOf({ tenant: undefined, window: '1h' }, 3)
     assert.deepEqual(Object.keys(all.models).toSorted(), ['demo:one', 'demo:two'])
     assert.equal(all.models['demo:two']?.cost, null)
     assert.deepEqual([all.tenants?.acme?.runs, all.tenants?.other?.runs, all.tenants?.acme?.calls], [2, 1, 1])

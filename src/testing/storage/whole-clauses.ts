@@ -28,13 +28,13 @@ export const wholeClauses: Clauses = {
   },
 
   'an instance that shows itself stays alive': async (store) => {
-    const [living, watchful] = [await store.open({ aliveMs: 1_500 }), await store.open({ aliveMs: 1_500 })]
+    const [living, watchful] = [await store.open({ aliveMs: 2_500 }), await store.open({ aliveMs: 2_500 })]
     const claim = { tenant: 't', caller: 'c', key: 'k', fingerprint: 'f', expiresAt: Date.now() + 3_600_000 }
     await living.once.claim(claim)
     const since = Date.now()
     await until('more time than silence is borne for', async () => {
       assert.deepEqual(await watchful.once.claim(claim), { state: 'running' })
-      return Date.now() - since > 2_000
+      return Date.now() - since > 3_000
     })
   },
 }

@@ -9,19 +9,17 @@ import type {
 import type { Cell, LedgerTables } from '../ledger-tables.ts'
 import { storableText } from '../storable-text.ts'
 import { CallFigures } from './call-figures.ts'
-import { ALL_TENANTS, cellTenant } from './cell-tenant.ts'
+import { queryTenant } from './cell-tenant.ts'
 import type { Figures } from './figures.ts'
 import { ParameterSets } from './parameter-sets.ts'
-import { WIDTHS } from './period.ts'
+import { PERIODS, type PeriodName } from './period.ts'
 import { RunFigures } from './run-figures.ts'
 
-const HOUR = WIDTHS.hour.ms
-
 /** What each window is read from. A cell counts when its end lies in the window, so that it is never too short. */
-const WINDOWS: { readonly [window in MetricWindow]: { readonly ms: number; readonly width: Cell['width'] } } = {
-  '1h': { ms: HOUR, width: 'minute' },
-  '24h': { ms: 24 * HOUR, width: 'hour' },
-  '7d': { ms: 7 * 24 * HOUR, width: 'hour' },
+const WINDOWS: { readonly [window in MetricWindow]: { readonly ms: number; readonly from: PeriodName } } = {
+  '1h': { ms: PERIODS.hour.ms, from: 'minute' },
+  '24h': { ms: PERIODS.day.ms, from: 'hour' },
+  '7d': { ms: 7 * PERIODS.day.ms, from: 'hour' },
 }
 
 /** Puts the cells of all instances together. */
@@ -35,31 +33,32 @@ export class FigureQueries {
   }
 
   async executions({ tenant, window }: MetricsQuery, now: number): Promise<ExecutionMetrics> {
-    const calls = await this.#read(new CallFigures(), { tenant, window, kind: 'call', tool: '' }, now)
+    const calls = await this.#read(new CallFigures(), 'call', '', tenant, since(window, now))
     return { window, ...calls.figures() }
   }
 
   async models({ tenant, window }: MetricsQuery, now: number): Promise<ModelMetrics> {
-    const runs = await this.#read(new RunFigures(), { tenant, window, kind: 'run', tool: '' }, now)
+    const runs = await this.#read(new RunFigures(), 'run', '', tenant, since(window, now))
     return { window, models: runs.figures(), ...(tenant === undefined && { tenants: runs.tenants.figures() }) }
   }
 
-  async parameterSets(query: MetricsQuery & { readonly tool: string }, now: number): Promise<readonly ParameterSet[]> {
-    const tool = storableText(query.tool)
-    const sets = await this.#read(new ParameterSets(), { ...query, tool, kind: 'set', width: 'hour' }, now)
+  async parameterSets(
+    { tenant, window, tool }: MetricsQuery & { readonly tool: string },
+    now: number,
+  ): Promise<readonly ParameterSet[]> {
+    const days = since(window, now, 'day')
+    const sets = await this.#read(new ParameterSets(), 'set', storableText(tool), tenant, days)
     return sets.top()
   }
 
   async #read<F extends Figures>(
     figures: F,
-    query: MetricsQuery & { readonly kind: Cell['kind']; readonly tool: string; readonly width?: Cell['width'] },
-    now: number,
+    kind: Cell['kind'],
+    tool: string,
+    tenant: string | undefined,
+    { from, width }: { readonly from: number; readonly width: Cell['width'] },
   ): Promise<F> {
-    const { ms, width } = WINDOWS[query.window]
-    const tenant = query.tenant === undefined ? ALL_TENANTS : cellTenant(query.tenant)
-    const read = query.width ?? width
-    const from = firstStart(now - ms, WIDTHS[read].ms)
-    const cells = await this.#tables.cells({ tenant, kind: query.kind, width: read, from, tool: query.tool })
+    const cells = await this.#tables.cells({ tenant: queryTenant(tenant), kind, width, from, tool })
     for (const cell of cells) this.#merge(figures, cell)
     return figures
   }
@@ -78,5 +77,8 @@ export class FigureQueries {
   }
 }
 
-/** The start of the first cell that ends after `time`. */
-const firstStart = (time: number, width: number): number => Math.floor(time / width) * width
+/** The start of the first cell that ends after the window begins. */
+function since(window: MetricWindow, now: number, period: PeriodName = WINDOWS[window].from) {
+  const { ms, width } = PERIODS[period]
+  return { from: Math.floor((now - WINDOWS[window].ms) / ms) * ms, width }
+}

@@ -3,7 +3,7 @@ import type { StoredRun } from '../../../core/storage/run-store.ts'
 import type { Cell, ChainRow } from '../ledger-tables.ts'
 import { storableText } from '../storable-text.ts'
 import { ALL_TENANTS, cellTenant } from './cell-tenant.ts'
-import { type LiveCell, liveSet, Period, type TenantPeriod, touch, WIDTHS } from './period.ts'
+import { type LiveCell, liveSet, PERIODS, Period, type PeriodName, type TenantPeriod, touch } from './period.ts'
 import type { RunFigures } from './run-figures.ts'
 import type { RunSeries } from './run-series.ts'
 
@@ -16,7 +16,7 @@ const IDLE_MS = 60_000
 
 export interface LiveFiguresOptions {
   readonly log: Log
-  /** How long minutes and hours are kept, in milliseconds: what is older is not counted. */
+  /** How long cells are kept, in milliseconds: what is older is not counted. */
   readonly keepMs: { readonly [width in Cell['width']]: number }
   /** How many tools and models of tenants are counted apart at a time. */
   readonly mostSeries?: number
@@ -33,7 +33,11 @@ export class LiveFigures {
   readonly #log: Log
   readonly #keepMs: LiveFiguresOptions['keepMs']
   readonly #mostSeries: number
-  readonly #periods = { minute: new Map<number, Period>(), hour: new Map<number, Period>() }
+  readonly #periods = {
+    minute: new Map<number, Period>(),
+    hour: new Map<number, Period>(),
+    day: new Map<number, Period>(),
+  }
   #generation = 0
   #series = 0
   #saidFull = false
@@ -44,7 +48,7 @@ export class LiveFigures {
     this.#mostSeries = mostSeries
   }
 
-  /** Counts a call in the minute and the hour in which it began. */
+  /** Counts a call in the minute and the hour in which it began, and its parameters in the day. */
   call(row: ChainRow, model: string | null, now: number): void {
     const tool = row.code === 'TOOL_NOT_FOUND' ? UNKNOWN : row.tool
     const tenant = cellTenant(row.tenant)
@@ -55,6 +59,10 @@ export class LiveFigures {
       all.runs.figures.tenants.call(row.tenant)
       touch(all.runs, now)
     }
+    const day = row.paramsHash === null ? undefined : this.#period('day', row.at, now)
+    if (day === undefined) return
+    this.#countSet(day, day.of(tenant), tool, row, now)
+    this.#countSet(day, day.of(ALL_TENANTS), tool, row, now)
   }
 
   /** Counts a run in the minute and the hour in which it began. */
@@ -70,14 +78,16 @@ export class LiveFigures {
     }
   }
 
-  /** The cells whose changes should be in the table by now, or all that have changed. */
-  due(now: number, which: 'due' | 'all'): DueCells {
+  /** The cells whose changes should be in the table by now, all that have changed, or all of them for a question. */
+  due(now: number, which: 'due' | 'all' | Pick<Cell, 'kind' | 'tenant'>): DueCells {
     const taken: { live: LiveCell; version: number; cell: Cell }[] = []
     for (const period of this.#all()) {
       for (const live of period.unwritten()) {
-        if (which === 'all' || period.dueAt(live) <= now) {
-          taken.push({ live, version: live.version, cell: period.cell(live) })
-        }
+        const asked =
+          which === 'due'
+            ? period.dueAt(live) <= now
+            : which === 'all' || (which.kind === live.kind && which.tenant === live.tenant)
+        if (asked) taken.push({ live, version: live.version, cell: period.cell(live) })
       }
     }
     return {
@@ -97,9 +107,9 @@ export class LiveFigures {
 
   #countCall(
     period: Period,
-    { calls, runs, sets }: TenantPeriod,
+    { calls, runs }: TenantPeriod,
     asked: string,
-    { durationMs, code, paramsHash }: ChainRow,
+    { durationMs, code }: ChainRow,
     model: string | null,
     now: number,
   ): void {
@@ -114,16 +124,17 @@ export class LiveFigures {
       if (code !== null) series.failed.add(named)
       touch(runs, now)
     }
-    if (period.width === 'hour' && paramsHash !== null) {
-      let set = sets.get(tool)
-      if (set === undefined) {
-        if (this.#admit(period, tool) !== tool) return
-        set = liveSet(calls.tenant, tool)
-        sets.set(tool, set)
-      }
-      set.figures.record(paramsHash)
-      touch(set, now)
+  }
+
+  #countSet(day: Period, { calls, sets }: TenantPeriod, tool: string, { paramsHash }: ChainRow, now: number): void {
+    let set = sets.get(tool)
+    if (set === undefined) {
+      if (this.#admit(day, tool) !== tool) return
+      set = liveSet(calls.tenant, tool)
+      sets.set(tool, set)
     }
+    set.figures.record(paramsHash as string)
+    touch(set, now)
   }
 
   #model(period: Period, figures: RunFigures, model: string): RunSeries {
@@ -147,28 +158,26 @@ export class LiveFigures {
   }
 
   #periodsOf(at: number, now: number): readonly Period[] {
-    const time = Math.min(at, now)
-    const periods: Period[] = []
-    for (const width of ['minute', 'hour'] as const) {
-      if (time >= now - this.#keepMs[width]) periods.push(this.#period(width, time, now))
-    }
-    return periods
+    return [this.#period('minute', at, now), this.#period('hour', at, now)].filter((period) => period !== undefined)
   }
 
-  #period(width: Cell['width'], time: number, now: number): Period {
-    const start = time - (time % WIDTHS[width].ms)
-    let period = this.#periods[width].get(start)
+  /** Undefined where it is so long ago that it is not kept. */
+  #period(name: PeriodName, at: number, now: number): Period | undefined {
+    const { ms, width } = PERIODS[name]
+    const time = Math.min(at, now)
+    if (time < now - this.#keepMs[width]) return undefined
+    const start = time - (time % ms)
+    let period = this.#periods[name].get(start)
     if (period === undefined) {
-      period = new Period(width, start, String(++this.#generation), now)
-      this.#periods[width].set(start, period)
+      period = new Period(name, start, String(++this.#generation), now)
+      this.#periods[name].set(start, period)
     }
     period.touchedAt = now
     return period
   }
 
   *#all(): Iterable<Period> {
-    yield* this.#periods.minute.values()
-    yield* this.#periods.hour.values()
+    for (const periods of Object.values(this.#periods)) yield* periods.values()
   }
 
   /** Lets go of periods that are over, written, and that nothing has come for in a while. */
@@ -176,7 +185,7 @@ export class LiveFigures {
     for (const period of this.#all()) {
       if (period.end > now || period.touchedAt > now - IDLE_MS) continue
       if (period.unwritten()[Symbol.iterator]().next().done !== true) continue
-      this.#periods[period.width].delete(period.start)
+      this.#periods[period.name].delete(period.start)
       this.#series -= period.series
     }
   }

@@ -47,3 +47,16 @@ test('a ledger tells those of one tool and one tenant, by hash', async () => {
   ])
   expect((await sets(undefined))[0]).toEqual({ params_hash: hamburg, calls: 3 })
 })
+
+test('windows count whole days', async () => {
+  const { ledger, clock } = openLedger()
+  const [hour, day] = [3_600_000, 86_400_000]
+  clock.advance(2 * hour)
+  const now = clock.wall()
+  const midnight = now - 2 * hour
+  const ages = [midnight, midnight - 1, midnight - day, midnight - day - 1, midnight - 7 * day, midnight - 7 * day - 1]
+  for (const at of ages) await ledger.append([call({ at })], [])
+  const calls = async (window: '1h' | '24h' | '7d') =>
+    (await ledger.parameterSets({ tenant: 'acme', window, tool: 'weather' }))[0]?.calls
+  expect([await calls('1h'), await calls('24h'), await calls('7d')]).toEqual([1, 3, 5])
+})

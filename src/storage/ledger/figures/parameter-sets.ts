@@ -22,6 +22,9 @@ interface Count {
  */
 export class ParameterSets implements Figures {
   readonly #counts = new Map<string, Count>()
+  /** Those with the least calls, when it was last looked. */
+  readonly #rarest: string[] = []
+  #least = 0
 
   record(hash: string): void {
     const count = this.#counts.get(hash)
@@ -64,15 +67,20 @@ export class ParameterSets implements Figures {
   }
 
   #replaceRarest(hash: string): void {
-    let rarest = ''
-    let least = Number.POSITIVE_INFINITY
-    for (const [name, { calls }] of this.#counts) {
-      if (calls < least) {
-        rarest = name
-        least = calls
-      }
+    let name = this.#rarest.pop()
+    // One that has been counted since is not the rarest any more.
+    while (name !== undefined && this.#counts.get(name)?.calls !== this.#least) name = this.#rarest.pop()
+    if (name === undefined) {
+      this.#findRarest()
+      name = this.#rarest.pop() as string
     }
-    this.#counts.delete(rarest)
-    this.#counts.set(hash, { calls: least + 1, inherited: least })
+    this.#counts.delete(name)
+    this.#counts.set(hash, { calls: this.#least + 1, inherited: this.#least })
+  }
+
+  #findRarest(): void {
+    this.#least = Number.POSITIVE_INFINITY
+    for (const { calls } of this.#counts.values()) this.#least = Math.min(this.#least, calls)
+    for (const [name, { calls }] of this.#counts) if (calls === this.#least) this.#rarest.push(name)
   }
 }

@@ -4,12 +4,19 @@ import type { Figures } from './figures.ts'
 import { ParameterSets } from './parameter-sets.ts'
 import { RunFigures } from './run-figures.ts'
 
-/** How long one is, how soon after a change its cells are written, and the same for lists of parameter sets. */
-export const WIDTHS = {
-  minute: { ms: 60_000, writeAfterMs: 1_000 },
-  hour: { ms: 3_600_000, writeAfterMs: 10_000 },
+/**
+ * How long each is, how soon after a change its cells are written, and as what. Parameter sets are counted by day:
+ * by hour they would take more room than all other figures together.
+ */
+export const PERIODS = {
+  minute: { ms: 60_000, writeAfterMs: 1_000, width: 'minute' },
+  hour: { ms: 3_600_000, writeAfterMs: 10_000, width: 'hour' },
+  day: { ms: 86_400_000, writeAfterMs: 300_000, width: 'hour' },
 } as const
-const SETS_AFTER_MS = 60_000
+export type PeriodName = keyof typeof PERIODS
+
+/** No cell is written more often. */
+const LEAST_MS = PERIODS.minute.writeAfterMs
 
 /** A cell that is still counted in. */
 export interface LiveCell<F extends Figures = Figures> {
@@ -31,9 +38,9 @@ export interface TenantPeriod {
   readonly sets: Map<string, LiveCell<ParameterSets>>
 }
 
-/** A minute or an hour that is still counted in. */
+/** A minute, an hour or a day that is still counted in. */
 export class Period {
-  readonly width: Cell['width']
+  readonly name: PeriodName
   readonly start: number
   /** Names its cells among those of the same time, should more come when they have long been written and forgotten. */
   readonly generation: string
@@ -42,15 +49,15 @@ export class Period {
   /** How many tools, models and lists are counted in it. */
   series = 0
 
-  constructor(width: Cell['width'], start: number, generation: string, now: number) {
-    this.width = width
+  constructor(name: PeriodName, start: number, generation: string, now: number) {
+    this.name = name
     this.start = start
     this.generation = generation
     this.touchedAt = now
   }
 
   get end(): number {
-    return this.start + WIDTHS[this.width].ms
+    return this.start + PERIODS[this.name].ms
   }
 
   of(tenant: string): TenantPeriod {
@@ -75,13 +82,14 @@ export class Period {
 
   /** When a change of this cell should be in the table. */
   dueAt(cell: LiveCell): number {
-    const after = cell.kind === 'set' ? SETS_AFTER_MS : WIDTHS[this.width].writeAfterMs
-    return Math.min(cell.changedAt + after, Math.max(this.end, cell.changedAt + WIDTHS.minute.writeAfterMs))
+    const { changedAt } = cell
+    return Math.min(changedAt + PERIODS[this.name].writeAfterMs, Math.max(this.end, changedAt + LEAST_MS))
   }
 
   cell(live: LiveCell): Cell {
     const { kind, tenant, tool, figures } = live
-    return { width: this.width, start: this.start, tenant, kind, tool, model: this.generation, data: figures.encode() }
+    const { width } = PERIODS[this.name]
+    return { width, start: this.start, tenant, kind, tool, model: this.generation, data: figures.encode() }
   }
 }
 

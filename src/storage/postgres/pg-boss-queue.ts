@@ -1,0 +1,155 @@
+import type { PgBoss } from 'pg-boss'
+import { type Log, writeLog } from '../../core/log.ts'
+import type { JobQueue } from '../../core/storage/job-queue.ts'
+import type { JobStore } from '../../core/storage/job-store.ts'
+import { postgresError } from './postgres-error.ts'
+
+const SCHEMA = 'toolyard_jobs'
+const QUEUE = 'jobs'
+const CONCURRENCY = 8
+const CONNECTIONS = 4
+const ANSWER_MS = 5_000
+/** How often the store is asked for jobs that nobody was told of. */
+const LOOK_EVERY_MS = 5_000
+const MOST_SEEN = 500
+/** One line a minute says that the database cannot be reached. */
+const SAY_EVERY_MS = 60_000
+
+/**
+ * A server that works on a job says so every second. One that has not for 12 seconds has lost it: that is a little
+ * longer than the store takes to count a server as dead, so that whoever gets the job next may take it.
+ */
+const HANDS_OVER = {
+  heartbeatSeconds: 12,
+  retryLimit: 10,
+  retryDelay: 1,
+  expireInSeconds: 86_400,
+  deleteAfterSeconds: 3_600,
+  notify: true,
+} as const
+const HEARTBEAT_EVERY_S = 1
+const SUPERVISE_EVERY_S = 1
+const POLL_EVERY_S = 1
+
+export interface PgBossQueueOptions {
+  readonly store: Pick<JobStore, 'waiting'>
+  readonly log: Log
+  /** How many jobs run here at a time: 8. */
+  readonly concurrency?: number
+}
+
+/** Hands out jobs among servers with pg-boss, which keeps its tables in the schema `toolyard_jobs`. */
+class PgBossQueue implements JobQueue {
+  readonly #boss: PgBoss
+  readonly #store: PgBossQueueOptions['store']
+  readonly #log: Log
+  readonly #concurrency: number
+  #stopLooking: (() => void) | undefined
+
+  constructor(boss: PgBoss, { store, log, concurrency = CONCURRENCY }: PgBossQueueOptions) {
+    this.#boss = boss
+    this.#store = store
+    this.#log = log
+    this.#concurrency = concurrency
+  }
+
+  /** One that waits or runs already is not added again. */
+  async add(id: string): Promise<void> {
+    await this.#addAll([id])
+  }
+
+  async work(run: (id: string) => Promise<void>): Promise<void> {
+    const options = {
+      localConcurrency: this.#concurrency,
+      heartbeatRefreshSeconds: HEARTBEAT_EVERY_S,
+      pollingIntervalSeconds: POLL_EVERY_S,
+      notifyPollingIntervalSeconds: 2 * POLL_EVERY_S,
+    }
+    try {
+      await this.#boss.work<{ id: string }>(QUEUE, options, async (jobs) => {
+        for (const { data } of jobs) await this.#run(run, data.id)
+      })
+    } catch (error) {
+      throw postgresError(error)
+    }
+    const timer = setInterval(() => this.#look(), LOOK_EVERY_MS).unref()
+    this.#stopLooking = () => clearInterval(timer)
+    this.#look()
+  }
+
+  async close(limitMs: number): Promise<void> {
+    this.#stopLooking?.()
+    const stopped = this.#boss.stop({ graceful: true, timeout: limitMs }).catch(() => {})
+    // Where the database is gone, what is left over is found by others.
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, limitMs + ANSWER_MS)
+    })
+    await Promise.race([stopped, late])
+    clearTimeout(timer)
+  }
+
+  async #run(run: (id: string) => Promise<void>, id: string): Promise<void> {
+    try {
+      await run(id)
+    } catch (err) {
+      writeLog(this.#log, 'error', { err, job: id }, 'A job could not be worked on: it is tried again')
+      throw err
+    }
+  }
+
+  /** Jobs that wait in the store although no server was told of them, or the one that was has lost them. */
+  #look(): void {
+    this.#store
+      .waiting(MOST_SEEN)
+      .then((jobs) => this.#addAll(jobs.map(({ id }) => id)))
+      .catch((err) =>
+        writeLog(this.#log, 'debug', { err }, 'Waiting jobs could not be read: they are looked for again'),
+      )
+  }
+
+  async #addAll(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    const jobs = ids.map((id) => ({ data: { id }, singletonKey: id }))
+    try {
+      await this.#boss.insert(QUEUE, jobs)
+    } catch (error) {
+      throw postgresError(error)
+    }
+  }
+}
+
+/** Opens the queue. It runs where the tools run: not in the thread of the store. */
+export async function openPgBossQueue(url: string, options: PgBossQueueOptions): Promise<JobQueue> {
+  const { PgBoss } = await import('pg-boss')
+  const limits = { query_timeout: 6 * ANSWER_MS, keepAlive: true }
+  const boss = new PgBoss({
+    ...limits,
+    connectionString: url,
+    application_name: 'toolyard jobs',
+    schema: SCHEMA,
+    max: CONNECTIONS,
+    connectionTimeoutMillis: ANSWER_MS,
+    useListenNotify: true,
+    schedule: false,
+    superviseIntervalSeconds: SUPERVISE_EVERY_S,
+    monitorIntervalSeconds: SUPERVISE_EVERY_S,
+    maintenanceIntervalSeconds: 3_600,
+  })
+  let saidAt = Number.NEGATIVE_INFINITY
+  boss.on('error', (error) => {
+    if (performance.now() < saidAt + SAY_EVERY_MS) return
+    saidAt = performance.now()
+    writeLog(options.log, 'error', {}, `Jobs cannot be handed out. ${postgresError(error).message}.`)
+  })
+  boss.on('warning', ({ message }) => writeLog(options.log, 'warn', {}, message))
+  try {
+    await boss.start()
+    await boss.createQueue(QUEUE, { policy: 'exclusive', ...HANDS_OVER })
+    await boss.updateQueue(QUEUE, HANDS_OVER)
+  } catch (error) {
+    await boss.stop({ graceful: false }).catch(() => {})
+    throw postgresError(error)
+  }
+  return new PgBossQueue(boss, options)
+}

@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { silentLog } from '../../src/core/log.ts'
+import type { LeaseRequest, LeaseStore } from '../../src/core/storage/lease-store.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import { LeasedRates } from '../../src/storage/leased-rates.ts'
+import { PostgresDatabase } from '../../src/storage/postgres/postgres-database.ts'
+import { sweep } from '../../src/storage/postgres/sweep.ts'
+import { SharedCache } from '../../src/storage/shared-cache.ts'
+import { ask, type Databases, startDatabases } from './databases.ts'
+import { startProxy } from './proxy.ts'
+
+let databases: Databases
+beforeAll(async () => {
+  databases = await startDatabases()
+}, 60_000)
+afterAll(() => databases.stop(), 60_000)
+
+const until = (condition: () => unknown) => vi.waitFor(condition, { timeout: 20_000, interval: 50 })
+const leasesOf = ({ leases }: Engine): LeaseStore => leases as LeaseStore
+const cacheOf = ({ cache }: Engine) => cache as NonNullable<Engine['cache']>
+const limit = (want: number, more: Partial<LeaseRequest> = {}): LeaseRequest => ({
+  key: 'k',
+  calls: 100,
+  perMs: 1_000,
+  want,
+  ...more,
+})
+
+describe('leases', () => {
+  test('what is given back can be leased by another', async () => {
+    const url = await databases.create()
+    const [one, other] = [await databases.open({ url }), await databases.open({ url })]
+    expect(await leasesOf(one).lease([limit(90)])).toEqual([90])
+    expect(await leasesOf(other).lease([limit(50)])).toEqual([10])
+    expect(await leasesOf(one).lease([limit(20)])).toEqual([20])
+    expect(await leasesOf(other).lease([limit(100)])).toEqual([80])
+  })
+
+  test('the part of a server that has died comes free when the time of the limit has passed, not before', async () => {
+    const url = await databases.create()
+    const proxy = await startProxy(url)
+    onTestFinished(() => proxy.stop())
+    const aliveMs = 500
+    const dying = await databases.open({ url: proxy.url, aliveMs })
+    const other = await databases.open({ url, aliveMs })
+    const slow = { key: 'slow', perMs: 3_600_000 }
+    await leasesOf(dying).lease([limit(60, { perMs: 3_000 }), limit(60, slow)])
+    proxy.cut()
+    const cutAt = performance.now()
+    await until(async () => expect(await leasesOf(other).lease([limit(100, { perMs: 3_000 })])).toEqual([100]))
+    expect(performance.now() - cutAt).toBeGreaterThan(2_500)
+    expect(await leasesOf(other).lease([limit(100, slow)])).toEqual([40])
+    await dying.close()
+  })
+
+  test('the part of a server that was closed counts until the time of the limit has passed', async () => {
+    const url = await databases.create()
+    const [one, other] = [await databases.open({ url }), await databases.open({ url })]
+    await leasesOf(one).lease([limit(60), limit(60, { key: 'slow', perMs: 3_600_000 })])
+    await one.close()
+    expect(await leasesOf(other).lease([limit(100, { key: 'slow', perMs: 3_600_000 })])).toEqual([40])
+    await until(async () => expect(await leasesOf(other).lease([limit(100)])).toEqual([100]))
+  })
+
+  test('batches that name the same limits in any order neither deadlock nor give too much', async () => {
+    const url = await databases.create()
+    const engines = await Promise.all([1, 2, 3].map(() => databases.open({ url })))
+    const keys = Array.from({ length: 20 }, (_, n) => `key ${n}`)
+    const asked = engines.flatMap((engine) =>
+      Array.from({ length: 20 }, (_, n) => {
+        const mixed = [...keys].sort((a, b) => (a.length * 7 + n * 31) % 5 || a.localeCompare(b) * (n % 2 ? 1 : -1))
+        return leasesOf(engine).lease(mixed.map((key) => limit(10 + n * 3, { key })))
+      }),
+    )
+    await Promise.all(asked)
+    const sums = await ask<{ sum: string }>(url, 'SELECT sum(amount) FROM toolyard.leases GROUP BY key')
+    expect(sums).toHaveLength(20)
+    for (const { sum } of sums) expect(Number(sum)).toBeLessThanOrEqual(100)
+  })
+
+  test('three servers that are hammered make no more calls in any window than the limit, and not much fewer', async () => {
+    const url = await databases.create()
+    const engines = await Promise.all([1, 2, 3].map(() => databases.open({ url })))
+    const servers = engines.map((engine) => new LeasedRates(leasesOf(engine), { log: silentLog }))
+    const rate = { calls: 200, perMs: 1_000 }
+    const times: number[] = []
+    const end = performance.now() + 4_000
+    await Promise.all(
+      servers.flatMap((rates) =>
+        Array.from({ length: 4 }, async () => {
+          while (performance.now() < end) {
+            const { waitMs } = await rates.take('k', rate, performance.now())
+            if (waitMs === 0) times.push(performance.now())
+            else await sleep(Math.min(waitMs, 5))
+          }
+        }),
+      ),
+    )
+    await Promise.all(servers.map((rates) => rates.close()))
+    times.sort((a, b) => a - b)
+    const most = Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 950).length))
+    expect(most).toBeLessThanOrEqual(rate.calls * 1.05)
+    expect(times.length).toBeGreaterThan(2 * rate.calls)
+  }, 60_000)
+})
+
+describe('the cache feed', () => {
+  const entry = (key: string, more = {}) => ({ key, text: `"${key}"`, expiresAt: Date.now() + 60_000, ...more })
+
+  test('whoever puts at the same time, all others hear of every entry once', async () => {
+    const url = await databases.create()
+    const engines = await Promise.all([1, 2, 3].map(() => databases.open({ url })))
+    const heard = engines.map(() => [] as string[])
+    const pull = async () => {
+      for (const [n, engine] of engines.entries()) {
+        for (const { key } of await cacheOf(engine).news()) heard[n]?.push(key)
+      }
+    }
+    const puts = engines.flatMap((engine, n) =>
+      Array.from({ length: 40 }, (_, m) => cacheOf(engine).put([entry(`${n} ${m} a`), entry(`${n} ${m} b`)])),
+    )
+    const all = Promise.all(puts)
+    for (let n = 0; n < 10; n++) await pull()
+    await all
+    for (let n = 0; n < 5; n++) await pull()
+    for (const [n, keys] of heard.entries()) {
+      expect(keys).toHaveLength(160)
+      expect(new Set(keys).size).toBe(160)
+      expect(keys.filter((key) => key.startsWith(`${n} `))).toEqual([])
+    }
+  })
+
+  test('who starts hears of what is there, and of nothing that is past its time', async () => {
+    const url = await databases.create()
+    const one = await databases.open({ url })
+    await cacheOf(one).put([entry('old', { expiresAt: Date.now() - 1 }), entry('new')])
+    const other = await databases.open({ url })
+    expect(await cacheOf(other).news()).toMatchObject([{ key: 'new' }])
+  })
+
+  test('a result of one server is in the cache of the other without being asked for', async () => {
+    const url = await databases.create()
+    const [one, other] = [await databases.open({ url }), await databases.open({ url })]
+    const delivered: string[] = []
+    const join = (engine: Engine, deliver: (key: string, text: string) => void) => {
+      const cache = new SharedCache(cacheOf(engine), { log: silentLog, deliver })
+      engine.onChange((change) => change === 'cache' && cache.changed())
+      onTestFinished(() => cache.close())
+      return cache
+    }
+    join(other, (key, text) => delivered.push(`${key} ${text}`))
+    join(one, () => delivered.push('own')).put('k', '{"a":1}', 60_000)
+    await until(() => expect(delivered).toEqual(['k {"a":1}']))
+  })
+})
+
+test('a sweep removes what nobody needs any more, and nothing else', async () => {
+  const url = await databases.create()
+  const engine = await databases.open({ url, instance: 'me' })
+  const now = Date.now()
+  const claim = (key: string, expiresAt: number) => ({ tenant: 't', caller: 'c', key, fingerprint: 'f', expiresAt })
+  await engine.once.claim(claim('past', now - 1))
+  await engine.once.claim(claim('current', now + 60_000))
+  const result = { success: true, result: 1, tool_name: 'echo', execution_time_ms: 1 } as const
+  for (const [id, days] of [
+    ['old', 8],
+    ['young', 6],
+  ] as const) {
+    const at = new Date(now - days * 86_400_000).toISOString()
+    await engine.jobs.create({ id, tenant: 't', caller: null, tool: 'echo', params: {}, timeout_ms: 1, created_at: at })
+    await engine.jobs.end(id, 'done', result, at)
+  }
+  const waits = {
+    tenant: 't',
+    caller: null,
+    tool: 'echo',
+    params: {},
+    timeout_ms: 1,
+    created_at: '2000-01-01T00:00:00Z',
+  }
+  await engine.jobs.create({ ...waits, id: 'waits' })
+  await cacheOf(engine).put([
+    { key: 'past', text: '1', expiresAt: now - 1 },
+    { key: 'current', text: '1', expiresAt: now + 60_000 },
+  ])
+  await leasesOf(engine).lease([limit(0, { key: 'none' }), limit(1, { key: 'some' })])
+  await ask(url, "INSERT INTO toolyard.instances (instance, seen_at) VALUES ('gone', now() - interval '2 days')")
+  await ask(url, "INSERT INTO toolyard.leases VALUES ('gone', 'gone', 5, now() - interval '2 days')")
+  const database = await PostgresDatabase.open(url, 1)
+  onTestFinished(() => database.close())
+  await sweep(database, { instance: 'me', aliveMs: 10_000, now, keepDays: 7 })
+  const left = async (text: string) => (await ask<{ name: string }>(url, text)).map(({ name }) => name)
+  expect(await left('SELECT key AS name FROM toolyard.once')).toEqual(['current'])
+  expect(await left('SELECT id AS name FROM toolyard.jobs ORDER BY id')).toEqual(['waits', 'young'])
+  expect(await left('SELECT key AS name FROM toolyard.cache_feed')).toEqual(['current'])
+  expect(await left('SELECT key AS name FROM toolyard.leases')).toEqual(['some'])
+  expect(await left('SELECT instance AS name FROM toolyard.instances')).toEqual(['me'])
+})
