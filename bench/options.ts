@@ -17,7 +17,7 @@ const names = (of: readonly { id: string }[]) => of.map(({ id }) => id)
 
 export const HELP = `npm run bench -- [options]
 
-  --quick        a smoke run of two minutes; its numbers mean little
+  --quick        a smoke run of four minutes; its numbers mean little
   --only NAME    a section, a contender or a loop; may be given more than once
   --json FILE    writes the raw numbers
   --write-docs   puts the tables into docs/performance.md (full runs only)

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hashApiKey, newApiKey } from '../../src/config/callers/api-key.ts'
 import type { Config } from '../../src/index.ts'
 import { silentLog } from '../../src/index.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { temporaryFolder } from '../storage/temporary-folder.ts'
 import { weatherTool } from '../toolyard.ts'
 import { WEATHER } from '../weather.ts'
 import { ServerProcess } from './server-process.ts'
@@ -38,8 +38,7 @@ const CONFIG: Config = {
 
 /** `toolyard serve` on this machine, over an embedded store in a folder of its own, with one key. */
 export async function startToolyard(config = CONFIG): Promise<StartedToolyard> {
-  const folder = await mkdtemp(join(tmpdir(), 'toolyard-bench-'))
-  const remove = () => rm(folder, { recursive: true, force: true })
+  const { folder, remove } = await temporaryFolder()
   try {
     const file = join(folder, 'toolyard.config.json')
     await writeFile(file, JSON.stringify(config))
@@ -49,11 +48,11 @@ export async function startToolyard(config = CONFIG): Promise<StartedToolyard> {
     const server = await ServerProcess.start(PROGRAM, args, env)
     const close = async () => {
       await server.close()
-      await remove()
+      remove()
     }
     return { server, key, close }
   } catch (error) {
-    await remove()
+    remove()
     throw error
   }
 }

@@ -7,7 +7,7 @@ import { LedgerSink } from '../../src/storage/ledger/ledger-sink.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { bytesOf } from '../storage/bytes-of.ts'
 import { longestPauseMs } from '../storage/loop-pauses.ts'
-import { inTemporaryFolder } from '../storage/temporary-folder.ts'
+import { temporaryFolder } from '../storage/temporary-folder.ts'
 
 export interface AuditOptions {
   /** Of an empty PostgreSQL database; absent: SQLite. */
@@ -41,22 +41,19 @@ const AHEAD = 128
 const STEP_MS = 10
 
 /** Hands records to the store as a server does, with the audit chain and all figures. */
-export function audit(options: AuditOptions): Promise<AuditResult> {
-  return inTemporaryFolder(async (folder) => {
-    const store = { folder, ...(options.url !== undefined && { url: options.url }) }
-    const storage = await openStorage({ ...store, instance: randomUUID(), keepDays: 7 }, { log: silentLog })
-    const sink = new LedgerSink(storage.ledger, { clock: systemClock, log: silentLog })
-    const empty = await bytesOf(store)
-    let measured: Omit<AuditResult, 'bytes'>
-    try {
-      measured = await writeAll(sink, options)
-    } finally {
-      await sink.close(10_000)
-      await storage.close()
-    }
-    if (sink.dropped > 0) throw new Error(`${sink.dropped} records were dropped.`)
-    return { ...measured, bytes: ((await bytesOf(store)) - empty) / made }
-  })
+export async function audit(options: AuditOptions): Promise<AuditResult> {
+  const { folder, remove } = await temporaryFolder()
+  const store = { folder, ...(options.url !== undefined && { url: options.url }) }
+  const storage = await openStorage({ ...store, instance: randomUUID(), keepDays: 7 }, { log: silentLog })
+  const sink = new LedgerSink(storage.ledger, { clock: systemClock, log: silentLog })
+  const empty = await bytesOf(store)
+  const measured = await writeAll(sink, options)
+  await sink.close(10_000)
+  await storage.close()
+  if (sink.dropped > 0) throw new Error(`${sink.dropped} records were dropped.`)
+  const bytes = ((await bytesOf(store)) - empty) / made
+  remove()
+  return { ...measured, bytes }
 }
 
 async function writeAll(sink: LedgerSink, options: AuditOptions): Promise<Omit<AuditResult, 'bytes'>> {

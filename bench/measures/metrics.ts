@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { statSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { MetricWindow } from '../../src/core/storage/metrics.ts'
 import { silentLog } from '../../src/index.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { bytesOf } from '../storage/bytes-of.ts'
 import { feedAWeek } from '../storage/feed-a-week.ts'
 import { longestPauseMs } from '../storage/loop-pauses.ts'
-import { inTemporaryFolder } from '../storage/temporary-folder.ts'
+import { temporaryFolder } from '../storage/temporary-folder.ts'
 
 export interface MetricsOptions {
   readonly executions: number
@@ -43,40 +42,35 @@ export interface MetricsResult {
 const SETTLING_MS = 5_000
 
 /** Feeds a store with a week of executions, opens it as a server does, and asks for figures. */
-export function metrics({ executions, times }: MetricsOptions): Promise<MetricsResult> {
-  return inTemporaryFolder(async (folder) => {
-    const started = performance.now()
-    await feedAWeek(folder, executions)
-    const feedSeconds = (performance.now() - started) / 1000
-    const { ledger, close } = await openStorage({ folder, instance: randomUUID(), keepDays: 7 }, { log: silentLog })
-    try {
-      await pause(SETTLING_MS)
-      const rows: MetricsRow[] = []
-      for (const window of ['1h', '24h', '7d'] as const) {
-        for (const whose of ['tenant', 'installation'] as const) {
-          const query = { tenant: whose === 'tenant' ? 'tenant_7' : undefined, window }
-          const { total } = await ledger.executions(query)
-          rows.push({
-            window,
-            whose,
-            executions: total,
-            byTool: await timed(times, () => ledger.executions(query)),
-            byModel: await timed(times, () => ledger.models(query)),
-          })
-        }
-      }
-      const week = { tenant: undefined, window: '7d' } as const
-      const asked = performance.now()
-      const pauseMs = await longestPauseMs(async () => {
-        for (let i = 0; i < times; i++) await Promise.all([ledger.executions(week), ledger.models(week)])
-      })
-      const idlePauseMs = await longestPauseMs(() => pause(performance.now() - asked).then(() => {}))
-      const fileBytes = statSync(join(folder, 'toolyard.db')).size
-      return { feedSeconds, fileBytes, rows, pauseMs, idlePauseMs }
-    } finally {
-      await close()
+export async function metrics({ executions, times }: MetricsOptions): Promise<MetricsResult> {
+  const { folder, remove } = await temporaryFolder()
+  const started = performance.now()
+  await feedAWeek(folder, executions)
+  const feedSeconds = (performance.now() - started) / 1000
+  const { ledger, close } = await openStorage({ folder, instance: randomUUID(), keepDays: 7 }, { log: silentLog })
+  await pause(SETTLING_MS)
+  const rows: MetricsRow[] = []
+  for (const window of ['1h', '24h', '7d'] as const) {
+    for (const whose of ['tenant', 'installation'] as const) {
+      const query = { tenant: whose === 'tenant' ? 'tenant_7' : undefined, window }
+      const byTool = await timed(times, () => ledger.executions(query))
+      const byModel = await timed(times, () => ledger.models(query))
+      rows.push({ window, whose, executions: (await ledger.executions(query)).total, byTool, byModel })
     }
+  }
+  const week = { tenant: undefined, window: '7d' } as const
+  const asked = performance.now()
+  const pauseMs = await longestPauseMs(async () => {
+    for (let i = 0; i < times; i++) await Promise.all([ledger.executions(week), ledger.models(week)])
   })
+  const took = performance.now() - asked
+  const idlePauseMs = await longestPauseMs(async () => {
+    await pause(took)
+  })
+  await close()
+  const fileBytes = await bytesOf({ folder })
+  remove()
+  return { feedSeconds, fileBytes, rows, pauseMs, idlePauseMs }
 }
 
 /** The first, which finds nothing in memory, counts as well. */

@@ -40,7 +40,7 @@ export function runOf(number: number, at: number, next: () => number): { run: St
       tool: `tool_${pick(TOOLS)}`,
       model,
       schemaHash: SCHEMA_HASH,
-      params: `{"location":"Place ${pick(1000)}","units":"celsius"}`,
+      params: `{"location":"Place ${pick(40)}","units":"celsius"}`,
       code,
       unknown: false,
       durationMs: 10 ** (next() * 3.5),

@@ -1,13 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Does something with a folder of its own, which is removed afterwards. */
-export async function inTemporaryFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+/** A folder of its own, and the way to remove it; at the latest that happens when this process ends. */
+export async function temporaryFolder(): Promise<{ readonly folder: string; remove(): void }> {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-bench-'))
-  try {
-    return await work(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+  const remove = () => {
+    process.off('exit', remove)
+    rmSync(folder, { recursive: true, force: true })
   }
+  process.on('exit', remove)
+  return { folder, remove }
 }

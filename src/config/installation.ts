@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import type { Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import { ResultCache } from '../core/result-cache.ts'
+import type { JobQueue } from '../core/storage/job-queue.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Change, Storage } from '../core/storage/storage.ts'
 import type { Tracer } from '../core/tracer.ts'
@@ -15,7 +16,9 @@ import type { PinStore } from '../mcp/client/pin-store.ts'
 import { dataFolder } from '../models/model-files/model-folder.ts'
 import { LeasedRates } from '../storage/leased-rates.ts'
 import { LedgerSink } from '../storage/ledger/ledger-sink.ts'
+import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
+import { SharedCache } from '../storage/shared-cache.ts'
 import type { Parts } from './assemble.ts'
 import { Callers, LOCAL_CALLER } from './callers/callers.ts'
 import { Tenants } from './callers/tenants.ts'
@@ -60,6 +63,7 @@ export class Installation {
   readonly pins: PinStore
   readonly #rates: Rates
   readonly #cache: ResultCache
+  readonly #shared: SharedCache | undefined
   readonly #reloaded = new Set<() => void>()
   readonly #stopListening: () => void
   #config: Config
@@ -104,7 +108,13 @@ export class Installation {
     this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(dataFolder(options.env ?? process.env)))
-    this.#cache = new ResultCache(this.clock)
+    const feed = storage.cache
+    if (feed === undefined) this.#cache = new ResultCache(this.clock)
+    else {
+      const shared = new SharedCache(feed, { ...options, deliver: (...entry) => this.#cache.put(...entry) })
+      this.#cache = new ResultCache(this.clock, (...entry) => shared.put(...entry))
+      this.#shared = shared
+    }
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
   }
 
@@ -120,6 +130,15 @@ export class Installation {
   /** What the calls of the person at this machine are made with. */
   localContext(source: CallContext['source']): CallContext {
     return this.callers.context(LOCAL_CALLER, source)
+  }
+
+  /** What hands out the jobs: of this process alone, or of all servers that share the store. */
+  async openJobQueue(): Promise<JobQueue> {
+    const { jobs: store } = this.storage
+    const { TOOLYARD_DATABASE_URL: url } = this.#options.env ?? process.env
+    if (!url) return new LocalJobQueue(store, this)
+    const { openPgBossQueue } = await import('../storage/postgres/pg-boss-queue.ts')
+    return openPgBossQueue(url, { store, log: this.log })
   }
 
   onReload(listener: () => void): () => void {
@@ -186,6 +205,7 @@ export class Installation {
 
   async #changed(change: Change): Promise<void> {
     try {
+      if (change === 'cache') this.#shared?.changed()
       if (change === 'keys') await this.callers.load(this.storage.keys)
       if (change === 'settings') {
         await this.tenants.load(this.storage.settings)
@@ -200,6 +220,7 @@ export class Installation {
     this.#stopListening()
     await this.#manager?.close()
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
+    await this.#shared?.close()
     await this.sink.close(LAST_RECORDS_MS)
     await this.storage.close()
   }

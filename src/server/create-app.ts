@@ -4,9 +4,11 @@ import type { Prometheus } from '../telemetry/prometheus.ts'
 import { answerClientError } from './answer-client-error.ts'
 import { answerProblem } from './answer-problem.ts'
 import { preflightHeaders } from './cors.ts'
+import { ToolCallDoor } from './execute/tool-call-door.ts'
 import { Gate } from './gate.ts'
 import { guardRoutes } from './guard-routes.ts'
 import { HttpProblem } from './http-problem.ts'
+import { httpServer } from './http-server.ts'
 import { KnownRoutes } from './known-routes.ts'
 import { McpDoors } from './mcp-doors.ts'
 import { openJobs } from './open-jobs.ts'
@@ -35,39 +37,36 @@ export interface AppOptions {
 }
 
 const BODY_BYTES = 1024 * 1024
-const HEADERS_MS = 10_000
-const REQUEST_MS = 60_000
-const KEEP_ALIVE_MS = 72_000
-const CHECK_MS = 1_000
-const MOST_CONNECTIONS = 10_000
 const LONGEST_PARAM = 256
 
 /** The HTTP server of an installation, with all its routes; it does not listen yet. */
 export async function createApp(installation: Installation, options: AppOptions): Promise<FastifyInstance> {
   const { version, prometheus, local = false } = options
-  const app = fastify({
-    logger: false,
-    bodyLimit: installation.config.limits?.body_bytes ?? BODY_BYTES,
-    requestTimeout: REQUEST_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { headersTimeout: HEADERS_MS, connectionsCheckingInterval: CHECK_MS },
-    exposeHeadRoutes: false,
-    routerOptions: { maxParamLength: LONGEST_PARAM },
-    clientErrorHandler: answerClientError,
-    return503OnClosing: false,
-    frameworkErrors: (error, request, reply) => void answerProblem(installation, error, request, reply),
-  })
-  app.server.maxConnections = MOST_CONNECTIONS
   const gate = new Gate(installation, local)
   const service: Service = {
     installation,
     version,
     prometheus,
     streams: new Streams(installation.clock),
-    jobs: openJobs(installation),
+    jobs: await openJobs(installation),
     mcp: new McpDoors(installation, version),
     traffic: new Traffic(),
   }
+  const door = new ToolCallDoor(service, gate)
+  const app = fastify({
+    logger: false,
+    bodyLimit: installation.config.limits?.body_bytes ?? BODY_BYTES,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: LONGEST_PARAM },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => void answerProblem(installation, error, request, reply),
+    serverFactory: (handler) =>
+      httpServer((request, response) => {
+        if (request.url === '/tools/execute' && request.method === 'POST') door.handle(request, response)
+        else handler(request, response)
+      }),
+  })
   app.decorate('service', service)
   app.decorateRequest('caller')
   app.removeContentTypeParser('text/plain')
@@ -78,7 +77,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   app.setErrorHandler<Error>((error, request, reply) => answerProblem(installation, error, request, reply))
   answerUnknownPaths(app, gate)
   await collectOpenApi(app, version)
-  await app.register(async (routes) => executeRoute(routes, service, gate))
+  await app.register(async (routes) => executeRoute(routes, door))
   await app.register(async (routes) => {
     routes.addHook('onRoute', ({ method, url, config }) => {
       if (config?.scope === undefined) throw new TypeError(`The route ${method} ${url} must name its scope, or null`)

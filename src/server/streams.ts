@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../core/clock.ts'
 import { EventStream } from './event-stream.ts'
@@ -9,7 +10,7 @@ const STREAM_HEADERS = {
 }
 
 /** Whether a request wants its answer as Server-Sent Events. */
-export const acceptsEvents = ({ headers }: FastifyRequest): boolean =>
+export const acceptsEvents = ({ headers }: { readonly headers: IncomingHttpHeaders }): boolean =>
   headers.accept?.includes('text/event-stream') === true
 
 /** The open streams of events of this server. */
@@ -33,10 +34,15 @@ export class Streams {
   /** A stream of events, whatever the request says that it accepts. */
   start(reply: FastifyReply): EventStream {
     reply.hijack()
-    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM_HEADERS })
-    const stream = new EventStream(reply.raw, this.#clock)
+    return this.over(reply.raw, reply.getHeaders() as OutgoingHttpHeaders)
+  }
+
+  /** A stream of events over a response that nobody else writes to. */
+  over(response: ServerResponse, headers: OutgoingHttpHeaders): EventStream {
+    response.writeHead(200, { ...headers, ...STREAM_HEADERS })
+    const stream = new EventStream(response, this.#clock)
     this.#open.add(stream)
-    reply.raw.once('close', () => this.#open.delete(stream))
+    response.once('close', () => this.#open.delete(stream))
     return stream
   }
 

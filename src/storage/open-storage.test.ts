@@ -101,8 +101,9 @@ describe('a thread that ends', () => {
     await storage.settings.put({ kind: 'tenant', name: 'acme', value: 1 })
     const heard: string[] = []
     storage.onChange((change) => heard.push(change))
-    const waiting = storage.ledger.verify()
+    // It is ending already, and nobody knows yet: what is asked for now is never answered.
     const ended = workers[0]?.terminate()
+    const waiting = storage.ledger.verify()
     await expect(waiting).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: 'The store is not there at the moment: its thread ended and is being started again',

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
 import type { LeaseRequest, LeaseStore } from '../../src/core/storage/lease-store.ts'
@@ -26,6 +27,28 @@ const limit = (want: number, more: Partial<LeaseRequest> = {}): LeaseRequest => 
   want,
   ...more,
 })
+
+/** Somebody else in the middle of a transaction: what he did is not there yet for others. */
+async function halfDone(url: string, text: string, values: unknown[]): Promise<() => Promise<void>> {
+  const client = new pg.Client(url)
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('BEGIN')
+  await client.query(text, values)
+  return async () => {
+    await client.query('COMMIT')
+  }
+}
+
+/** Until the work waits for a lock, or is done because it waited for none. */
+async function untilHeldUp(url: string, work: Promise<unknown>): Promise<void> {
+  let done = false
+  work.finally(() => {
+    done = true
+  })
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+  await until(async () => expect(done || (await ask(url, waiting)).length > 0).toBe(true))
+}
 
 describe('leases', () => {
   test('what is given back can be leased by another', async () => {
@@ -63,13 +86,26 @@ describe('leases', () => {
     await until(async () => expect(await leasesOf(other).lease([limit(100)])).toEqual([100]))
   })
 
+  test('what another is about to lease is waited for', async () => {
+    const url = await databases.create()
+    const engine = await databases.open({ url })
+    await ask(url, "INSERT INTO toolyard.instances (instance, seen_at) VALUES ('other', now() + interval '1 hour')")
+    const lease = "SELECT toolyard.lease('other', 10000, 2000, ARRAY['k'], ARRAY[100], ARRAY[1000], ARRAY[80])"
+    const commit = await halfDone(url, lease, [])
+    const leased = leasesOf(engine).lease([limit(80)])
+    await untilHeldUp(url, leased)
+    await commit()
+    expect(await leased).toEqual([20])
+  })
+
   test('batches that name the same limits in any order neither deadlock nor give too much', async () => {
     const url = await databases.create()
     const engines = await Promise.all([1, 2, 3].map(() => databases.open({ url })))
     const keys = Array.from({ length: 20 }, (_, n) => `key ${n}`)
     const asked = engines.flatMap((engine) =>
       Array.from({ length: 20 }, (_, n) => {
-        const mixed = [...keys].sort((a, b) => (a.length * 7 + n * 31) % 5 || a.localeCompare(b) * (n % 2 ? 1 : -1))
+        const turned = [...keys.slice(n), ...keys.slice(0, n)]
+        const mixed = n % 2 === 0 ? turned : turned.reverse()
         return leasesOf(engine).lease(mixed.map((key) => limit(10 + n * 3, { key })))
       }),
     )
@@ -129,6 +165,20 @@ describe('the cache feed', () => {
       expect(new Set(keys).size).toBe(160)
       expect(keys.filter((key) => key.startsWith(`${n} `))).toEqual([])
     }
+  })
+
+  test('what another has begun to put before is not passed over', async () => {
+    const url = await databases.create()
+    const [one, other] = [await databases.open({ url }), await databases.open({ url })]
+    const share = 'SELECT toolyard.share($1, $2, $3, $4)'
+    const commit = await halfDone(url, share, ['third', ['first'], ['1'], [Date.now() + 60_000]])
+    const put = cacheOf(one).put([entry('second')])
+    await untilHeldUp(url, put)
+    const heard = [...(await cacheOf(other).news())]
+    await commit()
+    await put
+    heard.push(...(await cacheOf(other).news()))
+    expect(heard.map(({ key }) => key)).toEqual(['first', 'second'])
   })
 
   test('who starts hears of what is there, and of nothing that is past its time', async () => {

@@ -26,7 +26,8 @@ server.registerTool(
     inputSchema: z.object({ id: z.string(), ms: z.number() }),
   },
   async ({ id, ms }) => {
-    appendFileSync(file, `${id}\n`)
+    // With the server that it works for.
+    appendFileSync(file, `${id} ${process.ppid}\n`)
     await later(ms)
     return text(`seen ${id}`)
   },

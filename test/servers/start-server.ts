@@ -29,7 +29,10 @@ export async function startServer(env: Readonly<Record<string, string>>, cwd: st
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', (chunk) => {
       out += chunk
-      if (out.includes('\n')) resolve(JSON.parse(out).url)
+      if (!out.includes('\n')) return
+      const { url } = JSON.parse(out)
+      if (url === undefined) reject(new Error(`toolyard serve did not start: ${out}${said}`))
+      else resolve(url)
     })
     exited.then(([code]) => reject(new Error(`toolyard serve ended with ${code}:\n${out}${said}`)))
   })

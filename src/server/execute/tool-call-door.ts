@@ -1,12 +1,11 @@
-import type { ServerResponse } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../../config/callers/caller.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { problemOf } from '../answer-problem.ts'
 import { sessionName } from '../caller-of-request.ts'
 import { corsHeaders } from '../cors.ts'
 import type { Gate } from '../gate.ts'
 import { PROBLEM_TYPE } from '../http-problem.ts'
+import { problemOf } from '../problem-of.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
 import type { Service } from '../service.ts'
 import { acceptsEvents } from '../streams.ts'
@@ -22,8 +21,8 @@ const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 const RESPOND_ASYNC = /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i
 
 /**
- * `POST /tools/execute`. This is the way that nearly all requests take, so it reads and answers them itself: what
- * Fastify would do in between costs more than the call.
+ * `POST /tools/execute`. This is the way that nearly all requests take, so it reads and answers them itself: what a
+ * framework would do in between costs more than the call.
  */
 export class ToolCallDoor {
   readonly #service: Service
@@ -36,55 +35,55 @@ export class ToolCallDoor {
     this.#contexts = new CallerContexts(service.installation)
   }
 
-  /** Answers a request whose reply has been hijacked. */
-  handle(request: FastifyRequest, reply: FastifyReply): void {
-    const { raw } = request
+  /** Answers a request. */
+  handle(request: IncomingMessage, response: ServerResponse): void {
     try {
-      this.#gate.checkOrigin(raw.headers)
-      const caller = this.#gate.enter(raw.headers, 'call')
+      const { headers } = request
+      this.#gate.checkOrigin(headers)
+      const caller = this.#gate.enter(headers, 'call')
       const limit = this.#service.installation.config.limits?.body_bytes ?? BODY_BYTES
-      readText(raw, limit, (text) => {
+      readText(request, limit, (text) => {
         try {
           if (text === undefined) throw new UnreadableCallError(`the body is larger than ${limit} bytes`)
-          this.#answer(text, caller, request, reply)
+          this.#answer(text, caller, request, response)
         } catch (error) {
-          this.#refuse(request, reply, error)
+          this.#refuse(request, response, error)
         }
       })
     } catch (error) {
-      this.#refuse(request, reply, error)
+      this.#refuse(request, response, error)
     }
   }
 
-  #answer(text: string, caller: Caller, request: FastifyRequest, reply: FastifyReply): void {
-    const { headers } = request.raw
+  #answer(text: string, caller: Caller, request: IncomingMessage, response: ServerResponse): void {
+    const { headers } = request
     if (!isJson(headers['content-type'])) throw new UnreadableCallError('send the call as application/json')
     const asked = readCall(text)
     const session = sessionName(asked.session_id ?? headers['x-session-id'])
     const context = new RestContext(this.#contexts.of(caller, session))
     const { 'idempotency-key': key, traceparent, accept, prefer } = headers
     if (key !== undefined) context.idempotencyKey = key as string
-    if (traceparent !== undefined && TRACEPARENT.test(traceparent as string)) context.traceparent = String(traceparent)
+    if (traceparent !== undefined && TRACEPARENT.test(String(traceparent))) context.traceparent = String(traceparent)
     if (asked.timeout_ms !== undefined) context.timeoutMs = asked.timeout_ms
     if (prefer !== undefined && RESPOND_ASYNC.test(String(prefer))) {
-      void this.#start(asked, context, caller, session, request, reply)
+      void this.#start(asked, context, caller, session, request, response)
     } else if (accept !== undefined && acceptsEvents(request)) {
-      void this.#stream(asked, context, reply)
+      void this.#stream(asked, context, request, response)
     } else {
-      this.#call(asked, context, request, reply.raw)
+      this.#call(asked, context, request, response)
     }
   }
 
   #call(
     { tool_name, params }: AskedCall,
     context: RestContext,
-    request: FastifyRequest,
+    request: IncomingMessage,
     response: ServerResponse,
   ): void {
     const { traffic, installation } = this.#service
     const { signal } = context
     traffic.calls.add(signal)
-    response.once('close', () => signal.abort(undefined))
+    response.on('close', () => signal.abort(undefined))
     installation.manager
       .getExecutor()
       .execute(tool_name, params, context)
@@ -95,11 +94,15 @@ export class ToolCallDoor {
   }
 
   /** The same with Server-Sent Events: what the tool reports on the way, then the envelope. */
-  async #stream({ tool_name, params }: AskedCall, context: RestContext, reply: FastifyReply): Promise<void> {
+  async #stream(
+    { tool_name, params }: AskedCall,
+    context: RestContext,
+    { headers }: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const { traffic, streams, installation } = this.#service
     const { signal } = context
-    reply.headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, reply.request.headers) })
-    const stream = streams.start(reply)
+    const stream = streams.over(response, { ...SECURITY_HEADERS, ...corsHeaders(installation, headers) })
     traffic.calls.add(signal)
     stream.signal.addEventListener('abort', () => signal.abort(undefined))
     context.report = (progress) => void stream.send('progress', progress)
@@ -115,8 +118,8 @@ export class ToolCallDoor {
     context: RestContext,
     caller: Caller,
     session: string | undefined,
-    request: FastifyRequest,
-    reply: FastifyReply,
+    request: IncomingMessage,
+    response: ServerResponse,
   ): Promise<void> {
     const { timeoutMs, idempotencyKey, traceparent } = context
     try {
@@ -130,19 +133,19 @@ export class ToolCallDoor {
         ...(traceparent !== undefined && { traceparent }),
       })
       if ('refused' in started) {
-        writeEnvelope(reply.raw, started.refused, this.#more(request, context, started.refused))
+        writeEnvelope(response, started.refused, this.#more(request, context, started.refused))
         return
       }
       const { job } = started
       const where = ['location', `/api/jobs/${job.id}`, 'preference-applied', 'respond-async']
-      writeJson(reply.raw, 202, job, [...where, ...this.#more(request, context)])
+      writeJson(response, 202, job, [...where, ...this.#more(request, context)])
     } catch (error) {
-      this.#refuse(request, reply, error)
+      this.#refuse(request, response, error)
     }
   }
 
   /** The headers that are not always the same, names and values in turn. */
-  #more({ raw: { headers } }: FastifyRequest, context?: RestContext, result?: ToolResult): string[] {
+  #more({ headers }: IncomingMessage, context?: RestContext, result?: ToolResult): string[] {
     const { installation, traffic } = this.#service
     const more = context?.rate === undefined ? [] : rateHeaders(context)
     if (result?.success === false) more.push(...retryAfter(result, context))
@@ -151,8 +154,7 @@ export class ToolCallDoor {
     return more
   }
 
-  #refuse(request: FastifyRequest, reply: FastifyReply, error: unknown): void {
-    const response = reply.raw
+  #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     const { installation } = this.#service
     if (response.headersSent) {
       response.destroy()
@@ -166,7 +168,7 @@ export class ToolCallDoor {
     const text = JSON.stringify(problem)
     response.writeHead(problem.status, {
       ...SECURITY_HEADERS,
-      ...corsHeaders(installation, request.raw.headers),
+      ...corsHeaders(installation, request.headers),
       ...problem.headers,
       'content-type': PROBLEM_TYPE,
       'content-length': Buffer.byteLength(text),

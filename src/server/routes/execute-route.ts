@@ -1,8 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
-import { ToolCallDoor } from '../execute/tool-call-door.ts'
-import type { Gate } from '../gate.ts'
-import type { Service } from '../service.ts'
+import type { ToolCallDoor } from '../execute/tool-call-door.ts'
 import { JOB_SCHEMA } from './job-routes.ts'
 
 const BODY = {
@@ -51,9 +49,11 @@ const failures = Object.fromEntries(
   ),
 )
 
-/** `POST /tools/execute`, answered by a door of its own before Fastify would read the body. */
-export function executeRoute(app: FastifyInstance, service: Service, gate: Gate): void {
-  const door = new ToolCallDoor(service, gate)
+/**
+ * `POST /tools/execute`: what is said of it, and the way there for requests whose address is written otherwise, since
+ * the server hands all others to the door itself.
+ */
+export function executeRoute(app: FastifyInstance, door: ToolCallDoor): void {
   app.post(
     '/tools/execute',
     {
@@ -67,7 +67,7 @@ export function executeRoute(app: FastifyInstance, service: Service, gate: Gate)
       },
       onRequest: (request, reply) => {
         reply.hijack()
-        door.handle(request, reply)
+        door.handle(request.raw, reply.raw)
       },
     },
     () => {},

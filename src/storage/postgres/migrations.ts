@@ -146,6 +146,7 @@ export const migrations: readonly string[] = [
   );
   CREATE INDEX audit_by_tenant ON toolyard.audit (tenant, at, chain, seq);
   CREATE INDEX audit_by_tool ON toolyard.audit (tenant, tool, at, chain, seq);
+  CREATE INDEX audit_failures ON toolyard.audit (tenant, at, chain, seq) WHERE outcome <> 'success';
   CREATE INDEX audit_by_time ON toolyard.audit (at, chain, seq);
   CREATE INDEX audit_by_run ON toolyard.audit (run_id, at, chain, seq) WHERE run_id IS NOT NULL;
 

@@ -19,7 +19,10 @@ const ADD_ROWS = `
       attempts, hash)
   JOIN toolyard.chains ON chains.name = r.chain`
 
-/** A filter that is not set is null, and no part of the plan that is made for these values. */
+/**
+ * A filter that is not set is null, and no part of the plan that is made for these values. Only what failed has a
+ * code: said in addition, so that the index of failures serves.
+ */
 const ROWS = `
   SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, schema_hash AS "schemaHash",
     params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts, hash
@@ -29,7 +32,7 @@ const ROWS = `
     AND ($3::text IS NULL OR caller = $3)
     AND ($4::text IS NULL OR run_id = $4)
     AND ($5::text IS NULL OR outcome = $5)
-    AND ($6::text IS NULL OR code = $6)
+    AND ($6::text IS NULL OR code = $6 AND outcome <> 'success')
     AND ($7::double precision IS NULL OR at >= $7)
     AND ($8::double precision IS NULL OR at < $8)
     AND ($9::double precision IS NULL OR (at, audit.chain, seq)

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest'
+import type { KeyStore, StoredKey } from '../../core/storage/key-store.ts'
+import { ManualClock } from '../../testing/manual-clock.ts'
+import { hashApiKey, newApiKey } from './api-key.ts'
+import { Callers } from './callers.ts'
+import { Tenants } from './tenants.ts'
+
+async function callersYard() {
+  const clock = new ManualClock()
+  const callers = new Callers(new Tenants(), clock)
+  let stored: StoredKey[] = []
+  const load = () => callers.load({ list: async () => stored } as unknown as KeyStore)
+  const add = async (more: Partial<StoredKey> = {}): Promise<string> => {
+    const key = newApiKey()
+    stored.push({
+      id: `key-${stored.length}`,
+      hash: hashApiKey(key),
+      tenant: 'acme',
+      name: 'a key',
+      role: 'user',
+      scopes: null,
+      calls_per_minute: null,
+      created_at: '2026-01-01T00:00:00Z',
+      expires_at: null,
+      revoked_at: null,
+      ...more,
+    })
+    await load()
+    return key
+  }
+  const revokeAll = async () => {
+    stored = stored.map((key) => ({ ...key, revoked_at: '2026-01-01T00:00:00Z' }))
+    await load()
+  }
+  return { callers, clock, add, revokeAll }
+}
+
+describe('Callers', () => {
+  test('finds who a key belongs to, the first time and every other, and nobody by another text', async () => {
+    const { callers, add } = await callersYard()
+    const key = await add({ id: 'mine' })
+    for (let time = 0; time < 3; time++) expect(callers.find(key)).toMatchObject({ id: 'mine', tenant: 'acme' })
+    for (const other of ['', key.slice(1), `${key} `, key.toUpperCase(), hashApiKey(key)]) {
+      expect(callers.find(other)).toBeUndefined()
+    }
+  })
+
+  test('a key that was used a moment ago is gone when it is revoked, and when its time is over', async () => {
+    const { callers, clock, add, revokeAll } = await callersYard()
+    const lasting = await add()
+    const short = await add({ expires_at: new Date(clock.wall() + 1_000).toISOString() })
+    expect([callers.find(lasting), callers.find(short)]).not.toContain(undefined)
+    clock.advance(1_000)
+    expect(callers.find(short)).toBeUndefined()
+    expect(callers.find(lasting)).toBeDefined()
+    await revokeAll()
+    expect(callers.find(lasting)).toBeUndefined()
+  })
+
+  test('a key may do what its role may, less where its scopes are named, and sees all tenants only by name', async () => {
+    const { callers, add } = await callersYard()
+    const scopes = async (more: Partial<StoredKey>) => [...(callers.find(await add(more))?.scopes ?? [])].sort()
+    expect(await scopes({ role: 'user' })).toEqual(['call', 'chat', 'read'])
+    expect(await scopes({ role: 'user', scopes: ['read', 'manage'] })).toEqual(['read'])
+    expect(await scopes({ role: 'admin', scopes: ['observe', 'installation'] })).toEqual(['installation', 'observe'])
+    expect(await scopes({ role: 'admin' })).not.toContain('installation')
+  })
+})
