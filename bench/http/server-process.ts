@@ -40,9 +40,14 @@ export class ServerProcess {
   }
 
   async usage({ collected = false } = {}): Promise<Usage> {
-    const answered = once(this.#child, 'message', { signal: this.#ended })
+    const { promise, resolve, reject } = Promise.withResolvers<{ readonly usage: Usage }>()
+    const gone = () => reject(this.#ended.reason)
+    this.#ended.throwIfAborted()
+    this.#ended.addEventListener('abort', gone)
+    this.#child.once('message', resolve as (message: unknown) => void)
     this.#child.send({ usage: { collected } } satisfies UsageQuestion)
-    const [{ usage }] = (await answered) as [{ readonly usage: Usage }]
+    const { usage } = await promise
+    this.#ended.removeEventListener('abort', gone)
     return usage
   }
 

@@ -57,6 +57,8 @@ async function soak(minutes: number): Promise<boolean> {
     }
     return report(samples, done, Math.min(WARM_MINUTES, minutes / 3))
   } catch (error) {
+    // Where the server itself has ended, this throws what it said last.
+    await server.usage()
     throw over.signal.aborted ? over.signal.reason : error
   } finally {
     over.abort()
@@ -87,4 +89,8 @@ if (!(minutes >= 1)) {
   console.error(`--minutes takes a number from 1 on, not '${values.minutes}'.`)
   process.exit(2)
 }
-process.exit((await soak(minutes)) ? 0 : 1)
+const flat = await soak(minutes).catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error)
+  return false
+})
+process.exit(flat ? 0 : 1)

@@ -30,6 +30,9 @@ import { StoredPins } from './stored-pins.ts'
 import { ToolManager } from './tool-manager.ts'
 
 const KEEP_DAYS = 7
+const LONGEST_JOB_MS = 3_600_000
+/** How long tools stay after they were replaced: a run may still want to use them. */
+const RETIRE_MS = 60_000
 /** How long the last records may take to be written. */
 const LAST_RECORDS_MS = 5_000
 
@@ -66,6 +69,8 @@ export class Installation {
   readonly #shared: SharedCache | undefined
   readonly #reloaded = new Set<() => void>()
   readonly #stopListening: () => void
+  /** Tools that were replaced, each with the way to call off that it is let go. */
+  readonly #retired = new Map<ToolManager, () => void>()
   #config: Config
   #manager: ToolManager | undefined
   #closed: Promise<void> | undefined
@@ -156,9 +161,17 @@ export class Installation {
     this.#configure()
     for (const listener of this.#reloaded) listener()
     this.log.info({ tools: manager.getRegistry().list().length }, 'Configuration read again')
-    // Calls that run on the old tools may end on them.
-    const longest = Math.max(before?.getDefaultTimeout() ?? 0, 60_000)
-    this.clock.after(longest, () => void before?.close())
+    if (before !== undefined) this.#retire(before, this.clock.now() + (config.limits?.job_timeout_ms ?? LONGEST_JOB_MS))
+  }
+
+  /** What runs on tools that were replaced may end on them: they are let go when it has been quiet for a while. */
+  #retire(manager: ToolManager, atLatest: number): void {
+    const callOff = this.clock.after(RETIRE_MS, () => {
+      if (manager.getExecutor().running > 0 && this.clock.now() < atLatest) return this.#retire(manager, atLatest)
+      this.#retired.delete(manager)
+      void manager.close()
+    })
+    this.#retired.set(manager, callOff)
   }
 
   /** Ends the processes, writes the last records and lets go of the store. */
@@ -218,7 +231,8 @@ export class Installation {
 
   async #close(): Promise<void> {
     this.#stopListening()
-    await this.#manager?.close()
+    for (const callOff of this.#retired.values()) callOff()
+    await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
     await this.#shared?.close()
     await this.sink.close(LAST_RECORDS_MS)

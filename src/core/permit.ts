@@ -1,4 +1,5 @@
 import type { ToolDefinition } from './tool.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
 
 type Flags = Readonly<Record<string, boolean>>
 
@@ -19,4 +20,19 @@ export function missingPermission(tool: ToolDefinition, flags: Flags): string | 
     if (!Object.hasOwn(flags, permission) || flags[permission] !== true) return permission
   }
   return undefined
+}
+
+/** Throws `PERMISSION_DENIED` where the caller may not use the tool. */
+export function permit(
+  tool: ToolDefinition,
+  { flags, tenant }: { readonly flags: Flags; readonly tenant: string },
+): void {
+  const missing = missingPermission(tool, flags)
+  if (missing === undefined) return
+  throw new ToolExecutionError(
+    'PERMISSION_DENIED',
+    missing === tool.name
+      ? `Tool '${tool.name}' is switched off for tenant '${tenant}'`
+      : `Tool '${tool.name}' requires the permission '${missing}', which tenant '${tenant}' does not have`,
+  )
 }

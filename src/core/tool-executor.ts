@@ -9,7 +9,7 @@ import { LocalRates } from './local-rates.ts'
 import { type Log, silentLog } from './log.ts'
 import { notFound } from './not-found.ts'
 import { ParameterCheck } from './parameter-check.ts'
-import { missingPermission } from './permit.ts'
+import { permit } from './permit.ts'
 import type { Rates } from './rates.ts'
 import { Recorder } from './recorder.ts'
 import { callKey, ResultCache } from './result-cache.ts'
@@ -18,7 +18,7 @@ import { type ParamsSnapshot, snapshotResult } from './snapshot.ts'
 import { takeRates } from './take-rates.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
-import { ToolExecutionError } from './tool-execution-error.ts'
+import type { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolExecutorOptions } from './tool-executor-options.ts'
 import { ToolMetrics } from './tool-metrics.ts'
 import type { ToolRegistry } from './tool-registry.ts'
@@ -72,6 +72,13 @@ export class ToolExecutor {
     registry.onChange((name) => this.#tools.delete(name))
   }
 
+  /** How many calls are running now. */
+  get running(): number {
+    let running = 0
+    for (const tool of this.#tools.values()) running += tool.running
+    return running
+  }
+
   /** The tools that it runs. */
   get registry(): ToolRegistry {
     return this.#registry
@@ -116,7 +123,7 @@ export class ToolExecutor {
     try {
       const tool = this.#find(call)
       await this.#check.validate(call, tool, this.#check.read(call, tool, params))
-      permit(call, tool)
+      permit(tool.definition, call)
       await takeRates(call, undefined, this.#rates, this.#clock)
       return { timeoutMs: call.timeoutMs }
     } catch (thrown) {
@@ -144,7 +151,7 @@ export class ToolExecutor {
 
   /** The second half of the way: the parameters are right, and nothing has happened yet. */
   #proceed(call: Call, tool: BoundTool, { params }: ParamsSnapshot): Promise<ToolResult> {
-    permit(call, tool)
+    permit(tool.definition, call)
     const limited = takeRates(call, tool, this.#rates, this.#clock)
     if (limited !== undefined) return this.#after(limited, call, () => this.#run(call, tool, params))
     return this.#run(call, tool, params)
@@ -269,17 +276,6 @@ export class ToolExecutor {
     this.#recorder.add(call)
     return executionTimeMs
   }
-}
-
-function permit(call: Call, { definition }: BoundTool): void {
-  const missing = missingPermission(definition, call.flags)
-  if (missing === undefined) return
-  throw new ToolExecutionError(
-    'PERMISSION_DENIED',
-    missing === definition.name
-      ? `Tool '${definition.name}' is switched off for tenant '${call.tenant}'`
-      : `Tool '${definition.name}' requires the permission '${missing}', which tenant '${call.tenant}' does not have`,
-  )
 }
 
 /** Worked out only where something can come of it: a cache to look into, or an identical call to join. */

@@ -6,6 +6,7 @@ import type { Installation } from '../config/installation.ts'
 import { HttpProblem } from './http-problem.ts'
 import { isLoopbackHost } from './loopback.ts'
 
+const USUAL = 'Bearer '
 const BEARER = /^Bearer +(\S+) *$/i
 
 /** Finds who sends a request, and lets in who may. */
@@ -53,6 +54,7 @@ export class Gate {
 
 /** The key that a request carries; one that cannot be read is a wrong one, not none. */
 function keyOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
+  if (authorization?.startsWith(USUAL)) return authorization.slice(USUAL.length).trim()
   if (authorization !== undefined) return BEARER.exec(authorization)?.[1] ?? ''
   return key as string | undefined
 }

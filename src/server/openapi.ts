@@ -2,6 +2,11 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 
+const DESCRIPTION = `Runs tools for AI models: validated, permitted, bounded in time, recorded and measured.
+
+Send your API key as \`Authorization: Bearer <key>\` or \`X-API-Key: <key>\`. Calls of tools are answered with an
+envelope, \`{"success", …}\`; all other errors are \`application/problem+json\`, whose \`error\` is the message.`
+
 const PROBLEM = {
   description: 'What went wrong, as application/problem+json',
   type: 'object',
@@ -48,7 +53,7 @@ export async function collectOpenApi(app: FastifyInstance, version: string): Pro
       info: {
         title: 'Toolyard',
         version,
-        description: 'Runs tools for AI models: validated, permitted, bounded in time, recorded and measured.',
+        description: DESCRIPTION,
       },
       tags: TAGS,
       components: {
@@ -58,7 +63,7 @@ export async function collectOpenApi(app: FastifyInstance, version: string): Pro
         },
       },
     },
-    transform: ({ schema, url, route }) => ({ schema: documented(schema, route), url }),
+    transform: ({ schema, url, route }) => ({ schema: documented(schema, route), url: url.replace('*', ':id') }),
   })
 }
 
@@ -78,7 +83,13 @@ export async function openApiRoutes(app: FastifyInstance): Promise<void> {
     await docs.register(swaggerUi, {
       routePrefix: '/docs',
       theme: { title: 'Toolyard' },
-      uiConfig: { docExpansion: 'list', deepLinking: true, tryItOutEnabled: true, validatorUrl: null },
+      uiConfig: {
+        layout: 'BaseLayout',
+        docExpansion: 'list',
+        deepLinking: true,
+        tryItOutEnabled: true,
+        validatorUrl: null,
+      },
     })
   })
 }

@@ -1,22 +1,10 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { silentLog } from '../core/log.ts'
 import type { RateState } from '../core/rates.ts'
 import { captureLog } from '../testing/capture-log.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
 import { MemoryLeases } from './fixtures/memory-leases.ts'
+import { pass, settle } from './fixtures/pass-time.ts'
 import { LeasedRates } from './leased-rates.ts'
-
-/** Lets everything that waits for no clock happen. */
-const settle = () => new Promise((resolve) => setImmediate(resolve))
-
-/** Moves time on in small steps, so that what is asked on the way is answered on the way. */
-async function pass(clock: ManualClock, ms: number): Promise<void> {
-  for (let left = ms; left > 0; left -= 50) {
-    clock.advance(Math.min(50, left))
-    await settle()
-  }
-}
 
 function setUp() {
   const clock = new ManualClock()
@@ -234,76 +222,3 @@ test('a part whose answer was lost is given back when the store can be reached a
   await pass(clock, 3_000)
   expect(leases.held(KEY)).toBe(0)
 })
-
-const RUNS = 400
-
-/** The most calls in any window. */
-function most(times: readonly number[], perMs: number): number {
-  let [first, found] = [0, 0]
-  times.forEach((time, index) => {
-    while ((times[first] as number) + perMs <= time) first++
-    found = Math.max(found, index - first + 1)
-  })
-  return found
-}
-
-test('whatever happens, servers together make no more calls in any window than the limit', async () => {
-  const event = fc.record({
-    afterMs: fc.integer({ min: 0, max: 1_500 }),
-    kind: fc.constantFrom('calls', 'calls', 'calls', 'calls', 'down', 'up', 'die', 'close'),
-    server: fc.nat(3),
-    count: fc.integer({ min: 1, max: 60 }),
-  })
-  const plan = fc.record({
-    calls: fc.integer({ min: 1, max: 120 }),
-    perMs: fc.constantFrom(300, 1_000, 7_000),
-    delayMs: fc.constantFrom(0, 5, 120, 1_300),
-    events: fc.array(event, { minLength: 20, maxLength: 120 }),
-  })
-  let ran = 0
-  await fc.assert(
-    fc.asyncProperty(plan, async ({ calls, perMs, delayMs, events }) => {
-      const clock = new ManualClock()
-      const leases = new MemoryLeases(clock)
-      leases.delayMs = () => delayMs
-      const times: number[] = []
-      let [started, upAt] = [0, Number.NEGATIVE_INFINITY]
-      const start = () => {
-        const name = `server ${++started}`
-        return { name, rates: new LeasedRates(leases.for(name), { clock, log: silentLog }) }
-      }
-      const servers = Array.from({ length: 4 }, start)
-      for (const { afterMs, kind, server: index, count } of events) {
-        await pass(clock, afterMs)
-        const { name, rates } = servers[index] as ReturnType<typeof start>
-        if (kind === 'calls') {
-          for (let n = 0; n < count; n++) {
-            Promise.resolve(rates.take('k', { calls, perMs }, clock.now())).then(({ waitMs }) => {
-              if (waitMs === 0) times.push(clock.now())
-            })
-          }
-          await settle()
-        } else if (kind === 'down' || kind === 'up') {
-          leases.down = kind === 'down'
-          if (kind === 'up') upAt = clock.now()
-        } else if (!leases.down && clock.now() > upAt + perMs + 6_000) {
-          // One goes, by a crash or in order, and another takes its place.
-          if (kind === 'close') rates.close()
-          await pass(clock, 1_000)
-          leases.die(name)
-          servers[index] = start()
-        }
-      }
-      await pass(clock, 300)
-      ran += times.length
-      expect(
-        most(
-          times.sort((a, b) => a - b),
-          perMs,
-        ),
-      ).toBeLessThanOrEqual(calls)
-    }),
-    { numRuns: RUNS },
-  )
-  expect(ran).toBeGreaterThan(20 * RUNS)
-}, 120_000)

@@ -77,9 +77,9 @@ describe('the thread of a store', () => {
     expect(report).toMatchObject({ rows: 60, unsealed: 0, faults: [] })
   })
 
-  it.each(['closed', 'left open'])('keeps no process alive (%s)', async (ending) => {
+  it.each(['closed', 'left open'])('keeps no process alive (%s)', { timeout: 60_000 }, async (ending) => {
     const opener = new URL('./worker/fixtures/opener.ts', import.meta.url).pathname
-    const { stdout } = await promisify(execFile)(process.execPath, [opener, folder, ending], { timeout: 15_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, [opener, folder, ending], { timeout: 50_000 })
     expect(stdout).toBe(ending === 'closed' ? 'false\n' : 'true\n')
   })
 

@@ -224,6 +224,17 @@ describe('a database that goes away', () => {
     expect(await engine.settings.list('limits')).toEqual([])
   }, 60_000)
 
+  test('an engine on one that falls silent closes, and another does not open', async () => {
+    const url = await databases.create()
+    const proxy = await startProxy(url)
+    onTestFinished(() => proxy.stop())
+    const engine = await databases.open({ url: proxy.url })
+    proxy.freeze()
+    const opening = databases.open({ url: proxy.url }).catch((error: unknown) => error)
+    await engine.close()
+    expect(await opening).toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  }, 60_000)
+
   test('a crash of the database is outlived', async () => {
     const url = await databases.create()
     const engine = await databases.open({ url })

@@ -141,6 +141,18 @@ test('a queue on a database that cannot be reached does not open', async () => {
   await expect(opening).rejects.toThrow('nothing listens where TOOLYARD_DATABASE_URL points')
 })
 
+test('a user who may not create a schema can use one that was made for him', async () => {
+  const url = await databases.create()
+  await ask(url, "CREATE ROLE worker LOGIN PASSWORD 'pass'")
+  await ask(url, 'CREATE SCHEMA toolyard_jobs AUTHORIZATION worker')
+  const theirs = new URL(url)
+  theirs.username = 'worker'
+  theirs.password = 'pass'
+  const queue = await openPgBossQueue(theirs.href, { store: { waiting: async () => [] }, log: silentLog })
+  await queue.add('a')
+  await queue.close(1_000)
+})
+
 test('its tables are its own', async () => {
   const url = await databases.create()
   const engine = await databases.open({ url })

@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Span } from '../../core/tracer.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { type ReadEvent, readEvents } from '../fixtures/read-events.ts'
@@ -85,6 +87,24 @@ test('a client that hangs up cancels its call: the handler is told, and it is re
   await told
   expect(await server.records()).toMatchObject([{ tool: 'forever', outcome: 'unknown', error_code: 'CANCELLED' }])
   expect(server.app.service.traffic.busy).toBe(false)
+})
+
+test('a client that does not take its answer is cut off after half a minute', async () => {
+  const large = { run: async () => 'x'.repeat(30_000_000), max_result_bytes: 50_000_000 }
+  const server = await openToolServer({ large })
+  const connection = once(server.app.server, 'connection') as Promise<[Socket]>
+  const client = connect(Number(new URL(server.url).port), '127.0.0.1')
+  onTestFinished(() => void client.destroy())
+  client.on('error', () => {})
+  const body = JSON.stringify({ tool_name: 'large', params: {} })
+  const head = 'POST /tools/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+  client.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
+  const [socket] = await connection
+  await vi.waitFor(() => expect(socket.timeout).toBe(30_000), { timeout: 15_000 })
+  expect(socket.destroyed).toBe(false)
+  // What the clock of the machine would say after half a minute of nothing.
+  socket.emit('timeout')
+  expect(socket.destroyed).toBe(true)
 })
 
 describe('as Server-Sent Events', () => {

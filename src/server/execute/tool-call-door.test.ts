@@ -26,7 +26,7 @@ beforeAll(async () => {
     limited: { run: async () => 1, rate_limit: { calls: 1, per_ms: 60_000 } },
     counted: { run: async () => ++COUNT.counted, effect: 'write' },
   })
-  server = await openTestServer({ ...config, limits: { body_bytes: 20_000 } }, { local: true, handlers })
+  server = await openTestServer({ ...config, limits: { body_bytes: 40_000 } }, { local: true, handlers })
 })
 afterAll(() => server.close())
 
@@ -94,7 +94,7 @@ describe('POST /tools/execute', () => {
     ['the body must be one JSON object {"tool_name", "params"}', '"weather"', {}],
     ["missing 'tool_name'", '{}', {}],
     ['tool_name must be a string', '{"tool_name":7}', {}],
-    ['the body is larger than 20000 bytes', JSON.stringify({ tool_name: 'weather', params: 'x'.repeat(20_000) }), {}],
+    ['the body is larger than 40000 bytes', JSON.stringify({ tool_name: 'weather', params: 'x'.repeat(40_000) }), {}],
     ['send the call as application/json', '{"tool_name":"weather"}', { 'content-type': 'text/plain' }],
   ])('says with an envelope that %s', async (problem, body, headers) => {
     const response = await post(body, headers)
@@ -126,7 +126,7 @@ describe('POST /tools/execute', () => {
       } as RequestInit)
     const read = await pieces('{"tool_name":"wea', 'ther","params":', '{"city":"R', 'ome"}}')
     expect(await read.json()).toMatchObject({ result: { city: 'Rome' } })
-    const long = await pieces('{"tool_name":"', ...Array.from({ length: 30 }, () => 'x'.repeat(1_000)), '"}')
+    const long = await pieces('{"tool_name":"', ...Array.from({ length: 50 }, () => 'x'.repeat(1_000)), '"}')
     expect([long.status, await long.json()]).toEqual([400, expect.objectContaining({ tool_name: '' })])
   })
 
@@ -139,6 +139,26 @@ describe('POST /tools/execute', () => {
     expect(COUNT.counted).toBe(before + 1)
     const other = await call('counted', { other: true }, {}, once)
     expect([other.status, await other.json()]).toMatchObject([400, { error: expect.stringContaining('order-7') }])
+  })
+
+  test('what is nested too deep is refused, however deep', async () => {
+    for (const depth of [65, 5_000]) {
+      const body = `{"tool_name":"weather","params":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`
+      const response = await post(body)
+      expect([response.status, await response.json()]).toMatchObject([
+        400,
+        { error: expect.stringContaining('64 levels') },
+      ])
+    }
+  })
+
+  test('an address that is written otherwise leads there, too', async () => {
+    const response = await fetch(`${server.url}/tools/execute?trace=1`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ tool_name: 'weather', params: { city: 'Rome' } }),
+    })
+    expect([response.status, await response.json()]).toMatchObject([200, { result: { city: 'Rome' } }])
   })
 
   test('two requests on one connection are answered in turn', async () => {

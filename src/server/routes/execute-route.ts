@@ -5,6 +5,7 @@ import { JOB_SCHEMA } from './job-routes.ts'
 
 const BODY = {
   type: 'object',
+  examples: [{ tool_name: 'math_eval', params: { expression: '2+2' } }],
   required: ['tool_name', 'params'],
   properties: {
     tool_name: { type: 'string', examples: ['math_eval'] },

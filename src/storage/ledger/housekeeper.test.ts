@@ -42,6 +42,41 @@ describe('chains of the dead', () => {
     expect(log.at('error')).toEqual([{ chain: 'dead', at: 2 }])
   })
 
+  test('are left as they are where their last seal was forged, and it is said', async () => {
+    const stored = await dead()
+    const first = openLedger({ instance: 'server-2', stored })
+    first.clock.advance(1_000)
+    await settle()
+    stored.seals[0] = {
+      ...(stored.seals[0] as (typeof stored.seals)[0]),
+      toSeq: 2,
+      lastHash: String(stored.rows[1]?.hash),
+    }
+    const { clock, log } = openLedger({ instance: 'server-3', stored })
+    clock.advance(1_000)
+    await settle()
+    expect(stored.seals).toHaveLength(1)
+    expect(log.at('error')).toEqual([{ chain: 'dead', at: 1 }])
+  })
+
+  test('are looked at once, and those of the living not at all', async () => {
+    const stored = await dead()
+    const living = openLedger({ instance: 'living', stored })
+    await living.ledger.append([call()], [])
+    const { clock, tables, ledger } = openLedger({ instance: 'server-2', stored })
+    await ledger.append([call()], [])
+    // Its own heartbeat may be late: a chain is not sealed from the table by the one that writes it.
+    stored.alive.delete('server-2')
+    clock.advance(1_000)
+    await settle()
+    expect(stored.seals.map(({ chain }) => chain)).toEqual(['dead'])
+    const looked = tables.calls.seals
+    clock.advance(HOUR + 30_000)
+    await settle()
+    expect(stored.seals.map(({ chain }) => chain)).toEqual(['dead', 'server-2'])
+    expect(tables.calls.seals).toBe(looked)
+  })
+
   test('one that was taken for dead and lives goes on without a gap between seals', async () => {
     const { ledger, stored, clock } = openLedger({ instance: 'slow' })
     await ledger.append([call(), call()], [])

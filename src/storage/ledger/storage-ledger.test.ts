@@ -132,7 +132,7 @@ describe('seals', () => {
   test('close a stretch when its hour is over, and at the end', async () => {
     const { ledger, stored, clock, log } = openLedger()
     const at = clock.wall()
-    await ledger.append([call({ at: at + 5 }), call({ at: at + 3 })], [])
+    await ledger.append([call({ at: at + 3 }), call({ at: at + 5 })], [])
     await ledger.append([call({ at: at + 4 })], [])
     clock.advance(HOUR)
     await ledger.append([call({ at: at + 9 })], [])
@@ -205,5 +205,11 @@ describe('seals', () => {
     tables.before = () => {}
     await ledger.append([call()], [])
     expect(stored.seals).toMatchObject([{ fromSeq: 1, toSeq: 3 }])
+    clock.advance(HOUR)
+    tables.before = (method) => {
+      if (method === 'addSeal') throw new Error('no, again')
+    }
+    await ledger.append([call()], [])
+    expect(log.at('warn')).toHaveLength(2)
   })
 })

@@ -171,6 +171,35 @@ describe('what somebody with the database but without the key can do is found', 
     expect((await verify()).faults[0]).toEqual({ chain: 'server-1', at, problem })
   })
 
+  test('a seal in the middle is removed and its rows are written anew', async () => {
+    const { stored, verify } = await fullChain()
+    stored.seals = stored.seals.filter(({ fromSeq }) => fromSeq !== 7)
+    change(stored, 8, { tool: 'harmless' })
+    rehash(stored, 8, 9)
+    expect((await verify()).faults.map(({ problem }) => problem)).toEqual([
+      'No seal covers rows 7 to 9: it was removed or changed',
+      'The seal of rows 10 to 12 does not go on from the row before it: rows before it were changed',
+    ])
+  })
+
+  test('a row is added before the first one of a chain without seals', async () => {
+    const { ledger, stored } = openLedger()
+    await ledger.append([call()], [])
+    stored.rows.push({ ...row(stored, 1), seq: 0 })
+    const problem = 'Row 0 stands where there can be none: it was added'
+    expect((await ledger.verify()).faults).toEqual([{ chain: 'server-1', at: 0, problem }])
+  })
+
+  test('rows are removed during the walk, and their seal says that they expired', async () => {
+    const { stored, tables, verify } = await fullChain()
+    tables.before = (method) => {
+      if (method !== 'stretch') return
+      remove(stored, 7, 8, 9)
+      changeSeal(stored, 7, { expiredAt: Date.UTC(2026, 0, 20) })
+    }
+    expect((await verify()).faults[0]).toEqual({ chain: 'server-1', at: 7, problem: 'Rows 7 to 9 are missing' })
+  })
+
   test('one fault does not hide another, nor does it stand for the whole chain', async () => {
     const { stored, verify } = await fullChain()
     change(stored, 5, { tool: 'x' })
@@ -205,6 +234,22 @@ test('every chain is walked, and a fault names its own', async () => {
     expired: 6,
     faults: [{ chain: 'server-2', at: 6 }],
   })
+})
+
+test('two seals of ours never cover the same row', async () => {
+  const { stored, verify } = await fullChain()
+  const seal = stored.seals.find(({ fromSeq }) => fromSeq === 4) as Seal
+  stored.seals.push(sealed(KEY, { ...seal, fromSeq: 5, toSeq: 6, beforeHash: row(stored, 4).hash }))
+  const problem = 'The seal of rows 5 to 6 covers rows that another seal covers'
+  expect((await verify()).faults).toEqual([{ chain: 'server-1', at: 5, problem }])
+})
+
+test('a long chain is read in pages', async () => {
+  const { ledger } = openLedger()
+  await ledger.append(new Array(2_500).fill(call({ params: null })), [])
+  expect(await ledger.verify()).toMatchObject({ rows: 2_500, unsealed: 2_500, faults: [] })
+  await ledger.close()
+  expect(await ledger.verify()).toMatchObject({ rows: 2_500, unsealed: 0, faults: [] })
 })
 
 test('a stretch that expires while it is being read is not missing', async () => {

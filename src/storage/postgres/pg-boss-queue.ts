@@ -2,6 +2,7 @@ import type { PgBoss } from 'pg-boss'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { JobQueue } from '../../core/storage/job-queue.ts'
 import type { JobStore } from '../../core/storage/job-store.ts'
+import { PostgresDatabase } from './postgres-database.ts'
 import { postgresError } from './postgres-error.ts'
 
 const SCHEMA = 'toolyard_jobs'
@@ -24,7 +25,7 @@ const HANDS_OVER = {
   retryLimit: 10,
   retryDelay: 1,
   expireInSeconds: 86_400,
-  deleteAfterSeconds: 3_600,
+  deleteAfterSeconds: 60,
   notify: true,
 } as const
 const HEARTBEAT_EVERY_S = 1
@@ -121,6 +122,7 @@ class PgBossQueue implements JobQueue {
 
 /** Opens the queue. It runs where the tools run: not in the thread of the store. */
 export async function openPgBossQueue(url: string, options: PgBossQueueOptions): Promise<JobQueue> {
+  const createSchema = await lacksSchema(url)
   const { PgBoss } = await import('pg-boss')
   const limits = { query_timeout: 6 * ANSWER_MS, keepAlive: true }
   const boss = new PgBoss({
@@ -128,13 +130,14 @@ export async function openPgBossQueue(url: string, options: PgBossQueueOptions):
     connectionString: url,
     application_name: 'toolyard jobs',
     schema: SCHEMA,
+    createSchema,
     max: CONNECTIONS,
     connectionTimeoutMillis: ANSWER_MS,
     useListenNotify: true,
     schedule: false,
     superviseIntervalSeconds: SUPERVISE_EVERY_S,
     monitorIntervalSeconds: SUPERVISE_EVERY_S,
-    maintenanceIntervalSeconds: 3_600,
+    maintenanceIntervalSeconds: 60,
   })
   let saidAt = Number.NEGATIVE_INFINITY
   boss.on('error', (error) => {
@@ -152,4 +155,15 @@ export async function openPgBossQueue(url: string, options: PgBossQueueOptions):
     throw postgresError(error)
   }
   return new PgBossQueue(boss, options)
+}
+
+/** Asked first: to create what exists needs rights that the user may not have been given. */
+async function lacksSchema(url: string): Promise<boolean> {
+  const database = await PostgresDatabase.open(url, 1)
+  try {
+    const { rows } = await database.run<{ lacks: boolean }>('SELECT to_regnamespace($1) IS NULL AS lacks', [SCHEMA])
+    return rows[0]?.lacks ?? true
+  } finally {
+    await database.close()
+  }
 }

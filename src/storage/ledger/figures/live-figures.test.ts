@@ -76,12 +76,35 @@ test('a call that comes when its minute has been forgotten is still counted', as
     await settle()
     await ledger.append([call({ at: clock.wall(), tenant: 'other' })], [])
   }
+  const cellsOf = (start: number) =>
+    [...stored.cells.values()].filter(
+      (cell) => cell.width === 'minute' && cell.kind === 'call' && cell.tenant === 'acme' && cell.start === start,
+    )
   await ledger.append([call({ at })], [])
   expect((await ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(2)
-  const minutes = [...stored.cells.values()].filter(
-    ({ width, kind, tenant, start }) => width === 'minute' && kind === 'call' && tenant === 'acme' && start === at,
+  expect(cellsOf(at)).toHaveLength(2)
+  // One that comes soon after the end of its minute finds it still there.
+  clock.advance(MINUTE / 2)
+  await ledger.append([call({ at })], [])
+  expect((await ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(3)
+  expect(cellsOf(at)).toHaveLength(2)
+})
+
+test('when an hour is over its figures are written soon, and what is too old or to come makes no cells', async () => {
+  const { ledger, clock, stored } = openLedger()
+  clock.advance(HOUR - 2_000)
+  const now = clock.wall()
+  await ledger.append([call({ at: now }), call({ at: now + HOUR }), call({ at: now - 9 * 24 * HOUR })], [])
+  for (let second = 0; second < 3; second++) {
+    clock.advance(1_000)
+    await settle()
+  }
+  const hours = [...stored.cells.values()].filter(({ width, kind }) => width === 'hour' && kind === 'call')
+  expect(new Set(hours.map(({ start }) => start))).toEqual(new Set([Date.UTC(2026, 0, 1)]))
+  await ledger.close()
+  expect(new Set([...stored.cells.values()].map(({ start }) => start))).toEqual(
+    new Set([Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 1, 0, 59)]),
   )
-  expect(new Set(minutes.map(({ model }) => model)).size).toBe(2)
 })
 
 test('a cell that cannot be read is left out and reported', async () => {

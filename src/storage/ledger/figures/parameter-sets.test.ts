@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { call, openLedger } from '../fixtures/open-ledger.ts'
 import { ParameterSets } from './parameter-sets.ts'
@@ -19,6 +20,25 @@ test('the common ones stand out of any number of others, and none is told to be 
   expect(top.slice(0, 3).map(({ params_hash }) => params_hash)).toEqual(common)
   expect(top.map(({ calls }) => calls).slice(0, 2)).toEqual([2_500, 1_250])
   for (const { calls } of top.slice(3)) expect(calls).toBe(1)
+})
+
+test('what is told was counted, and what makes up a fiftieth of the calls is told', () => {
+  const few = fc.nat(30)
+  const many = fc.nat(1_000)
+  fc.assert(
+    fc.property(fc.array(fc.oneof(few, many), { minLength: 200, maxLength: 2_000 }), (names) => {
+      const sets = new ParameterSets()
+      const exact = new Map<string, number>()
+      for (const name of names) {
+        sets.record(String(name))
+        exact.set(String(name), (exact.get(String(name)) ?? 0) + 1)
+      }
+      const told = new Map(sets.top(50).map(({ params_hash, calls }) => [params_hash, calls]))
+      for (const [name, calls] of told) expect(calls).toBeLessThanOrEqual(exact.get(name) ?? 0)
+      for (const [name, calls] of exact) if (calls > names.length / 50) expect(told.has(name)).toBe(true)
+    }),
+    { numRuns: 30 },
+  )
 })
 
 test('lists are put together', () => {
