@@ -6,7 +6,7 @@ import { silentLog } from '../../src/index.ts'
 import { LedgerSink } from '../../src/storage/ledger/ledger-sink.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { bytesOf } from '../storage/bytes-of.ts'
-import { longestPauseMs } from '../storage/loop-pauses.ts'
+import { type LoopPauses, loopPauses } from '../storage/loop-pauses.ts'
 import { temporaryFolder } from '../storage/temporary-folder.ts'
 
 export interface AuditOptions {
@@ -26,10 +26,10 @@ export interface AuditResult {
   readonly cpuUs: number
   /** What handing them over costs the thread that calls are answered in. */
   readonly mainUs: number
-  /** The longest pause of that thread's loop: at full speed, at the steady rate, and with nothing to write. */
-  readonly fullPauseMs: number
-  readonly steadyPauseMs: number
-  readonly idlePauseMs: number
+  /** The pauses of that thread's loop: at full speed, at the steady rate, and with nothing to write. */
+  readonly full: LoopPauses
+  readonly steady: LoopPauses
+  readonly idle: LoopPauses
   /** What a record takes on the disk, with its places in all indexes. */
   readonly bytes: number
 }
@@ -58,12 +58,12 @@ export async function audit(options: AuditOptions): Promise<AuditResult> {
 
 async function writeAll(sink: LedgerSink, options: AuditOptions): Promise<Omit<AuditResult, 'bytes'>> {
   const { warmRecords, records, steadyMs, steadyRate } = options
-  const idlePauseMs = await longestPauseMs(async () => {
+  const idle = await loopPauses(async () => {
     await pause(steadyMs)
   })
   await write(sink, warmRecords)
   let [seconds, cpuUs, mainUs] = [0, 0, 0]
-  const fullPauseMs = await longestPauseMs(async () => {
+  const full = await loopPauses(async () => {
     const [all, main] = [process.cpuUsage(), process.threadCpuUsage()]
     const started = performance.now()
     await write(sink, records)
@@ -71,8 +71,8 @@ async function writeAll(sink: LedgerSink, options: AuditOptions): Promise<Omit<A
     cpuUs = sum(process.cpuUsage(all)) / records
     mainUs = sum(process.threadCpuUsage(main)) / records
   })
-  const steadyPauseMs = await longestPauseMs(() => writeSteadily(sink, steadyMs, steadyRate))
-  return { perSecond: records / seconds, cpuUs, mainUs, fullPauseMs, steadyPauseMs, idlePauseMs }
+  const steady = await loopPauses(() => writeSteadily(sink, steadyMs, steadyRate))
+  return { perSecond: records / seconds, cpuUs, mainUs, full, steady, idle }
 }
 
 const sum = ({ user, system }: NodeJS.CpuUsage): number => user + system

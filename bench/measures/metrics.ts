@@ -5,7 +5,7 @@ import { silentLog } from '../../src/index.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { bytesOf } from '../storage/bytes-of.ts'
 import { feedAWeek } from '../storage/feed-a-week.ts'
-import { longestPauseMs } from '../storage/loop-pauses.ts'
+import { type LoopPauses, loopPauses } from '../storage/loop-pauses.ts'
 import { temporaryFolder } from '../storage/temporary-folder.ts'
 
 export interface MetricsOptions {
@@ -33,9 +33,9 @@ export interface MetricsResult {
   readonly feedSeconds: number
   readonly fileBytes: number
   readonly rows: readonly MetricsRow[]
-  /** The longest pause of the main loop while questions about 7 days are answered, and for as long with none. */
-  readonly pauseMs: number
-  readonly idlePauseMs: number
+  /** The pauses of the main loop while questions about 7 days are answered, and for as long with none. */
+  readonly asked: LoopPauses
+  readonly idle: LoopPauses
 }
 
 /** What a store does after it was opened is over by then. */
@@ -59,18 +59,18 @@ export async function metrics({ executions, times }: MetricsOptions): Promise<Me
     }
   }
   const week = { tenant: undefined, window: '7d' } as const
-  const asked = performance.now()
-  const pauseMs = await longestPauseMs(async () => {
+  const first = performance.now()
+  const asked = await loopPauses(async () => {
     for (let i = 0; i < times; i++) await Promise.all([ledger.executions(week), ledger.models(week)])
   })
-  const took = performance.now() - asked
-  const idlePauseMs = await longestPauseMs(async () => {
+  const took = performance.now() - first
+  const idle = await loopPauses(async () => {
     await pause(took)
   })
   await close()
   const fileBytes = await bytesOf({ folder })
   remove()
-  return { feedSeconds, fileBytes, rows, pauseMs, idlePauseMs }
+  return { feedSeconds, fileBytes, rows, asked, idle }
 }
 
 /** The first, which finds nothing in memory, counts as well. */

@@ -5,6 +5,7 @@ import type { AuditResult } from '../measures/audit.ts'
 import type { Section } from '../section.ts'
 import { spread } from '../statistics.ts'
 import { openDatabases } from '../storage/databases.ts'
+import type { LoopPauses } from '../storage/loop-pauses.ts'
 import { table } from '../table.ts'
 
 const FULL = { rounds: 3, warmRecords: 50_000, records: 500_000, steadyMs: 5_000, steadyRate: 10_000 }
@@ -27,18 +28,22 @@ export const audit: Section = {
         const url = id === 'postgres' ? { url: await databases.next() } : {}
         return measureInChild<AuditResult>('audit', { ...settings, ...url })
       })
-      const row = (what: string, key: keyof AuditResult) => [
+      const row = (what: string, pick: (result: AuditResult) => number) => [
         what,
-        ...measured.map(({ rounds }) => withRange(spread(rounds.map((round) => round[key])))),
+        ...measured.map(({ rounds }) => withRange(spread(rounds.map(pick)))),
+      ]
+      const pauses = (when: string, pick: (result: AuditResult) => LoopPauses) => [
+        row(`longest pause of the main loop ${when}, ms`, (result) => pick(result).longestMs),
+        row('its longest stretch of work, CPU ms', (result) => pick(result).longestCpuMs),
       ]
       const rows = [
-        row('records a second', 'perSecond'),
-        row('CPU of the server, µs a record', 'cpuUs'),
-        row('of it on the main thread, µs a record', 'mainUs'),
-        row('longest pause of the main loop at that speed, ms', 'fullPauseMs'),
-        row(`at ${count(settings.steadyRate)} records a second, ms`, 'steadyPauseMs'),
-        row('with nothing to write, ms', 'idlePauseMs'),
-        row('bytes on the disk a record', 'bytes'),
+        row('records a second', ({ perSecond }) => perSecond),
+        row('CPU of the server, µs a record', ({ cpuUs }) => cpuUs),
+        row('of it on the main thread, µs a record', ({ mainUs }) => mainUs),
+        ...pauses('at that speed', ({ full }) => full),
+        ...pauses(`at ${count(settings.steadyRate)} records a second`, ({ steady }) => steady),
+        ...pauses('with nothing to write', ({ idle }) => idle),
+        row('bytes on the disk a record', ({ bytes }) => bytes),
       ]
       return {
         raw: measured.map(({ contender: { id }, rounds }) => ({ id, rounds })),

@@ -4,6 +4,7 @@ import type { MetricsResult } from '../measures/metrics.ts'
 import type { Section } from '../section.ts'
 import { median } from '../statistics.ts'
 import { MODELS, TENANTS, TOOLS } from '../storage/executions.ts'
+import type { LoopPauses } from '../storage/loop-pauses.ts'
 import { table } from '../table.ts'
 
 const FULL = { executions: 10_000_000, times: 20 }
@@ -35,8 +36,19 @@ export const metrics: Section = {
       markdown:
         `SQLite, ${count(settings.executions)} executions over 7 days by ${TENANTS} tenants with ${TOOLS} tools and ` +
         `${MODELS.length} models; each question asked ${settings.times} times.\n\n${table(header, rows)}\n\n` +
-        `Longest pause of the main loop while 7 days of the whole installation are asked for: ${figure(raw.pauseMs)} ms ` +
-        `(${figure(raw.idlePauseMs)} ms in as long a time with nothing asked).`,
+        table(
+          ['pauses of the main loop', 'longest, ms', 'longest stretch of work, CPU ms'],
+          [
+            pauses('while 7 days of the whole installation are asked for', raw.asked),
+            pauses('for as long with nothing asked', raw.idle),
+          ],
+        ),
     }
   },
 }
+
+const pauses = (when: string, { longestMs, longestCpuMs }: LoopPauses) => [
+  when,
+  figure(longestMs),
+  figure(longestCpuMs),
+]

@@ -11,7 +11,7 @@ export async function openDatabases() {
       const name = `bench_${++made}`
       const client = new Client(server.url)
       await client.connect()
-      await client.query(`CREATE DATABASE ${name}`)
+      await client.query(['CREATE DATABASE', client.escapeIdentifier(name)].join(' '))
       await client.end()
       return Object.assign(new URL(server.url), { pathname: `/${name}` }).href
     },

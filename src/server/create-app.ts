@@ -1,6 +1,7 @@
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Installation } from '../config/installation.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
+import { addGauges } from './add-gauges.ts'
 import { answerClientError } from './answer-client-error.ts'
 import { answerProblem } from './answer-problem.ts'
 import { preflightHeaders } from './cors.ts'
@@ -67,6 +68,7 @@ export async function createApp(installation: Installation, options: AppOptions)
         else handler(request, response)
       }),
   })
+  addGauges(service)
   app.decorate('service', service)
   app.decorateRequest('caller')
   app.removeContentTypeParser('text/plain')

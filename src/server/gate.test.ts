@@ -121,10 +121,10 @@ describe('without keys', () => {
     for (const origin of others) expect([origin, await ask(origin)]).toEqual([origin, 403])
   })
 
-  test('a key that is wrong is refused all the same', async () => {
+  test('whatever is sent for a key counts for nothing: many clients cannot but send some', async () => {
     const server = await openToolServer({ hello: async () => 1 })
-    expect((await server.get(LIST, { 'x-api-key': 'ty_nobody' })).status).toBe(401)
-    expect((await server.call('hello', {}, { authorization: 'Basic eA==' })).status).toBe(401)
+    expect((await server.get(LIST, { 'x-api-key': 'ty_nobody' })).status).toBe(200)
+    expect((await server.call('hello', {}, { authorization: 'Bearer sk-anything' })).status).toBe(200)
   })
 
   test('the first key ends that, it is logged, and revoking all keys does not bring it back', async () => {

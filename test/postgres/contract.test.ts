@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
+import { openStorage } from '../../src/storage/open-storage.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
 import { storageContract } from '../../src/testing/storage-contract.ts'
 import { type Databases, startDatabases } from './databases.ts'
@@ -27,3 +28,25 @@ describe('the contract of stores: PostgreSQL in this thread', () => {
   })
   for (const clause of contract) test(clause.name, () => clause.run(), 60_000)
 })
+
+test('it works in a thread of its own', async () => {
+  const url = await databases.create()
+  const options = { folder: '', url, keepDays: 7 }
+  const one = await openStorage({ ...options, instance: 'one' }, { log: silentLog })
+  const other = await openStorage({ ...options, instance: 'other' }, { log: silentLog })
+  try {
+    const heard = new Promise<string>((resolve) => void other.onChange(resolve))
+    await one.settings.put({ kind: 'limits', name: 'a', value: { calls: 1 } })
+    expect(await heard).toBe('settings')
+    expect(await other.settings.list('limits')).toEqual([{ kind: 'limits', name: 'a', value: { calls: 1 } }])
+    expect(await one.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 4 }])).toEqual([4])
+    expect(await one.leases?.company()).toMatchObject({ servers: expect.any(Number) })
+    expect(await other.cache?.news()).toEqual([])
+    await expect(one.settings.put({ kind: 'limits', name: 'a\0b', value: 1 })).rejects.toMatchObject({
+      code: 'INVALID_PARAMETERS',
+    })
+  } finally {
+    await one.close()
+    await other.close()
+  }
+}, 60_000)

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { METRIC_WINDOWS, type MetricWindow } from '../../core/storage/metrics.ts'
+import { withSelectionAccuracy } from '../selection-accuracy.ts'
 import type { Service } from '../service.ts'
 import { settleRecords } from '../settle-records.ts'
 import { TENANT_QUERY, tenantAsked } from '../tenant-asked.ts'
@@ -21,7 +22,7 @@ const querystring = {
 
 /** How calls and runs went. */
 export function metricsRoutes(app: FastifyInstance, { installation }: Service): void {
-  const { ledger } = installation.storage
+  const { ledger, validations } = installation.storage
 
   app.get<{ Querystring: MetricsQuery }>(
     '/metrics/tools/execution',
@@ -57,7 +58,8 @@ export function metricsRoutes(app: FastifyInstance, { installation }: Service): 
       const { window, tenant } = request.query
       const query = { window, tenant: tenantAsked(request, tenant) }
       await settleRecords(installation)
-      return ledger.models(query)
+      const now = installation.clock.wall()
+      return withSelectionAccuracy(await ledger.models(query), validations, { tenant: query.tenant, now })
     },
   )
 

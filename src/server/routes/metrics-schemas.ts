@@ -47,6 +47,10 @@ export const MODEL_METRICS = {
           prompt_tokens: COUNT,
           completion_tokens: COUNT,
           cost: { type: ['number', 'null'] },
+          selection_accuracy: {
+            type: ['number', 'null'],
+            description: 'How many of its tests in the window the model passed; null where there were none.',
+          },
           tools: {
             type: 'object',
             additionalProperties: { type: 'object', properties: { calls: COUNT, failed: COUNT } },
