@@ -184,6 +184,7 @@ export class Installation {
     await Promise.all([this.callers.load(this.storage.keys), this.tenants.load(this.storage.settings)])
     this.#manager = await this.#load(this.#config)
     this.#configure()
+    this.#shared?.changed()
   }
 
   #configure(): void {

@@ -40,15 +40,20 @@ test('what its buckets hold is all that has to be kept of it', () => {
   const buckets: [number, number][] = []
   whole.forEachBucket((bucket, count) => buckets.push([bucket, count]))
   expect(buckets.map(([, count]) => count)).toEqual([1, 1, 2, 1, 1])
-  for (const [bucket, count] of buckets.reverse()) copy.addBucket(bucket, count)
+  for (const [bucket, count] of buckets.reverse()) copy.addCounts(bucket, Float64Array.of(count))
+  copy.addCounts(0, new Float64Array(0))
   copy.addSum(whole.sumMs)
   expect(copy.total).toBe(6)
   expect(copy.averageMs).toBe(whole.averageMs)
   for (const share of [0.1, 0.4, 0.6, 0.9, 1]) expect(copy.percentileMs(share)).toBe(whole.percentileMs(share))
 })
 
-test.each([-1, 864, Number.NaN])('has no bucket %s', (bucket) => {
-  expect(() => new TimeHistogram().addBucket(bucket, 1)).toThrow(`A time histogram has no bucket ${bucket}`)
+test.each([
+  [-1, 1],
+  [863, 2],
+  [Number.NaN, 1],
+])('has no bucket beyond its range: %s, %s', (first, length) => {
+  expect(() => new TimeHistogram().addCounts(first, new Float64Array(length))).toThrow(RangeError)
 })
 
 test('a time below zero counts as none', () => {

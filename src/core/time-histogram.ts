@@ -1,6 +1,6 @@
 /** Each doubling is cut into this many buckets, so a percentile is at most 1/32 too high. */
 const PER_DOUBLING = 32
-const BUCKETS = 27 * PER_DOUBLING
+export const BUCKETS = 27 * PER_DOUBLING
 
 /**
  * Times in buckets that grow with them, from 1 µs to beyond a minute. An increment in an array: a recording through
@@ -44,10 +44,22 @@ export class TimeHistogram {
     }
   }
 
-  /** Adds what `forEachBucket` gave of another histogram; its `sumMs` goes to `addSum`. */
-  addBucket(bucket: number, count: number): void {
-    if (!(bucket >= 0 && bucket < BUCKETS)) throw new RangeError(`A time histogram has no bucket ${bucket}`)
-    this.#count(bucket, count)
+  /** Adds counts of the buckets from `first` on, as `forEachBucket` gave them; their `sumMs` goes to `addSum`. */
+  addCounts(first: number, counts: Float64Array): void {
+    const last = first + counts.length - 1
+    if (!(first >= 0 && last < BUCKETS)) throw new RangeError(`A time histogram has no buckets ${first} to ${last}`)
+    if (counts.length === 0) return
+    this.#cover(first)
+    this.#cover(last)
+    const own = this.#counts
+    const offset = first - this.#first
+    let total = 0
+    for (let index = 0; index < counts.length; index++) {
+      const count = counts[index] as number
+      total += count
+      own[offset + index] = (own[offset + index] as number) + count
+    }
+    this.#total += total
   }
 
   addSum(ms: number): void {
@@ -66,17 +78,15 @@ export class TimeHistogram {
 
   #count(bucket: number, count: number): void {
     this.#total += count
-    let index = bucket - this.#first
-    if (index < 0 || index >= this.#counts.length) {
-      this.#cover(bucket)
-      index = bucket - this.#first
-    }
+    this.#cover(bucket)
+    const index = bucket - this.#first
     this.#counts[index] = (this.#counts[index] as number) + count
   }
 
   /** Widens the counts by whole doublings until the bucket is among them. */
   #cover(bucket: number): void {
     const counts = this.#counts
+    if (bucket >= this.#first && bucket < this.#first + counts.length) return
     const low = bucket - (bucket % PER_DOUBLING)
     const first = counts.length === 0 ? low : Math.min(this.#first, low)
     const end = Math.max(this.#first + counts.length, low + PER_DOUBLING)

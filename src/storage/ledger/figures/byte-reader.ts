@@ -37,6 +37,38 @@ export class ByteReader {
     return this.#take('hex')
   }
 
+  /**
+   * Reads so many counts into their places among `into`, where a 0 is followed by the length of a gap; gives where the
+   * first and the last are. Written out, since figures consist of little else.
+   */
+  counts(many: number, into: Float64Array): { readonly first: number; readonly end: number } {
+    const bytes = this.#bytes
+    let at = this.#at
+    let [first, next, left] = [-1, 0, many]
+    let gap = false
+    while (left > 0) {
+      let value = bytes[at++]
+      if (value === undefined || next >= into.length) throw new RangeError('The bytes end too early')
+      if (value >= 0x80) {
+        this.#at = at - 1
+        value = this.whole()
+        at = this.#at
+      }
+      if (gap) {
+        if (first >= 0) into.fill(0, next, next + value)
+        next += value
+        gap = false
+      } else if (value === 0) gap = true
+      else {
+        if (first < 0) first = next
+        into[next++] = value
+        left--
+      }
+    }
+    this.#at = at
+    return { first: Math.max(first, 0), end: first < 0 ? 0 : next }
+  }
+
   #take(encoding: 'utf8' | 'hex'): string {
     const end = this.whole() + this.#at
     if (end > this.#bytes.length) throw new RangeError('The bytes end too early')
