@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TimeHistogram } from './time-histogram.ts'
+import { BUCKETS, TimeHistogram } from './time-histogram.ts'
 
 test('percentiles are never too low and at most a thirty-second too high', () => {
   const histogram = new TimeHistogram()
@@ -40,8 +40,15 @@ test('what its buckets hold is all that has to be kept of it', () => {
   const buckets: [number, number][] = []
   whole.forEachBucket((bucket, count) => buckets.push([bucket, count]))
   expect(buckets.map(([, count]) => count)).toEqual([1, 1, 2, 1, 1])
-  for (const [bucket, count] of buckets.reverse()) copy.addCounts(bucket, Float64Array.of(count))
-  copy.addCounts(0, new Float64Array(0))
+  const counts = new Float64Array(BUCKETS)
+  for (const [bucket, count] of buckets) counts[bucket] = count
+  for (const [first, end] of [
+    [600, BUCKETS],
+    [500, 600],
+    [0, 500],
+    [7, 7],
+  ] as const)
+    copy.addCounts(counts, first, end)
   copy.addSum(whole.sumMs)
   expect(copy.total).toBe(6)
   expect(copy.averageMs).toBe(whole.averageMs)
@@ -50,10 +57,10 @@ test('what its buckets hold is all that has to be kept of it', () => {
 
 test.each([
   [-1, 1],
-  [863, 2],
+  [863, 865],
   [Number.NaN, 1],
-])('has no bucket beyond its range: %s, %s', (first, length) => {
-  expect(() => new TimeHistogram().addCounts(first, new Float64Array(length))).toThrow(RangeError)
+])('has no buckets %s up to %s', (first, end) => {
+  expect(() => new TimeHistogram().addCounts(new Float64Array(1_000), first, end)).toThrow(RangeError)
 })
 
 test('a time below zero counts as none', () => {

@@ -44,24 +44,24 @@ export class TimeHistogram {
     }
   }
 
-  /** Adds counts of the buckets from `first` on, as `forEachBucket` gave them; their `sumMs` goes to `addSum`. */
-  addCounts(first: number, counts: Float64Array): void {
-    const last = first + counts.length - 1
-    if (!(first >= 0 && last < BUCKETS)) throw new RangeError(`A time histogram has no buckets ${first} to ${last}`)
-    if (counts.length === 0) return
+  /** Adds the counts of the buckets from `first` up to `end`, which have their places among `counts`. */
+  addCounts(counts: Float64Array, first: number, end: number): void {
+    if (!(first >= 0 && end <= BUCKETS)) throw new RangeError(`A time histogram has no buckets ${first} to ${end - 1}`)
+    if (first >= end) return
     this.#cover(first)
-    this.#cover(last)
+    this.#cover(end - 1)
     const own = this.#counts
-    const offset = first - this.#first
+    const offset = this.#first
     let total = 0
-    for (let index = 0; index < counts.length; index++) {
-      const count = counts[index] as number
+    for (let bucket = first; bucket < end; bucket++) {
+      const count = counts[bucket] as number
       total += count
-      own[offset + index] = (own[offset + index] as number) + count
+      own[bucket - offset] = (own[bucket - offset] as number) + count
     }
     this.#total += total
   }
 
+  /** Adds the sum of times whose counts were added. */
   addSum(ms: number): void {
     this.#sumMs += ms
   }

@@ -1,5 +1,4 @@
-import { Agent, request as httpRequest } from 'node:http'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
 import { closeGracefully } from './close-gracefully.ts'
 import { openToolServer } from './fixtures/open-tool-server.ts'
@@ -46,22 +45,12 @@ test('what still runs at the limit is called off, answered as cancelled, and on 
   expect(await records()).toMatchObject([{ tool: 'wait', error_code: 'CANCELLED' }])
 })
 
-test('a server that draining has made unready says so on connections that it still has', async () => {
-  const { app, call, begun, end, url } = await closingYard()
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  onTestFinished(() => agent.destroy())
-  const answer = call('wait')
-  await begun
-  // A request that is half sent when the server begins to end belongs to a connection that is not idle.
-  const ready = httpRequest(`${url}/ready`, { agent, method: 'GET' })
-  const status = new Promise<number | undefined>((resolve, reject) => {
-    ready.on('response', (response) => resolve(response.resume().statusCode)).on('error', reject)
-  })
+test('while it takes nothing new it is not ready, and says so where it is still asked', async () => {
+  const { app, get } = await closingYard()
   app.service.traffic.drain()
-  ready.end()
-  expect(await status).toBe(503)
-  end('done')
-  await answer
+  const ready = await get('/ready')
+  expect([ready.status, await ready.json()]).toMatchObject([503, { status: 'draining' }])
+  expect((await get('/health')).status).toBe(200)
 })
 
 test('streams get a last event, and are ended', async () => {

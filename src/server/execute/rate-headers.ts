@@ -1,29 +1,48 @@
+import type { CallerRate, RateState } from '../../core/rates.ts'
 import type { ToolFailure } from '../../core/tool-result.ts'
 import type { RestContext } from './rest-context.ts'
+
+/** What stays the same of a limit, worked out once for each. */
+interface Policy {
+  readonly name: string
+  readonly text: string
+  readonly calls: string
+  readonly seconds: number
+}
+
+const policies = new WeakMap<CallerRate, Policy>()
 
 /**
  * How the caller's limit stands, as names and values in a row: in the fields of the IETF draft (`RateLimit`,
  * `RateLimit-Policy`), and in the three that clients have long known.
  */
-export function rateHeaders({ rate, rateState }: RestContext): string[] {
-  if (rate === undefined || rateState === undefined) return []
-  const { waitMs, remaining } = rateState
-  const seconds = Math.ceil(rate.perMs / 1_000)
+export function rateHeaders(rate: CallerRate, { waitMs, remaining }: RateState): string[] {
+  let policy = policies.get(rate)
+  if (policy === undefined) {
+    policy = policyOf(rate)
+    policies.set(rate, policy)
+  }
   // The window slides: while there are places left, all are free again after a whole one at the latest.
-  const reset = waitMs > 0 ? Math.ceil(waitMs / 1_000) : seconds
-  const name = rate.key.slice(0, rate.key.indexOf(' '))
+  const reset = waitMs > 0 ? Math.ceil(waitMs / 1_000) : policy.seconds
   return [
     'ratelimit-policy',
-    `"${name}";q=${rate.calls};w=${seconds}`,
+    policy.text,
     'ratelimit',
-    `"${name}";r=${remaining};t=${reset}`,
+    `${policy.name};r=${remaining};t=${reset}`,
     'ratelimit-limit',
-    String(rate.calls),
+    policy.calls,
     'ratelimit-remaining',
     String(remaining),
     'ratelimit-reset',
     String(reset),
   ]
+}
+
+/** Limits are counted by keys such as `caller acme 7`: the first word says what is limited. */
+function policyOf({ key, calls, perMs }: CallerRate): Policy {
+  const name = `"${key.slice(0, key.indexOf(' '))}"`
+  const seconds = Math.ceil(perMs / 1_000)
+  return { name, text: `${name};q=${calls};w=${seconds}`, calls: String(calls), seconds }
 }
 
 /** What clients are told to wait where nobody knows better. */

@@ -10,7 +10,7 @@ export class RestContext implements CallContext {
   readonly tenant: Of<'tenant'>
   readonly caller: Of<'caller'>
   readonly flags: Of<'flags'>
-  readonly rates: readonly CallerRate[]
+  rates?: readonly CallerRate[]
   /** Calls it off, when the client hangs up or the server has to end. */
   readonly signal = new Cancellation()
   timeoutMs?: number
@@ -24,7 +24,7 @@ export class RestContext implements CallContext {
     this.tenant = ofCaller.tenant as string
     this.caller = ofCaller.caller as string
     this.flags = ofCaller.flags as Of<'flags'>
-    this.rates = ofCaller.rates ?? NONE
+    if (ofCaller.rates !== undefined) this.rates = ofCaller.rates
   }
 
   onRate(state: RateState, rate: CallerRate): void {
@@ -32,5 +32,3 @@ export class RestContext implements CallContext {
     this.rate = rate
   }
 }
-
-const NONE: readonly CallerRate[] = []

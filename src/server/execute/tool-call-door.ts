@@ -147,7 +147,9 @@ export class ToolCallDoor {
   /** The headers that are not always the same, names and values in turn. */
   #more({ headers }: IncomingMessage, context?: RestContext, result?: ToolResult): string[] {
     const { installation, traffic } = this.#service
-    const more = context?.rate === undefined ? [] : rateHeaders(context)
+    const rate = context?.rate
+    const state = context?.rateState
+    const more = rate === undefined || state === undefined ? [] : rateHeaders(rate, state)
     if (result?.success === false) more.push(...retryAfter(result, context))
     if (traffic.draining) more.push('connection', 'close')
     if (headers.origin !== undefined) more.push(...Object.entries(corsHeaders(installation, headers)).flat())

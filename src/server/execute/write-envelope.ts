@@ -17,9 +17,7 @@ export function writeJson(response: ServerResponse, status: number, document: ob
   if (response.destroyed) return
   const text = JSON.stringify(document)
   const bytes = Buffer.byteLength(text)
-  const headers = [...FIXED, 'content-length', String(bytes)]
-  if (more.length > 0) headers.push(...more)
-  response.writeHead(status, headers)
+  response.writeHead(status, [...FIXED, 'content-length', String(bytes), ...more])
   // Text that is all ASCII is the same in both encodings, and quicker written in the simple one.
   response.end(text, bytes === text.length ? 'latin1' : 'utf8')
   if (response.writableLength > 0) response.setTimeout(PATIENCE_MS, () => response.destroy())

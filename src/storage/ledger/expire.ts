@@ -5,8 +5,12 @@ import { isGenuine, sealed } from './seal.ts'
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** How long figures are kept: minutes for the window of an hour, hours a day longer than rows. */
-export const figuresKeptMs = (keepDays: number) => ({ minute: 2 * HOUR, hour: (keepDays + 1) * DAY })
+/** How long figures are kept: minutes for the window of an hour, others a day longer than rows. */
+export const figuresKeptMs = (keepDays: number) => ({
+  minute: 2 * HOUR,
+  hour: (keepDays + 1) * DAY,
+  day: (keepDays + 1) * DAY,
+})
 
 /** What has been removed. */
 export interface Expired {
@@ -34,7 +38,7 @@ export async function expire(
   }
   const keptMs = figuresKeptMs(keepDays)
   let figures = 0
-  for (const width of ['minute', 'hour'] as const) {
+  for (const width of ['minute', 'hour', 'day'] as const) {
     if (goOn()) figures += await tables.removeCells(width, now - keptMs[width])
     await setImmediate()
   }

@@ -139,17 +139,17 @@ describe('expire', () => {
     expect((await ledger.verify()).faults).toHaveLength(1)
   })
 
-  test('keeps minutes for two hours, and hours for a day longer than rows', async () => {
+  test('keeps minutes for two hours, hours and days for a day longer than rows', async () => {
     const { ledger, stored, clock } = openLedger({ keepDays: 2 })
     await ledger.append([call({ at: clock.wall() })], [])
     await ledger.executions({ tenant: 'acme', window: '1h' })
     const widths = () => [...new Set([...stored.cells.values()].map(({ width }) => width))]
     await ledger.expire(clock.wall() + 2 * HOUR)
-    expect(widths()).toEqual(['minute', 'hour'])
+    expect(widths()).toEqual(['minute', 'hour', 'day'])
     await ledger.expire(clock.wall() + 2 * HOUR + 1)
-    expect(widths()).toEqual(['hour'])
+    expect(widths()).toEqual(['hour', 'day'])
     await ledger.expire(clock.wall() + 3 * DAY)
-    expect(widths()).toEqual(['hour'])
+    expect(widths()).toEqual(['hour', 'day'])
     await ledger.expire(clock.wall() + 3 * DAY + 1)
     expect(widths()).toEqual([])
   })

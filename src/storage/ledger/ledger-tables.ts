@@ -45,10 +45,10 @@ export interface Seal {
   readonly mac: string
 }
 
-/** Figures of one tenant in one minute or hour, from one server instance; all fields but `data` name the cell. */
+/** Figures of one tenant in one minute, hour or day, from one server instance; all fields but `data` name the cell. */
 export interface Cell {
-  readonly width: 'minute' | 'hour'
-  /** The beginning of the minute or hour, in milliseconds since 1970. */
+  readonly width: 'minute' | 'hour' | 'day'
+  /** The beginning of the minute, hour or day (of UTC), in milliseconds since 1970. */
   readonly start: number
   /** `*` for the sum over all tenants. */
   readonly tenant: string
@@ -56,7 +56,7 @@ export interface Cell {
   readonly kind: 'call' | 'run' | 'set'
   /** Empty but for sets. */
   readonly tool: string
-  /** Tells the later cells of a minute or hour from its first one. */
+  /** Tells the later cells of the same time from the first one. */
   readonly model: string
   /** Encoded by the ledger. */
   readonly data: Uint8Array
@@ -101,8 +101,10 @@ export interface LedgerTables {
     readonly tenant: string | undefined
     readonly kind: Cell['kind']
     readonly width: Cell['width']
-    /** Cells that start then or later. */
+    /** Cells that start then or later, */
     readonly from: number
+    /** and before this, where it is given. */
+    readonly to?: number
     /** Only cells of this tool; the empty one is a name like any other. Undefined: of all. */
     readonly tool?: string
   }): Promise<readonly Cell[]>

@@ -38,14 +38,14 @@ export class ByteReader {
   }
 
   /**
-   * Reads so many counts into their places among `into`, where a 0 is followed by the length of a gap; gives where the
-   * first and the last are. Written out, since figures consist of little else.
+   * Reads so many counts into their places from `first` on, where a 0 is followed by the length of a gap; gives where
+   * they end. Written out, since figures consist of little else.
    */
-  counts(many: number, into: Float64Array): { readonly first: number; readonly end: number } {
+  counts(many: number, into: Float64Array, first: number): number {
     const bytes = this.#bytes
     let at = this.#at
-    let [first, next, left] = [-1, 0, many]
-    let gap = false
+    let next = first
+    let left = many
     while (left > 0) {
       let value = bytes[at++]
       if (value === undefined || next >= into.length) throw new RangeError('The bytes end too early')
@@ -54,19 +54,18 @@ export class ByteReader {
         value = this.whole()
         at = this.#at
       }
-      if (gap) {
-        if (first >= 0) into.fill(0, next, next + value)
-        next += value
-        gap = false
-      } else if (value === 0) gap = true
-      else {
-        if (first < 0) first = next
+      if (value > 0) {
         into[next++] = value
         left--
+        continue
       }
+      this.#at = at
+      const end = Math.min(next + this.whole(), into.length)
+      at = this.#at
+      while (next < end) into[next++] = 0
     }
     this.#at = at
-    return { first: Math.max(first, 0), end: first < 0 ? 0 : next }
+    return next
   }
 
   #take(encoding: 'utf8' | 'hex'): string {

@@ -1,26 +1,13 @@
 import { type Log, writeLog } from '../../../core/log.ts'
-import type {
-  ExecutionMetrics,
-  MetricsQuery,
-  MetricWindow,
-  ModelMetrics,
-  ParameterSet,
-} from '../../../core/storage/metrics.ts'
+import type { ExecutionMetrics, MetricsQuery, ModelMetrics, ParameterSet } from '../../../core/storage/metrics.ts'
 import type { Cell, LedgerTables } from '../ledger-tables.ts'
 import { storableText } from '../storable-text.ts'
 import { CallFigures } from './call-figures.ts'
 import { queryTenant } from './cell-tenant.ts'
 import type { Figures } from './figures.ts'
 import { ParameterSets } from './parameter-sets.ts'
-import { PERIODS, type PeriodName } from './period.ts'
 import { RunFigures } from './run-figures.ts'
-
-/** What each window is read from. A cell counts when its end lies in the window, so that it is never too short. */
-const WINDOWS: { readonly [window in MetricWindow]: { readonly ms: number; readonly from: PeriodName } } = {
-  '1h': { ms: PERIODS.hour.ms, from: 'minute' },
-  '24h': { ms: PERIODS.day.ms, from: 'hour' },
-  '7d': { ms: 7 * PERIODS.day.ms, from: 'hour' },
-}
+import { type CellRange, cellRanges, dayRange } from './windows.ts'
 
 /** Puts the cells of all instances together. */
 export class FigureQueries {
@@ -33,12 +20,12 @@ export class FigureQueries {
   }
 
   async executions({ tenant, window }: MetricsQuery, now: number): Promise<ExecutionMetrics> {
-    const calls = await this.#read(new CallFigures(), 'call', '', tenant, since(window, now))
+    const calls = await this.#read(new CallFigures(), 'call', '', tenant, cellRanges(window, now))
     return { window, ...calls.figures() }
   }
 
   async models({ tenant, window }: MetricsQuery, now: number): Promise<ModelMetrics> {
-    const runs = await this.#read(new RunFigures(), 'run', '', tenant, since(window, now))
+    const runs = await this.#read(new RunFigures(), 'run', '', tenant, cellRanges(window, now))
     return { window, models: runs.figures(), ...(tenant === undefined && { tenants: runs.tenants.figures() }) }
   }
 
@@ -46,7 +33,7 @@ export class FigureQueries {
     { tenant, window, tool }: MetricsQuery & { readonly tool: string },
     now: number,
   ): Promise<readonly ParameterSet[]> {
-    const days = since(window, now, 'day')
+    const days = [dayRange(window, now)]
     const sets = await this.#read(new ParameterSets(), 'set', storableText(tool), tenant, days)
     return sets.top()
   }
@@ -56,10 +43,12 @@ export class FigureQueries {
     kind: Cell['kind'],
     tool: string,
     tenant: string | undefined,
-    { from, width }: { readonly from: number; readonly width: Cell['width'] },
+    ranges: readonly CellRange[],
   ): Promise<F> {
-    const cells = await this.#tables.cells({ tenant: queryTenant(tenant), kind, width, from, tool })
-    for (const cell of cells) this.#merge(figures, cell)
+    for (const range of ranges) {
+      const cells = await this.#tables.cells({ tenant: queryTenant(tenant), kind, tool, ...range })
+      for (const cell of cells) if (cell.start < range.to) this.#merge(figures, cell)
+    }
     return figures
   }
 
@@ -75,10 +64,4 @@ export class FigureQueries {
       )
     }
   }
-}
-
-/** The start of the first cell that ends after the window begins. */
-function since(window: MetricWindow, now: number, period: PeriodName = WINDOWS[window].from) {
-  const { ms, width } = PERIODS[period]
-  return { from: Math.floor((now - WINDOWS[window].ms) / ms) * ms, width }
 }

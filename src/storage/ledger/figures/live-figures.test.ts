@@ -8,7 +8,7 @@ import { LiveFigures } from './live-figures.ts'
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-test('figures are written with appends: minutes at most once a second, hours every ten, parameter sets every 300', async () => {
+test('figures are written with appends: minutes at most once a second, hours every ten, days every 60', async () => {
   const { ledger, clock, tables } = openLedger()
   const written: string[][] = []
   const write = tables.write.bind(tables)
@@ -24,7 +24,7 @@ test('figures are written with appends: minutes at most once a second, hours eve
   expect(written.filter((cells) => cells.includes('call minute')).length).toBeLessThanOrEqual(12)
   expect(written.filter((cells) => cells.includes('call minute')).length).toBeGreaterThanOrEqual(10)
   expect(written.filter((cells) => cells.includes('call hour'))).toHaveLength(1)
-  expect(written.filter((cells) => cells.includes('set hour'))).toHaveLength(0)
+  expect(written.filter((cells) => cells.includes('call day'))).toHaveLength(0)
 })
 
 test('figures that no append takes along are written by the clock, and then it rests', async () => {
@@ -35,7 +35,7 @@ test('figures that no append takes along are written by the clock, and then it r
     await settle()
   }
   expect(new Set([...stored.cells.values()].map(({ kind, width }) => `${kind} ${width}`))).toEqual(
-    new Set(['call minute', 'run minute', 'call hour', 'run hour', 'set hour']),
+    new Set(['call minute', 'run minute', 'call hour', 'run hour', 'call day', 'run day', 'set day']),
   )
   const writes = tables.calls.write
   clock.advance(10_000)
@@ -124,7 +124,7 @@ test('a cell that cannot be read is left out and reported', async () => {
 
 test('memory is bounded: what is over is let go, and too many names are counted together', () => {
   const log = captureLog()
-  const live = new LiveFigures({ log, keepMs: { minute: 2 * HOUR, hour: 24 * HOUR }, mostSeries: 100 })
+  const live = new LiveFigures({ log, keepMs: { minute: 2 * HOUR, hour: 24 * HOUR, day: 24 * HOUR }, mostSeries: 100 })
   const now = Date.UTC(2026, 0, 1)
   const record = (tool: string, at: number) =>
     live.call(chainRow(call({ tool, at }), 'chain', 1, GENESIS, new ParamsHasher('key')), 'model', at)
@@ -143,7 +143,8 @@ test('memory is bounded: what is over is let go, and too many names are counted 
   expect(names(full.cells)).toContain('(other)')
   expect(log.at('warn')).toEqual([{ first: expect.stringMatching(/^tool-/) }])
   full.written()
-  live.due(now + 3 * HOUR, 'all').written()
-  record('tool-2000', now + 3 * HOUR)
-  expect(names(live.due(now + 3 * HOUR, 'all').cells)).toEqual(new Set(['tool-2000']))
+  const tomorrow = now + 25 * HOUR
+  live.due(tomorrow, 'all').written()
+  record('tool-2000', tomorrow)
+  expect(names(live.due(tomorrow, 'all').cells)).toEqual(new Set(['tool-2000']))
 })

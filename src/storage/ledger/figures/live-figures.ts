@@ -3,7 +3,7 @@ import type { StoredRun } from '../../../core/storage/run-store.ts'
 import type { Cell, ChainRow } from '../ledger-tables.ts'
 import { storableText } from '../storable-text.ts'
 import { ALL_TENANTS, cellTenant } from './cell-tenant.ts'
-import { type LiveCell, liveSet, PERIODS, Period, type PeriodName, type TenantPeriod, touch } from './period.ts'
+import { type LiveCell, liveSet, PERIODS, Period, type TenantPeriod, touch } from './period.ts'
 import type { RunFigures } from './run-figures.ts'
 import type { RunSeries } from './run-series.ts'
 
@@ -13,6 +13,8 @@ const UNKNOWN = '(unknown tools)'
 const OTHER = '(other)'
 /** A period that is over stays so long for calls that come late. */
 const IDLE_MS = 60_000
+
+const WIDTHS = ['minute', 'hour', 'day'] as const
 
 export interface LiveFiguresOptions {
   readonly log: Log
@@ -42,33 +44,33 @@ export class LiveFigures {
   #series = 0
   #saidFull = false
 
-  constructor({ log, keepMs, mostSeries = 50_000 }: LiveFiguresOptions) {
+  constructor({ log, keepMs, mostSeries = 100_000 }: LiveFiguresOptions) {
     this.#log = log
     this.#keepMs = keepMs
     this.#mostSeries = mostSeries
   }
 
-  /** Counts a call in the minute and the hour in which it began, and its parameters in the day. */
+  /** Counts a call in the minute, the hour and the day in which it began. */
   call(row: ChainRow, model: string | null, now: number): void {
     const tool = row.code === 'TOOL_NOT_FOUND' ? UNKNOWN : row.tool
     const tenant = cellTenant(row.tenant)
-    for (const period of this.#periodsOf(row.at, now)) {
+    for (const width of WIDTHS) {
+      const period = this.#period(width, row.at, now)
+      if (period === undefined) continue
       const all = period.of(ALL_TENANTS)
       this.#countCall(period, period.of(tenant), tool, row, model, now)
       this.#countCall(period, all, tool, row, model, now)
       all.runs.figures.tenants.call(row.tenant)
       touch(all.runs, now)
     }
-    const day = row.paramsHash === null ? undefined : this.#period('day', row.at, now)
-    if (day === undefined) return
-    this.#countSet(day, day.of(tenant), tool, row, now)
-    this.#countSet(day, day.of(ALL_TENANTS), tool, row, now)
   }
 
-  /** Counts a run in the minute and the hour in which it began. */
+  /** Counts a run in the minute, the hour and the day in which it began. */
   run(run: StoredRun, now: number): void {
     const tenant = storableText(run.tenant)
-    for (const period of this.#periodsOf(Date.parse(run.started_at) || now, now)) {
+    for (const width of WIDTHS) {
+      const period = this.#period(width, Date.parse(run.started_at) || now, now)
+      if (period === undefined) continue
       const all = period.of(ALL_TENANTS)
       for (const { runs } of [period.of(cellTenant(tenant)), all]) {
         this.#model(period, runs.figures, run.model).record(run)
@@ -107,9 +109,9 @@ export class LiveFigures {
 
   #countCall(
     period: Period,
-    { calls, runs }: TenantPeriod,
+    { calls, runs, sets }: TenantPeriod,
     asked: string,
-    { durationMs, code }: ChainRow,
+    { durationMs, code, paramsHash }: ChainRow,
     model: string | null,
     now: number,
   ): void {
@@ -124,17 +126,16 @@ export class LiveFigures {
       if (code !== null) series.failed.add(named)
       touch(runs, now)
     }
-  }
-
-  #countSet(day: Period, { calls, sets }: TenantPeriod, tool: string, { paramsHash }: ChainRow, now: number): void {
-    let set = sets.get(tool)
-    if (set === undefined) {
-      if (this.#admit(day, tool) !== tool) return
-      set = liveSet(calls.tenant, tool)
-      sets.set(tool, set)
+    if (period.width === 'day' && paramsHash !== null) {
+      let set = sets.get(tool)
+      if (set === undefined) {
+        if (this.#admit(period, tool) !== tool) return
+        set = liveSet(calls.tenant, tool)
+        sets.set(tool, set)
+      }
+      set.figures.record(paramsHash)
+      touch(set, now)
     }
-    set.figures.record(paramsHash as string)
-    touch(set, now)
   }
 
   #model(period: Period, figures: RunFigures, model: string): RunSeries {
@@ -157,20 +158,16 @@ export class LiveFigures {
     return OTHER
   }
 
-  #periodsOf(at: number, now: number): readonly Period[] {
-    return [this.#period('minute', at, now), this.#period('hour', at, now)].filter((period) => period !== undefined)
-  }
-
   /** Undefined where it is so long ago that it is not kept. */
-  #period(name: PeriodName, at: number, now: number): Period | undefined {
-    const { ms, width } = PERIODS[name]
+  #period(width: Cell['width'], at: number, now: number): Period | undefined {
+    const { ms } = PERIODS[width]
     const time = Math.min(at, now)
     if (time < now - this.#keepMs[width]) return undefined
     const start = time - (time % ms)
-    let period = this.#periods[name].get(start)
+    let period = this.#periods[width].get(start)
     if (period === undefined) {
-      period = new Period(name, start, String(++this.#generation), now)
-      this.#periods[name].set(start, period)
+      period = new Period(width, start, String(++this.#generation), now)
+      this.#periods[width].set(start, period)
     }
     period.touchedAt = now
     return period
@@ -185,7 +182,7 @@ export class LiveFigures {
     for (const period of this.#all()) {
       if (period.end > now || period.touchedAt > now - IDLE_MS) continue
       if (period.unwritten()[Symbol.iterator]().next().done !== true) continue
-      this.#periods[period.name].delete(period.start)
+      this.#periods[period.width].delete(period.start)
       this.#series -= period.series
     }
   }

@@ -5,15 +5,15 @@ import { ParameterSets } from './parameter-sets.ts'
 import { RunFigures } from './run-figures.ts'
 
 /**
- * How long each is, how soon after a change its cells are written, and as what. Parameter sets are counted by day:
- * by hour they would take more room than all other figures together.
+ * How long each is, and how soon after a change its cells are written. Days are there for the window of a week: a
+ * week of hours takes too long to put together. Parameter sets are counted by day only, since by hour they would take
+ * more room than all other figures.
  */
 export const PERIODS = {
-  minute: { ms: 60_000, writeAfterMs: 1_000, width: 'minute' },
-  hour: { ms: 3_600_000, writeAfterMs: 10_000, width: 'hour' },
-  day: { ms: 86_400_000, writeAfterMs: 300_000, width: 'hour' },
+  minute: { ms: 60_000, writeAfterMs: 1_000 },
+  hour: { ms: 3_600_000, writeAfterMs: 10_000 },
+  day: { ms: 86_400_000, writeAfterMs: 60_000 },
 } as const
-export type PeriodName = keyof typeof PERIODS
 
 /** No cell is written more often. */
 const LEAST_MS = PERIODS.minute.writeAfterMs
@@ -40,7 +40,7 @@ export interface TenantPeriod {
 
 /** A minute, an hour or a day that is still counted in. */
 export class Period {
-  readonly name: PeriodName
+  readonly width: Cell['width']
   readonly start: number
   /** Names its cells among those of the same time, should more come when they have long been written and forgotten. */
   readonly generation: string
@@ -49,15 +49,15 @@ export class Period {
   /** How many tools, models and lists are counted in it. */
   series = 0
 
-  constructor(name: PeriodName, start: number, generation: string, now: number) {
-    this.name = name
+  constructor(width: Cell['width'], start: number, generation: string, now: number) {
+    this.width = width
     this.start = start
     this.generation = generation
     this.touchedAt = now
   }
 
   get end(): number {
-    return this.start + PERIODS[this.name].ms
+    return this.start + PERIODS[this.width].ms
   }
 
   of(tenant: string): TenantPeriod {
@@ -83,13 +83,12 @@ export class Period {
   /** When a change of this cell should be in the table. */
   dueAt(cell: LiveCell): number {
     const { changedAt } = cell
-    return Math.min(changedAt + PERIODS[this.name].writeAfterMs, Math.max(this.end, changedAt + LEAST_MS))
+    return Math.min(changedAt + PERIODS[this.width].writeAfterMs, Math.max(this.end, changedAt + LEAST_MS))
   }
 
   cell(live: LiveCell): Cell {
     const { kind, tenant, tool, figures } = live
-    const { width } = PERIODS[this.name]
-    return { width, start: this.start, tenant, kind, tool, model: this.generation, data: figures.encode() }
+    return { width: this.width, start: this.start, tenant, kind, tool, model: this.generation, data: figures.encode() }
   }
 }
 
