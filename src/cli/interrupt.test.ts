@@ -10,7 +10,7 @@ const at = (path: string): string => JSON.stringify(new URL(path, import.meta.ur
 const PROGRAM = `
 const { exec } = await import(${at('./commands/exec.ts')})
 const { openTerminal } = await import(${at('./terminal.ts')})
-const { startManager } = await import(${at('./open-manager.ts')})
+const { startManager } = await import(${at('./start-manager.ts')})
 const { ToolHandlers } = await import(${at('../kinds/tool-handlers.ts')})
 const handlers = new ToolHandlers()
 handlers.register('wait', (_, { signal }) => new Promise(() => {

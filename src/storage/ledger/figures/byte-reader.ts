@@ -37,35 +37,21 @@ export class ByteReader {
     return this.#take('hex')
   }
 
-  /**
-   * Reads so many counts into their places from `first` on, where a 0 is followed by the length of a gap; gives where
-   * they end. Written out, since figures consist of little else.
-   */
-  counts(many: number, into: Float64Array, first: number): number {
+  /** Reads whole numbers into the places from `first` up to `end`. Written out: figures consist of little else. */
+  wholes(into: Float64Array, first: number, end: number): void {
     const bytes = this.#bytes
+    if (end > into.length || this.#at + end - first > bytes.length) throw new RangeError('The bytes end too early')
     let at = this.#at
-    let next = first
-    let left = many
-    while (left > 0) {
-      let value = bytes[at++]
-      if (value === undefined || next >= into.length) throw new RangeError('The bytes end too early')
-      if (value >= 0x80) {
+    for (let next = first; next < end; next++) {
+      const value = bytes[at++] as number
+      if (value < 0x80) into[next] = value
+      else {
         this.#at = at - 1
-        value = this.whole()
+        into[next] = this.whole()
         at = this.#at
       }
-      if (value > 0) {
-        into[next++] = value
-        left--
-        continue
-      }
-      this.#at = at
-      const end = Math.min(next + this.whole(), into.length)
-      at = this.#at
-      while (next < end) into[next++] = 0
     }
     this.#at = at
-    return next
   }
 
   #take(encoding: 'utf8' | 'hex'): string {
