@@ -5,6 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { startServer } from './servers/start-server.ts'
 
 // npm, a compiler and several programs, on a machine that may be busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -113,6 +114,23 @@ describe('the package, packed and installed in an empty folder', () => {
       .map(nameOf)
       .filter((name) => known.has(name) && !shipped.has(name) && !own.includes(name))
     expect(extra.filter((name) => name !== 'toolyard')).toEqual([])
+  })
+
+  test('serves, and keeps what it is asked', async () => {
+    const program = join(folder, 'node_modules/toolyard/bin/toolyard.js')
+    const server = await startServer({}, folder, program)
+    try {
+      const body = JSON.stringify({ tool_name: 'get_weather', params: { location: 'Paris' } })
+      const headers = { 'content-type': 'application/json' }
+      const answer = await fetch(`${server.url}/tools/execute`, { method: 'POST', headers, body })
+      expect(await answer.json()).toMatchObject({ success: true, tool_name: 'get_weather' })
+      const { rows } = (await (await fetch(`${server.url}/audit`)).json()) as { rows: object[] }
+      expect(rows).toMatchObject([{ tool: 'get_weather', outcome: 'success' }])
+      expect((await fetch(`${server.url}/docs/`)).status).toBe(200)
+      expect(await server.end()).toBe(0)
+    } finally {
+      server.process.kill('SIGKILL')
+    }
   })
 
   test('ships a configuration whose $schema an editor finds', async () => {

@@ -15,8 +15,12 @@ export interface StartedServer {
 }
 
 /** Starts a server on any free port, and waits until it says where it is. */
-export async function startServer(env: Readonly<Record<string, string>>, cwd: string): Promise<StartedServer> {
-  const child = spawn(process.execPath, [PROGRAM, 'serve', '--port', '0', '--json'], {
+export async function startServer(
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+  program = PROGRAM,
+): Promise<StartedServer> {
+  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--json'], {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, TOOLYARD_LOG: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
