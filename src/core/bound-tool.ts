@@ -2,11 +2,14 @@ import type { Flight, FlightHost } from './flight.ts'
 import { FlightTable } from './flight-table.ts'
 import type { Handler, IsolatedHandler } from './handler.ts'
 import type { Kind } from './kind.ts'
+import type { CallerRate, Rate } from './rates.ts'
 import { toolHash } from './result-cache.ts'
 import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import { type ToolLimits, toolEffect, toolLimits } from './tool-limits.ts'
+
+const MOST_TENANTS = 10_000
 
 /** A tool made ready to be called: everything that can be worked out once is, on first use. */
 export class BoundTool implements FlightHost {
@@ -24,6 +27,7 @@ export class BoundTool implements FlightHost {
   #compiled: CompiledSchema | undefined
   #fault: unknown
   #hash: string | undefined
+  readonly #rates = new Map<string, CallerRate>()
 
   constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number) {
     this.name = definition.name
@@ -67,6 +71,19 @@ export class BoundTool implements FlightHost {
 
   forget(flight: Flight): void {
     this.flights.delete(flight)
+  }
+
+  /** What a tenant's calls are counted by, where the tool limits them; worked out once for each. */
+  rateOf(tenant: string): CallerRate {
+    let rate = this.#rates.get(tenant)
+    if (rate === undefined) {
+      const { calls, perMs } = this.limits.rate as Rate
+      const says = `Tool '${this.name}' allows ${calls} calls per ${perMs}ms`
+      rate = { calls, perMs, key: `tool ${tenant} ${this.name}`, says }
+      if (this.#rates.size >= MOST_TENANTS) this.#rates.clear()
+      this.#rates.set(tenant, rate)
+    }
+    return rate
   }
 
   /** Throws `RATE_LIMITED` where as many calls are running as the tool allows. */

@@ -20,7 +20,7 @@ export interface CallContext {
   readonly model?: string
   /** What the caller's calls are counted against, besides the limits of the tool. */
   readonly rates?: readonly CallerRate[]
-  /** Told how the first of `rates` stands. */
+  /** Told how the first of `rates` stands, and of the limit that refuses a call. */
   readonly onRate?: (state: RateState, rate: CallerRate) => void
   /** A repeat with the same key gets the answer of the first call, which is not run again. */
   readonly idempotencyKey?: string

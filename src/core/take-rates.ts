@@ -15,15 +15,23 @@ export function takeRates(
   clock: Clock,
 ): Promise<void> | undefined {
   const { rates: callers } = call.context
-  if (callers === undefined && tool?.limits.rate === undefined) return undefined
-  const all = [...(callers ?? []), ...(tool === undefined ? [] : toolRate(call, tool))]
-  for (const [index, rate] of all.entries()) {
+  const own = tool?.limits.rate === undefined ? undefined : tool.rateOf(call.tenant)
+  const count = callers === undefined ? 0 : callers.length
+  for (let index = 0; index < count; index++) {
+    const rate = (callers as readonly CallerRate[])[index] as CallerRate
     const state = rates.take(rate.key, rate, clock.now())
-    if (state instanceof Promise) return takeRest(call, all, index, state, rates, clock)
-    judge(call, rate, state, rate === callers?.[0])
+    if (state instanceof Promise) return takeRest(call, withOwn(callers, own), index, state, rates, clock)
+    judge(call, rate, state, index === 0)
   }
+  if (own === undefined) return undefined
+  const state = rates.take(own.key, own, clock.now())
+  if (state instanceof Promise) return takeRest(call, withOwn(callers, own), count, state, rates, clock)
+  judge(call, own, state, false)
   return undefined
 }
+
+const withOwn = (callers: readonly CallerRate[] = [], own: CallerRate | undefined): readonly CallerRate[] =>
+  own === undefined ? callers : [...callers, own]
 
 async function takeRest(
   call: Call,
@@ -40,15 +48,9 @@ async function takeRest(
   }
 }
 
+/** Whoever wants to know is told how the first limit stands, and which one refuses. */
 function judge({ context }: Call, rate: CallerRate, state: RateState, isFirst: boolean): void {
-  if (isFirst) context.onRate?.(state, rate)
+  if (isFirst || state.waitMs > 0) context.onRate?.(state, rate)
   if (state.waitMs === 0) return
   throw new ToolExecutionError('RATE_LIMITED', `${rate.says}: try again in ${Math.ceil(state.waitMs)}ms`)
-}
-
-function toolRate({ tenant }: Call, { name, limits: { rate } }: BoundTool): readonly CallerRate[] {
-  if (rate === undefined) return []
-  return [
-    { ...rate, key: `tool ${tenant} ${name}`, says: `Tool '${name}' allows ${rate.calls} calls per ${rate.perMs}ms` },
-  ]
 }

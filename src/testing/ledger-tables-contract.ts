@@ -201,6 +201,8 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     assert.deepEqual(await picked({ tool: '' }), plain([cell({ tool: '' })]))
     assert.deepEqual(await picked({ from: 3_600_001 }), plain([cell({ start: 7_200_000 })]))
     assert.deepEqual(await picked({ from: 3_600_000 }), plain(calls))
+    assert.deepEqual(await picked({ from: 3_600_001, to: 7_200_000 }), [])
+    assert.deepEqual(await picked({ from: 3_600_001, to: 7_200_001 }), plain([cell({ start: 7_200_000 })]))
     assert.deepEqual(await picked({ width: 'minute' }), plain([cell({ width: 'minute' })]))
     assert.deepEqual(await picked({ kind: 'run' }), plain([cell({ kind: 'run', tool: '', model: 'demo:one' })]))
     assert.deepEqual(await picked({ tenant: '*' }), plain([cell({ tenant: '*' })]))

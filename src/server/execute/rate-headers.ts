@@ -4,18 +4,13 @@ import type { RestContext } from './rest-context.ts'
 
 /** What stays the same of a limit, worked out once for each. */
 interface Policy {
-  readonly name: string
-  readonly text: string
   readonly calls: string
   readonly seconds: number
 }
 
 const policies = new WeakMap<CallerRate, Policy>()
 
-/**
- * How the caller's limit stands, as names and values in a row: in the fields of the IETF draft (`RateLimit`,
- * `RateLimit-Policy`), and in the three that clients have long known.
- */
+/** How the caller's limit stands, as names and values in a row. */
 export function rateHeaders(rate: CallerRate, { waitMs, remaining }: RateState): string[] {
   let policy = policies.get(rate)
   if (policy === undefined) {
@@ -24,26 +19,10 @@ export function rateHeaders(rate: CallerRate, { waitMs, remaining }: RateState):
   }
   // The window slides: while there are places left, all are free again after a whole one at the latest.
   const reset = waitMs > 0 ? Math.ceil(waitMs / 1_000) : policy.seconds
-  return [
-    'ratelimit-policy',
-    policy.text,
-    'ratelimit',
-    `${policy.name};r=${remaining};t=${reset}`,
-    'ratelimit-limit',
-    policy.calls,
-    'ratelimit-remaining',
-    String(remaining),
-    'ratelimit-reset',
-    String(reset),
-  ]
+  return ['ratelimit-limit', policy.calls, 'ratelimit-remaining', String(remaining), 'ratelimit-reset', String(reset)]
 }
 
-/** Limits are counted by keys such as `caller acme 7`: the first word says what is limited. */
-function policyOf({ key, calls, perMs }: CallerRate): Policy {
-  const name = `"${key.slice(0, key.indexOf(' '))}"`
-  const seconds = Math.ceil(perMs / 1_000)
-  return { name, text: `${name};q=${calls};w=${seconds}`, calls: String(calls), seconds }
-}
+const policyOf = ({ calls, perMs }: CallerRate): Policy => ({ calls: String(calls), seconds: Math.ceil(perMs / 1_000) })
 
 /** What clients are told to wait where nobody knows better. */
 const SOON = 1

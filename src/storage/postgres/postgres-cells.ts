@@ -13,7 +13,8 @@ const LIST = `
   SELECT width, start, tenant, kind, tool, model, data FROM toolyard.cells
   WHERE width = $1 AND kind = $2 AND start >= $3
     AND CASE WHEN $4::text IS NULL THEN tenant <> '*' ELSE tenant = $4 END
-    AND ($5::text IS NULL OR tool = $5)`
+    AND ($5::text IS NULL OR tool = $5)
+    AND ($6::double precision IS NULL OR start < $6)`
 
 /** One statement for all; of several cells of one name the last counts. */
 export async function putCells(statements: Statements, instance: string, cells: readonly Cell[]): Promise<void> {
@@ -38,9 +39,9 @@ export async function putCells(statements: Statements, instance: string, cells: 
 
 export async function listCells(
   statements: Statements,
-  { tenant, kind, width, from, tool }: Parameters<LedgerTables['cells']>[0],
+  { tenant, kind, width, from, to, tool }: Parameters<LedgerTables['cells']>[0],
 ): Promise<readonly Cell[]> {
-  const { rows } = await statements.run<Cell>(LIST, [width, kind, from, tenant, tool])
+  const { rows } = await statements.run<Cell>(LIST, [width, kind, from, tenant, tool, to])
   return rows.map(({ data, ...cell }) => ({
     ...cell,
     data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),

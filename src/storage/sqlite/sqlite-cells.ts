@@ -21,7 +21,7 @@ export class SqliteCells {
       .run(cell.width, cell.kind, cell.tenant, cell.start, cell.tool, cell.model, this.#instance, cell.data)
   }
 
-  list({ tenant, kind, width, from, tool }: Parameters<LedgerTables['cells']>[0]): readonly Cell[] {
+  list({ tenant, kind, width, from, to, tool }: Parameters<LedgerTables['cells']>[0]): readonly Cell[] {
     const sql = ['SELECT width, start, tenant, kind, tool, model, data FROM cells WHERE width = ? AND kind = ?']
     const values: SQLInputValue[] = [width, kind]
     if (tenant === undefined) sql.push("AND tenant <> '*'")
@@ -29,8 +29,8 @@ export class SqliteCells {
       sql.push('AND tenant = ?')
       values.push(tenant)
     }
-    sql.push('AND start >= ?')
-    values.push(from)
+    sql.push('AND start >= ? AND start < ?')
+    values.push(from, to ?? Number.MAX_SAFE_INTEGER)
     if (tool !== undefined) {
       sql.push('AND tool = ?')
       values.push(tool)
