@@ -17,7 +17,6 @@ export function corsHeaders({ config }: Installation, { origin }: IncomingHttpHe
     vary: 'Origin',
     'access-control-allow-origin': origin,
     'access-control-expose-headers': EXPOSED,
-    'cross-origin-resource-policy': 'cross-origin',
   }
 }
 

@@ -20,9 +20,7 @@ async function dial(url: string, text: string): Promise<string> {
 const SECURITY = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'cross-origin-resource-policy': 'same-origin',
 }
 
 describe('every answer', () => {

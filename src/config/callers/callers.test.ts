@@ -57,6 +57,17 @@ describe('Callers', () => {
     expect(callers.find(lasting)).toBeUndefined()
   })
 
+  test('of two readings that overlap the later has the last word', async () => {
+    const { callers, add } = await callersYard()
+    const key = await add()
+    const old = Promise.withResolvers<readonly StoredKey[]>()
+    const slow = callers.load({ list: () => old.promise } as unknown as KeyStore)
+    await callers.load({ list: async () => [] } as unknown as KeyStore)
+    old.resolve([{ hash: hashApiKey(key), role: 'user', revoked_at: null } as StoredKey])
+    await slow
+    expect(callers.find(key)).toBeUndefined()
+  })
+
   test('a key may do what its role may, less where its scopes are named, and sees all tenants only by name', async () => {
     const { callers, add } = await callersYard()
     const scopes = async (more: Partial<StoredKey>) => [...(callers.find(await add(more))?.scopes ?? [])].sort()

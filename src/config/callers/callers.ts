@@ -13,7 +13,6 @@ const MINUTE = 60_000
 /** A session is over when it has been quiet for so long. */
 const SESSION_MS = 24 * 60 * 60_000
 const CALLS_PER_SESSION = 1_000
-const MOST_RECENT = 1_000
 
 interface Known {
   readonly caller: Caller
@@ -37,11 +36,11 @@ export class Callers {
   readonly #clock: Clock
   #limits: LimitsConfig = {}
   #known = new Map<string, Known>()
+  #loads = 0
   /**
    * Keys that were found since the last load, by their text: hashing one takes longer than all else about it. How long
    * a lookup takes tells nobody a part of a key, since it is by a seeded hash of the whole text.
    */
-  readonly #recent = new Map<string, Known>()
 
   constructor(tenants: Tenants, clock: Clock) {
     this.#tenants = tenants
@@ -57,26 +56,20 @@ export class Callers {
     this.#limits = limits
   }
 
-  /** Reads the keys that are valid. */
+  /** Reads the keys that are valid. Of two that read at once, the one that began last has the last word. */
   async load(keys: KeyStore): Promise<void> {
+    const turn = ++this.#loads
     const stored = await keys.list()
+    if (turn < this.#loads) return
     this.#known = new Map(stored.filter((key) => key.revoked_at === null).map((key) => [key.hash, known(key)]))
-    this.#recent.clear()
   }
 
   /** Whose key this is; undefined for one that is unknown, revoked or past its time. */
   find(key: string): Caller | undefined {
-    const known = this.#recent.get(key) ?? this.#lookUp(key)
-    return known !== undefined && known.expiresAt > this.#clock.wall() ? known.caller : undefined
-  }
-
-  #lookUp(key: string): Known | undefined {
     const hash = hashApiKey(key)
     const known = this.#known.get(hash)
-    if (known === undefined || !timingSafeEqual(known.hash, Buffer.from(hash))) return undefined
-    if (this.#recent.size >= MOST_RECENT) this.#recent.clear()
-    this.#recent.set(key, known)
-    return known
+    if (known === undefined || known.expiresAt <= this.#clock.wall()) return undefined
+    return timingSafeEqual(known.hash, Buffer.from(hash)) ? known.caller : undefined
   }
 
   /** What the caller's calls are made with. */
