@@ -2,6 +2,7 @@
 // Plain JavaScript for Node 20, so that an old Node gets a sentence instead of a syntax error.
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
 
 const at = (/** @type {string} */ path) => new URL(`../${path}`, import.meta.url)
 const exists = (/** @type {string} */ path) => existsSync(fileURLToPath(at(path)))
@@ -23,5 +24,9 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
     : 'Install a newer one and try again.'
   stop(`toolyard needs Node 24 or newer, and this is ${process.version}. ${advice}`)
 }
+
+// In a checkout types are stripped by WebAssembly, in the thread of the store too; V8 (of Node 24.21) can free its code while
+// the other thread uses it, and crashes.
+if (isCheckout) setFlagsFromString('--no-wasm-code-gc')
 
 await import(at(isCheckout ? 'src/cli/main.ts' : 'dist/cli/main.js').href)

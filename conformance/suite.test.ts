@@ -17,7 +17,8 @@ const NAIVE_FAILS: Readonly<Record<string, RegExp>> = {
   'deadline-stops-work': /deadline of 1000 ms has not come back/,
   'cancel-reaches-tool': /was never told that the call was cancelled/,
   'cpu-bound': /The whole process stood still/,
-  allocates: /The whole process ended: FATAL ERROR: .*heap/,
+  // On a machine that is busy the deadline may pass before the memory is full.
+  allocates: /The whole process ended: FATAL ERROR: .*heap|A call with a deadline of 1000 ms has/,
   'huge-result': /was handed 32 MB/,
   'invalid-arguments': /The tool was run with {}/,
   'malformed-json': /The run ended after a call with broken JSON/,

@@ -16,6 +16,7 @@ const LONGEST_PAUSE_MS = 30_000
 const SOUND_MS = 60_000
 /** How long the last writes may take. */
 const CLOSING_MS = 15_000
+const ENDING_MS = 2_000
 
 interface Pending {
   readonly resolve: (value: unknown) => void
@@ -111,13 +112,14 @@ export class StorageThread {
     this.#listeners.clear()
     const worker = this.#worker
     if (worker === undefined) return
+    const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
     const late = setTimeout(() => void worker.terminate(), CLOSING_MS)
     try {
       await this.#post(worker, 'storage', 'close', [])
     } finally {
       clearTimeout(late)
       this.#worker = undefined
-      await worker.terminate()
+      await ended(worker, exited)
       this.#rejectAll('The store is closed')
     }
   }
@@ -207,6 +209,13 @@ export class StorageThread {
       levels: LEVELS.filter((level) => this.#log.isLevelEnabled(level)),
     }
   }
+}
+
+/** A thread that is done ends by itself; to end it from outside, in the middle of something, is the last resort. */
+async function ended(worker: Worker, exited: Promise<void>): Promise<void> {
+  const late = setTimeout(() => void worker.terminate(), ENDING_MS)
+  await exited
+  clearTimeout(late)
 }
 
 const THREAD_ENDED = 'The store is not there at the moment: its thread ended and is being started again'

@@ -44,10 +44,17 @@ async function answer(storage: Storage, appends: AppendQueue, request: Request):
   const { id, part, method } = request
   try {
     outbox.reply({ id, value: await call(storage, appends, request) })
+    if (part === 'storage' && method === 'close') end()
   } catch (error) {
     if (!(error instanceof ToolExecutionError)) writeLog(log, 'error', { err: error, part, method }, 'The store failed')
     outbox.reply({ id, error: plainError(error) })
   }
+}
+
+/** With nothing left to listen to, the thread ends. */
+function end(): void {
+  outbox.flush()
+  port?.close()
 }
 
 function call(storage: Storage, appends: AppendQueue, { part, method, args }: Request): Promise<unknown> {
