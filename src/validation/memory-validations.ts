@@ -1,7 +1,9 @@
-import type { ModelTest, StoredValidation, ValidationStore } from '../core/storage/validation-store.ts'
-
-/** How many tests of a model are kept one by one; older ones are only counted. */
-export const KEPT_TESTS = 100
+import {
+  KEPT_TESTS,
+  type ModelTest,
+  type StoredValidation,
+  type ValidationStore,
+} from '../core/storage/validation-store.ts'
 
 /** Records of one process, gone when it ends. */
 export class MemoryValidations implements ValidationStore {

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm } from 'node:fs/promises'
-import type { ModelTest, ModelValidation, StoredValidation } from '../core/storage/validation-store.ts'
-import { KEPT_TESTS } from './memory-validations.ts'
+import {
+  KEPT_TESTS,
+  type ModelTest,
+  type ModelValidation,
+  type StoredValidation,
+} from '../core/storage/validation-store.ts'
 import { isModelName } from './model-validation.ts'
 import { ModelValidationError } from './model-validation-error.ts'
 

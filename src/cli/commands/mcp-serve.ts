@@ -1,5 +1,4 @@
 import type { CallContext } from '../../core/call-context.ts'
-import { kinds } from '../../kinds/kinds.ts'
 import { serveHttp } from '../../mcp/server/http/serve-http.ts'
 import { serveStdio } from '../../mcp/server/serve-stdio.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
@@ -22,15 +21,14 @@ const DEFAULT_PORT = 4747
 export async function mcpServe(terminal: Terminal, options: McpServeOptions): Promise<number> {
   const port = options.http === undefined ? undefined : readPort(options.http)
   const opened = await openManager(options)
-  const { manager, handlers } = opened
+  const { manager } = opened
   const context: CallContext = { ...opened.context, source: 'mcp' }
-  const table = kinds(handlers)
   const servers = manager.getMcpServers()
   const server = new ToolServer({
     registry: manager.getRegistry(),
     executor: manager.getExecutor(),
     version: packageVersion(),
-    effectOf: (tool) => table[tool.implementation?.type]?.effect(tool),
+    effectOf: ({ name }) => manager.getExecutor().effectOf(name),
     ...(servers.names.length > 0 && { library: servers.library }),
   })
   const interrupt = new Interrupt()

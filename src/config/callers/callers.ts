@@ -6,7 +6,7 @@ import type { KeyStore, StoredKey } from '../../core/storage/key-store.ts'
 import type { LimitsConfig } from '../config.ts'
 import { hashApiKey } from './api-key.ts'
 import type { Caller } from './caller.ts'
-import { ROLES, SCOPES, type Scope } from './scopes.ts'
+import { ROLES, type Scope } from './scopes.ts'
 import type { Tenants } from './tenants.ts'
 
 const MINUTE = 60_000
@@ -114,7 +114,3 @@ function known(key: StoredKey): Known {
     expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
   }
 }
-
-/** The scopes of a list that there are none of. */
-export const unknownScopes = (scopes: readonly string[]): string[] =>
-  scopes.filter((scope) => !(SCOPES as readonly string[]).includes(scope))

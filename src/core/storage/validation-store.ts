@@ -1,3 +1,6 @@
+/** How many tests of a model are kept one by one; older ones are only counted. */
+export const KEPT_TESTS = 100
+
 /** One test of a model. */
 export interface ModelTest {
   /** ISO 8601. */

@@ -1,7 +1,10 @@
-import type { ModelTest, StoredValidation, ValidationStore } from '../../core/storage/validation-store.ts'
+import {
+  KEPT_TESTS,
+  type ModelTest,
+  type StoredValidation,
+  type ValidationStore,
+} from '../../core/storage/validation-store.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
-
-const MOST_TESTS = 100
 
 const LIST = `
   SELECT model_id, test_count, success_count, test_history FROM toolyard.validations
@@ -49,7 +52,7 @@ export class PostgresValidations implements ValidationStore {
   }
 
   async record(tenant: string, model: string, test: ModelTest): Promise<StoredValidation> {
-    const values = [tenant, model, test.success ? 1 : 0, JSON.stringify(test), MOST_TESTS]
+    const values = [tenant, model, test.success ? 1 : 0, JSON.stringify(test), KEPT_TESTS]
     const { rows } = await this.#database.run<ValidationRow>(RECORD, values)
     return toValidation(rows[0] as ValidationRow)
   }
@@ -59,7 +62,7 @@ export class PostgresValidations implements ValidationStore {
       await statements.run(LOCK)
       await statements.run(CLEAR, [tenant])
       for (const { model_id, test_count, success_count, test_history } of validations) {
-        const history = test_history.slice(-MOST_TESTS).map((test) => JSON.stringify(test))
+        const history = test_history.slice(-KEPT_TESTS).map((test) => JSON.stringify(test))
         await statements.run(ADD, [tenant, model_id, test_count, success_count, history])
       }
       await statements.run(TELL)

@@ -1,9 +1,11 @@
-import type { ModelTest, StoredValidation, ValidationStore } from '../../core/storage/validation-store.ts'
+import {
+  KEPT_TESTS,
+  type ModelTest,
+  type StoredValidation,
+  type ValidationStore,
+} from '../../core/storage/validation-store.ts'
 import type { SqliteChanges } from './sqlite-changes.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
-
-/** Older tests are only counted. */
-const KEPT_TESTS = 100
 
 type ValidationRow = Omit<StoredValidation, 'test_history'> & { readonly test_history: string }
 
