@@ -159,6 +159,24 @@ export const CONFIG_SCHEMA = {
         },
       },
     },
+    http: {
+      type: 'object',
+      description: 'Where HTTP tools may go.',
+      additionalProperties: false,
+      properties: {
+        allowed_domains: {
+          type: 'array',
+          items: { type: 'string', minLength: 1 },
+          description:
+            'The only hosts: "api.example.com", or "*.example.com" for those below it. A tool may narrow it further.',
+        },
+        allow_private: {
+          type: 'array',
+          items: { type: 'string', minLength: 1 },
+          description: 'Addresses inside that may be reached, such as "10.1.2.0/24". None if not given.',
+        },
+      },
+    },
     ...SERVICE_SCHEMA,
     mcpServers: MCP_SERVERS,
     servers: { ...MCP_SERVERS, description: 'What VS Code calls mcpServers.' },

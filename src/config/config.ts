@@ -1,4 +1,5 @@
 import type { ResponseRule } from '../chat/rules/response-rule.ts'
+import type { HttpSettings } from '../kinds/http/http-implementation.ts'
 import type { ModelInfo } from '../models/catalogue/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { McpServerType } from './mcp-server-types.ts'
@@ -16,6 +17,7 @@ export interface Config {
   readonly providers?: Readonly<Record<string, ProviderConfig>>
   readonly models?: readonly ModelInfo[]
   readonly responses?: readonly ResponseRule[]
+  readonly http?: HttpSettings
   readonly tenants?: Readonly<Record<string, TenantConfig>>
   readonly limits?: LimitsConfig
   readonly storage?: StorageConfig

@@ -33,7 +33,7 @@ export function loadDefinitions(definitions: readonly unknown[], around: Surroun
   for (const [index, definition] of definitions.entries()) {
     const place = `tools.registry[${index}]`
     const name = nameOf(definition) ?? place
-    const problem = problemOf(definition, around.env) ?? taken(name, place, places)
+    const problem = problemOf(definition, around) ?? taken(name, place, places)
     if (problem !== undefined) {
       skipped.push({ name, problem })
       around.log.warn({ tool: name, place, problem }, 'Tool definition skipped')
@@ -61,7 +61,7 @@ function taken(name: string, place: string, places: ReadonlyMap<string, string>)
   return first && `The name '${name}' at ${place} is taken by ${first}, which stays: rename one of them`
 }
 
-function problemOf(definition: unknown, env: Surroundings['env']): string | undefined {
+function problemOf(definition: unknown, { env, kinds }: Surroundings): string | undefined {
   const { name, description, parameters } = Object(definition) as Partial<ToolDefinition>
   if (typeof name !== 'string' || typeof description !== 'string' || !name.trim() || !description.trim()) {
     return 'Tool must have name and description'
@@ -74,17 +74,22 @@ function problemOf(definition: unknown, env: Surroundings['env']): string | unde
       .map((problem) => problem.message)
       .join(', ')
   }
-  const missing = missingVariable((definition as ToolDefinition).implementation, env)
-  return (
-    missing && `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
-  )
+  const tool = definition as ToolDefinition
+  const missing = missingVariable(tool.implementation, env)
+  if (missing !== undefined) {
+    return `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
+  }
+  return kindOf(tool, kinds)?.problem?.(tool)
+}
+
+function kindOf({ implementation }: ToolDefinition, kinds: Surroundings['kinds']): Kind | undefined {
+  return Object.hasOwn(kinds, implementation.type) ? kinds[implementation.type] : undefined
 }
 
 function warningsOf(tool: ToolDefinition, kinds: Surroundings['kinds']): string[] {
-  const { type } = tool.implementation
-  const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined
+  const kind = kindOf(tool, kinds)
   const unknown = unknownKeys(tool)
-  if (kind === undefined) return [...unknown, `Unknown implementation type: ${type}`]
+  if (kind === undefined) return [...unknown, `Unknown implementation type: ${tool.implementation.type}`]
   const warnings = [...unknown, kind.warning?.(tool)]
   if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {
     warnings.push(`cache is ignored: tool '${tool.name}' is not a read tool; give it "effect": "read" if it is one`)

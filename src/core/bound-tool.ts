@@ -2,14 +2,21 @@ import type { Flight, FlightHost } from './flight.ts'
 import { FlightTable } from './flight-table.ts'
 import type { Handler, IsolatedHandler } from './handler.ts'
 import type { Kind } from './kind.ts'
-import type { CallerRate, Rate } from './rates.ts'
+import type { CallerRate, Rate, RateState } from './rates.ts'
 import { toolHash } from './result-cache.ts'
 import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
+import type { ToolHealth } from './tool-health.ts'
 import { type ToolLimits, toolEffect, toolLimits } from './tool-limits.ts'
 
 const MOST_TENANTS = 10_000
+
+/** What a tenant's calls are counted by, and how it stood when it was last asked. */
+interface TenantRate extends CallerRate {
+  last: RateState | undefined
+  lastMs: number
+}
 
 /** A tool made ready to be called: everything that can be worked out once is, on first use. */
 export class BoundTool implements FlightHost {
@@ -27,13 +34,15 @@ export class BoundTool implements FlightHost {
   #compiled: CompiledSchema | undefined
   #fault: unknown
   #hash: string | undefined
-  readonly #rates = new Map<string, CallerRate>()
+  readonly #kind: Kind | undefined
+  readonly #rates = new Map<string, TenantRate>()
 
   constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number) {
     this.name = definition.name
     this.definition = definition
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
-    this.limits = toolLimits(definition, defaultTimeoutMs)
+    this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))
+    this.#kind = kind
     this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
     this.#resolve = kind?.bind(definition)
   }
@@ -74,16 +83,29 @@ export class BoundTool implements FlightHost {
   }
 
   /** What a tenant's calls are counted by, where the tool limits them; worked out once for each. */
-  rateOf(tenant: string): CallerRate {
+  rateOf(tenant: string): TenantRate {
     let rate = this.#rates.get(tenant)
     if (rate === undefined) {
       const { calls, perMs } = this.limits.rate as Rate
       const says = `Tool '${this.name}' allows ${calls} calls per ${perMs}ms`
-      rate = { calls, perMs, key: `tool ${tenant} ${this.name}`, says }
+      rate = { calls, perMs, key: `tool ${tenant} ${this.name}`, says, last: undefined, lastMs: 0 }
       if (this.#rates.size >= MOST_TENANTS) this.#rates.clear()
       this.#rates.set(tenant, rate)
     }
     return rate
+  }
+
+  /** How it stands with the tool, and with what a tenant may still call of it. */
+  health(tenant: string, now: number): ToolHealth {
+    const circuit = this.#kind?.circuit?.(this.definition)
+    const { rate } = this.limits
+    const known = this.#rates.get(tenant)
+    const past = known === undefined || known.lastMs + known.perMs <= now
+    const remaining = past ? rate?.calls : known.last?.remaining
+    return {
+      ...(circuit !== undefined && { circuit }),
+      ...(rate && { rate_limit: { calls: rate.calls, per_ms: rate.perMs, remaining: remaining ?? rate.calls } }),
+    }
   }
 
   /** Throws `RATE_LIMITED` where as many calls are running as the tool allows. */

@@ -4,6 +4,7 @@ import { ManualClock } from '../testing/manual-clock.ts'
 import { later, never, toolyard } from './fixtures/code-yard.ts'
 import type { Handler } from './handler.ts'
 import type { Isolate } from './isolate.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolFailure } from './tool-result.ts'
 
 describe('deadlines and cancellation', () => {
@@ -171,6 +172,66 @@ describe('retries', () => {
     expect(result.error).toContain("'tool' is unavailable")
     expect(JSON.stringify(result)).not.toContain('10.0.0.1')
     expect(run).toHaveBeenCalledOnce()
+  })
+
+  test('a write is tried again where whoever sent it knows that nothing left', async () => {
+    const { executor, add } = toolyard()
+    const fail = (neverLeft: boolean) =>
+      vi.fn(async () => {
+        throw new ToolExecutionError('SERVICE_UNAVAILABLE', 'gone', {}, { repeat: { neverLeft } })
+      })
+    const [never, maybe] = [fail(true), fail(false)]
+    add('never', never, { retry: { max_attempts: 3, backoff_ms: 1 } })
+    add('maybe', maybe, { retry: { max_attempts: 3, backoff_ms: 1 } })
+    await executor.execute('never', {})
+    await executor.execute('maybe', {})
+    expect(never).toHaveBeenCalledTimes(3)
+    expect(maybe).toHaveBeenCalledOnce()
+  })
+
+  test('a pause is never shorter than the service asked for', async () => {
+    const clock = new ManualClock()
+    const { executor, add } = toolyard({ clock })
+    const times: number[] = []
+    add(
+      'tool',
+      async () => {
+        times.push(clock.now())
+        if (times.length > 1) return 'there'
+        throw new ToolExecutionError('EXECUTION_ERROR', 'answered 429', {}, { repeat: { afterMs: 700 } })
+      },
+      { effect: 'read', retry: { max_attempts: 2, backoff_ms: 100 } },
+    )
+    const call = executor.execute('tool', {})
+    await later(5)
+    clock.advance(699)
+    await later(5)
+    expect(times).toHaveLength(1)
+    clock.advance(1)
+    expect(await call).toMatchObject({ success: true, result: 'there' })
+  })
+
+  test('pauses are spread by a quarter to either side', async () => {
+    for (const [random, after] of [
+      [0, 75],
+      [1, 125],
+    ] as const) {
+      const clock = new ManualClock()
+      const { executor, add } = toolyard({ clock, random: () => random })
+      let tries = 0
+      const run = async () => {
+        if (++tries === 1) throw refused()
+        return 'there'
+      }
+      add('tool', run, { effect: 'read', retry: { max_attempts: 2, backoff_ms: 100 } })
+      const call = executor.execute('tool', {})
+      await later(5)
+      clock.advance(after - 1)
+      await later(5)
+      expect(tries).toBe(1)
+      clock.advance(1)
+      expect(await call).toMatchObject({ success: true })
+    }
   })
 
   test('a failure that is not the network’s is not tried again', async () => {

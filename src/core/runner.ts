@@ -11,22 +11,27 @@ import type { Isolate, IsolatedTask } from './isolate.ts'
 import { type Log, writeLog } from './log.ts'
 import { Once } from './once.ts'
 import { pause } from './pause.ts'
-import type { OnceStore } from './storage/once-store.ts'
 import type { Params } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
+import type { ToolExecutorOptions } from './tool-executor-options.ts'
+
+/** What the runner needs of the executor's options. */
+type RunnerParts = Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'>
 
 /** Runs handlers under a deadline: owns cancellation, isolation, joining and retries, so that no kind has to. */
 export class Runner {
   readonly #clock: Clock
   readonly #log: Log
   readonly #isolate: Isolate | undefined
+  readonly #random: () => number
   readonly #wheel: DeadlineWheel
   readonly #once: Once
 
-  constructor(clock: Clock, log: Log, isolate: Isolate | undefined, once: OnceStore | undefined) {
+  constructor(clock: Clock, log: Log, { isolate, once, random = Math.random }: RunnerParts) {
     this.#clock = clock
     this.#log = log
     this.#isolate = isolate
+    this.#random = random
     this.#wheel = new DeadlineWheel(clock)
     this.#once = new Once(clock, log, once)
   }
@@ -75,9 +80,7 @@ export class Runner {
 
   #work(call: Call, tool: BoundTool, flight: Flight): unknown {
     const { retry } = tool.limits
-    if (retry === undefined || retry.maxAttempts <= 1 || tool.effect === 'write') {
-      return this.#attempt(call, tool, flight)
-    }
+    if (retry === undefined || retry.maxAttempts <= 1) return this.#attempt(call, tool, flight)
     return this.#attempts(call, tool, flight, retry.maxAttempts, retry.backoffMs)
   }
 
@@ -89,17 +92,21 @@ export class Runner {
     return this.#send(call, flight, handler, params)
   }
 
-  /** Repeats what failed for lack of a service, as long as the pause before it still fits into the deadline. */
+  /**
+   * Repeats what may be repeated, as long as the pause before it still fits into the deadline. Pauses double, are never
+   * shorter than the service asked for, and are spread so that callers who failed together do not come back together.
+   */
   async #attempts(call: Call, tool: BoundTool, flight: Flight, most: number, backoffMs: number): Promise<unknown> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#attempt(call, tool, flight)
       } catch (thrown) {
         const error = asToolError(thrown, call.tool)
-        const pauseMs = backoffMs * 2 ** (attempt - 1)
+        const backoff = backoffMs * 2 ** (attempt - 1) * (0.75 + this.#random() / 2)
+        const pauseMs = Math.max(backoff, error.repeat?.afterMs ?? 0)
         const late = this.#clock.now() + pauseMs >= call.deadline
-        if (error.code !== 'SERVICE_UNAVAILABLE' || attempt >= most || late || flight.calledOff) throw error
-        const fields = { tool: call.tool, attempt, pause_ms: pauseMs }
+        if (!mayRepeat(error, tool) || attempt >= most || late || flight.calledOff) throw error
+        const fields = { tool: call.tool, attempt, pause_ms: Math.round(pauseMs) }
         writeLog(this.#log, 'debug', fields, 'Service unavailable: trying again')
         await pause(pauseMs, this.#clock, flight.signal)
       }
@@ -124,6 +131,12 @@ export class Runner {
     flight.task = task
     return this.#isolate.run(task, flight.signal)
   }
+}
+
+/** What failed for lack of a service may be repeated; a write only where whoever sent it knows that nothing left. */
+function mayRepeat({ code, repeat }: ToolExecutionError, { effect }: BoundTool): boolean {
+  if (effect === 'write') return repeat?.neverLeft === true
+  return repeat !== undefined || code === 'SERVICE_UNAVAILABLE'
 }
 
 const CHECKED: Ending<{ readonly value: unknown } | { readonly thrown: unknown }> = {

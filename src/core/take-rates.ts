@@ -24,8 +24,10 @@ export function takeRates(
     judge(call, rate, state, index === 0)
   }
   if (own === undefined) return undefined
-  const state = rates.take(own.key, own, clock.now())
+  own.lastMs = clock.now()
+  const state = rates.take(own.key, own, own.lastMs)
   if (state instanceof Promise) return takeRest(call, withOwn(callers, own), count, state, rates, clock)
+  own.last = state
   judge(call, own, state, false)
   return undefined
 }

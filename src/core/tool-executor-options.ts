@@ -27,4 +27,6 @@ export interface ToolExecutorOptions {
   /** Where results are kept; without it, in a cache of the executor's own. */
   readonly cache?: ResultCache
   readonly tracer?: Tracer
+  /** From 0 to 1: spreads the pauses between attempts. */
+  readonly random?: () => number
 }

@@ -1,13 +1,12 @@
-import { BoundTool } from './bound-tool.ts'
-import { Call, clampTimeout, type Ending } from './call.ts'
+import type { BoundTool } from './bound-tool.ts'
+import { BoundTools } from './bound-tools.ts'
+import { Call, type Ending } from './call.ts'
 import type { CallContext } from './call-context.ts'
 import { logCall } from './call-log.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { asToolError } from './failure.ts'
-import type { Kind } from './kind.ts'
 import { LocalRates } from './local-rates.ts'
 import { type Log, silentLog } from './log.ts'
-import { notFound } from './not-found.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import type { Rates } from './rates.ts'
@@ -16,10 +15,11 @@ import { callKey, ResultCache } from './result-cache.ts'
 import { Runner } from './runner.ts'
 import { type ParamsSnapshot, snapshotResult } from './snapshot.ts'
 import { takeRates } from './take-rates.ts'
-import type { Effect, Params, ToolDefinition } from './tool.ts'
+import type { Effect, Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
 import type { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolExecutorOptions } from './tool-executor-options.ts'
+import type { ToolHealth } from './tool-health.ts'
 import { ToolMetrics } from './tool-metrics.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import type { FailureExtras, ToolResult } from './tool-result.ts'
@@ -38,10 +38,8 @@ const LONGEST_RECORDING_MS = 800
 export class ToolExecutor {
   readonly metrics = new ToolMetrics()
   readonly #registry: ToolRegistry
-  readonly #kinds: ReadonlyMap<string, Kind>
   readonly #log: Log
   readonly #clock: Clock
-  readonly #defaultTimeoutMs: number
   readonly #runner: Runner
   readonly #check: ParameterCheck
   readonly #recorder: Recorder
@@ -49,7 +47,7 @@ export class ToolExecutor {
   readonly #rates: Rates
   readonly #tracer: Tracer | undefined
   readonly #durable: boolean
-  readonly #tools = new Map<string, BoundTool>()
+  readonly #tools: BoundTools
   readonly #ending: Ending<ToolResult> = {
     succeed: (call, value) => this.#succeed(call, value),
     fail: (call, thrown) => this.#fail(call, thrown),
@@ -57,11 +55,10 @@ export class ToolExecutor {
 
   constructor(registry: ToolRegistry, options: ToolExecutorOptions) {
     this.#registry = registry
-    this.#kinds = new Map(Object.entries(options.kinds))
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
-    this.#defaultTimeoutMs = options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS
-    this.#runner = new Runner(this.#clock, this.#log, options.isolate, options.once)
+    this.#tools = new BoundTools(registry, options.kinds, options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS)
+    this.#runner = new Runner(this.#clock, this.#log, options)
     this.#check = new ParameterCheck(registry, this.#runner)
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
@@ -69,14 +66,11 @@ export class ToolExecutor {
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.invokeBy((name, params, signal) => this.execute(name, params, signal ? { signal } : NO_CONTEXT))
-    registry.onChange((name) => this.#tools.delete(name))
   }
 
   /** How many calls are running now. */
   get running(): number {
-    let running = 0
-    for (const tool of this.#tools.values()) running += tool.running
-    return running
+    return this.#tools.running
   }
 
   /** The tools that it runs. */
@@ -97,7 +91,7 @@ export class ToolExecutor {
     try {
       call = new Call(asked, context ?? NO_CONTEXT, startedMs)
       if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
-      const tool = this.#find(call)
+      const tool = this.#tools.find(call)
       const ready = this.#check.read(call, tool, params)
       const exact = this.#check.validate(call, tool, ready)
       return exact === undefined
@@ -121,7 +115,7 @@ export class ToolExecutor {
   async admit(name: string, params: unknown, context: CallContext): Promise<Admission> {
     const call = new Call(name, context, this.#clock.now())
     try {
-      const tool = this.#find(call)
+      const tool = this.#tools.find(call)
       await this.#check.validate(call, tool, this.#check.read(call, tool, params))
       permit(tool.definition, call)
       await takeRates(call, undefined, this.#rates, this.#clock)
@@ -134,10 +128,15 @@ export class ToolExecutor {
   /** What a call of the tool does to the world; undefined where there is no such tool. */
   effectOf(name: string): Effect | undefined {
     try {
-      return this.#find(new Call(name, NO_CONTEXT, 0)).effect
+      return this.#tools.find(new Call(name, NO_CONTEXT, 0)).effect
     } catch {
       return undefined
     }
+  }
+
+  /** How it stands with a tool, and with what a tenant may still call of it. */
+  healthOf(name: string, tenant: string): ToolHealth {
+    return this.#tools.bound(name)?.health(tenant, this.#clock.now()) ?? {}
   }
 
   async #after(waited: Promise<void>, call: Call, next: () => Promise<ToolResult>): Promise<ToolResult> {
@@ -179,7 +178,7 @@ export class ToolExecutor {
       name = definition?.name ?? String(tool)
       const call = new Call(name, NO_CONTEXT, this.#clock.now())
       const known = definition === undefined || this.#registry.get(name) === tool
-      const bound = known ? this.#find(call) : this.#bind(definition)
+      const bound = known ? this.#tools.find(call) : this.#tools.bind(definition)
       call.timeoutMs = bound.limits.timeoutMs
       const problems = await this.#check.problems(call, bound, this.#check.read(call, bound, params))
       return { valid: problems.length === 0, errors: problems.map((problem) => problem.message) }
@@ -191,7 +190,7 @@ export class ToolExecutor {
   /** Compiles a tool's schema now; says what is wrong with it, or nothing. */
   check(name: string): string | undefined {
     try {
-      this.#check.compiled(this.#find(new Call(name, NO_CONTEXT, 0)))
+      this.#check.compiled(this.#tools.find(new Call(name, NO_CONTEXT, 0)))
       return undefined
     } catch (thrown) {
       return asToolError(thrown, name).message
@@ -201,29 +200,6 @@ export class ToolExecutor {
   /** Hands the records collected so far to the sinks. */
   flush(): void {
     this.#recorder.flush()
-  }
-
-  #find(call: Call): BoundTool {
-    const tool = this.#tools.get(call.tool) ?? this.#bindRegistered(call)
-    if (call.context.visible?.has(tool.name) === false) throw notFound(call, this.#registry.definitions())
-    call.bound = tool
-    const asked = call.context.timeoutMs
-    if (asked === undefined) call.timeoutMs = tool.limits.timeoutMs
-    else call.timeoutMs = call.source === 'job' ? asked : clampTimeout(asked, tool.limits.timeoutMs)
-    return tool
-  }
-
-  #bindRegistered(call: Call): BoundTool {
-    const registered = this.#registry.find(call.tool)
-    if (registered === undefined) throw notFound(call, this.#registry.definitions())
-    const definition = this.#registry.definitionOf(registered)
-    const tool = this.#tools.get(definition.name) ?? this.#bind(definition)
-    this.#tools.set(definition.name, tool)
-    return tool
-  }
-
-  #bind(definition: ToolDefinition): BoundTool {
-    return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs)
   }
 
   #recall(call: Call, tool: BoundTool): { readonly result: unknown } | undefined {

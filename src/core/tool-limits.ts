@@ -17,13 +17,17 @@ const DEFAULT_BACKOFF_MS = 1_000
 const MOST_CALLS = 100_000
 
 /** The limits of a tool. Throws where one makes no sense: it would otherwise hold nothing, and nobody would know. */
-export function toolLimits(tool: ToolDefinition, defaultTimeoutMs: number): ToolLimits {
+export function toolLimits(
+  tool: ToolDefinition,
+  defaultTimeoutMs: number,
+  usualRetry?: ToolDefinition['retry'],
+): ToolLimits {
   const given = <Usual>(field: string, value: number | null | undefined, usual: Usual, least = Number.MIN_VALUE) => {
     if (value === undefined || value === null) return usual
     if (Number.isFinite(value) && value >= least) return value
     throw unfit(tool, field, value, least === 0 ? '0 or more' : 'a number above 0')
   }
-  const { rate_limit: rate, retry, cache } = tool
+  const { rate_limit: rate, retry = usualRetry, cache } = tool
   if (rate && !(Number.isInteger(rate.calls) && rate.calls > 0 && rate.calls <= MOST_CALLS)) {
     throw unfit(tool, 'rate_limit.calls', rate.calls, `a whole number from 1 to ${MOST_CALLS}`)
   }
