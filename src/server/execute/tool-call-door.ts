@@ -12,8 +12,8 @@ import { acceptsEvents } from '../streams.ts'
 import { type AskedCall, readCall, UnreadableCallError, unreadable } from './asked-call.ts'
 import { CallerContexts } from './caller-contexts.ts'
 import { rateHeaders, retryAfter } from './rate-headers.ts'
-import { readText } from './read-text.ts'
 import { RestContext } from './rest-context.ts'
+import type { TextRequest } from './text-request.ts'
 import { writeEnvelope, writeJson } from './write-envelope.ts'
 
 const BODY_BYTES = 1024 * 1024
@@ -36,13 +36,13 @@ export class ToolCallDoor {
   }
 
   /** Answers a request. */
-  handle(request: IncomingMessage, response: ServerResponse): void {
+  handle(request: TextRequest, response: ServerResponse): void {
     try {
       const { headers } = request
       this.#gate.checkOrigin(headers)
       const caller = this.#gate.enter(headers, 'call')
       const limit = this.#service.installation.config.limits?.body_bytes ?? BODY_BYTES
-      readText(request, limit, (text) => {
+      request.readText(limit, (text) => {
         try {
           if (text === undefined) throw new UnreadableCallError(`the body is larger than ${limit} bytes`)
           this.#answer(text, caller, request, response)

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
+import type { TextRequest } from '../execute/text-request.ts'
 import type { ToolCallDoor } from '../execute/tool-call-door.ts'
 import { JOB_SCHEMA } from './job-routes.ts'
 
@@ -68,7 +69,7 @@ export function executeRoute(app: FastifyInstance, door: ToolCallDoor): void {
       },
       onRequest: (request, reply) => {
         reply.hijack()
-        door.handle(request.raw, reply.raw)
+        door.handle(request.raw as TextRequest, reply.raw)
       },
     },
     () => {},
