@@ -3,7 +3,8 @@ import { TextRequest } from './execute/text-request.ts'
 
 const HEADERS_MS = 10_000
 const REQUEST_MS = 60_000
-const KEEP_ALIVE_MS = 72_000
+/** How long a connection may do nothing. */
+export const KEEP_ALIVE_MS = 72_000
 const CHECK_MS = 1_000
 const MOST_CONNECTIONS = 10_000
 

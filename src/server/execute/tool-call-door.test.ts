@@ -1,3 +1,4 @@
+import { type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { openTestServer, type TestServer } from '../fixtures/open-server.ts'
@@ -159,6 +160,24 @@ describe('POST /tools/execute', () => {
       body: JSON.stringify({ tool_name: 'weather', params: { city: 'Rome' } }),
     })
     expect([response.status, await response.json()]).toMatchObject([200, { result: { city: 'Rome' } }])
+  })
+
+  test('a connection that stays open gets the same headers as one that does not', async () => {
+    const headersOf = async (connection: string) => {
+      const { resolve, promise } = Promise.withResolvers<IncomingMessage>()
+      const headers = { 'content-type': 'application/json', connection }
+      request(`${server.url}/tools/execute`, { method: 'POST', headers, agent: false }, resolve).end('{')
+      const answer = await promise
+      answer.resume()
+      const { connection: kept, 'keep-alive': time, date, ...rest } = answer.headers
+      expect(Math.abs(Date.parse(date as string) - Date.now())).toBeLessThan(10_000)
+      return { kept, time, rest, status: `${answer.statusCode} ${answer.statusMessage}` }
+    }
+    const open = await headersOf('keep-alive')
+    const closed = await headersOf('close')
+    expect(open).toMatchObject({ kept: 'keep-alive', time: 'timeout=72', status: '400 Bad Request' })
+    expect(closed).toMatchObject({ kept: 'close', status: '400 Bad Request' })
+    expect(open.rest).toEqual(closed.rest)
   })
 
   test('two requests on one connection are answered in turn', async () => {

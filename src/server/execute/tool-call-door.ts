@@ -89,7 +89,7 @@ export class ToolCallDoor {
       .execute(tool_name, params, context)
       .then((result) => {
         traffic.calls.delete(signal)
-        writeEnvelope(response, result, this.#more(request, context, result))
+        writeEnvelope(response, result, this.#more(request, response, context, result))
       })
   }
 
@@ -133,25 +133,25 @@ export class ToolCallDoor {
         ...(traceparent !== undefined && { traceparent }),
       })
       if ('refused' in started) {
-        writeEnvelope(response, started.refused, this.#more(request, context, started.refused))
+        writeEnvelope(response, started.refused, this.#more(request, response, context, started.refused))
         return
       }
       const { job } = started
       const where = ['location', `/api/jobs/${job.id}`, 'preference-applied', 'respond-async']
-      writeJson(response, 202, job, [...where, ...this.#more(request, context)])
+      writeJson(response, 202, job, [...where, ...this.#more(request, response, context)])
     } catch (error) {
       this.#refuse(request, response, error)
     }
   }
 
   /** The headers that are not always the same, names and values in turn. */
-  #more({ headers }: IncomingMessage, context?: RestContext, result?: ToolResult): string[] {
+  #more({ headers }: IncomingMessage, response: ServerResponse, context?: RestContext, result?: ToolResult): string[] {
     const { installation, traffic } = this.#service
+    if (traffic.draining) response.shouldKeepAlive = false
     const rate = context?.rate
     const state = context?.rateState
     const more = rate === undefined || state === undefined ? [] : rateHeaders(rate, state)
     if (result?.success === false) more.push(...retryAfter(result, context))
-    if (traffic.draining) more.push('connection', 'close')
     if (headers.origin !== undefined) more.push(...Object.entries(corsHeaders(installation, headers)).flat())
     return more
   }
@@ -163,7 +163,7 @@ export class ToolCallDoor {
       return
     }
     if (error instanceof UnreadableCallError) {
-      writeEnvelope(response, unreadable(error), this.#more(request))
+      writeEnvelope(response, unreadable(error), this.#more(request, response))
       return
     }
     const problem = problemOf(installation, error, request)
