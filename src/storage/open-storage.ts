@@ -3,7 +3,7 @@ import type { CallEntry } from '../core/storage/ledger.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Storage } from '../core/storage/storage.ts'
 import type { StorageOptions } from './storage-options.ts'
-import { packCall } from './worker/packed-calls.ts'
+import { packCalls } from './worker/packed-calls.ts'
 import { type Part, STORAGE_PARTS } from './worker/storage-parts.ts'
 import { StorageThread } from './worker/storage-thread.ts'
 
@@ -23,7 +23,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     ledger: {
       ...part('ledger'),
       async append(calls: readonly CallEntry[], runs: readonly StoredRun[]) {
-        await thread.call('ledger', 'append', [calls.map(packCall), runs])
+        await thread.call('ledger', 'append', [packCalls(calls), runs])
       },
     },
     runs: part('runs'),

@@ -3,7 +3,7 @@ import type { CallEntry } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { call } from '../../testing/storage/call-entry.ts'
 import { AppendQueue } from './append-queue.ts'
-import { packCall } from './packed-calls.ts'
+import { packCalls } from './packed-calls.ts'
 
 /** A ledger that notes what it is given, and fails where it is told to. */
 function noting(fails: (calls: readonly CallEntry[]) => boolean = () => false) {
@@ -18,13 +18,13 @@ function noting(fails: (calls: readonly CallEntry[]) => boolean = () => false) {
   }
 }
 
-const batch = (tool: string, size: number) => Array.from({ length: size }, () => packCall(call({ tool, at: 1 })))
+const batch = (tool: string, size: number) => packCalls(Array.from({ length: size }, () => call({ tool, at: 1 })))
 
 describe('a queue of appends', () => {
   it('gives on what it was given, whole and in order', async () => {
     const ledger = noting()
     const run = { id: 'run' } as StoredRun
-    await new AppendQueue(ledger).append([packCall(call({ at: 1, params: null, code: 'TIMEOUT' }))], [run])
+    await new AppendQueue(ledger).append(packCalls([call({ at: 1, params: null, code: 'TIMEOUT' })]), [run])
     expect(ledger.given).toEqual([{ calls: [call({ at: 1, params: null, code: 'TIMEOUT' })], runs: [run] }])
   })
 

@@ -1,13 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { CallEntry, Ledger } from '../../core/storage/ledger.ts'
+import type { Ledger } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { type PackedCall, unpackCall } from './packed-calls.ts'
+import { countOf, type PackedCalls, unpackCalls } from './packed-calls.ts'
 
 /** What is written at once must not hold up everything else for long: some 50 ms. */
 const MOST_AT_ONCE = 4_096
 
 interface Waiting {
-  readonly calls: readonly PackedCall[]
+  readonly calls: PackedCalls
   readonly runs: readonly StoredRun[]
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
@@ -23,7 +23,7 @@ export class AppendQueue {
     this.#ledger = ledger
   }
 
-  append(calls: readonly PackedCall[], runs: readonly StoredRun[]): Promise<void> {
+  append(calls: PackedCalls, runs: readonly StoredRun[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ calls, runs, resolve, reject })
       this.#working ??= this.#work()
@@ -39,11 +39,9 @@ export class AppendQueue {
     // First what else has come in this turn.
     for (await turn(); this.#waiting.length > 0; await turn()) {
       const group = this.#next()
-      const calls: CallEntry[] = []
-      for (const each of group) for (const call of each.calls) calls.push(unpackCall(call))
       try {
         await this.#ledger.append(
-          calls,
+          group.flatMap(({ calls }) => unpackCalls(calls)),
           group.flatMap(({ runs }) => runs),
         )
         for (const { resolve } of group) resolve()
@@ -58,7 +56,7 @@ export class AppendQueue {
     let records = 0
     let end = 0
     for (const { calls, runs } of this.#waiting) {
-      records += calls.length + runs.length
+      records += countOf(calls) + runs.length
       if (end > 0 && records > MOST_AT_ONCE) break
       end++
     }

@@ -7,7 +7,7 @@ import { AppendQueue } from './append-queue.ts'
 import { hostStorage } from './host-storage.ts'
 import type { FromWorker, Level, Request, WorkerStart } from './messages.ts'
 import { Outbox } from './outbox.ts'
-import type { PackedCall } from './packed-calls.ts'
+import type { PackedCalls } from './packed-calls.ts'
 import { plainError, plainFields } from './plain-error.ts'
 import { type Part, STORAGE_PARTS } from './storage-parts.ts'
 
@@ -60,7 +60,7 @@ function end(): void {
 function call(storage: Storage, appends: AppendQueue, { part, method, args }: Request): Promise<unknown> {
   if (part === 'storage') return method === 'close' ? appends.idle().then(() => storage.close()) : storage.status()
   if (part === 'ledger' && method === 'append') {
-    const [calls, runs] = args as [readonly PackedCall[], readonly StoredRun[]]
+    const [calls, runs] = args as [PackedCalls, readonly StoredRun[]]
     return appends.append(calls, runs)
   }
   const target = storage[part] as unknown as Record<string, (...args: readonly unknown[]) => Promise<unknown>>
