@@ -8,16 +8,19 @@ const LONGEST_EXACT_MS = 10 * 60_000
 
 /** Limits of this process alone. */
 export class LocalRates implements Rates {
-  readonly #limits = new Map<string, RateLimit | CoarseRateLimit>()
+  /** By time, then by calls: a name made of both would take longer than to count the call. */
+  readonly #limits = new Map<number, Map<number, RateLimit | CoarseRateLimit>>()
 
   take(key: string, { calls, perMs }: Rate, now: number): RateState {
-    const name = `${calls}/${perMs}`
-    let limit = this.#limits.get(name)
-    if (limit === undefined) {
-      const coarse = calls > MOST_TIMES || perMs > LONGEST_EXACT_MS
-      limit = coarse ? new CoarseRateLimit(calls, perMs) : new RateLimit(calls, perMs)
-      this.#limits.set(name, limit)
-    }
+    const limit = this.#limits.get(perMs)?.get(calls) ?? this.#add(calls, perMs)
     return limit.take(key, now)
+  }
+
+  #add(calls: number, perMs: number): RateLimit | CoarseRateLimit {
+    const coarse = calls > MOST_TIMES || perMs > LONGEST_EXACT_MS
+    const limit = coarse ? new CoarseRateLimit(calls, perMs) : new RateLimit(calls, perMs)
+    const limits = this.#limits.get(perMs) ?? new Map<number, RateLimit | CoarseRateLimit>()
+    this.#limits.set(perMs, limits.set(calls, limit))
+    return limit
   }
 }
