@@ -34,27 +34,78 @@ export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   return hash('sha256', text, 'hex')
 }
 
-/** The row that a call leaves after the row with the hash `before`. */
-export function chainRow(entry: CallEntry, chain: string, seq: number, before: string, hasher: ParamsHasher): ChainRow {
-  const row = {
-    chain,
-    seq,
-    at: Math.floor(finite(entry.at)),
-    tenant: storableText(entry.tenant),
-    caller: storableText(entry.caller),
-    source: storableText(entry.source),
-    runId: storableText(entry.runId),
-    tool: storableText(entry.tool),
-    schemaHash: storableText(entry.schemaHash),
-    paramsHash: entry.params === null ? null : hasher.hash(entry.params),
-    outcome: entry.code === null ? ('success' as const) : entry.unknown ? ('unknown' as const) : ('failure' as const),
-    code: entry.code,
-    // To the microsecond: more digits say nothing, and are long.
-    durationMs: Math.round(finite(entry.durationMs) * 1_000) / 1_000,
-    attempts: Math.floor(finite(entry.attempts)),
+type Texts = Pick<ChainRow, 'tenant' | 'caller' | 'source' | 'runId' | 'tool' | 'schemaHash'>
+
+/** Makes the rows of one chain. What a call has in common with the one before it is worked out once. */
+export class RowMaker {
+  readonly #chain: string
+  readonly #chainJson: string
+  readonly #hasher: ParamsHasher
+  #last: Texts | undefined
+  #texts: Texts | undefined
+  #textsJson = ''
+
+  constructor(chain: string, hasher: ParamsHasher) {
+    this.#chain = chain
+    this.#chainJson = JSON.stringify(chain)
+    this.#hasher = hasher
   }
-  return { ...row, hash: rowHash(before, row) }
+
+  /** The row that a call leaves after the row with the hash `before`. */
+  row(entry: CallEntry, seq: number, before: string): ChainRow {
+    const { tenant, caller, source, runId, tool, schemaHash } = this.#textsOf(entry)
+    const { code } = entry
+    const at = Math.floor(finite(entry.at))
+    const paramsHash = entry.params === null ? null : this.#hasher.hash(entry.params)
+    const outcome = code === null ? 'success' : entry.unknown ? 'unknown' : 'failure'
+    // To the microsecond: more digits say nothing, and are long.
+    const durationMs = Math.round(finite(entry.durationMs) * 1_000) / 1_000
+    const attempts = Math.floor(finite(entry.attempts))
+    // The same as in `rowHash`, which has to do with rows of anybody: hashes and outcomes of our own need no escaping.
+    const params = paramsHash === null ? 'null' : `"${paramsHash}"`
+    const end = `"${outcome}",${code === null ? 'null' : JSON.stringify(code)},${durationMs},${attempts}`
+    const text = `["${before}",${this.#chainJson},${seq},${at},${this.#textsJson},${params},${end}]`
+    return {
+      chain: this.#chain,
+      seq,
+      at,
+      tenant,
+      caller,
+      source,
+      runId,
+      tool,
+      schemaHash,
+      paramsHash,
+      outcome,
+      code,
+      durationMs,
+      attempts,
+      hash: hash('sha256', text, 'hex'),
+    }
+  }
+
+  #textsOf(entry: CallEntry): Texts {
+    if (this.#texts !== undefined && this.#last !== undefined && haveSameTexts(entry, this.#last)) return this.#texts
+    const tenant = storableText(entry.tenant)
+    const caller = storableText(entry.caller)
+    const source = storableText(entry.source)
+    const runId = storableText(entry.runId)
+    const tool = storableText(entry.tool)
+    const schemaHash = storableText(entry.schemaHash)
+    this.#last = entry
+    this.#texts = { tenant, caller, source, runId, tool, schemaHash }
+    this.#textsJson = JSON.stringify([tenant, caller, source, runId, tool, schemaHash]).slice(1, -1)
+    return this.#texts
+  }
 }
+
+const haveSameTexts = (a: Texts, b: Texts): boolean =>
+  a.tool === b.tool &&
+  a.tenant === b.tenant &&
+  a.caller === b.caller &&
+  a.source === b.source &&
+  a.runId === b.runId &&
+  a.schemaHash === b.schemaHash
 
 /** One number that is none must not keep a whole batch from being written. */
 const finite = (value: number): number => (Number.isFinite(value) ? value : 0)

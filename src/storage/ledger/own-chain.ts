@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { CallEntry } from '../../core/storage/ledger.ts'
-import { chainRow, GENESIS } from './chain-row.ts'
+import { GENESIS, RowMaker } from './chain-row.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
 import { ParamsHasher } from './params-hasher.ts'
 import { sealed } from './seal.ts'
@@ -22,7 +22,7 @@ export class OwnChain {
   readonly #tables: LedgerTables
   readonly #name: string
   readonly #key: string
-  readonly #hasher: ParamsHasher
+  readonly #maker: RowMaker
   readonly #clock: Clock
   #seq = 0
   #hash = GENESIS
@@ -34,7 +34,7 @@ export class OwnChain {
     this.#tables = tables
     this.#name = name
     this.#key = key
-    this.#hasher = new ParamsHasher(key)
+    this.#maker = new RowMaker(name, new ParamsHasher(key))
     this.#clock = clock
   }
 
@@ -106,7 +106,7 @@ export class OwnChain {
   #rowsOf(calls: readonly CallEntry[]): readonly ChainRow[] {
     let [seq, before] = [this.#seq, this.#hash]
     return calls.map((call) => {
-      const row = chainRow(call, this.#name, ++seq, before, this.#hasher)
+      const row = this.#maker.row(call, ++seq, before)
       before = row.hash
       return row
     })

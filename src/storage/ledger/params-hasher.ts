@@ -33,7 +33,7 @@ export class ParamsHasher {
     }
     const room = this.#roomFor(text)
     const end = BLOCK + room.write(text, BLOCK)
-    this.#outer.write(hash('sha256', room.subarray(0, end), 'hex'), BLOCK, 'hex')
+    this.#outer.write(hash('sha256', room.subarray(0, end), 'binary'), BLOCK, 'binary')
     return hash('sha256', this.#outer, 'hex')
   }
 

@@ -35,9 +35,7 @@ beforeAll(() => {
   migrate(database)
   const rows = Array.from({ length: 200 }, (_, index) => row(index))
   for (const { chain } of rows) sliced.chainOf(chain)
-  database.write(() => {
-    for (const each of rows) sliced.put(each)
-  })
+  database.write(() => sliced.put(rows))
 })
 
 afterAll(() => {

@@ -27,7 +27,7 @@ export class SqliteLedgerTables implements LedgerTables {
   async write({ rows, runs, cells }: Parameters<LedgerTables['write']>[0]): Promise<void> {
     for (const { chain } of rows) this.#audit.chainOf(chain)
     this.#database.write(() => {
-      for (const row of rows) this.#audit.put(row)
+      this.#audit.put(rows)
       for (const run of runs) this.#runs.put(run)
       for (const cell of cells) this.#cells.put(cell)
     })

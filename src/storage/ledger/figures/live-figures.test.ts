@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { captureLog } from '../../../testing/capture-log.ts'
-import { chainRow, GENESIS } from '../chain-row.ts'
+import { GENESIS, RowMaker } from '../chain-row.ts'
 import { call, openLedger, settle } from '../fixtures/open-ledger.ts'
 import { ParamsHasher } from '../params-hasher.ts'
 import { LiveFigures } from './live-figures.ts'
@@ -126,8 +126,8 @@ test('memory is bounded: what is over is let go, and too many names are counted 
   const log = captureLog()
   const live = new LiveFigures({ log, keepMs: { minute: 2 * HOUR, hour: 24 * HOUR, day: 24 * HOUR }, mostSeries: 100 })
   const now = Date.UTC(2026, 0, 1)
-  const record = (tool: string, at: number) =>
-    live.call(chainRow(call({ tool, at }), 'chain', 1, GENESIS, new ParamsHasher('key')), 'model', at)
+  const rows = new RowMaker('chain', new ParamsHasher('key'))
+  const record = (tool: string, at: number) => live.call(rows.row(call({ tool, at }), 1, GENESIS), 'model', at)
   for (let n = 0; n < 1_000; n++) record(`tool-${n}`, now)
   const names = (cells: readonly { readonly data: Uint8Array }[]) =>
     new Set(
