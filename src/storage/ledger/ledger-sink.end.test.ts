@@ -3,7 +3,7 @@ import { openSink } from './fixtures/open-sink.ts'
 
 describe('flush', () => {
   test('settles when everything handed in before it is written', async () => {
-    const { sink, write, tools, end, settled } = openSink()
+    const { sink, write, tools, clock, end, settled } = openSink()
     expect(await settled(sink.flush())).toBe(true)
     write('a')
     const flushed = sink.flush()
@@ -12,6 +12,7 @@ describe('flush', () => {
     expect(await settled(flushed)).toBe(false)
     await end(0)
     expect(await settled(flushed)).toBe(true)
+    clock.advance(20)
     expect(tools()).toEqual(['a', 'b'])
   })
 })

@@ -7,7 +7,7 @@ import { callEntry } from './call-entry.ts'
 import { DropReport } from './drop-report.ts'
 import { type EntryBatch, WaitingEntries } from './waiting-entries.ts'
 
-/** How long records wait for others when nothing is being written. */
+/** How long records wait for others, where nobody waits for them; and from one batch to the next, at least. */
 const GATHER_MS = 20
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
@@ -43,6 +43,8 @@ export class LedgerSink implements RecordSink {
   /** The batch that is being written, or will be tried again exactly as it was. */
   #batch: EntryBatch | undefined
   #writing = false
+  /** When the last batch went off. */
+  #beganAt = 0
   #failing = false
   #pauseMs = FIRST_PAUSE_MS
   #waiters: Waiter[] = []
@@ -117,6 +119,7 @@ export class LedgerSink implements RecordSink {
     this.#callOff?.()
     this.#callOff = undefined
     this.#writing = true
+    this.#beganAt = this.#clock.now()
     this.#batch ??= this.#waiting.first()
     const { calls, runs } = this.#batch
     this.#append(calls, runs).then(
@@ -137,7 +140,8 @@ export class LedgerSink implements RecordSink {
     this.#waiting.remove(size)
     this.#settled += size
     this.#pauseMs = FIRST_PAUSE_MS
-    if (this.#failing) {
+    const failed = this.#failing
+    if (failed) {
       this.#failing = false
       writeLog(
         this.#log,
@@ -148,7 +152,10 @@ export class LedgerSink implements RecordSink {
     }
     if (this.#waiting.roomy) this.#drops.over()
     this.#wake(({ upTo }) => upTo <= this.#settled)
-    this.#writeNow()
+    // A few large batches take a good deal less than many small ones.
+    const pauseMs = GATHER_MS - (this.#clock.now() - this.#beganAt)
+    if (pauseMs <= 0 || failed || this.#waiters.length > 0 || this.#waiting.fillsBatch) this.#writeNow()
+    else this.#writeAfter(pauseMs)
   }
 
   #failed(err: unknown): void {

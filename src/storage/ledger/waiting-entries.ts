@@ -31,6 +31,11 @@ export class WaitingEntries {
     return this.#entries.length
   }
 
+  /** Whether there are as many as one batch takes. */
+  get fillsBatch(): boolean {
+    return this.#entries.length >= MOST_IN_BATCH || this.#bytes >= MOST_BYTES_IN_BATCH
+  }
+
   /** Whether at least half of the room is free. */
   get roomy(): boolean {
     return this.#entries.length * 2 <= this.#mostEntries && this.#bytes * 2 <= this.#mostBytes
