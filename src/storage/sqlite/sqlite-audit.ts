@@ -21,10 +21,11 @@ const SELECT_ROWS = `SELECT chains.name AS chain, seq, at, tenant, caller, sourc
 
 /** So many rows for each time that a statement is run; with more, it gets slower again. */
 const AT_ONCE = 10
+const INSERT = `INSERT INTO audit (chain, seq, at, tenant, caller, source, run_id, tool, schema_hash, params_hash,
+  outcome, code, duration_ms, attempts, hash) VALUES`
 const VALUES = '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
-const INSERT_ONE = `INSERT INTO audit (chain, seq, at, tenant, caller, source, run_id, tool, schema_hash, params_hash,
-  outcome, code, duration_ms, attempts, hash) VALUES ${VALUES}`
-const INSERT_MANY = [INSERT_ONE, ...new Array<string>(AT_ONCE - 1).fill(VALUES)].join(', ')
+const INSERT_ONE = [INSERT, VALUES].join(' ')
+const INSERT_MANY = [INSERT, new Array(AT_ONCE).fill(VALUES).join(', ')].join(' ')
 
 /** The rows of all chains. */
 export class SqliteAudit {
