@@ -1,4 +1,5 @@
 import {
+  type Config,
   type Handler,
   type IsolatedHandler,
   type Parts,
@@ -23,10 +24,11 @@ export async function toolyard(
   tools: readonly ToolDefinition[],
   code: Readonly<Record<string, Handler | IsolatedHandler>>,
   options: Omit<Parts, 'handlers'> = {},
+  more: Config = {},
 ): Promise<ToolManager> {
   const handlers = new ToolHandlers()
   for (const [name, handler] of Object.entries(code)) handlers.register(name, handler)
-  const config = { tools: { enabled: true, registry: [...tools] } }
+  const config = { ...more, tools: { enabled: true, registry: [...tools] } }
   const manager = new ToolManager(config, { log: silentLog, ...options, handlers })
   await manager.loadTools()
   return manager

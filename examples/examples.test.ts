@@ -44,3 +44,10 @@ test('langchain: its tools join as they are, and ours are handed out', async () 
   expect(output).toContain('success: {"temperature":22}')
   expect(output).toContain("error: Invalid parameters: missing 'city'")
 })
+
+test('http-tool: an API as a tool, its secret kept, and a parameter that leads astray refused', async () => {
+  const output = await run('http-tool.ts')
+  expect(output).toContain("result: { name: 'Ann', key: '[redacted]' }")
+  expect(output).toContain('answered 404 Not Found: {"problem":"no such user"}')
+  expect(output).toContain("error_code: 'INVALID_PARAMETERS'")
+})

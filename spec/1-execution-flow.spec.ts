@@ -2,6 +2,7 @@ import { ManualClock } from 'toolyard/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { closedPort } from './closed-port.ts'
 import { commandLine } from './command-line.ts'
+import { api, httpTool, httpYard, json } from './http-yard.ts'
 import { household, mcpYard } from './mcp-yard.ts'
 import { serverYard, tool } from './server-yard.ts'
 import { callsBeside, inProcess, mock, never, yard } from './yard.ts'
@@ -127,7 +128,15 @@ describe('Execution flow', () => {
     expect(error).toContain('unavailable')
     expect(error).not.toMatch(new RegExp(`127\\.0\\.0\\.1|${port}|hunter2|\\bat .*:\\d+`))
   })
-  test.todo('A 4xx is EXECUTION_ERROR with its status')
+
+  test('A 4xx is EXECUTION_ERROR with its status', async () => {
+    const { url } = await api((response) => json(response, { problem: 'no such user' }, 404))
+    const { execute } = await httpYard([httpTool('user', { url })])
+    expect(await execute('user')).toMatchObject({
+      error_code: 'EXECUTION_ERROR',
+      error: expect.stringMatching(/'user' answered 404.*no such user/),
+    })
+  })
 
   test('a tool that runs past its deadline is cancelled: Tool execution timed out after <ms>ms', async () => {
     const { execute } = await yard({ stuck: { run: never, timeout_ms: 40 } })

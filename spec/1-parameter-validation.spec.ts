@@ -1,5 +1,6 @@
 import type { JsonSchema, ToolFailure } from 'toolyard'
 import { describe, expect, test } from 'vitest'
+import { api, httpTool, httpYard } from './http-yard.ts'
 import { yard } from './yard.ts'
 
 /** The sentence that a tool with these properties answers with; undefined where it ran. */
@@ -101,7 +102,19 @@ describe('Parameter validation', () => {
     expect(await errorOf({}, { other: 1 }, { additionalProperties: false })).toMatch(/^Invalid parameters: .*other/)
   })
 
-  test.todo('parameters that the schema does not name: HTTP tools do not send them')
+  test('parameters that the schema does not name: HTTP tools do not send them', async () => {
+    const { url, received } = await api()
+    const { execute } = await httpYard([
+      httpTool('get', { url }, ['named']),
+      httpTool('post', { url, method: 'POST' }, ['named']),
+    ])
+    for (const name of ['get', 'post'])
+      expect(await execute(name, { named: 'a', other: 'b' })).toMatchObject({ success: true })
+    expect(received.map(({ query, body }) => [query, body])).toEqual([
+      [{ named: 'a' }, ''],
+      [{}, '{"named":"a"}'],
+    ])
+  })
 
   test('nested objects and arrays are validated recursively', async () => {
     const users = {

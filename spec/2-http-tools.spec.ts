@@ -1,24 +1,341 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { closedPort } from './closed-port.ts'
+import { api, httpTool, httpYard, json } from './http-yard.ts'
+import { serverYard } from './server-yard.ts'
+import { configured, mock } from './yard.ts'
+
+const SECRET = 'hunter2-hunter2'
 
 describe('HTTP tools', () => {
-  test.todo('url, method (default GET), headers, params_mapping, response_path, timeout_ms, retry')
-  test.todo('turning a mock tool into an HTTP tool is a change of configuration only')
-  test.todo('query parameters for GET, JSON body for POST/PUT/PATCH, path templates')
-  test.todo('params_mapping renames in query, body and path alike')
-  test.todo('in the query only mapped parameters are sent where there is a mapping')
-  test.todo('a body has all of them')
-  test.todo('a path parameter goes nowhere else')
-  test.todo('ENV_VAR in headers, URL and query is replaced from the environment')
-  test.todo('no secret ever reaches a log, an audit record, an error or a model')
-  test.todo('a literal secret in a definition is warned about')
-  test.todo('Bearer tokens and API keys, in a header or in the query')
-  test.todo('retried on 5xx and network errors, backoff doubled each time')
-  test.todo('not on 4xx (except 429 and 408, honouring Retry-After)')
-  test.todo('a write is repeated only if it never left')
-  test.todo('circuit breaker and rate limit per tool')
-  test.todo('only allowlisted domains: http.allowed_domains, narrowed by implementation.allowed_domains')
-  test.todo("where neither is set, the host of the tool's own URL and no other")
-  test.todo('private, loopback, link-local and metadata addresses are refused by default')
-  test.todo('responses are bounded in size and time')
-  test.todo('request and response are logged for audit, redacted')
+  test('url, method (default GET), headers, params_mapping, response_path, timeout_ms, retry', async () => {
+    const { url, received } = await api((response, _, times) => {
+      if (times === 1) return json(response, {}, 503)
+      if (times === 2) return json(response, { list: [{ temperature: 21 }] })
+      if (times === 3) return json(response, { list: [] })
+    })
+    const implementation = {
+      url: `${url}/weather`,
+      headers: { 'x-client': 'yard' },
+      params_mapping: { city: 'q' },
+      response_path: '$.list[0].temperature',
+      timeout_ms: 300,
+    }
+    const retry = { max_attempts: 2, backoff_ms: 1 }
+    const { execute } = await httpYard([
+      httpTool('weather', { ...implementation, retry }, ['city']),
+      httpTool('once', implementation, ['city']),
+    ])
+    expect(await execute('weather', { city: 'Paris' })).toMatchObject({ success: true, result: 21 })
+    expect(received).toMatchObject([
+      { method: 'GET', path: '/weather', query: { q: 'Paris' }, headers: { 'x-client': 'yard' }, body: '' },
+      { method: 'GET' },
+    ])
+    expect(await execute('weather', { city: 'Atlantis' })).toMatchObject({ success: true, result: null })
+    expect(await execute('once', { city: 'Nowhere' })).toMatchObject({
+      error_code: 'TIMEOUT',
+      error: 'Tool execution timed out after 300ms',
+    })
+  })
+
+  test('turning a mock tool into an HTTP tool is a change of configuration only', async () => {
+    const { url } = await api((response) => json(response, { temperature: 21 }))
+    const tool = mock('weather', { temperature: 21 })
+    const before = await (await configured([tool])).execute('weather')
+    const web = { ...tool, implementation: { type: 'http', url: `${url}/weather` } }
+    const after = await (await httpYard([web])).execute('weather')
+    expect(before.success && before.result).toEqual(after.success && after.result)
+  })
+
+  test('query parameters for GET, JSON body for POST/PUT/PATCH, path templates', async () => {
+    const { url, received } = await api()
+    const methods = ['GET', 'POST', 'PUT', 'PATCH']
+    const { execute } = await httpYard(
+      methods.map((method) => httpTool(method, { url: `${url}/users/{id}`, method }, ['id', 'name'])),
+    )
+    for (const method of methods) await execute(method, { id: 'a b', name: 'Ann' })
+    expect(received[0]).toMatchObject({ method: 'GET', path: '/users/a%20b', query: { name: 'Ann' }, body: '' })
+    for (const [index, method] of methods.slice(1).entries()) {
+      const { headers, body, ...rest } = received[index + 1] ?? { headers: {}, body: '' }
+      expect(rest).toEqual({ method, path: '/users/a%20b', query: {} })
+      expect(headers['content-type']).toContain('application/json')
+      expect(JSON.parse(body)).toEqual({ name: 'Ann' })
+    }
+  })
+
+  test('params_mapping renames in query, body and path alike', async () => {
+    const { url, received } = await api()
+    const params_mapping = { user: 'user_id', text: 'q' }
+    const { execute } = await httpYard([
+      httpTool('get', { url: `${url}/users/{user_id}`, params_mapping }, ['user', 'text']),
+      httpTool('post', { url: `${url}/users/{user_id}`, method: 'POST', params_mapping }, ['user', 'text']),
+    ])
+    await execute('get', { user: '7', text: 'hi' })
+    await execute('post', { user: '7', text: 'hi' })
+    expect(received[0]).toMatchObject({ path: '/users/7', query: { q: 'hi' } })
+    expect(received[1]).toMatchObject({ path: '/users/7', body: '{"q":"hi"}' })
+  })
+
+  test('in the query only mapped parameters are sent where there is a mapping', async () => {
+    const { url, received } = await api()
+    const { execute } = await httpYard([
+      httpTool('mapped', { url, params_mapping: { city: 'q' } }, ['city', 'unit']),
+      httpTool('all', { url }, ['city', 'unit']),
+    ])
+    for (const name of ['mapped', 'all']) await execute(name, { city: 'Paris', unit: 'c', unnamed: 'x' })
+    expect(received.map(({ query }) => query)).toEqual([{ q: 'Paris' }, { city: 'Paris', unit: 'c' }])
+  })
+
+  test('a body has all of them', async () => {
+    const { url, received } = await api()
+    const tool = httpTool('post', { url, method: 'POST', params_mapping: { city: 'q' } }, ['city', 'unit'])
+    await (await httpYard([tool])).execute('post', { city: 'Paris', unit: 'c', unnamed: 'x' })
+    expect(JSON.parse(received[0]?.body ?? '')).toEqual({ q: 'Paris', unit: 'c' })
+  })
+
+  test('a path parameter goes nowhere else', async () => {
+    const { url, received } = await api()
+    const { execute } = await httpYard([
+      httpTool('get', { url: `${url}/a/{id}` }, ['id']),
+      httpTool('put', { url: `${url}/a/{id}`, method: 'PUT' }, ['id']),
+    ])
+    await execute('get', { id: 'b/c?x=1' })
+    await execute('put', { id: '7' })
+    expect(received[0]).toMatchObject({ path: '/a/b%2Fc%3Fx%3D1', query: {} })
+    expect(received[1]).toMatchObject({ path: '/a/7', query: {}, body: '' })
+  })
+
+  test('ENV_VAR in headers, URL and query is replaced from the environment', async () => {
+    const { url, received } = await api()
+    const tool = httpTool('get', {
+      url: '${BASE}/${VERSION}/things',
+      headers: { 'x-key': '${KEY}' },
+      query: { token: '${TOKEN}' },
+    })
+    const env = { BASE: url, VERSION: 'v2', KEY: 'key-1234', TOKEN: 'token-1234' }
+    await (await httpYard([tool], env)).execute('get')
+    expect(received).toMatchObject([
+      { path: '/v2/things', headers: { 'x-key': 'key-1234' }, query: { token: 'token-1234' } },
+    ])
+    const { log, registry } = await httpYard([tool], { BASE: url, VERSION: 'v2', KEY: 'key-1234' })
+    expect(registry.has('get')).toBe(false)
+    expect(JSON.stringify(log.at('warn'))).toContain('TOKEN is not set')
+  })
+
+  test('no secret ever reaches a log, an audit record, an error or a model', async () => {
+    const { url } = await api((response, { path, headers, query }) =>
+      json(response, { headers, query, again: Buffer.from(SECRET).toString('base64') }, path === '/no' ? 400 : 200),
+    )
+    const keyed = { headers: { authorization: 'Bearer ${KEY}' }, query: { key: '${KEY}' } }
+    const tools = [httpTool('yes', { url: `${url}/yes`, ...keyed }), httpTool('no', { url: `${url}/no`, ...keyed })]
+    const { execute, log, records } = await httpYard(tools, { KEY: SECRET })
+    const answers = [await execute('yes'), await execute('no')]
+    expect(answers).toMatchObject([{ success: true }, { error_code: 'EXECUTION_ERROR' }])
+    const told = JSON.stringify([
+      answers,
+      log.lines,
+      records().map(({ tool, params, code }) => ({ tool, params, code })),
+    ])
+    expect(told).toContain('[redacted]')
+    expect(told).not.toContain(SECRET)
+    expect(told).not.toContain(Buffer.from(SECRET).toString('base64').replace(/=+$/, ''))
+  })
+
+  test('a literal secret in a definition is warned about', async () => {
+    const tool = httpTool('get', { url: 'https://api.example.com/', headers: { authorization: `Bearer ${SECRET}` } })
+    const { log, registry } = await httpYard([tool])
+    expect(registry.has('get')).toBe(true)
+    expect(JSON.stringify(log.at('warn'))).toContain('authorization')
+    expect(JSON.stringify(log.lines)).not.toContain(SECRET)
+  })
+
+  test('Bearer tokens and API keys, in a header or in the query', async () => {
+    const { url, received } = await api()
+    const auths = [
+      { type: 'bearer', token: '${KEY}' },
+      { type: 'api_key', in: 'header', name: 'X-Api-Key', value: '${KEY}' },
+      { type: 'api_key', in: 'query', name: 'api_key', value: '${KEY}' },
+    ]
+    const { execute } = await httpYard(
+      auths.map((auth, index) => httpTool(`tool_${index}`, { url, auth }, ['q'])),
+      { KEY: 'key 1234&x' },
+    )
+    for (const index of auths.keys()) await execute(`tool_${index}`, { q: 'a' })
+    expect(received[0]).toMatchObject({ headers: { authorization: 'Bearer key 1234&x' }, query: { q: 'a' } })
+    expect(received[1]).toMatchObject({ headers: { 'x-api-key': 'key 1234&x' }, query: { q: 'a' } })
+    expect(received[2]).toMatchObject({ query: { q: 'a', api_key: 'key 1234&x' } })
+  })
+
+  test('retried on 5xx and network errors, backoff doubled each time', async () => {
+    const { url, received } = await api((response, _, times) => {
+      if (times === 1) response.destroy()
+      else json(response, { times }, times < 4 ? 502 : 200)
+    })
+    const retry = { max_attempts: 4, backoff_ms: 40 }
+    const { execute, log, records } = await httpYard([httpTool('get', { url, retry })])
+    expect(await execute('get')).toMatchObject({ success: true, result: { times: 4 } })
+    expect(received).toHaveLength(4)
+    expect(records()).toMatchObject([{ attempts: 4 }])
+    const pauses = log.at('debug').flatMap(({ pause_ms }) => (typeof pause_ms === 'number' ? [pause_ms] : []))
+    expect(pauses).toHaveLength(3)
+    // Each pause is spread by a quarter to either side.
+    for (const [index, pause] of pauses.entries()) {
+      expect(pause).toBeGreaterThanOrEqual(Math.floor(40 * 2 ** index * 0.75))
+      expect(pause).toBeLessThanOrEqual(Math.ceil(40 * 2 ** index * 1.25))
+    }
+  })
+
+  test('not on 4xx (except 429 and 408, honouring Retry-After)', async () => {
+    const { url, received } = await api((response, { path }, times) => {
+      if (path === '/429' && times > 1) json(response, 'there')
+      else json(response, { problem: 'no' }, Number(path.slice(1)), { 'retry-after': '1' })
+    })
+    const retry = { max_attempts: 2, backoff_ms: 1 }
+    const statuses = [429, 404, 408, 400]
+    const { execute } = await httpYard(
+      statuses.map((status) => httpTool(`get_${status}`, { url: `${url}/${status}`, retry })),
+    )
+    const began = Date.now()
+    expect(await execute('get_429')).toMatchObject({ success: true, result: 'there' })
+    expect(Date.now() - began).toBeGreaterThanOrEqual(990)
+    expect(await execute('get_404')).toMatchObject({
+      error_code: 'EXECUTION_ERROR',
+      error: expect.stringContaining('404'),
+    })
+    expect(await execute('get_400')).toMatchObject({ error_code: 'EXECUTION_ERROR' })
+    await execute('get_408')
+    const asked = (status: number) => received.filter(({ path }) => path === `/${status}`).length
+    expect(statuses.map(asked)).toEqual([2, 1, 2, 1])
+  })
+
+  test('a write is repeated only if it never left', async () => {
+    const { url, received } = await api((response) => response.destroy())
+    const port = await closedPort()
+    const retry = { max_attempts: 3, backoff_ms: 1 }
+    const { execute, records } = await httpYard([
+      httpTool('left', { url, method: 'POST', retry }),
+      httpTool('refused', { url: `http://127.0.0.1:${port}/`, method: 'POST', retry }),
+    ])
+    expect(await execute('left')).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE', outcome: 'unknown' })
+    expect(received).toHaveLength(1)
+    const refused = await execute('refused')
+    expect(refused).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+    expect(refused).not.toHaveProperty('outcome')
+    expect(records().map(({ tool, attempts }) => [tool, attempts])).toEqual([
+      ['left', 1],
+      ['refused', 3],
+    ])
+  })
+
+  test('circuit breaker and rate limit per tool', async () => {
+    const { url, received } = await api((response, { path }) => json(response, {}, path === '/broken' ? 500 : 200))
+    const { execute, ask, key } = await serverYard(
+      [
+        httpTool('broken', { url: `${url}/broken`, circuit_breaker: { failures: 2, open_ms: 60_000 } }),
+        httpTool('limited', { url }, [], { rate_limit: { calls: 2, per_ms: 60_000 } }),
+      ],
+      { http: { allow_private: ['127.0.0.1/32'] } },
+    )
+    const answers = []
+    for (const name of ['broken', 'broken', 'broken', 'limited', 'limited', 'limited']) {
+      answers.push((await execute(name)).body.error_code)
+    }
+    const down = 'SERVICE_UNAVAILABLE'
+    expect(answers).toEqual([down, down, down, undefined, undefined, 'RATE_LIMITED'])
+    expect(received.filter(({ path }) => path === '/broken')).toHaveLength(2)
+    const { tools } = (await ask('/api/tools/list')).body
+    expect(tools).toMatchObject([
+      { name: 'broken', health: { circuit: { state: 'open', failures: 2 } } },
+      { name: 'limited', health: { circuit: { state: 'closed' }, rate_limit: { calls: 2, remaining: 0 } } },
+    ])
+    expect(
+      (await ask('/metrics?tenant=*', { key: await key('acme', 'admin', ['observe', 'installation']) })).text,
+    ).toContain('toolyard_tool_circuit_open{tool="broken"} 1')
+  })
+
+  test('only allowlisted domains: http.allowed_domains, narrowed by implementation.allowed_domains', async () => {
+    const { url, received } = await api()
+    const http = { allow_private: ['127.0.0.1/32'], allowed_domains: ['127.0.0.1', 'api.example.com'] }
+    const { execute } = await httpYard(
+      [
+        httpTool('allowed', { url }),
+        httpTool('narrowed', { url, allowed_domains: ['api.example.com'] }),
+        httpTool('outside', { url: 'https://other.example.com/' }),
+      ],
+      {},
+      http,
+    )
+    expect(await execute('allowed')).toMatchObject({ success: true })
+    expect(await execute('narrowed')).toMatchObject({ error_code: 'EXECUTION_ERROR' })
+    expect(await execute('outside')).toMatchObject({
+      error_code: 'EXECUTION_ERROR',
+      error: expect.stringContaining('other.example.com'),
+    })
+    expect(received).toHaveLength(1)
+  })
+
+  test("where neither is set, the host of the tool's own URL and no other", async () => {
+    const { url, received } = await api((response, { path }) => {
+      const location = path === '/away' ? 'http://other.example.com/' : '/home'
+      if (path === '/home') json(response, 'home')
+      else response.writeHead(302, { location }).end()
+    })
+    const { execute } = await httpYard([
+      httpTool('stays', { url: `${url}/stay` }),
+      httpTool('goes', { url: `${url}/away` }),
+    ])
+    expect(await execute('stays')).toMatchObject({ success: true, result: 'home' })
+    expect(await execute('goes')).toMatchObject({
+      error_code: 'EXECUTION_ERROR',
+      error: expect.stringContaining('other.example.com'),
+    })
+    expect(received.map(({ path }) => path)).toEqual(['/stay', '/home', '/away'])
+  })
+
+  test('private, loopback, link-local and metadata addresses are refused by default', async () => {
+    const { url, received } = await api()
+    const { port } = new URL(url)
+    const hosts = [
+      '127.0.0.1',
+      '127.1',
+      '2130706433',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      'localhost',
+      '10.0.0.1',
+      '169.254.169.254',
+    ]
+    const tools = hosts.map((host, index) => httpTool(`tool_${index}`, { url: `http://${host}:${port}/` }))
+    const { execute } = await httpYard(tools, {}, {})
+    for (const [index] of hosts.entries()) {
+      expect(await execute(`tool_${index}`)).toMatchObject({ success: false, error_code: 'EXECUTION_ERROR' })
+    }
+    expect(received).toEqual([])
+  })
+
+  test('responses are bounded in size and time', async () => {
+    const { url } = await api((response, { path }) => {
+      response.writeHead(200, { 'content-type': 'text/plain' })
+      if (path === '/large') response.end('x'.repeat(5_000))
+      // Never whole.
+      else response.write('x')
+    })
+    const { execute } = await httpYard([
+      httpTool('large', { url: `${url}/large`, max_response_bytes: 4_000 }),
+      httpTool('endless', { url: `${url}/endless`, timeout_ms: 200 }),
+    ])
+    expect(await execute('large')).toMatchObject({ error_code: 'RESULT_TOO_LARGE' })
+    expect(await execute('endless')).toMatchObject({ error_code: 'TIMEOUT' })
+  })
+
+  test('request and response are logged for audit, redacted', async () => {
+    const { url } = await api((response) => json(response, { ok: true }))
+    const auth = { type: 'api_key', in: 'query', name: 'key', value: '${KEY}' }
+    const tool = httpTool('get', { url: `${url}/things/{id}`, auth }, ['id'])
+    const { execute, log } = await httpYard([tool], { KEY: SECRET })
+    await execute('get', { id: '7' })
+    expect(log.at('info')).toContainEqual(
+      expect.objectContaining({ tool: 'get', method: 'GET', path: expect.stringContaining('/things/7'), status: 200 }),
+    )
+    expect(JSON.stringify(log.lines)).not.toContain(SECRET)
+  })
 })

@@ -2,6 +2,7 @@ import { type Config, ConfigError, silentLog, ToolManager, ToolRegistry } from '
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { commandLine } from './command-line.ts'
+import { httpTool, httpYard } from './http-yard.ts'
 import { household, mcpYard } from './mcp-yard.ts'
 import { configured, never, yard } from './yard.ts'
 
@@ -99,7 +100,20 @@ describe('Tool definition', () => {
     expect((await configured([cached])).log.at('warn')).toEqual([])
   })
 
-  test.todo('where not given: HTTP by method')
+  test('where not given: HTTP by method', async () => {
+    const methods = ['GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH']
+    const { executor } = await httpYard(
+      methods.map((method) => httpTool(method, { url: 'https://api.example.com/', method })),
+    )
+    expect(methods.map((method) => executor.effectOf(method))).toEqual([
+      'read',
+      'read',
+      'idempotent',
+      'idempotent',
+      'write',
+      'write',
+    ])
+  })
 
   test('where not given: MCP by annotation', async () => {
     const { connected, registry } = await mcpYard({ home: household() })

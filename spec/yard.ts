@@ -2,6 +2,7 @@ import {
   type CallContext,
   type CallRecord,
   type Clock,
+  type Config,
   type Handler,
   type IsolatedHandler,
   isolated,
@@ -27,6 +28,8 @@ interface Surroundings {
   readonly env?: Readonly<Record<string, string>>
   readonly enabled?: boolean
   readonly handlers?: ToolHandlers
+  /** What the configuration says besides. */
+  readonly config?: Config
 }
 
 /** A yard with these tools, each a handler of the host application unless it says `builtin`. */
@@ -42,11 +45,11 @@ export function yard(tools: Readonly<Record<string, Tool>>, around: Surroundings
 
 /** A yard made from the definitions of a configuration; it is closed when the test is over. */
 export async function configured(definitions: readonly object[], around: Surroundings = {}) {
-  const { processes, enabled = true, ...parts } = around
+  const { processes, enabled = true, config = {}, ...parts } = around
   const log = captureLog()
   const kept: CallRecord[] = []
   const manager = new ToolManager(
-    { tools: { enabled, registry: definitions } },
+    { ...config, tools: { enabled, registry: definitions } },
     {
       ...parts,
       log,

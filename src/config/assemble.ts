@@ -11,6 +11,7 @@ import { ToolExecutor } from '../core/tool-executor.ts'
 import { ToolRegistry } from '../core/tool-registry.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
+import { HttpKind } from '../kinds/http/http-kind.ts'
 import { ProcessPool } from '../kinds/isolated/process-pool.ts'
 import { kinds } from '../kinds/kinds.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
@@ -65,7 +66,8 @@ export function assemble(config: Config, parts: Parts) {
     env,
     ...(parts.pins !== undefined && { pins: parts.pins }),
   })
-  const table = kinds(handlers, { mcp: { servers, log } })
+  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
+  const table = kinds(handlers, { mcp: { servers, log }, http })
   const executor = new ToolExecutor(registry, {
     kinds: table,
     isolate,
@@ -88,5 +90,5 @@ export function assemble(config: Config, parts: Parts) {
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
   })
-  return { log, clock, handlers, registry, executor, loop, servers, isolate, kinds: table, env }
+  return { log, clock, handlers, registry, executor, loop, servers, http, isolate, kinds: table, env }
 }

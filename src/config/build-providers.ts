@@ -1,3 +1,4 @@
+import { type Environment, expandVariables, hasVariable } from '../core/expand-variables.ts'
 import type { Log } from '../core/log.ts'
 import { redact } from '../core/redact.ts'
 import type { CatalogueProvider } from '../models/catalogue/catalogue-provider.ts'
@@ -5,7 +6,6 @@ import { disabledProvider } from '../models/catalogue/disabled-provider.ts'
 import { ModelError } from '../models/model-error.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { Config, ProviderConfig } from './config.ts'
-import { type Environment, expandVariables, hasVariable } from './expand-variables.ts'
 import { isWebAddress } from './is-web-address.ts'
 import { DEMO_PROVIDER } from './provider-types.ts'
 

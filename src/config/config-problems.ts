@@ -1,8 +1,9 @@
 import { intentPattern } from '../chat/rules/intent-pattern.ts'
+import { hasVariable } from '../core/expand-variables.ts'
 import { suggest } from '../core/suggest.ts'
+import { NetworkRules } from '../kinds/http/network/network-rules.ts'
 import { splitModelId } from '../models/catalogue/split-model-id.ts'
 import type { Config, ProviderConfig } from './config.ts'
-import { hasVariable } from './expand-variables.ts'
 import { isWebAddress } from './is-web-address.ts'
 import { mcpProblems } from './mcp-problems.ts'
 import { DEMO_PROVIDER, PROVIDER_TYPES } from './provider-types.ts'
@@ -19,8 +20,19 @@ export function configProblems(config: Config): string[] {
       ...notFound(llm, `responses[${index}].llm`, known),
       ...patternProblem(match?.intent_regexp, `responses[${index}].match.intent_regexp`),
     ]),
+    ...networkProblem(config.http),
     ...mcpProblems(config),
   ]
+}
+
+/** An address or a domain that is none would open nothing, or close nothing, and nobody would know. */
+function networkProblem(http: Config['http'] = {}): string[] {
+  try {
+    new NetworkRules(http)
+    return []
+  } catch (error) {
+    return [(error as Error).message]
+  }
 }
 
 function providerProblems(name: string, provider: ProviderConfig): string[] {

@@ -1,3 +1,4 @@
+import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/http-schema.ts'
 import { MCP_SERVER_TYPES } from './mcp-server-types.ts'
 import { PROVIDER_TYPES } from './provider-types.ts'
 import { SERVICE_SCHEMA } from './service-schema.ts'
@@ -239,10 +240,25 @@ export const DEFINITION_SCHEMA = {
   },
 } as const
 
-/** The two together, for editors: what `toolyard.config.schema.json` holds. */
+/** An entry that stands for the definitions in a file. */
+const INCLUDE_SCHEMA = {
+  type: 'object',
+  required: ['include'],
+  additionalProperties: false,
+  properties: {
+    include: { type: 'string', minLength: 1, description: 'A file of definitions, such as "tools/github.json".' },
+  },
+} as const
+
+/** All together, for editors: what `toolyard.config.schema.json` holds. */
 export function publishedSchema(): object {
   const { tools } = CONFIG_SCHEMA.properties
-  const registry = { ...tools.properties.registry, items: DEFINITION_SCHEMA }
+  const { implementation, ...rest } = DEFINITION_SCHEMA.properties
+  const others = { properties: { type: { not: { const: 'http' } } } }
+  const kinds = { ...implementation, anyOf: [HTTP_IMPLEMENTATION_SCHEMA, others] }
+  const definition = { ...DEFINITION_SCHEMA, properties: { ...rest, implementation: kinds } }
+  const items = { anyOf: [definition, INCLUDE_SCHEMA] }
+  const registry = { ...tools.properties.registry, items }
   const properties = { ...CONFIG_SCHEMA.properties, tools: { ...tools, properties: { ...tools.properties, registry } } }
   return { ...CONFIG_SCHEMA, properties }
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { ConfigError, checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
+import { includeTools } from './include-tools.ts'
 
 export { ConfigError } from './check-config.ts'
 
@@ -10,13 +11,18 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'it may not be read',
 }
 
-/** Reads and checks a configuration file. */
+/** Reads and checks a configuration file, and what it includes. */
 export async function loadConfigFile(file: string): Promise<{ readonly config: Config }> {
+  return { config: await includeTools(await readConfigFile(file), file) }
+}
+
+/** Reads and checks the file alone: what it includes is not looked at. */
+export async function readConfigFile(file: string): Promise<Config> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const reason = REASONS[error.code ?? ''] ?? `it cannot be read (${error.code})`
     throw new ConfigError(`${file}: ${reason}. Name another with --config or TOOLYARD_CONFIG.`)
   })
-  return { config: checkConfig(parse(text, file), file) }
+  return checkConfig(parse(text, file), file)
 }
 
 function parse(text: string, file: string): unknown {

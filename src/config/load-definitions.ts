@@ -5,6 +5,7 @@ import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
 import { DEFINITION_SCHEMA } from './config-schema.ts'
+import { includedFile, placeOf } from './include-tools.ts'
 
 /** What came of loading `tools.registry`. */
 export interface LoadReport {
@@ -31,7 +32,7 @@ export function loadDefinitions(definitions: readonly unknown[], around: Surroun
     [],
   ]
   for (const [index, definition] of definitions.entries()) {
-    const place = `tools.registry[${index}]`
+    const place = placeOf(definitions, index)
     const name = nameOf(definition) ?? place
     const problem = problemOf(definition, around) ?? taken(name, place, places)
     if (problem !== undefined) {
@@ -62,6 +63,9 @@ function taken(name: string, place: string, places: ReadonlyMap<string, string>)
 }
 
 function problemOf(definition: unknown, { env, kinds }: Surroundings): string | undefined {
+  if (includedFile(definition) !== undefined) {
+    return 'An include is read from a configuration file only: load that with loadConfigFile'
+  }
   const { name, description, parameters } = Object(definition) as Partial<ToolDefinition>
   if (typeof name !== 'string' || typeof description !== 'string' || !name.trim() || !description.trim()) {
     return 'Tool must have name and description'

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { basename, sep } from 'node:path'
+import { type Environment, variableIn } from '../core/expand-variables.ts'
 import type { McpInput } from './config.ts'
-import type { Environment } from './expand-variables.ts'
 
 /** What the variables of a server's entry are looked up in. */
 export interface McpScope {
@@ -40,7 +40,7 @@ function lookUp(inside: string, scope: McpScope): Found | undefined {
   if (EDITORS_OWN.test(inside)) return { problem: `\${${inside}} is known to an editor only: write its value instead` }
   const [, name, fallback] = FROM_ENVIRONMENT.exec(inside) ?? []
   if (name === undefined) return undefined
-  const value = setTo(name, scope.env) ?? fallback
+  const value = variableIn(scope.env, name) ?? fallback
   if (value !== undefined) return { value }
   return { problem: `The environment variable ${name} is not set: set it, or write \${${name}:-} for an empty one` }
 }
@@ -55,7 +55,7 @@ function placeCalled(name: string, { folder }: McpScope): string | undefined {
 /** There is nobody to ask: a variable answers. */
 function inputCalled(id: string, { env, inputs }: McpScope): Found {
   const variable = `TOOLYARD_INPUT_${id.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`
-  const value = setTo(variable, env)
+  const value = variableIn(env, variable)
   if (value !== undefined) return { value }
   const about = inputs.find((input) => input.id === id)?.description
   const what = about === undefined ? `'${id}'` : `'${id}' (${about})`
@@ -63,7 +63,3 @@ function inputCalled(id: string, { env, inputs }: McpScope): Found {
     problem: `The input ${what} is asked for by an editor only: set the environment variable ${variable} instead`,
   }
 }
-
-/** Blanks around a value go, as everywhere; an empty one is none. */
-const setTo = (name: string, env: Environment): string | undefined =>
-  (Object.hasOwn(env, name) && env[name]?.trim()) || undefined

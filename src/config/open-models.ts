@@ -1,10 +1,10 @@
+import type { Environment } from '../core/expand-variables.ts'
 import { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
 import { openProvider } from '../models/open-provider.ts'
 import type { ProviderSurroundings } from '../models/provider.ts'
 import { buildProviders } from './build-providers.ts'
 import type { Config } from './config.ts'
 import { configuredModels } from './configured-models.ts'
-import type { Environment } from './expand-variables.ts'
 
 /** The models of a configuration, ready to be asked. */
 export async function openModels(

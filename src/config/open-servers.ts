@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import type { Environment } from '../core/expand-variables.ts'
 import type { Log } from '../core/log.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
 import { McpServers } from '../mcp/client/mcp-servers.ts'
@@ -8,7 +9,6 @@ import type { McpServerSettings } from '../mcp/client/server-settings.ts'
 import { tokenFile } from '../mcp/oauth/token-file.ts'
 import { dataFolder } from '../models/model-files/model-folder.ts'
 import type { Config } from './config.ts'
-import type { Environment } from './expand-variables.ts'
 import { readMcpServers } from './mcp-settings.ts'
 
 interface Surroundings {

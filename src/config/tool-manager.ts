@@ -91,8 +91,8 @@ export class ToolManager {
   async close(): Promise<void> {
     this.#closed = true
     this.#parts.executor.flush()
-    const { isolate, servers } = this.#parts
-    await Promise.all([isolate.close(), servers.close(), this.#models?.then((models) => models.close())])
+    const { isolate, servers, http } = this.#parts
+    await Promise.all([isolate.close(), servers.close(), http.close(), this.#models?.then((models) => models.close())])
   }
 
   /** Compiles schemas one by one with the loop free in between, so that first calls need not. */

@@ -7,7 +7,7 @@ import { toolHash } from './result-cache.ts'
 import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
-import type { ToolHealth } from './tool-health.ts'
+import type { CircuitState, ToolHealth } from './tool-health.ts'
 import { type ToolLimits, toolEffect, toolLimits } from './tool-limits.ts'
 
 const MOST_TENANTS = 10_000
@@ -95,9 +95,14 @@ export class BoundTool implements FlightHost {
     return rate
   }
 
+  /** Whether the service behind it is asked at all, where the kind looks after that. */
+  get circuit(): CircuitState | undefined {
+    return this.#kind?.circuit?.(this.definition)
+  }
+
   /** How it stands with the tool, and with what a tenant may still call of it. */
   health(tenant: string, now: number): ToolHealth {
-    const circuit = this.#kind?.circuit?.(this.definition)
+    const { circuit } = this
     const { rate } = this.limits
     const known = this.#rates.get(tenant)
     const past = known === undefined || known.lastMs + known.perMs <= now

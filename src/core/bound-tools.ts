@@ -3,6 +3,7 @@ import { type Call, clampTimeout } from './call.ts'
 import type { Kind } from './kind.ts'
 import { notFound } from './not-found.ts'
 import type { ToolDefinition } from './tool.ts'
+import type { CircuitState } from './tool-health.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 
 /** The registered tools, each made ready when it is first called. */
@@ -37,9 +38,22 @@ export class BoundTools {
     return tool
   }
 
+  /** Whether tools of this `implementation.type` can be run. */
+  hasKind(type: string): boolean {
+    return this.#kinds.has(type)
+  }
+
   /** A tool that was called before. */
   bound(name: string): BoundTool | undefined {
     return this.#tools.get(name)
+  }
+
+  /** The circuits of the tools that were called before, where they have one. */
+  *circuits(): Generator<readonly [tool: string, circuit: CircuitState]> {
+    for (const tool of this.#tools.values()) {
+      const { circuit } = tool
+      if (circuit !== undefined) yield [tool.name, circuit]
+    }
   }
 
   /** Makes a tool ready that need not be registered. */

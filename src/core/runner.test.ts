@@ -189,6 +189,17 @@ describe('retries', () => {
     expect(maybe).toHaveBeenCalledOnce()
   })
 
+  test('a write that ran out of time before anything left has no outcome to be unsure of', async () => {
+    const { executor, add } = toolyard()
+    const fail = (neverLeft: boolean) => async () => {
+      throw new ToolExecutionError('TIMEOUT', 'too late', {}, { repeat: { neverLeft } })
+    }
+    add('never', fail(true))
+    add('maybe', fail(false))
+    expect(await executor.execute('never', {})).not.toHaveProperty('outcome')
+    expect(await executor.execute('maybe', {})).toMatchObject({ outcome: 'unknown' })
+  })
+
   test('a pause is never shorter than the service asked for', async () => {
     const clock = new ManualClock()
     const { executor, add } = toolyard({ clock })

@@ -19,7 +19,7 @@ import type { Effect, Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
 import type { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolExecutorOptions } from './tool-executor-options.ts'
-import type { ToolHealth } from './tool-health.ts'
+import type { CircuitState, ToolHealth } from './tool-health.ts'
 import { ToolMetrics } from './tool-metrics.ts'
 import type { ToolRegistry } from './tool-registry.ts'
 import type { FailureExtras, ToolResult } from './tool-result.ts'
@@ -134,9 +134,19 @@ export class ToolExecutor {
     }
   }
 
+  /** Whether tools of this `implementation.type` can be run. */
+  hasKind(type: string): boolean {
+    return this.#tools.hasKind(type)
+  }
+
   /** How it stands with a tool, and with what a tenant may still call of it. */
   healthOf(name: string, tenant: string): ToolHealth {
     return this.#tools.bound(name)?.health(tenant, this.#clock.now()) ?? {}
+  }
+
+  /** The circuits of the tools that were called before, where they have one. */
+  circuits(): Iterable<readonly [tool: string, circuit: CircuitState]> {
+    return this.#tools.circuits()
   }
 
   async #after(waited: Promise<void>, call: Call, next: () => Promise<ToolResult>): Promise<ToolResult> {
@@ -226,8 +236,9 @@ export class ToolExecutor {
   }
 
   #fail(call: Call, thrown: unknown): ToolResult {
-    const { code: error_code, message, extras, cause } = asToolError(thrown, call.tool)
-    const more = extrasOf(call, error_code, extras)
+    const error = asToolError(thrown, call.tool)
+    const { code: error_code, message, cause } = error
+    const more = extrasOf(call, error)
     call.outcomeUnknown = more.outcome !== undefined
     const execution_time_ms = this.#end(call, error_code)
     const envelope = {
@@ -261,8 +272,9 @@ function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined 
 }
 
 /** A write that ended early after it began may have happened, and only then is that said. */
-function extrasOf({ bound, flight }: Call, code: ToolErrorCode, { outcome, ...extras }: FailureExtras): FailureExtras {
-  if (bound?.effect !== 'write' || flight === undefined) return extras
+function extrasOf({ bound, flight }: Call, { code, extras: all, repeat }: ToolExecutionError): FailureExtras {
+  const { outcome, ...extras } = all
+  if (bound?.effect !== 'write' || flight === undefined || repeat?.neverLeft === true) return extras
   const begun = flight.task === undefined || flight.task.started
   const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
   return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras

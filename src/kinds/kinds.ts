@@ -1,5 +1,6 @@
 import type { Kind } from '../core/kind.ts'
 import { handlerKind } from './handler-kind.ts'
+import type { HttpKind } from './http/http-kind.ts'
 import { langchainKind } from './langchain/langchain-kind.ts'
 import { type McpParts, mcpKind } from './mcp/mcp-kind.ts'
 import { mock } from './mock.ts'
@@ -8,13 +9,15 @@ import type { ToolHandlers } from './tool-handlers.ts'
 /** What some kinds need besides the handlers; a kind whose part is missing is not in the table. */
 export interface KindParts {
   readonly mcp?: McpParts
+  readonly http?: HttpKind
 }
 
 /** Every kind of tool, by `implementation.type`: a new one is one file and one line here. */
-export const kinds = (handlers: ToolHandlers, { mcp }: KindParts = {}): Readonly<Record<string, Kind>> => ({
+export const kinds = (handlers: ToolHandlers, { mcp, http }: KindParts = {}): Readonly<Record<string, Kind>> => ({
   mock,
   builtin: handlerKind('Builtin', handlers),
   internal: handlerKind('Internal', handlers),
   langchain: langchainKind(mcp?.log),
   ...(mcp && { mcp: mcpKind(mcp) }),
+  ...(http && { http }),
 })

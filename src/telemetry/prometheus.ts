@@ -12,6 +12,13 @@ export interface GaugeSource {
   read(): number | Promise<number>
 }
 
+/** A figure that each tool has, where there is anything to say of it. */
+export interface ToolGaugeSource {
+  readonly name: string
+  readonly help: string
+  read(): Iterable<readonly [tool: string, value: number]>
+}
+
 const MOST_TENANTS = 1_000
 /** Of all tenants together: a row is a tool or a model of one tenant. */
 const MOST_ROWS = 20_000
@@ -61,6 +68,20 @@ export class Prometheus implements RecordSink {
         const value = await soon(read)
         if (value === undefined) this.remove()
         else this.set(value)
+      },
+    })
+  }
+
+  /** Shows a figure of tools beside the sums. */
+  toolGauge({ name, help, read }: ToolGaugeSource): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['tool'],
+      registers: [this.#rest],
+      collect() {
+        this.reset()
+        for (const [tool, value] of read()) this.set({ tool }, value)
       },
     })
   }

@@ -1,6 +1,4 @@
-import { silentLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { kinds } from '../../kinds/kinds.ts'
 import { awaitServers, missingServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { openManager, SWITCHED_OFF } from '../open-manager.ts'
@@ -40,21 +38,20 @@ export async function tools(terminal: Terminal, options: ToolsOptions): Promise<
   }
 }
 
-function list({ manager, handlers, report }: OpenManager, check: boolean): Listed[] {
-  const table = kinds(handlers, { mcp: { servers: manager.getMcpServers(), log: silentLog } })
+function list({ manager, report }: OpenManager, check: boolean): Listed[] {
   const registry = manager.getRegistry()
+  const executor = manager.getExecutor()
   return registry.definitions().map((tool: ToolDefinition) => {
-    const fault = check ? manager.getExecutor().check(tool.name) : undefined
+    const fault = check ? executor.check(tool.name) : undefined
     const { type } = tool.implementation
-    const kind = Object.hasOwn(table, type) ? table[type] : undefined
     // A handler may yet come, from the application; a kind that there is not will not.
-    const unknown = kind === undefined ? report.warnings.find((one) => one.name === tool.name)?.problem : undefined
+    const unknown = executor.hasKind(type) ? undefined : report.warnings.find((one) => one.name === tool.name)?.problem
     const broken = registry.brokenReason(tool.name) ?? fault ?? unknown
     return {
       name: tool.name,
       description: tool.description,
       kind: type,
-      effect: tool.effect ?? kind?.effect(tool) ?? 'write',
+      effect: executor.effectOf(tool.name) ?? 'write',
       parameters: tool.parameters,
       ...(broken !== undefined && { broken }),
     }

@@ -9,6 +9,8 @@ export interface OutgoingRequest {
   readonly path: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
+  /** The headers, by name, that carry a secret: they go to no other origin. */
+  readonly credentials?: readonly string[]
   readonly body?: string
 }
 

@@ -6,14 +6,21 @@ const MOST = 200
 /** Secrets by their value, in every spelling that an answer may bring them back in. */
 export class SecretValues {
   readonly #spellings = new Set<string>()
+  readonly #base: SecretValues | undefined
 
-  constructor(values: Iterable<string> = []) {
+  /** With a base, those of the base too, also the ones that it is given later. */
+  constructor(values: Iterable<string> = [], base?: SecretValues) {
+    this.#base = base
     for (const value of values) this.add(value)
   }
 
   /** Whether a value is long enough to be found again; a shorter one is not taken in. */
   static isLongEnough(value: string): boolean {
     return value.length >= SHORTEST
+  }
+
+  get isEmpty(): boolean {
+    return this.#spellings.size === 0 && (this.#base === undefined || this.#base.isEmpty)
   }
 
   add(value: string): void {
@@ -31,7 +38,7 @@ export class SecretValues {
   /** Whether any of them stands in the text. */
   isIn(text: string): boolean {
     for (const spelling of this.#spellings) if (text.includes(spelling)) return true
-    return false
+    return this.#base?.isIn(text) ?? false
   }
 
   /** The text without them. */
@@ -40,13 +47,14 @@ export class SecretValues {
     for (const spelling of this.#spellings) {
       if (clean.includes(spelling)) clean = clean.replaceAll(spelling, REDACTED)
     }
-    return clean
+    return this.#base === undefined ? clean : this.#base.scrub(clean)
   }
 
   /** The value without them in any of its texts and keys; the very same value where there are none. */
   scrubValue(value: unknown): unknown {
-    if (this.#spellings.size === 0) return value
+    if (this.isEmpty) return value
     if (typeof value === 'string') return this.scrub(value)
+    if (typeof value === 'number') return this.isIn(String(value)) ? REDACTED : value
     if (typeof value !== 'object' || value === null) return value
     if (Array.isArray(value)) return value.map((one) => this.scrubValue(one))
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [this.scrub(key), this.scrubValue(one)]))

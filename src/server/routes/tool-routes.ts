@@ -9,6 +9,30 @@ const PARAMETERS = { type: 'object', additionalProperties: true, description: 'T
 const NAME = { type: 'string', examples: ['get_weather'] }
 const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
 
+const HEALTH = {
+  type: 'object',
+  description: 'How it stands with a tool that was called since the start.',
+  properties: {
+    circuit: {
+      type: 'object',
+      description: 'Whether the service behind it is asked at all.',
+      properties: {
+        state: { enum: ['closed', 'open', 'half_open'] },
+        failures: { type: 'integer', description: 'In a row.' },
+        retry_in_ms: { type: 'number' },
+      },
+    },
+    rate_limit: {
+      type: 'object',
+      properties: {
+        calls: { type: 'integer' },
+        per_ms: { type: 'number' },
+        remaining: { type: 'integer', description: 'What may be called now at the least.' },
+      },
+    },
+  },
+}
+
 const list = (properties: object, required: string[]) => ({
   200: {
     description: 'The tools',
@@ -62,6 +86,7 @@ export function toolRoutes(app: FastifyInstance, { installation }: Service): voi
             parameters: PARAMETERS,
             implementation: { type: 'object', properties: { type: { type: 'string', examples: ['http'] } } },
             broken: { type: 'string', description: 'Why it cannot be called; absent where it can.' },
+            health: HEALTH,
           },
           ['name', 'description', 'parameters', 'implementation'],
         ),
@@ -69,12 +94,18 @@ export function toolRoutes(app: FastifyInstance, { installation }: Service): voi
     },
     ({ caller }) => {
       const registry = installation.manager.getRegistry()
+      const executor = installation.manager.getExecutor()
       return {
         tools: usableTools(installation, caller).map(({ name, description, parameters, implementation }) => {
           const broken = registry.brokenReason(name)
+          const health = executor.healthOf(name, caller.tenant)
           // Everything else about how it is run is nobody's business: handlers, answers, addresses, secrets.
           const type = implementation?.type
-          return { name, description, parameters, implementation: { type }, ...(broken !== undefined && { broken }) }
+          const more = {
+            ...(broken !== undefined && { broken }),
+            ...(Object.keys(health).length > 0 && { health }),
+          }
+          return { name, description, parameters, implementation: { type }, ...more }
         }),
       }
     },

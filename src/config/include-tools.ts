@@ -1,0 +1,89 @@
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { ConfigError } from './check-config.ts'
+import type { Config } from './config.ts'
+
+/** The longest file of definitions that is read. */
+const MOST_BYTES = 256 * 1024 * 1024
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder, not a file',
+  EACCES: 'it may not be read',
+}
+
+/** Where each entry of a registry stands, for those that are put together from several files. */
+const places = new WeakMap<readonly unknown[], readonly string[]>()
+
+/** Where an entry of `tools.registry` was written: `tools.registry[2]`, or `tools/github.json[2]`. */
+export function placeOf(registry: readonly unknown[], index: number): string {
+  return places.get(registry)?.[index] ?? `tools.registry[${index}]`
+}
+
+/** The file that an entry of `tools.registry` includes; undefined where it is a definition. */
+export function includedFile(entry: unknown): string | undefined {
+  if (typeof entry !== 'object' || entry === null || !Object.hasOwn(entry, 'include')) return undefined
+  const { include, name, implementation } = entry as Readonly<Record<string, unknown>>
+  return typeof include === 'string' && name === undefined && implementation === undefined ? include : undefined
+}
+
+/**
+ * The configuration with each `{"include": "tools/github.json"}` in `tools.registry` replaced by the definitions in that
+ * file. Rejects with a `ConfigError` where it cannot be read, or lies outside the folder of the configuration file.
+ */
+export async function includeTools(config: Config, file: string): Promise<Config> {
+  const entries = config.tools?.registry ?? []
+  if (!entries.some((entry) => includedFile(entry) !== undefined)) return config
+  const registry: unknown[] = []
+  const written: string[] = []
+  for (const [index, entry] of entries.entries()) {
+    const included = includedFile(entry)
+    const place = `tools.registry[${index}]`
+    if (included === undefined) {
+      registry.push(entry)
+      written.push(place)
+      continue
+    }
+    const definitions = await readIncluded(included, file, place)
+    for (const [at, definition] of definitions.entries()) {
+      registry.push(definition)
+      written.push(`${included}[${at}]`)
+    }
+  }
+  places.set(registry, written)
+  return { ...config, tools: { ...config.tools, registry } }
+}
+
+async function readIncluded(included: string, file: string, place: string): Promise<unknown[]> {
+  const fault = (problem: string): ConfigError => new ConfigError(`${file}: ${place}.include '${included}': ${problem}`)
+  const text = await readInside(included, file, fault)
+  let value: unknown
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch (error) {
+    throw fault(`not valid JSON: ${error instanceof Error ? error.message : error}. Mend it, or import it again.`)
+  }
+  if (!Array.isArray(value)) throw fault('it must hold a list of tool definitions, between [ and ].')
+  const nested = value.findIndex((entry) => includedFile(entry) !== undefined)
+  if (nested < 0) return value
+  throw fault(`${included}[${nested}] includes another file: move that entry to tools.registry of the configuration.`)
+}
+
+/** Links are followed before it is decided where the file lies. */
+async function readInside(included: string, file: string, fault: (problem: string) => ConfigError): Promise<string> {
+  const folder = dirname(resolve(file))
+  try {
+    const [real, home] = await Promise.all([realpath(resolve(folder, included)), realpath(folder)])
+    const way = relative(home, real)
+    if (way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way)) {
+      throw fault('it is outside the folder of the configuration: move it there.')
+    }
+    if ((await stat(real)).size > MOST_BYTES) throw fault('it is larger than 256 MB: split it.')
+    return await readFile(real, 'utf8')
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    const { code } = error as NodeJS.ErrnoException
+    const reason = REASONS[code ?? ''] ?? `it cannot be read (${code})`
+    throw fault(`${reason}. Put it there, or remove the entry.`)
+  }
+}

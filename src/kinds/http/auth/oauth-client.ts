@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import type { HttpAuth } from '../http-implementation.ts'
+import { hasControlCharacter } from '../request/control-characters.ts'
+import { unfitAuth } from './unfit-auth.ts'
+
+type OAuthSettings = Extract<HttpAuth, { readonly type: 'oauth2' }>
+
+/** Who asks for tokens, where, and what for. */
+export interface OAuthClient {
+  readonly url: URL
+  readonly id: string
+  readonly secret: string
+  /** Whether it shows its secret in the form, not in a header. */
+  readonly inBody: boolean
+  /** What is asked for, as it stands in the form. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** The same for those who would get the same tokens. */
+  readonly key: string
+}
+
+/** Reads the settings of a client. Throws a sentence about one that cannot be used. */
+export function oauthClient(tool: string, settings: OAuthSettings): OAuthClient {
+  const { token_url, client_id, client_secret, scope, audience, client_auth = 'basic' } = settings
+  for (const [key, value] of Object.entries({ client_id, client_secret })) {
+    if (value === '') throw unfitAuth(tool, `auth.${key}`, 'is empty')
+    if (hasControlCharacter(value)) {
+      throw unfitAuth(tool, `auth.${key}`, 'holds a line break or another control character')
+    }
+  }
+  return {
+    url: tokenUrl(tool, token_url),
+    id: client_id,
+    secret: client_secret,
+    inBody: client_auth === 'body',
+    parameters: { ...(scope !== undefined && { scope }), ...(audience !== undefined && { audience }) },
+    key: createHash('sha256')
+      .update(JSON.stringify([token_url, client_id, client_secret, scope, audience, client_auth]))
+      .digest('base64url'),
+  }
+}
+
+function tokenUrl(tool: string, text: string): URL {
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw unfitAuth(tool, 'auth.token_url', 'is not an address such as https://login.example.com/token')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw unfitAuth(
+      tool,
+      'auth.token_url',
+      'holds a user or a password, which belong in auth.client_id and auth.client_secret',
+    )
+  }
+  return url
+}

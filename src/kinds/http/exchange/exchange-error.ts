@@ -1,0 +1,65 @@
+import { errors } from 'undici'
+import { timedOut } from '../../../core/call.ts'
+import { unavailable } from '../../../core/failure.ts'
+import { connectionCode } from '../../../core/network-code.ts'
+import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import { refusedAddress } from '../network/refused-address.ts'
+
+/** For a write whose request has left: what it did, nobody here knows. Reads do not carry it on. */
+export const MAY_HAVE_RUN = { outcome: 'unknown' } as const
+
+const NOT_TRUSTED = /^(?:CERT|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|ERR_TLS_CERT)_/
+
+/** What went wrong with a connection, without the words of the HTTP client: they name addresses. */
+export function connectionFailed(thrown: unknown, tool: string, left: boolean): ToolExecutionError {
+  const refused = refusedAddress(thrown)
+  if (refused !== undefined) return notSent(refused.message, thrown)
+  const code = codeOf(thrown)
+  if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') {
+    return notSent(`The request of tool '${tool}' cannot be sent: its path or a header is not valid HTTP`, thrown)
+  }
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return brokenAnswer(`The service behind tool '${tool}' answered with more headers than are read`, thrown)
+  }
+  // The one error of undici that may come without a code.
+  const garbled = thrown instanceof errors.HTTPParserError
+  const network = garbled ? '' : connectionCode(thrown)
+  if (network === undefined) return notSent(`The request of tool '${tool}' failed before it was answered`, thrown)
+  return new ToolExecutionError(
+    'SERVICE_UNAVAILABLE',
+    unavailable(tool) + (garbled ? ' Its answer was not HTTP.' : trust(network)),
+    left ? MAY_HAVE_RUN : {},
+    {
+      cause: thrown,
+      repeat: left ? {} : { neverLeft: true },
+    },
+  )
+}
+
+/** The answer came, and nothing can be made of it. */
+export const brokenAnswer = (message: string, cause?: unknown): ToolExecutionError =>
+  new ToolExecutionError('EXECUTION_ERROR', message, MAY_HAVE_RUN, { cause })
+
+/** An attempt ran out of time; `ms` is the limit that it ran into. */
+export function attemptTimedOut(ms: number, left: boolean, firstByte: boolean): ToolExecutionError {
+  const waiting = firstByte ? ' while waiting for an answer' : ''
+  return new ToolExecutionError('TIMEOUT', timedOut(ms).message + waiting, left ? MAY_HAVE_RUN : {}, {
+    repeat: left ? {} : { neverLeft: true },
+  })
+}
+
+export const answerTooLarge = (tool: string, maxBytes: number): ToolExecutionError =>
+  new ToolExecutionError(
+    'RESULT_TOO_LARGE',
+    `The service behind tool '${tool}' answered with more than ${maxBytes} bytes: ask for less, or raise max_response_bytes`,
+    MAY_HAVE_RUN,
+  )
+
+const notSent = (message: string, cause: unknown): ToolExecutionError =>
+  new ToolExecutionError('EXECUTION_ERROR', message, {}, { cause })
+
+const trust = (code: string): string => (NOT_TRUSTED.test(code) ? ' Its certificate is not trusted.' : '')
+
+function codeOf(thrown: unknown): unknown {
+  return typeof thrown === 'object' && thrown !== null ? (thrown as { code?: unknown }).code : undefined
+}

@@ -1,0 +1,160 @@
+import type { Dispatcher } from 'undici'
+import { DeadlineEntry } from '../../../core/deadline-wheel.ts'
+import type { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { HttpResponse, OutgoingRequest } from '../outgoing-request.ts'
+import { answerTooLarge, attemptTimedOut, connectionFailed } from './exchange-error.ts'
+import type { SendOptions } from './send-options.ts'
+
+type Headers = Record<string, string | string[] | undefined>
+
+const EMPTY = Buffer.alloc(0)
+/** Shared: nobody sees it, and an error with a stack for each exchange that is cut would cost more than the cut. */
+const CUT = Object.assign(new Error('The exchange is over'), { code: 'UND_ERR_ABORTED' })
+/** One request and its answer, as it came; `left` says that an earlier request of the same call has left already. */
+export function exchange(
+  request: OutgoingRequest,
+  options: SendOptions,
+  deadline: number,
+  left: boolean,
+): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    new Exchange(request, options, deadline, left, resolve, reject).begin()
+  })
+}
+
+/**
+ * Everything that one exchange needs in one object: it is undici's handler, its own deadline, and the listener of the
+ * signal.
+ */
+class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
+  readonly #request: OutgoingRequest
+  readonly #options: SendOptions
+  readonly #deadline: number
+  readonly #resolve: (response: HttpResponse) => void
+  readonly #reject: (reason: unknown) => void
+  #left: boolean
+  #settled = false
+  #controller: Dispatcher.DispatchController | undefined = undefined
+  #status = 0
+  #headers: Record<string, string> | undefined = undefined
+  #bytes = 0
+  #first: Buffer = EMPTY
+  #all: Buffer[] | undefined = undefined
+
+  constructor(
+    request: OutgoingRequest,
+    options: SendOptions,
+    deadline: number,
+    left: boolean,
+    resolve: (response: HttpResponse) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    super()
+    this.#request = request
+    this.#options = options
+    this.#deadline = deadline
+    this.#left = left
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  begin(): void {
+    const { agent, clock, firstByteTimeoutMs, signal, wheel } = this.#options
+    const { body = null, headers, method, origin, path } = this.#request
+    if (signal !== undefined) {
+      if (signal.aborted) {
+        this.#reject(signal.reason)
+        return
+      }
+      signal.addEventListener('abort', this)
+    }
+    const firstByte = firstByteTimeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + firstByteTimeoutMs
+    wheel.add(this, Math.min(firstByte, this.#deadline))
+    // The deadline is ours: undici's own, between two pieces, is never reached by a body that drips.
+    agent.dispatch({ origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, this)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Thrown here, before a byte is written, it costs the others no connection.
+    if (this.#settled) throw CUT
+    this.#left = true
+    this.#controller = controller
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (status < 200 || this.#settled) return
+    const { firstByteTimeoutMs, maxBytes, tool, wheel } = this.#options
+    this.#status = status
+    this.#headers = joined(headers)
+    if (firstByteTimeoutMs !== undefined) {
+      wheel.remove(this)
+      wheel.add(this, this.#deadline)
+    }
+    const length = this.#headers['content-length']
+    if (length === undefined || this.#request.method === 'HEAD') return
+    if (Number(length) > maxBytes) this.#fail(answerTooLarge(tool, maxBytes))
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#settled) return
+    const { maxBytes, tool } = this.#options
+    if (this.#bytes === 0) this.#first = chunk
+    else if (this.#all === undefined) this.#all = [this.#first, chunk]
+    else this.#all.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes > maxBytes) this.#fail(answerTooLarge(tool, maxBytes))
+  }
+
+  onResponseEnd(): void {
+    if (!this.#settle()) return
+    const { origin, path } = this.#request
+    const query = path.indexOf('?')
+    this.#resolve({
+      status: this.#status,
+      headers: this.#headers as Record<string, string>,
+      body: this.#all === undefined ? this.#first : Buffer.concat(this.#all, this.#bytes),
+      origin,
+      path: query === -1 ? path : path.slice(0, query),
+    })
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    if (this.#settled) return
+    this.#fail(connectionFailed(error, this.#options.tool, this.#left))
+  }
+
+  override expire(): void {
+    const { clock, firstByteTimeoutMs, timeoutMs } = this.#options
+    const whole = firstByteTimeoutMs === undefined || clock.now() >= this.#deadline
+    this.#fail(attemptTimedOut(whole ? timeoutMs : firstByteTimeoutMs, this.#left, !whole))
+  }
+
+  /** The signal aborted. */
+  handleEvent(): void {
+    this.#fail(this.#options.signal?.reason)
+  }
+
+  #fail(reason: ToolExecutionError | unknown): void {
+    if (!this.#settle()) return
+    this.#reject(reason)
+    this.#controller?.abort(CUT)
+  }
+
+  /** True for the first who comes. */
+  #settle(): boolean {
+    if (this.#settled) return false
+    this.#settled = true
+    this.#options.wheel.remove(this)
+    this.#options.signal?.removeEventListener('abort', this)
+    return true
+  }
+}
+
+/** What was sent several times, in one line. */
+function joined(headers: Headers): Record<string, string> {
+  for (const name in headers) {
+    const value = headers[name]
+    if (typeof value !== 'string') headers[name] = value?.join(', ') ?? ''
+  }
+  return headers as Record<string, string>
+}

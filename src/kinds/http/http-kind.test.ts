@@ -1,0 +1,118 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
+import { ToolExecutor } from '../../core/tool-executor.ts'
+import { ToolRegistry } from '../../core/tool-registry.ts'
+import { kindContract } from '../../testing/kind-contract.ts'
+import { HttpKind } from './http-kind.ts'
+
+const asked: string[] = []
+const server = createServer((request, response) => {
+  asked.push(request.url ?? '')
+  const { token, authorization } = { token: 'first', authorization: request.headers.authorization }
+  if (request.url === '/token') {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(
+      JSON.stringify({ access_token: `${token}-${asked.length}-token`, token_type: 'bearer', expires_in: 60 }),
+    )
+  } else if (request.url?.startsWith('/pages')) {
+    const page = Number(new URL(request.url, 'http://api').searchParams.get('page') ?? '1')
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(page > 3 ? [] : [{ id: page, noise: 'x' }]))
+  } else if (request.url === '/slow') {
+    // Never answered.
+  } else {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ url: request.url, authorization }))
+  }
+})
+let home = ''
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  home = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+
+afterAll(async () => {
+  await Promise.all(opened.map((kind) => kind.close()))
+  server.closeAllConnections()
+  server.close()
+})
+
+const opened: HttpKind[] = []
+
+function openKind(): HttpKind {
+  const settings = { allow_private: ['127.0.0.1/32'] }
+  const kind = new HttpKind({ settings, env: {}, log: silentLog, clock: systemClock })
+  opened.push(kind)
+  return kind
+}
+
+const toolOf = (implementation: object): ToolDefinition => ({
+  name: 'tool',
+  description: 'A tool',
+  parameters: { type: 'object', properties: { city: { type: 'string' } } },
+  implementation: { type: 'http', ...implementation },
+})
+
+function executorOf(tool: ToolDefinition) {
+  const registry = new ToolRegistry()
+  registry.register(tool)
+  return new ToolExecutor(registry, { kinds: { http: openKind() } })
+}
+
+describe('the contract of kinds', () => {
+  const clauses = () =>
+    kindContract({
+      kind: openKind(),
+      tool: toolOf({ url: `${home}/weather` }),
+      params: { city: 'Paris' },
+      result: { url: '/weather?city=Paris' },
+    })
+  for (const [index, name] of clauses()
+    .map((clause) => clause.name)
+    .entries()) {
+    test(name, () => clauses()[index]?.run())
+  }
+})
+
+test('a definition that cannot work is a problem, and fails with a sentence when it is called all the same', async () => {
+  const tool = toolOf({ url: 'ftp://api.example.com/' })
+  const problem = openKind().problem(tool)
+  expect(problem).toContain('ftp')
+  const result = await executorOf(tool).execute('tool', {})
+  expect(result).toMatchObject({ error_code: 'EXECUTION_ERROR', error: expect.stringContaining('ftp') })
+})
+
+test('a service that never answers is left when the caller goes away', async () => {
+  const signal = AbortSignal.timeout(100)
+  const result = await executorOf(toolOf({ url: `${home}/slow` })).execute('tool', {}, { signal })
+  expect(result).toMatchObject({ error_code: 'CANCELLED' })
+})
+
+test('a token is asked for once, and shown with every request of its tenant', async () => {
+  const auth = { type: 'oauth2', token_url: `${home}/token`, client_id: 'yard', client_secret: 'a-long-secret' }
+  const executor = executorOf(toolOf({ url: `${home}/whoami`, auth }))
+  asked.length = 0
+  for (const tenant of ['acme', 'acme', 'other']) {
+    const result = await executor.execute('tool', {}, { tenant })
+    // The token itself never comes back, though the service sends it.
+    expect(result).toMatchObject({ success: true, result: { authorization: 'Bearer [redacted]' } })
+  }
+  expect(asked.filter((url) => url === '/token')).toHaveLength(2)
+})
+
+test('the pages of a list become one, shaped as the tool says', async () => {
+  const pagination = { type: 'page', page_param: 'page' }
+  const executor = executorOf(toolOf({ url: `${home}/pages`, pagination, pick: ['id'] }))
+  const result = await executor.execute('tool', {})
+  expect(result).toMatchObject({ success: true, result: [{ id: 1 }, { id: 2 }, { id: 3 }] })
+})
+
+test('closing lets go of connections, also where none was ever made', async () => {
+  const kind = new HttpKind({ settings: {}, env: {}, log: silentLog, clock: systemClock })
+  await kind.close()
+})

@@ -1,0 +1,75 @@
+import type { Handler } from '../../core/handler.ts'
+import type { Kind } from '../../core/kind.ts'
+import type { Effect, ToolDefinition } from '../../core/tool.ts'
+import type { CircuitState } from '../../core/tool-health.ts'
+import type { HttpClient } from './http-client.ts'
+import type { HttpImplementation } from './http-implementation.ts'
+import type { HttpParts } from './http-parts.ts'
+import { effectOf, problemOf, warningOf } from './http-problem-of.ts'
+import type { HttpTool } from './http-tool.ts'
+
+interface Loaded {
+  readonly client: HttpClient
+  make(tool: ToolDefinition): HttpTool
+}
+
+/** The HTTP tools of an installation. The HTTP client is loaded with the first call: that takes a tenth of a second. */
+export class HttpKind implements Kind {
+  readonly #parts: HttpParts
+  readonly #tools = new WeakMap<ToolDefinition, HttpTool>()
+  #loaded: Promise<Loaded> | undefined
+
+  constructor(parts: HttpParts) {
+    this.#parts = parts
+  }
+
+  effect(tool: ToolDefinition): Effect {
+    return effectOf(httpOf(tool).method)
+  }
+
+  problem(tool: ToolDefinition): string | undefined {
+    return problemOf(tool)
+  }
+
+  warning(tool: ToolDefinition): string | undefined {
+    return warningOf(tool, this.#parts.env)
+  }
+
+  retry(tool: ToolDefinition): ToolDefinition['retry'] {
+    return httpOf(tool).retry
+  }
+
+  circuit(tool: ToolDefinition): CircuitState | undefined {
+    return this.#tools.get(tool)?.circuit
+  }
+
+  bind(tool: ToolDefinition): () => Handler {
+    const handler: Handler = (params, context) => {
+      const ready = this.#tools.get(tool)
+      if (ready !== undefined) return ready.call(params, context)
+      return this.#ready(tool).then((first) => first.call(params, context))
+    }
+    return () => handler
+  }
+
+  /** Lets go of all connections. */
+  async close(): Promise<void> {
+    await (await this.#loaded)?.client.close()
+  }
+
+  async #ready(tool: ToolDefinition): Promise<HttpTool> {
+    this.#loaded ??= this.#load()
+    const { make } = await this.#loaded
+    const made = this.#tools.get(tool) ?? make(tool)
+    this.#tools.set(tool, made)
+    return made
+  }
+
+  async #load(): Promise<Loaded> {
+    const [{ HttpClient }, { HttpTool }] = await Promise.all([import('./http-client.ts'), import('./http-tool.ts')])
+    const client = new HttpClient(this.#parts)
+    return { client, make: (tool) => new HttpTool(tool, client) }
+  }
+}
+
+const httpOf = ({ implementation }: ToolDefinition): HttpImplementation => implementation as HttpImplementation

@@ -1,0 +1,123 @@
+import { type CompiledSchema, compileSchema } from '../../core/schema/compiled-schema.ts'
+import { valueInWords } from '../../core/schema/problem-words.ts'
+import type { Effect, ToolDefinition } from '../../core/tool.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import type { HttpImplementation, HttpMethod } from './http-implementation.ts'
+import { HTTP_IMPLEMENTATION_SCHEMA } from './http-schema.ts'
+import { requestParts } from './request/request-parts.ts'
+import { standInImplementation } from './request/stand-in-implementation.ts'
+import { unfitImplementation } from './request/unfit-implementation.ts'
+import { urlTemplate } from './request/url-template.ts'
+import { JsonPath } from './response/json-path.ts'
+
+export { warningOf } from './request/warning-of.ts'
+
+const SCHEMA = { type: 'object', properties: { implementation: HTTP_IMPLEMENTATION_SCHEMA } } as const
+/** Their values may be secrets. */
+const NEVER_QUOTED = /^implementation\.(?:auth|headers|query|url)\b/
+
+/** What is wrong with the implementation of an HTTP tool: a sentence with its key, its value, and what to do. */
+export function problemOf(tool: ToolDefinition): string | undefined {
+  const misshapen = shapeProblem(tool)
+  if (misshapen !== undefined) return misshapen
+  const implementation = standInImplementation(tool.implementation as HttpImplementation)
+  try {
+    checkMethod(implementation)
+    requestParts(tool, implementation)
+    checkTokenUrl(tool.implementation as HttpImplementation, implementation)
+    checkJsonPaths(implementation)
+    checkPagination(tool, implementation)
+    return undefined
+  } catch (error) {
+    if (error instanceof ToolExecutionError) return error.message
+    throw error
+  }
+}
+
+/** What a call does that says nothing of it: as its method is meant. */
+export function effectOf(method: HttpMethod = 'GET'): Effect {
+  if (method === 'GET' || method === 'HEAD') return 'read'
+  return method === 'PUT' || method === 'DELETE' ? 'idempotent' : 'write'
+}
+
+/** Held, as an import of a thousand tools asks as often. */
+let shape: CompiledSchema | undefined
+
+function shapeProblem({ implementation }: ToolDefinition): string | undefined {
+  shape ??= compileSchema(SCHEMA)
+  const value = { implementation }
+  if (shape.check?.(value)) return undefined
+  const [first] = shape.explain(value)
+  if (first === undefined) return undefined
+  const found = NEVER_QUOTED.test(first.path) ? undefined : valueAt(value, first.path)
+  return found === undefined ? first.message : `${first.message}, not '${valueInWords(found)}'`
+}
+
+/** What stands at a path such as `implementation.retry.max_attempts`. */
+function valueAt(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((at, step) => {
+    return typeof at === 'object' && at !== null && Object.hasOwn(at, step)
+      ? (at as Record<string, unknown>)[step]
+      : undefined
+  }, value)
+}
+
+function checkMethod({ method = 'GET', ...implementation }: HttpImplementation): void {
+  const without = (keys: readonly string[], has: string, fix: string): void => {
+    const key = keys.find((one) => implementation[one] !== undefined)
+    if (key === undefined) return
+    throw unfitImplementation(
+      `implementation.${key} ${quotedText(implementation[key])}is for ${has}, and implementation.method is '${method}': ${fix}`,
+    )
+  }
+  if (method === 'GET' || method === 'HEAD') {
+    without(['body', 'body_param'], 'a request with a body', 'remove it, or use POST, PUT or PATCH')
+  }
+  if (method === 'HEAD') {
+    without(['response_path', 'pick', 'max_items', 'pagination'], 'an answer with a body', 'remove it, or use GET')
+  }
+}
+
+const quotedText = (value: unknown): string => (typeof value === 'string' ? `'${valueInWords(value)}' ` : '')
+
+function checkTokenUrl({ auth: written }: HttpImplementation, { auth }: HttpImplementation): void {
+  if (auth?.type !== 'oauth2' || written?.type !== 'oauth2') return
+  const key = 'implementation.auth.token_url'
+  const { templates, queryTemplates } = urlTemplate(auth.token_url, written.token_url, key)
+  if (templates.length + queryTemplates.length > 0) {
+    throw unfitImplementation(`${key} has a {parameter}, and no parameter goes there: write it out`)
+  }
+}
+
+function checkJsonPaths({ response_path, pagination }: HttpImplementation): void {
+  const { items_path, cursor_path, next_path } = (pagination ?? {}) as Readonly<Record<string, string | undefined>>
+  const paths = {
+    response_path,
+    'pagination.items_path': items_path,
+    'pagination.cursor_path': cursor_path,
+    'pagination.next_path': next_path,
+  }
+  for (const [key, path] of Object.entries(paths)) {
+    if (path !== undefined && !isJsonPath(path)) {
+      throw unfitImplementation(
+        `implementation.${key} '${valueInWords(path)}' is no JSONPath: write it such as $.data.items`,
+      )
+    }
+  }
+}
+
+function isJsonPath(path: string): boolean {
+  try {
+    new JsonPath(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function checkPagination({ effect, name }: ToolDefinition, { method, pagination }: HttpImplementation): void {
+  if (pagination === undefined || (effect ?? effectOf(method)) === 'read') return
+  throw unfitImplementation(
+    `implementation.pagination is for tools that read, and '${name}' is not one: remove it, or give the tool "effect": "read" if it is`,
+  )
+}

@@ -1,0 +1,156 @@
+import type { HandlerContext } from '../../core/handler.ts'
+import { writeLog } from '../../core/log.ts'
+import type { Params, ToolDefinition } from '../../core/tool.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import type { CircuitState } from '../../core/tool-health.ts'
+import type { AuthPlan } from './auth/auth-plan.ts'
+import { compileAuth } from './auth/compile-auth.ts'
+import { Circuit } from './circuit/circuit.ts'
+import { exchange } from './exchange/exchange.ts'
+import { send } from './exchange/send.ts'
+import type { SendOptions } from './exchange/send-options.ts'
+import type { HttpClient } from './http-client.ts'
+import type { HttpImplementation } from './http-implementation.ts'
+import type { ToolNetwork } from './network/network-rules.ts'
+import type { HttpResponse, OutgoingRequest } from './outgoing-request.ts'
+import { expandImplementation } from './request/expand-implementation.ts'
+import { compileRequest, type RequestPlan } from './request/request-plan.ts'
+import { Pages } from './response/pages.ts'
+import { type Reading, readResponse } from './response/read-response.ts'
+import { ResponseShape } from './response/response-shape.ts'
+
+const TIMEOUT_MS = 10_000
+/** So much JSON, however it is made, is parsed before anybody notices. */
+const MOST_BYTES = 2 * 1024 * 1024
+
+/** An HTTP tool made ready: everything that is the same for all its calls is worked out once. */
+export class HttpTool {
+  readonly #name: string
+  readonly #client: HttpClient
+  readonly #plan: RequestPlan
+  readonly #auth: AuthPlan
+  readonly #network: ToolNetwork
+  readonly #circuit: Circuit
+  readonly #reading: Reading
+  readonly #pages: Pages | undefined
+  /** All but the signal, which each call has its own of. */
+  readonly #sending: Omit<SendOptions, 'signal'>
+
+  /** Throws a sentence where the implementation is unfit, or leads where it must not. */
+  constructor(tool: ToolDefinition, client: HttpClient) {
+    const { clock, env, log } = client.parts
+    const plan = compileRequest(tool, env)
+    const { implementation } = expandImplementation(tool.implementation as HttpImplementation, env)
+    this.#name = tool.name
+    this.#client = client
+    this.#plan = plan
+    this.#network = networkOf(tool.name, plan, implementation, client)
+    this.#sending = {
+      agent: client.agent,
+      network: this.#network,
+      wheel: client.wheel,
+      clock,
+      timeoutMs: implementation.timeout_ms ?? TIMEOUT_MS,
+      firstByteTimeoutMs: implementation.first_byte_timeout_ms,
+      maxBytes: implementation.max_response_bytes ?? MOST_BYTES,
+      tool: tool.name,
+      secrets: plan.secrets,
+    }
+    this.#auth = compileAuth(implementation.auth, {
+      tool: tool.name,
+      secrets: plan.secrets,
+      tokens: client.tokens,
+      refusal: (url) => client.rules.forTool(url, implementation.allowed_domains).refusal(url),
+      ask: (request, signal) =>
+        exchange(request, { ...this.#sending, signal }, clock.now() + this.#sending.timeoutMs, false),
+    })
+    const { failures, open_ms: openMs } = implementation.circuit_breaker ?? {}
+    this.#circuit = new Circuit({ tool: tool.name, failures, openMs, clock, log })
+    const shape = new ResponseShape(tool.name, implementation, log)
+    this.#reading = { tool: tool.name, method: plan.method, shape, clock }
+    const { pagination } = implementation
+    this.#pages = pagination && new Pages(pagination, implementation, this.#reading, log)
+  }
+
+  get circuit(): CircuitState {
+    return this.#circuit.state()
+  }
+
+  /** Asks the service, unless it is taken to be down. */
+  call(params: Params, context: HandlerContext): Promise<unknown> {
+    const request = this.#plan.build(params)
+    return this.#circuit.run(() =>
+      this.#pages ? this.#gather(this.#pages, request, context) : this.#get(request, context),
+    )
+  }
+
+  async #get(request: OutgoingRequest, context: HandlerContext): Promise<unknown> {
+    const { response, sent } = await this.#ask(request, context)
+    return readResponse(response, this.#reading, this.#auth.secretsOf(sent))
+  }
+
+  #gather(pages: Pages, first: OutgoingRequest, context: HandlerContext): Promise<unknown> {
+    const auth = this.#auth
+    let last = first
+    return pages.gather(first, {
+      ask: async (request) => {
+        const { response, sent } = await this.#ask(request, context)
+        last = sent
+        return response
+      },
+      get secrets() {
+        return auth.secretsOf(last)
+      },
+      maxBytes: this.#sending.maxBytes,
+      network: this.#network,
+    })
+  }
+
+  /** Sends a request with what shows who we are; where that was refused, once more with what is new. */
+  async #ask(
+    request: OutgoingRequest,
+    context: HandlerContext,
+  ): Promise<{ response: HttpResponse; sent: OutgoingRequest }> {
+    const { tenant, signal } = context
+    const own = request.origin === this.#plan.origin
+    let sent = own ? this.#auth.apply(request, tenant, signal) : request
+    if (sent instanceof Promise) sent = await sent
+    let response = await this.#send(sent, context)
+    if (response.status === 401 && own && this.#auth.refused(sent, tenant)) {
+      sent = await this.#auth.apply(request, tenant, signal)
+      response = await this.#send(sent, context)
+    }
+    return { response, sent }
+  }
+
+  async #send(request: OutgoingRequest, { signal }: HandlerContext): Promise<HttpResponse> {
+    const { log, clock } = this.#client.parts
+    const began = clock.now()
+    const response = await send(request, { ...this.#sending, signal })
+    if (log.isLevelEnabled('info')) {
+      const fields = {
+        tool: this.#name,
+        method: request.method,
+        origin: request.origin,
+        path: this.#auth.secretsOf(request).scrub(request.path),
+        status: response.status,
+        bytes: response.body.length,
+        duration_ms: Math.round((clock.now() - began) * 1_000) / 1_000,
+      }
+      writeLog(log, 'info', fields, 'HTTP request answered')
+    }
+    return response
+  }
+}
+
+function networkOf(
+  name: string,
+  { url }: RequestPlan,
+  { allowed_domains }: HttpImplementation,
+  { rules }: HttpClient,
+): ToolNetwork {
+  const network = rules.forTool(url, allowed_domains)
+  const refusal = network.refusal(url)
+  if (refusal === undefined) return network
+  throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}' leads where it must not. ${refusal}`)
+}

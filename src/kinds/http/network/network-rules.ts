@@ -1,0 +1,73 @@
+import { isIP } from 'node:net'
+import type { HttpSettings } from '../http-implementation.ts'
+import { AddressRules } from './address-rules.ts'
+import { DomainList } from './domain-list.ts'
+import { hostName } from './host-name.ts'
+import { addressRefusal } from './refused-address.ts'
+
+/** Which URLs one tool may ask for. */
+export interface ToolNetwork {
+  /** Why the URL may not be asked for, as a sentence that says what to do; undefined where it may. */
+  refusal(url: URL): string | undefined
+}
+
+const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
+/** A URL is a stranger's where a redirect names it. */
+const MOST_QUOTED = 100
+
+/** Which URLs the tools of an installation may ask for. */
+export class NetworkRules {
+  readonly addresses: AddressRules
+  readonly #domains: DomainList | undefined
+
+  /** Throws a sentence about the first address or domain that is none. */
+  constructor(settings: HttpSettings) {
+    this.addresses = new AddressRules(settings.allow_private)
+    this.#domains = settings.allowed_domains && new DomainList(settings.allowed_domains, 'http.allowed_domains')
+  }
+
+  /** The rules for a tool with this URL; throws a sentence about a domain that is none. */
+  forTool(url: URL, allowedDomains?: readonly string[]): ToolNetwork {
+    const own = allowedDomains && new DomainList(allowedDomains, 'implementation.allowed_domains')
+    const home = hostName(url.hostname) ?? url.hostname
+    const ports: ReadonlySet<string> = new Set(['', '80', '443', url.port])
+    return {
+      refusal: (asked) => {
+        const host = hostName(asked.hostname)
+        return (
+          formRefusal(asked, host, ports) ??
+          (host === undefined ? undefined : (this.#addressRefusal(host) ?? this.#domainRefusal(host, home, own)))
+        )
+      },
+    }
+  }
+
+  #addressRefusal(host: string): string | undefined {
+    const what = isIP(host) === 0 ? undefined : this.addresses.refusal(host)
+    return what && addressRefusal(host, what)
+  }
+
+  #domainRefusal(host: string, home: string, own: DomainList | undefined): string | undefined {
+    const outside = (list: string): string =>
+      `The host '${host}' was refused: it is not in ${list}. If the tool is meant to reach it, add "${host}" there.`
+    if (this.#domains?.has(host) === false) return outside('http.allowed_domains')
+    if (own?.has(host) === false) return outside("the tool's implementation.allowed_domains")
+    if (this.#domains !== undefined || own !== undefined || host === home) return undefined
+    return `The host '${host}' was refused: a tool reaches only the host of its own URL, '${home}', as long as no allowed_domains are set. If it is meant to reach both, set its implementation.allowed_domains to ["${home}", "${host}"].`
+  }
+}
+
+/** What can be said without knowing where the host is. */
+function formRefusal(url: URL, host: string | undefined, ports: ReadonlySet<string>): string | undefined {
+  if (!SCHEMES.has(url.protocol)) {
+    return `The scheme '${cut(url.protocol.slice(0, -1))}' was refused: HTTP tools ask by http and https only.`
+  }
+  if (host === undefined) return `The host '${cut(url.hostname)}' was refused: it is not a host name.`
+  if (url.username !== '' || url.password !== '') {
+    return `A URL of the host '${host}' was refused: it holds a user name or a password. Write those in the tool's implementation.auth instead.`
+  }
+  if (ports.has(url.port)) return undefined
+  return `Port ${url.port} of the host '${host}' was refused: a tool may use the ports 80 and 443, and the one in its own URL. If another is meant, write it in the tool's implementation.url.`
+}
+
+const cut = (text: string): string => (text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)

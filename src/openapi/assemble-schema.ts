@@ -1,0 +1,121 @@
+import { guardSchema } from '../core/schema/guard-schema.ts'
+import { RefusedSchemaError } from '../core/schema/refused-schema-error.ts'
+import type { JsonSchema } from '../core/tool.ts'
+import { Unmappable } from './openapi-error.ts'
+import { isShortExample } from './plain-keywords.ts'
+import { plainText, sentences } from './plain-text.ts'
+import type { SchemaPart } from './schema-part.ts'
+import { TooLarge } from './too-large.ts'
+import { type Extent, SchemaWriter } from './write-schema.ts'
+
+/** A parameter of a tool. */
+export interface ToolParameter {
+  readonly name: string
+  readonly part: SchemaPart
+  readonly required: boolean
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly example?: unknown
+}
+
+/** What holds for the parameters together. */
+export interface WholeRules {
+  /** Whether no others may be sent. */
+  readonly closed?: boolean
+  /** Lists of parameters of which one must be there whole. */
+  readonly oneRequired?: readonly (readonly (readonly string[])[])[]
+}
+
+const MOST_PARAMETERS = 1_000
+const LONGEST = 500
+const TERSE = 120
+/** Deeper schemas are refused anyway. */
+const DEEPEST = 30
+
+/**
+ * One object schema for the parameters of a tool. Where it would be larger than a tool's schema may be, descriptions are
+ * shortened, then what lies deepest is left open. Throws `Unmappable` where even that does not help.
+ */
+export function assembleSchema(
+  parameters: readonly ToolParameter[],
+  rules: WholeRules,
+): { readonly schema: JsonSchema; readonly notes: readonly string[] } {
+  const tooLarge = `its ${parameters.length} parameters are too large for one tool`
+  if (parameters.length > MOST_PARAMETERS) throw new Unmappable(tooLarge)
+  const attempt = (extent: Extent) => written(parameters, rules, extent)
+  const whole = attempt({ deepest: DEEPEST, description: LONGEST })
+  if (whole !== undefined) return whole
+  const terse = attempt({ deepest: DEEPEST, description: TERSE })
+  if (terse !== undefined)
+    return withNote(terse, 'descriptions in its parameters are shortened: together they are too long')
+  let best: ReturnType<typeof written>
+  let deepest = 0
+  for (; deepest < DEEPEST; deepest++) {
+    const next = attempt({ deepest, description: TERSE })
+    if (next === undefined) break
+    best = next
+  }
+  if (best === undefined) throw new Unmappable(tooLarge)
+  const below = deepest === 2 ? '1 level' : `${deepest - 1} levels`
+  const what = deepest === 1 ? 'what is inside them' : `what is deeper than ${below}`
+  return withNote(best, `its parameters are too large for one tool: ${what} is left open`)
+}
+
+function withNote(assembled: NonNullable<ReturnType<typeof written>>, note: string) {
+  return { ...assembled, notes: [note, ...assembled.notes] }
+}
+
+/** The schema to that extent; undefined where it is too large. */
+function written(
+  parameters: readonly ToolParameter[],
+  { closed, oneRequired = [] }: WholeRules,
+  extent: Extent,
+): { readonly schema: JsonSchema; readonly notes: readonly string[] } | undefined {
+  try {
+    const writer = new SchemaWriter(
+      parameters.map(({ part }) => part),
+      extent,
+    )
+    const properties = Object.fromEntries(
+      parameters.map((parameter) => [parameter.name, adorned(writer.write(parameter.part), parameter, extent)]),
+    )
+    const $defs = writer.definitions()
+    const required = parameters.filter((parameter) => parameter.required).map(({ name }) => name)
+    const choices = oneRequired.map((lists) => ({ anyOf: lists.map((names) => ({ required: names })) }))
+    const schema = {
+      type: 'object',
+      properties,
+      ...(required.length > 0 && { required }),
+      ...(choices.length === 1 ? choices[0] : choices.length > 1 && { allOf: choices }),
+      ...(closed && { additionalProperties: false }),
+      ...(Object.keys($defs).length > 0 && { $defs }),
+    }
+    guardSchema(schema)
+    return { schema, notes: [...writer.lost].map((what) => `left out: ${what}`) }
+  } catch (error) {
+    if (error instanceof TooLarge || error instanceof RefusedSchemaError) return undefined
+    throw error
+  }
+}
+
+/** What the document says of the parameter rather than of its schema. */
+function adorned(schema: Record<string, unknown>, parameter: ToolParameter, extent: Extent): Record<string, unknown> {
+  const { part, required, deprecated, example } = parameter
+  const own = plainText(parameter.description, extent.description)
+  const { type, $ref, description: _, ...rest } = schema
+  const fallback = part.defaultText || (part.reference?.defaultText ?? '')
+  const said = own === '' ? schema.description : sentences(own, fallback)
+  // Only what must be sent anyway may be filled in: another default would be sent with every call.
+  const filled = required && isPlain(part.default)
+  return {
+    ...($ref !== undefined && { $ref }),
+    ...(type !== undefined && { type }),
+    ...(said !== undefined && said !== '' && { description: said }),
+    ...rest,
+    ...(filled && { default: part.default }),
+    ...(isShortExample(example) && rest.examples === undefined && rest.enum === undefined && { examples: [example] }),
+    ...(deprecated && { deprecated: true }),
+  }
+}
+
+const isPlain = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value)

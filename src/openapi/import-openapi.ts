@@ -1,0 +1,106 @@
+import type { ToolDefinition } from '../core/tool.ts'
+import { buildTool } from './build-tool.ts'
+import { Documents } from './documents.ts'
+import type { ImportOptions, ImportReport } from './import-report.ts'
+import { listOperations } from './list-operations.ts'
+import { OpenapiError, Unmappable } from './openapi-error.ts'
+import { plainText } from './plain-text.ts'
+import { isObject, own, ownObject, quoted, type RawObject } from './raw.ts'
+import { readerThree } from './reader-three.ts'
+import { readerTwo } from './reader-two.ts'
+import { SchemaParts } from './schema-part.ts'
+import { selectOperations } from './select-operations.ts'
+import { toolNames } from './tool-names.ts'
+import { VariableNames } from './variable-names.ts'
+
+const PROGRESS_EVERY = 250
+
+/**
+ * Turns every operation of a document (OpenAPI 3.0 or 3.1, Swagger 2) into the definition of an HTTP tool, and says what
+ * became of each. Throws `OpenapiError` where the document is none.
+ */
+export function importOpenapi(document: unknown, options: ImportOptions = {}): ImportReport {
+  const version = versionOf(document)
+  const root = document as RawObject
+  const { include = [], prefix = '', files, onProgress } = options
+  const title = plainText(own(ownObject(root, 'info'), 'title'), 200)
+  const documents = new Documents(root, files)
+  const reader = version === '2' ? readerTwo(root, documents) : readerThree(root, documents)
+  const context = {
+    ...options,
+    document: root,
+    documents,
+    reader,
+    parts: new SchemaParts(documents, version === '3.1'),
+    variables: new VariableNames(prefix, title, reader.securitySchemes),
+  }
+  const listing = listOperations(root, documents)
+  const names = toolNames(listing.operations, prefix)
+  const selected =
+    include.length > 0 ? selectOperations(listing.operations, names, include) : new Set(listing.operations)
+
+  const definitions: ToolDefinition[] = []
+  const refused = include.length > 0 ? [] : [...listing.refused]
+  const notes: { operation: string; note: string }[] = []
+  let done = 0
+  for (const operation of selected) {
+    const own = new Set<string>()
+    const tool = attempt(() => buildTool(operation, names.get(operation) ?? '', context, (note) => own.add(note)))
+    if ('reason' in tool) refused.push({ operation: operation.label, reason: tool.reason })
+    else {
+      definitions.push(tool.definition)
+      for (const note of own) notes.push({ operation: operation.label, note })
+    }
+    if (++done % PROGRESS_EVERY === 0) onProgress?.(done, selected.size)
+  }
+  const found = listing.operations.length + listing.refused.length
+  return {
+    title,
+    found,
+    mapped: definitions.length,
+    excluded: found - definitions.length - refused.length,
+    refused,
+    notes,
+    secured: reader.securitySchemes.size > 0,
+    variables: variablesIn(definitions),
+    webhooks: listing.webhooks,
+    callbacks: listing.callbacks,
+    definitions: definitions.sort((one, other) => (one.name < other.name ? -1 : 1)),
+  }
+}
+
+/** One operation that cannot be read, for whatever reason, stops no other. */
+function attempt(build: () => ToolDefinition): { readonly definition: ToolDefinition } | { readonly reason: string } {
+  try {
+    return { definition: build() }
+  } catch (error) {
+    if (error instanceof Unmappable) return { reason: error.message }
+    return { reason: `it cannot be read (${error instanceof Error ? error.name : 'unknown reason'})` }
+  }
+}
+
+/** Which version's rules hold. */
+function versionOf(document: unknown): '2' | '3.0' | '3.1' {
+  if (!isObject(document)) throw new OpenapiError('The document is no object: it is no OpenAPI document.')
+  const [openapi, swagger] = [own(document, 'openapi'), own(document, 'swagger')]
+  if (/^2(?:\.0)?$/.test(String(swagger))) return '2'
+  if (/^3\.0(?:\.|$)|^3$/.test(String(openapi))) return '3.0'
+  if (/^3\.\d/.test(String(openapi))) return '3.1'
+  const named = openapi ?? swagger
+  if (named === undefined) {
+    throw new OpenapiError(
+      'The document is no OpenAPI document: it has neither "openapi" nor "swagger" with a version.',
+    )
+  }
+  throw new OpenapiError(`The document is of version ${quoted(String(named))}: OpenAPI 3 and Swagger 2.0 are known.`)
+}
+
+/** Every `${NAME}` that the definitions have. */
+function variablesIn(definitions: readonly ToolDefinition[]): string[] {
+  const names = new Set<string>()
+  for (const { implementation } of definitions) {
+    const { headers, query, auth } = implementation
+    for (const [, name = ''] of JSON.stringify([headers, query, auth]).matchAll(/\$\{(\w+)\}/g)) names.add(name)
+  }
+  return [...names].sort()
+}

@@ -1,0 +1,215 @@
+import { describe, expect, test } from 'vitest'
+import { api, one, refusal, request, swagger } from './fixtures/documents.ts'
+import { importOpenapi } from './import-openapi.ts'
+
+const SCHEMES = {
+  token: { type: 'http', scheme: 'Bearer' },
+  login: { type: 'http', scheme: 'basic' },
+  key: { type: 'apiKey', in: 'header', name: 'X-Key' },
+  app: { type: 'apiKey', in: 'query', name: 'app_id' },
+  session: { type: 'apiKey', in: 'cookie', name: 'sid' },
+  machine: { type: 'oauth2', flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: {} }, implicit: {} } },
+  person: { type: 'oauth2', flows: { authorizationCode: { tokenUrl: 'https://a.example/t' } } },
+  connect: { type: 'openIdConnect', openIdConnectUrl: 'https://a.example' },
+  digest: { type: 'http', scheme: 'digest' },
+  certificate: { type: 'mutualTLS' },
+}
+
+type Names = readonly (keyof typeof SCHEMES)[]
+
+/** A document that has only these schemes, and an operation that asks for what it says. */
+function secured(security: unknown, names: Names, more: object = {}) {
+  const securitySchemes = Object.fromEntries(names.map((name) => [name, SCHEMES[name]]))
+  return api(
+    { '/a': { get: { operationId: 'a', ...(security !== undefined && { security }), ...more } } },
+    { components: { securitySchemes } },
+  )
+}
+
+describe('a security scheme becomes auth, its secret a variable', () => {
+  test.each([
+    ['token', { type: 'bearer', token: '${SHOP_TOKEN}' }, ['SHOP_TOKEN']],
+    [
+      'login',
+      { type: 'basic', username: '${SHOP_USERNAME}', password: '${SHOP_PASSWORD}' },
+      ['SHOP_PASSWORD', 'SHOP_USERNAME'],
+    ],
+    ['key', { type: 'api_key', in: 'header', name: 'X-Key', value: '${SHOP_API_KEY}' }, ['SHOP_API_KEY']],
+    ['app', { type: 'api_key', in: 'query', name: 'app_id', value: '${SHOP_API_KEY}' }, ['SHOP_API_KEY']],
+    [
+      'machine',
+      {
+        type: 'oauth2',
+        token_url: 'https://shop.example/oauth/token',
+        client_id: '${SHOP_CLIENT_ID}',
+        client_secret: '${SHOP_CLIENT_SECRET}',
+        scope: 'read write',
+      },
+      ['SHOP_CLIENT_ID', 'SHOP_CLIENT_SECRET'],
+    ],
+    ['person', { type: 'bearer', token: '${SHOP_TOKEN}' }, ['SHOP_TOKEN']],
+    ['connect', { type: 'bearer', token: '${SHOP_TOKEN}' }, ['SHOP_TOKEN']],
+  ] as const)('%s', (name, auth, variables) => {
+    const { http, report } = one(secured([{ [name]: ['read', 'write'] }], [name]))
+    expect(http.auth).toEqual(auth)
+    expect(report.variables).toEqual(variables)
+  })
+
+  test('a flow that a person must go through is noted', () => {
+    expect(one(secured([{ person: [] }], ['person'])).notes).toEqual([
+      'a token of "person" (OAuth 2) must be in ${SHOP_TOKEN}: tools do not log in',
+    ])
+    expect(one(secured([{ connect: [] }], ['connect'])).notes).toEqual([expect.stringContaining('OpenID Connect')])
+  })
+
+  test('a key in a cookie is sent there, and noted', () => {
+    const { tool, notes } = one(secured([{ session: [] }], ['session']))
+    expect(request(tool, {}, { SHOP_API_KEY: 'secret-1' }).headers.cookie).toBe('sid=secret-1')
+    expect(notes).toEqual(['the key "session" is sent in a cookie, which most APIs give only to browsers'])
+  })
+
+  test.each([
+    ['digest', '"digest" is HTTP authentication of the kind "digest"'],
+    ['certificate', '"certificate" is a client certificate'],
+  ] as const)('%s is refused', (name, reason) => {
+    expect(refusal(secured([{ [name]: [] }], [name]))).toBe(`it asks for credentials that tools cannot show: ${reason}`)
+  })
+
+  test('one that the document does not have is refused', () => {
+    expect(refusal(secured([{ gone: [] }], []))).toContain('"gone" is no security scheme of the document')
+  })
+})
+
+describe('what an operation asks for', () => {
+  test('the first alternative that can be done', () => {
+    const { http } = one(
+      secured(
+        [{ digest: [] }, { certificate: [] }, { key: [] }, { token: [] }],
+        ['digest', 'certificate', 'key', 'token'],
+      ),
+    )
+    expect(http.auth?.type).toBe('api_key')
+  })
+
+  test('nothing, where it says so or may be asked without', () => {
+    const document = { ...secured([], ['token']), security: [{ token: [] }] }
+    expect(one(document).http.auth).toBeUndefined()
+    expect(one(secured([{}, { token: [] }], ['token'])).http.auth).toBeUndefined()
+  })
+
+  test('what the document asks for, where it says nothing itself', () => {
+    expect(one({ ...secured(undefined, ['token']), security: [{ token: [] }] }).http.auth?.type).toBe('bearer')
+  })
+
+  test('several at once: one as auth, further keys as headers and query', () => {
+    const { tool, http, report } = one(secured([{ key: [], app: [], token: [] }], ['key', 'app', 'token']))
+    expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_TOKEN}' })
+    expect(http.headers).toEqual({ 'x-key': '${SHOP_KEY_API_KEY}' })
+    expect(http.query).toEqual({ app_id: '${SHOP_APP_API_KEY}' })
+    expect(report.variables).toEqual(['SHOP_APP_API_KEY', 'SHOP_KEY_API_KEY', 'SHOP_TOKEN'])
+    const sent = request(tool, {}, { SHOP_TOKEN: 'token-1', SHOP_KEY_API_KEY: 'key-12', SHOP_APP_API_KEY: 'app-12' })
+    expect(sent.path).toBe('/v1/a?app_id=app-12')
+    expect(sent.headers['x-key']).toBe('key-12')
+  })
+
+  test('but not two that both want the same header', () => {
+    expect(refusal(secured([{ login: [], token: [] }], ['login', 'token']))).toContain(
+      'two kinds of authorization at once',
+    )
+  })
+
+  test('a parameter that is the key itself is left out', () => {
+    const parameters = [{ name: 'x-key', in: 'header', schema: { type: 'string' } }]
+    const { properties, notes } = one(secured([{ key: [] }], ['key'], { parameters }))
+    expect(properties).toEqual({})
+    expect(notes).toEqual(['the header parameter "x-key" is left out: the definition sends it already'])
+  })
+})
+
+describe('the names of variables', () => {
+  const variables = (title: string, prefix = '') =>
+    importOpenapi({ ...secured([{ token: [] }], ['token']), info: { title } }, { prefix }).variables
+
+  test.each([
+    ['Pet Store API', '', 'PET_STORE_TOKEN'],
+    ['Pet Store', 'my-pets', 'MY_PETS_TOKEN'],
+    ['3D Café', '', 'API_3D_CAFE_TOKEN'],
+    ['寵物', '', 'API_TOKEN'],
+    ['', '', 'API_TOKEN'],
+    [`${'x'.repeat(500)}`, '', `${'X'.repeat(40)}_TOKEN`],
+  ])('follow the title %j and the prefix %j', (title, prefix, variable) => {
+    expect(variables(title, prefix)).toEqual([variable])
+  })
+
+  test('hold the scheme where two would have the same', () => {
+    const securitySchemes = { 'api-key': SCHEMES.key, api_key: SCHEMES.app, other: { ...SCHEMES.app, name: 'o' } }
+    const get = { operationId: 'a', security: [{ 'api-key': [], api_key: [], other: [] }] }
+    const { variables: found } = importOpenapi(api({ '/a': { get } }, { components: { securitySchemes } }))
+    expect(found).toHaveLength(3)
+    expect(found).toContain('SHOP_OTHER_API_KEY')
+    for (const name of found) expect(name).toMatch(/^[A-Z_][A-Z0-9_]*$/)
+  })
+})
+
+describe('a hostile document gets no variable but those', () => {
+  test.each([
+    [
+      'a key called so',
+      {
+        components: { securitySchemes: { k: { type: 'apiKey', in: 'query', name: '${HOME}' } } },
+        security: [{ k: [] }],
+      },
+    ],
+    [
+      'a token URL',
+      {
+        components: {
+          securitySchemes: {
+            k: { type: 'oauth2', flows: { clientCredentials: { tokenUrl: 'https://evil.example/${HOME}' } } },
+          },
+        },
+        security: [{ k: [] }],
+      },
+    ],
+    ['a scope', { components: { securitySchemes: { k: SCHEMES.machine } }, security: [{ k: ['${HOME}'] }] }],
+    ['a server', { servers: [{ url: 'https://evil.example/${HOME}' }] }],
+    ['a server variable', { servers: [{ url: 'https://evil.example/{v}', variables: { v: { default: '${HOME}' } } }] }],
+  ])('%s', (_, more) => {
+    const report = importOpenapi(api({ '/a': { get: { operationId: 'a' } } }, more))
+    expect(JSON.stringify(report.definitions)).not.toContain('${HOME}')
+    expect(report.refused).toHaveLength(1)
+  })
+
+  test.each(['/x/${HOME}', '/x?h=${HOME}'])('the path %s', (path) => {
+    expect(refusal(api({ [path]: { get: {} } }))).toContain('"${", which stands for a variable')
+  })
+
+  test('a parameter', () => {
+    const parameters = [{ name: '${HOME}', in: 'query', schema: {} }]
+    expect(refusal(api({ '/a': { get: { parameters } } }))).toBe(
+      'its parameter "${HOME}" has a name that cannot be sent',
+    )
+  })
+
+  test('media types', () => {
+    const post = {
+      requestBody: { content: { 'text/${HOME}': {} } },
+      responses: { 200: { content: { 'text/${HOME}': {} } } },
+    }
+    expect(JSON.stringify(importOpenapi(api({ '/a': { post } })).definitions)).not.toContain('HOME')
+    expect(one(api({ '/a': { get: { responses: post.responses } } })).http.headers).toBeUndefined()
+  })
+})
+
+test('Swagger 2 has the same schemes in other words', () => {
+  const securityDefinitions = {
+    b: { type: 'basic' },
+    k: { type: 'apiKey', in: 'header', name: 'X-Key' },
+    o: { type: 'oauth2', flow: 'application', tokenUrl: 'https://a.example/t', scopes: {} },
+    c: { type: 'oauth2', flow: 'accessCode', tokenUrl: 'https://a.example/t', scopes: {} },
+  }
+  const auth = (name: string) =>
+    one(swagger({ '/a': { get: { security: [{ [name]: [] }] } } }, { securityDefinitions })).http.auth
+  expect(['b', 'k', 'o', 'c'].map((name) => auth(name)?.type)).toEqual(['basic', 'api_key', 'oauth2', 'bearer'])
+  expect(auth('o')).toMatchObject({ token_url: 'https://a.example/t' })
+})

@@ -1,0 +1,154 @@
+import type { HttpAuth } from '../kinds/http/http-implementation.ts'
+import { Unmappable } from './openapi-error.ts'
+import { isObject, own, ownObject, ownText, quoted, type RawObject } from './raw.ts'
+import type { VariableNames } from './variable-names.ts'
+
+/** How an operation shows who asks. */
+export interface Credentials {
+  readonly auth?: HttpAuth
+  /** Keys besides that. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  readonly notes: readonly string[]
+}
+
+const NONE: Credentials = { headers: {}, query: {}, notes: [] }
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+
+/** What one scheme of an alternative becomes. */
+type Piece =
+  | { readonly auth: HttpAuth; readonly note?: string }
+  | { readonly key: Extract<HttpAuth, { type: 'api_key' }> }
+  | { readonly cookie: string; readonly note: string }
+  | { readonly problem: string }
+
+/**
+ * The first of the alternatives that can be done; none where nothing is asked for. Throws `Unmappable` where there is
+ * none that can.
+ */
+export function mapSecurity(
+  requirements: unknown,
+  schemes: ReadonlyMap<string, RawObject>,
+  names: VariableNames,
+  server: string,
+): Credentials {
+  if (!Array.isArray(requirements) || requirements.length === 0) return NONE
+  const problems: string[] = []
+  for (const requirement of requirements) {
+    const pieces = Object.entries(isObject(requirement) ? requirement : {}).map(([name, scopes]) =>
+      piece(name, schemes.get(name), scopes, names, server),
+    )
+    const credentials = together(pieces)
+    if (typeof credentials !== 'string') return credentials
+    problems.push(credentials)
+  }
+  throw new Unmappable(`it asks for credentials that tools cannot show: ${[...new Set(problems)].join('; ')}`)
+}
+
+/** All schemes of one alternative; a reason where they cannot be shown at once. */
+function together(pieces: readonly Piece[]): Credentials | string {
+  const notes: string[] = []
+  const headers: Record<string, string> = {}
+  const query: Record<string, string> = {}
+  let auth: HttpAuth | undefined
+  const keys: Extract<HttpAuth, { type: 'api_key' }>[] = []
+  for (const one of pieces) {
+    if ('problem' in one) return one.problem
+    if ('note' in one && one.note !== undefined) notes.push(one.note)
+    if ('key' in one) keys.push(one.key)
+    else if ('cookie' in one)
+      headers.cookie = headers.cookie === undefined ? one.cookie : `${headers.cookie}; ${one.cookie}`
+    else if (auth !== undefined) return 'two kinds of authorization at once'
+    else auth = one.auth
+  }
+  for (const key of keys) {
+    if (auth === undefined) auth = key
+    else if (key.in === 'header') headers[key.name.toLowerCase()] = key.value
+    else query[key.name] = key.value
+  }
+  return { headers, query, notes, ...(auth !== undefined && { auth }) }
+}
+
+function piece(
+  name: string,
+  scheme: RawObject | undefined,
+  scopes: unknown,
+  names: VariableNames,
+  server: string,
+): Piece {
+  const variable = (...[secret]: [Parameters<VariableNames['of']>[1]]): string => `\${${names.of(name, secret)}}`
+  const token = { type: 'bearer', token: variable('TOKEN') } as const
+  switch (ownText(scheme, 'type')) {
+    case 'http':
+      return http(name, ownText(scheme, 'scheme')?.toLowerCase(), token, variable)
+    case 'apiKey':
+      return apiKey(name, scheme, variable('API_KEY'))
+    case 'openIdConnect':
+      return {
+        auth: token,
+        note: `a token of ${quoted(name)} (OpenID Connect) must be in ${token.token}: tools do not log in`,
+      }
+    case 'oauth2': {
+      const flow = own(ownObject(scheme, 'flows'), 'clientCredentials')
+      if (!isObject(flow)) {
+        return {
+          auth: token,
+          note: `a token of ${quoted(name)} (OAuth 2) must be in ${token.token}: tools do not log in`,
+        }
+      }
+      return clientCredentials(flow, scopes, server, {
+        client_id: variable('CLIENT_ID'),
+        client_secret: variable('CLIENT_SECRET'),
+      })
+    }
+    case 'mutualTLS':
+      return { problem: `${quoted(name)} is a client certificate` }
+    default:
+      return { problem: `${quoted(name)} is no security scheme of the document` }
+  }
+}
+
+function http(
+  name: string,
+  scheme: string | undefined,
+  token: HttpAuth,
+  variable: (secret: 'USERNAME' | 'PASSWORD') => string,
+): Piece {
+  if (scheme === 'bearer') return { auth: token }
+  if (scheme === 'basic')
+    return { auth: { type: 'basic', username: variable('USERNAME'), password: variable('PASSWORD') } }
+  return { problem: `${quoted(name)} is HTTP authentication of the kind ${quoted(scheme ?? '')}` }
+}
+
+function apiKey(name: string, scheme: RawObject | undefined, value: string): Piece {
+  const place = ownText(scheme, 'in')
+  const parameter = ownText(scheme, 'name') ?? ''
+  if (parameter === '' || parameter.includes('${')) return { problem: `${quoted(name)} is a key without a proper name` }
+  if (place === 'query') return { key: { type: 'api_key', in: place, name: parameter, value } }
+  if (!HEADER_NAME.test(parameter))
+    return { problem: `${quoted(name)} is a key in ${quoted(parameter)}, which cannot be one` }
+  if (place === 'header') return { key: { type: 'api_key', in: place, name: parameter, value } }
+  if (place !== 'cookie') return { problem: `${quoted(name)} is a key in ${quoted(place ?? '')}` }
+  return {
+    cookie: `${parameter}=${value}`,
+    note: `the key ${quoted(name)} is sent in a cookie, which most APIs give only to browsers`,
+  }
+}
+
+function clientCredentials(
+  flow: RawObject,
+  scopes: unknown,
+  server: string,
+  client: { readonly client_id: string; readonly client_secret: string },
+): Piece {
+  const written = ownText(flow, 'tokenUrl') ?? ''
+  const url = URL.parse(written, `${server}/`)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || /[{}]/.test(written)) {
+    return { problem: `its token URL ${quoted(written)} is no address` }
+  }
+  const scope = (Array.isArray(scopes) ? scopes : [])
+    .filter((one) => typeof one === 'string' && /^[!#-[\]-~]+$/.test(one))
+    .join(' ')
+  if (scope.includes('${')) return { problem: 'one of its scopes has "${" in it' }
+  return { auth: { type: 'oauth2', token_url: url.href, ...client, ...(scope !== '' && { scope }) } }
+}

@@ -1,0 +1,142 @@
+import type { ApiBody, ApiContent, ApiOperation, ApiParameter, ApiReader, TakeNote } from './api-operation.ts'
+import type { Documents } from './documents.ts'
+import { isIgnored, mergedParameters } from './merged-parameters.ts'
+import { Unmappable } from './openapi-error.ts'
+import { own, ownList, ownObject, ownText, quoted, type Raw, type RawObject } from './raw.ts'
+
+type Placing = Pick<ApiParameter, 'style' | 'explode'>
+
+/** How lists are written; none for those that OpenAPI 3 has no word for. */
+const IN_QUERY: Readonly<Record<string, Placing>> = {
+  csv: { explode: false },
+  multi: {},
+  ssv: { style: 'spaceDelimited' },
+  pipes: { style: 'pipeDelimited' },
+}
+const FLOWS: Readonly<Record<string, string>> = {
+  application: 'clientCredentials',
+  accessCode: 'authorizationCode',
+  implicit: 'implicit',
+  password: 'password',
+}
+const FORM = 'application/x-www-form-urlencoded'
+
+/** Swagger 2: read as it stands, so that its references need no rewriting, and a bad part spoils no other. */
+export function readerTwo(document: RawObject, documents: Documents): ApiReader {
+  const schemes = Object.entries(ownObject(document, 'securityDefinitions'))
+  const typesOf = (operation: ApiOperation, key: 'consumes' | 'produces'): string[] => {
+    const holder = [operation.operation.value, document].find((one) => ownList(one, key).length > 0)
+    return ownList(holder, key).filter((type) => typeof type === 'string')
+  }
+  return {
+    securitySchemes: new Map(schemes.map(([name, scheme]) => [name, schemeThree(scheme)])),
+
+    parameters: (operation, note) =>
+      mergedParameters(operation, documents).flatMap((raw) => (isInBody(raw) ? [] : parameter(raw, note))),
+
+    body: (operation, note) => {
+      const written = mergedParameters(operation, documents)
+      const body = written.find((raw) => own(raw.value, 'in') === 'body')
+      const fields = written.filter((raw) => own(raw.value, 'in') === 'formData')
+      const types = typesOf(operation, 'consumes')
+      if (body !== undefined) {
+        if (fields.length > 0) note('its form fields are left out: it has a body as well')
+        return wholeBody(body, types)
+      }
+      return fields.length > 0 ? formBody(fields, types) : undefined
+    },
+
+    answers: (operation) => {
+      const statuses = Object.entries(ownObject(operation.operation.value, 'responses'))
+      const answered = statuses.some(([status, response]) => {
+        const isGood = /^2|^default$/.test(status)
+        return isGood && (own(response, 'schema') !== undefined || own(response, '$ref') !== undefined)
+      })
+      return answered ? typesOf(operation, 'produces') : []
+    },
+
+    servers: ({ operation }) => {
+      const host = ownText(document, 'host')
+      const path = ownText(document, 'basePath') ?? ''
+      if (host === undefined) return path === '' ? [] : [path]
+      const holder = [operation.value, document].find((one) => ownList(one, 'schemes').length > 0)
+      const schemes = ownList(holder, 'schemes').filter((scheme) => scheme === 'https' || scheme === 'http')
+      return (schemes.length > 0 ? schemes : ['https']).map((scheme) => `${scheme}://${host}${path}`)
+    },
+  }
+}
+
+const isInBody = ({ value }: Raw): boolean => ['body', 'formData'].includes(ownText(value, 'in') ?? '')
+
+function parameter({ value, file }: Raw & { value: RawObject }, note: TakeNote): ApiParameter[] {
+  const name = ownText(value, 'name') ?? ''
+  const place = ownText(value, 'in')
+  if (place !== 'path' && place !== 'query' && place !== 'header') {
+    throw new Unmappable(`its parameter ${quoted(name)} goes to ${quoted(place ?? '')}, which nobody knows`)
+  }
+  if (isIgnored(place, name)) {
+    note(`the parameter ${quoted(name)} is left out: that header is set by the definition`)
+    return []
+  }
+  const description = ownText(value, 'description')
+  const placing = own(value, 'type') === 'array' ? listPlacing(value, name, place) : {}
+  return [
+    {
+      name,
+      in: place,
+      required: place === 'path' || own(value, 'required') === true,
+      schema: { value, file },
+      ...(description && { description }),
+      ...placing,
+    },
+  ]
+}
+
+/** In paths and headers nothing but commas can be said. */
+function listPlacing(value: RawObject, name: string, place: string): Placing {
+  const format = ownText(value, 'collectionFormat') ?? 'csv'
+  if (place !== 'query' && format === 'csv') return {}
+  const placing = place === 'query' && Object.hasOwn(IN_QUERY, format) ? IN_QUERY[format] : undefined
+  if (placing === undefined) {
+    throw new Unmappable(
+      `its parameter ${quoted(name)} is a list written as ${quoted(format)}, which a ${place} cannot have`,
+    )
+  }
+  return placing
+}
+
+function wholeBody({ value, file }: Raw, types: readonly string[]): ApiBody {
+  const schema = own(value, 'schema')
+  const description = ownText(value, 'description')
+  const content = (types.length > 0 ? types : ['application/json']).map((mediaType): ApiContent => {
+    return { mediaType, encoding: {}, ...(schema !== undefined && { schema: { value: schema, file } }) }
+  })
+  return { required: own(value, 'required') === true, content, ...(description && { description }) }
+}
+
+/** The fields as the properties of one object. */
+function formBody(fields: readonly (Raw & { value: RawObject })[], types: readonly string[]): ApiBody {
+  const named = fields.map(({ value }) => [ownText(value, 'name') ?? '', value] as const)
+  const isFile = named.some(([, value]) => own(value, 'type') === 'file')
+  const isForm = !isFile && (types.includes(FORM) || !types.includes('multipart/form-data'))
+  const required = named.filter(([, value]) => own(value, 'required') === true).map(([name]) => name)
+  const encoding = Object.fromEntries(
+    named.map(([name, value]) => [name, own(value, 'type') === 'array' ? listEncoding(value, name) : {}]),
+  )
+  const schema = { type: 'object', properties: Object.fromEntries(named), required }
+  const file = fields[0]?.file ?? ''
+  const content = { mediaType: isForm ? FORM : 'multipart/form-data', schema: { value: schema, file }, encoding }
+  return { required: required.length > 0, content: [content] }
+}
+
+function listEncoding(value: RawObject, name: string): RawObject {
+  return { explode: true, ...listPlacing(value, name, 'query') }
+}
+
+function schemeThree(scheme: unknown): RawObject {
+  const type = ownText(scheme, 'type')
+  if (type === 'basic') return { type: 'http', scheme: 'basic' }
+  if (type !== 'oauth2') return ownObject({ scheme }, 'scheme')
+  const flow = ownText(scheme, 'flow') ?? ''
+  return { type, flows: { [Object.hasOwn(FLOWS, flow) ? (FLOWS[flow] ?? flow) : flow]: scheme } }
+}

@@ -1,0 +1,74 @@
+import type { ApiOperation } from './api-operation.ts'
+import { ownText } from './raw.ts'
+import { shortHash } from './short-hash.ts'
+
+const LONGEST = 64
+const LONGEST_READ = 256
+
+interface Candidate {
+  readonly operation: ApiOperation
+  readonly name: string
+  /** Whether the name is the operation's id, letter by letter. */
+  readonly exact: boolean
+}
+
+/**
+ * A name for each operation that every model accepts. It follows from the operation alone, so that it stays where others
+ * come and go or are written in another order; only where two would have the same do both get a suffix, made of method
+ * and path.
+ */
+export function toolNames(operations: readonly ApiOperation[], prefix: string): Map<ApiOperation, string> {
+  const candidates = operations.map((operation) => candidate(operation, prefix))
+  const groups = Map.groupBy(candidates, ({ name }) => name)
+  const names = new Map<ApiOperation, string>()
+  const taken = new Set<string>()
+  const others: Candidate[] = []
+  for (const [name, group] of groups) {
+    const exact = group.filter((one) => one.exact)
+    const keeper = group.length === 1 ? group[0] : exact.length === 1 ? exact[0] : undefined
+    if (keeper !== undefined) {
+      names.set(keeper.operation, name)
+      taken.add(name)
+    }
+    others.push(...group.filter((one) => one !== keeper))
+  }
+  for (const { operation, name } of others.sort((one, other) =>
+    keyOf(one.operation) < keyOf(other.operation) ? -1 : 1,
+  )) {
+    let length = 8
+    while (taken.has(suffixed(name, operation, length))) length += 4
+    names.set(operation, suffixed(name, operation, length))
+    taken.add(suffixed(name, operation, length))
+  }
+  return names
+}
+
+function candidate(operation: ApiOperation, prefix: string): Candidate {
+  const start = prefix === '' || /[_-]$/.test(prefix) ? prefix : `${prefix}_`
+  const id = ownText(operation.operation.value, 'operationId')
+  const fromId = id === undefined ? undefined : plainName(id)
+  const { name, whole } = fromId ??
+    plainName(`${operation.method.toLowerCase()} ${operation.path}`) ?? { name: '', whole: false }
+  const full = start + name
+  const isFit = whole && full.length <= LONGEST && name !== ''
+  return { operation, name: isFit ? full : suffixed(full, operation, 8), exact: isFit && name === id }
+}
+
+/** A text as a name, and whether all its letters are in it; undefined where none of them are. */
+function plainName(text: string): { readonly name: string; readonly whole: boolean } | undefined {
+  const letters = text
+    .slice(0, LONGEST_READ)
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+  const name = letters.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^[_-]+|[_-]+$/g, '')
+  if (!/[A-Za-z0-9]/.test(name)) return undefined
+  return { name, whole: text.length <= LONGEST_READ && !/[^\p{ASCII}]/u.test(letters.replace(/[^\p{L}\p{N}]/gu, '')) }
+}
+
+function suffixed(name: string, operation: ApiOperation, length: number): string {
+  const suffix = shortHash(keyOf(operation), length)
+  const start = name.slice(0, LONGEST - suffix.length - 1).replace(/[_-]+$/, '')
+  return start === '' ? suffix : `${start}_${suffix}`
+}
+
+const keyOf = ({ method, path }: ApiOperation): string => `${method} ${path}`
