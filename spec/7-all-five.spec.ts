@@ -1,8 +1,103 @@
-import { describe, test } from 'vitest'
+import { FakeListChatModel } from '@langchain/core/utils/testing'
+import { aiSdkModel, langchainModel, type Model, ModelError, openProvider } from 'toolyard'
+import { scripted } from 'toolyard/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { scriptedLanguageModel } from '../src/models/fixtures/scripted-language-model.ts'
+import { openaiChatFrames } from '../src/models/fixtures/wire-frames.ts'
+import { startWireServer, streamed } from '../src/models/fixtures/wire-server.ts'
+import { knowledgeYard, replying } from './knowledge-yard.ts'
+
+/** Each tool with a call, a good reply, what it gives, and what it gives where the reply cannot be used. */
+const TOOLS = [
+  ['summarize', { text: 'Long.' }, '{"summary": "Short."}', { summary: 'Short.' }, { format: 'paragraph' }],
+  [
+    'extract_entities',
+    { text: 'Ada', entity_types: ['people'] },
+    '{"entities": {"people": ["Ada"]}}',
+    { entities: { people: ['Ada'] } },
+    { entities: { people: [] } },
+  ],
+  [
+    'classify_intent',
+    { text: 'Hello' },
+    '{"intent": "greeting", "confidence": 1}',
+    { intent: 'greeting', confidence: 1 },
+    { intent: 'unknown', confidence: 0 },
+  ],
+  [
+    'tag_chunk_docs',
+    { content: 'Ada' },
+    '{"tags": ["names"]}',
+    { chunks: [{ index: 0, text: 'Ada', tags: ['names'] }] },
+    { chunks: [{ index: 0, text: 'Ada', tags: [] }] },
+  ],
+] as const
+
+/** The same reply from a model of every origin. */
+async function models(reply: string): Promise<Model[]> {
+  const parts = [
+    { type: 'text-start', id: '0' },
+    { type: 'text-delta', id: '0', delta: reply },
+    {
+      type: 'finish',
+      finishReason: { unified: 'stop', raw: 'stop' },
+      usage: { inputTokens: { total: 1 }, outputTokens: { total: 1 } },
+    },
+  ] as never
+  const server = await startWireServer()
+  onTestFinished(() => server.stop())
+  const { start, text, finish } = openaiChatFrames
+  server.replies = [streamed([...start, ...text(reply), ...finish('stop')])]
+  const provider = await openProvider({ type: 'openai', base_url: server.url })
+  return [
+    scripted(reply),
+    aiSdkModel(scriptedLanguageModel('v4', parts).model),
+    langchainModel(new FakeListChatModel({ responses: [reply] })),
+    provider.model('some-model'),
+  ]
+}
 
 describe('All five', () => {
+  // The tools are there; the installation does not register them yet.
   test.todo('builtin tools, registered without configuration wherever a model is configured')
-  test.todo('each works with any model')
-  test.todo('replies in code fences are read')
-  test.todo('an empty or malformed reply gives the fallback named below, never an exception')
+
+  test('each works with any model', async () => {
+    for (const [name, params, reply, result] of TOOLS) {
+      for (const model of await models(reply)) {
+        const { execute } = await knowledgeYard(model)
+        expect(await execute(name, params)).toMatchObject({ success: true, result })
+      }
+    }
+    // One whose provider knows no schemas for answers, and one that is not there.
+    const { execute } = await replying(
+      new ModelError('No such thing.', { status: 400 }),
+      '{"summary": "Short."}',
+      new ModelError('Busy.', { status: 429, retryable: true }),
+    )
+    expect(await execute('summarize', { text: 'Long.' })).toMatchObject({ result: { summary: 'Short.' } })
+    expect(await execute('summarize', { text: 'Long.' })).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+  })
+
+  test('replies in code fences are read', async () => {
+    for (const [name, params, reply, result] of TOOLS) {
+      for (const fenced of [
+        `\`\`\`json\n${reply}\n\`\`\``,
+        `Here you are:\n\`\`\`\n${reply}\n\`\`\`\nAnything else?`,
+      ]) {
+        const { execute, model } = await replying(fenced)
+        expect(await execute(name, params)).toMatchObject({ success: true, result })
+        expect(model.requests).toHaveLength(1)
+      }
+    }
+  })
+
+  test('an empty or malformed reply gives the fallback named below, never an exception', async () => {
+    const malformed = ['{"pwned": true}', '{', '[[[', 'null', '{"a": {"b": ', { calls: [{ name: 'delete_all' }] }, '']
+    for (const [name, params, , , fallback] of TOOLS) {
+      for (const reply of malformed) {
+        const { execute } = await replying(reply, reply)
+        expect(await execute(name, params)).toMatchObject({ success: true, result: fallback })
+      }
+    }
+  })
 })

@@ -1,7 +1,50 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { replying } from './knowledge-yard.ts'
+
+const text = 'I was charged twice and want my money back.'
+const categories = ['billing', 'support']
 
 describe('classify_intent (30 s)', () => {
-  test.todo('{text, categories?} gives {intent, confidence}, 0 to 1')
-  test.todo('a reply without confidence gets 0.5')
-  test.todo('an unusable one {intent: "unknown", confidence: 0}')
+  test('{text, categories?} gives {intent, confidence}, 0 to 1', async () => {
+    const { execute, registry, model } = await replying(
+      '{"intent": "billing", "confidence": 0.93}',
+      '{"intent": "get_refund", "confidence": "0.8"}',
+      '{"intent": "billing", "confidence": 93}',
+    )
+    expect(registry.get('classify_intent')).toMatchObject({ timeout_ms: 30_000 })
+    expect(await execute('classify_intent', { text, categories })).toMatchObject({
+      result: { intent: 'billing', confidence: 0.93 },
+    })
+    expect(model.requests[0]?.messages[0]?.content).toContain('"billing","support"')
+    expect(await execute('classify_intent', { text })).toMatchObject({
+      result: { intent: 'get_refund', confidence: 0.8 },
+    })
+    expect(await execute('classify_intent', { text, categories })).toMatchObject({ result: { confidence: 1 } })
+  })
+
+  test('a reply without confidence gets 0.5', async () => {
+    const { execute } = await replying('{"intent": "billing"}')
+    expect(await execute('classify_intent', { text, categories })).toMatchObject({
+      result: { intent: 'billing', confidence: 0.5 },
+    })
+  })
+
+  test('an unusable one {intent: "unknown", confidence: 0}', async () => {
+    const elsewhere = '{"intent": "weather", "confidence": 1}'
+    const { execute } = await replying(
+      '',
+      'It is billing.',
+      'Billing!',
+      '{"confidence": 1}',
+      '[]',
+      elsewhere,
+      elsewhere,
+    )
+    for (let call = 0; call < 4; call++) {
+      expect(await execute('classify_intent', { text, categories })).toMatchObject({
+        success: true,
+        result: { intent: 'unknown', confidence: 0 },
+      })
+    }
+  })
 })

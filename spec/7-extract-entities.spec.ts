@@ -1,6 +1,32 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { replying } from './knowledge-yard.ts'
+
+const text = 'Ada Lovelace met Charles Babbage in London on 5 June 1833.'
 
 describe('extract_entities (30 s)', () => {
-  test.todo('{text, entity_types?} gives {entities: {<type>: []}}')
-  test.todo('empty text, empty or malformed reply: empty lists')
+  test('{text, entity_types?} gives {entities: {<type>: []}}', async () => {
+    const { execute, model, registry } = await replying(
+      '{"entities": {"people": ["Ada Lovelace", "Charles Babbage"], "places": ["London"], "organizations": []}}',
+      '{"entities": {"dates": ["5 June 1833"], "products": []}}',
+    )
+    expect(registry.get('extract_entities')).toMatchObject({ timeout_ms: 30_000 })
+    expect(await execute('extract_entities', { text })).toMatchObject({
+      result: { entities: { people: ['Ada Lovelace', 'Charles Babbage'], places: ['London'], organizations: [] } },
+    })
+    expect(await execute('extract_entities', { text, entity_types: ['dates', 'products'] })).toMatchObject({
+      result: { entities: { dates: ['5 June 1833'], products: [] } },
+    })
+    expect(model.requests[1]?.messages[0]?.content).toContain('["dates","products"]')
+  })
+
+  test('empty text, empty or malformed reply: empty lists', async () => {
+    const { execute, model } = await replying('', 'I found nobody.', 'Really.', '{"people": 5}', '["Ada"]')
+    const none = { result: { entities: { people: [], places: [], organizations: [] } } }
+    expect(await execute('extract_entities', { text: '' })).toMatchObject(none)
+    expect(model.requests).toEqual([])
+    for (let call = 0; call < 3; call++) expect(await execute('extract_entities', { text })).toMatchObject(none)
+    expect(await execute('extract_entities', { text: ' ', entity_types: ['dates'] })).toMatchObject({
+      result: { entities: { dates: [] } },
+    })
+  })
 })

@@ -1,7 +1,53 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { knowledgeYard, replying } from './knowledge-yard.ts'
+
+/** Sections of which each is a chunk. */
+const sections = (count: number): string =>
+  Array.from({ length: count }, (_, index) => `## Part ${index}\n\n${'Some words on it. '.repeat(10)}`).join('\n\n')
 
 describe('tag_chunk_docs (30 s)', () => {
-  test.todo('{content, chunk_size?} gives {chunks: [{index, text, tags}]}, at most 5 model calls')
-  test.todo('empty content: {chunks: []}')
-  test.todo('fallback: no tags')
+  test('{content, chunk_size?} gives {chunks: [{index, text, tags}]}, at most 5 model calls', async () => {
+    let [open, most, asked] = [0, 0, 0]
+    const { execute, registry } = await knowledgeYard({
+      id: 'counting:calls',
+      async *stream() {
+        most = Math.max(most, ++open)
+        asked++
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        open--
+        yield { type: 'text-delta', text: '{"tags": ["words", "parts"]}' } as const
+        yield { type: 'finish', reason: 'stop' } as const
+      },
+    })
+    expect(registry.get('tag_chunk_docs')).toMatchObject({ timeout_ms: 30_000 })
+    const reports: unknown[] = []
+    const content = sections(12)
+    const called = execute('tag_chunk_docs', { content, chunk_size: 220 }, { report: (one) => void reports.push(one) })
+    expect(await called).toMatchObject({
+      result: {
+        chunks: Array.from({ length: 12 }, (_, index) => ({
+          index,
+          text: expect.stringContaining(`## Part ${index}\n`),
+          tags: ['words', 'parts'],
+        })),
+      },
+    })
+    expect([most, asked, reports.length]).toEqual([5, 12, 12])
+    const whole = (await execute('tag_chunk_docs', { content: 'A short document.' })) as { result: object }
+    expect(whole.result).toEqual({ chunks: [{ index: 0, text: 'A short document.', tags: ['words', 'parts'] }] })
+  })
+
+  test('empty content: {chunks: []}', async () => {
+    const { execute, model } = await replying()
+    expect(await execute('tag_chunk_docs', { content: '' })).toMatchObject({ result: { chunks: [] } })
+    expect(model.requests).toEqual([])
+  })
+
+  test('fallback: no tags', async () => {
+    const { execute } = await replying('', 'Tags?', 'None.', '{"tags": 5}', '{"labels": []}')
+    for (let call = 0; call < 3; call++) {
+      const { result } = (await execute('tag_chunk_docs', { content: 'A short document.' })) as { result?: unknown }
+      expect(result).toEqual({ chunks: [{ index: 0, text: 'A short document.', tags: [] }] })
+    }
+  })
 })

@@ -89,9 +89,10 @@ function hostsOf(variable: string, definitions: readonly ToolDefinition[]): stri
   const hosts = new Set<string>()
   for (const { implementation } of definitions) {
     const { url, headers, query, auth } = implementation
-    if (!JSON.stringify([headers, query, auth]).includes(`\${${variable}}`)) continue
+    const isIn = (part: unknown): boolean => JSON.stringify([part]).includes(`\${${variable}}`)
     const { token_url } = Object(auth) as { readonly token_url?: string }
-    hosts.add(new URL(token_url ?? String(url)).host)
+    if (isIn([headers, query])) hosts.add(new URL(String(url)).host)
+    if (isIn(auth)) hosts.add(new URL(token_url ?? String(url)).host)
   }
   return [...hosts].sort()
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -143,6 +144,22 @@ describe('what cannot be included stops the start, with file, path and fix', () 
     await symlink(join(dirname(file), '..'), join(dirname(file), 'linked'))
     expect(await problem(file)).toContain(`/toolyard.config.json: tools.registry[1].include '${include}': ${expected}`)
   })
+
+  test('what is no file, and may never end', async () => {
+    const file = await folder([{ include: 'pipe.json' }])
+    execFileSync('mkfifo', [join(dirname(file), 'pipe.json')])
+    expect(await problem(file)).toContain("tools.registry[0].include 'pipe.json': it is not a file.")
+  })
+
+  test.each([{ permissions: ['admin'] }, { enabled: false }, { effect: 'read' }])(
+    'what stands beside it, since it would hold for nothing: %j',
+    async (beside) => {
+      const file = await folder([{ include: 'x.json', ...beside }], { 'x.json': [mock('a')] })
+      expect(await problem(file)).toContain(
+        `tools.registry[0] has '${Object.keys(beside)[0]}' beside its include, where nothing reads it: write it into the definitions of that file.`,
+      )
+    },
+  )
 
   test('a link that stays inside is followed', async () => {
     const file = await folder([{ include: 'link.json' }], { 'x.json': [mock('a')] })

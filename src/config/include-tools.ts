@@ -44,6 +44,12 @@ export async function includeTools(config: Config, file: string): Promise<Config
       written.push(place)
       continue
     }
+    const [beside] = Object.keys(entry as object).filter((key) => key !== 'include' && !key.startsWith('$'))
+    if (beside !== undefined) {
+      throw new ConfigError(
+        `${file}: ${place} has '${beside}' beside its include, where nothing reads it: write it into the definitions of that file.`,
+      )
+    }
     const definitions = await readIncluded(included, file, place)
     for (const [at, definition] of definitions.entries()) {
       registry.push(definition)
@@ -78,7 +84,10 @@ async function readInside(included: string, file: string, fault: (problem: strin
     if (way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way)) {
       throw fault('it is outside the folder of the configuration: move it there.')
     }
-    if ((await stat(real)).size > MOST_BYTES) throw fault('it is larger than 256 MB: split it.')
+    const found = await stat(real)
+    // What is no file, such as a pipe, may never come to its end.
+    if (!found.isFile() && !found.isDirectory()) throw fault('it is not a file.')
+    if (found.size > MOST_BYTES) throw fault('it is larger than 256 MB: split it.')
     return await readFile(real, 'utf8')
   } catch (error) {
     if (error instanceof ConfigError) throw error

@@ -8,16 +8,16 @@ export function suggest(wanted: string, names: Iterable<string>): string[] {
   if (wanted.length > LONGEST_NAME) return []
   const lower = wanted.toLowerCase()
   const reach = Math.max(2, Math.floor(wanted.length / 3))
-  const near: { name: string; score: number }[] = []
+  const near: { name: string; score: number; apart: number }[] = []
   for (const name of names) {
     const other = name.toLowerCase()
     const within = lower.length > 2 && (other.includes(lower) || lower.includes(other))
     if (!within && Math.abs(other.length - lower.length) > reach) continue
     const apart = distance(lower, other)
-    if (within || apart <= reach) near.push({ name, score: within ? Math.min(apart, reach) : apart })
+    if (within || apart <= reach) near.push({ name, score: within ? Math.min(apart, reach) : apart, apart })
   }
   return near
-    .sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1))
+    .sort((a, b) => a.score - b.score || a.apart - b.apart || (a.name < b.name ? -1 : 1))
     .slice(0, MOST)
     .map((one) => one.name)
 }

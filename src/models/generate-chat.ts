@@ -1,3 +1,4 @@
+import type { JsonSchema } from '../core/tool.ts'
 import type { LangchainTool } from '../core/tool-view.ts'
 import type { FinishReason, Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from './model.ts'
 import { ModelError } from './model-error.ts'
@@ -8,6 +9,8 @@ export interface ChatOptions {
   readonly tools?: readonly (OfferedTool | LangchainTool)[]
   readonly max_tokens?: number
   readonly temperature?: number
+  /** The shape of an answer in JSON, as in `ModelRequest`. */
+  readonly response_schema?: JsonSchema
   readonly signal?: AbortSignal
 }
 

@@ -13,6 +13,11 @@ export interface ModelRequest {
   readonly tools: readonly OfferedTool[]
   readonly max_tokens?: number
   readonly temperature?: number
+  /**
+   * The shape of an answer in JSON: an object whose properties are all required and that has no others, which is what
+   * every provider takes. A provider holds its models to it where it can, so the answer may still be anything.
+   */
+  readonly response_schema?: JsonSchema
   readonly signal?: AbortSignal
 }
 

@@ -41,6 +41,25 @@ describe('import openapi', () => {
     )
   })
 
+  test('says of each variable which host gets it, also where tokens come from another', async () => {
+    const { run, write } = await importFolder()
+    const clientCredentials = { tokenUrl: 'https://login.example/token', scopes: {} }
+    const securitySchemes = {
+      key: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+      login: { type: 'oauth2', flows: { clientCredentials } },
+    }
+    await write('shop.json', {
+      openapi: '3.0.3',
+      info: { title: 'Shop', version: '1' },
+      servers: [{ url: 'https://shop.example/v1' }],
+      paths: { '/x': { get: { security: [{ login: [], key: [] }], responses: { 200: { description: 'ok' } } } } },
+      components: { securitySchemes },
+    })
+    const { err } = await run('shop.json')
+    expect(err).toMatch(/SHOP_API_KEY: it is sent to shop\.example\./)
+    expect(err).toMatch(/SHOP_CLIENT_SECRET: it is sent to login\.example\./)
+  })
+
   test('every definition loads, and none is skipped or warned about', async () => {
     const { run, folder } = await importFolder()
     await run('pets.yaml')

@@ -6,6 +6,7 @@ import { silentLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutor } from '../../core/tool-executor.ts'
 import { ToolRegistry } from '../../core/tool-registry.ts'
+import { captureLog } from '../../testing/capture-log.ts'
 import { kindContract } from '../../testing/kind-contract.ts'
 import { HttpKind } from './http-kind.ts'
 
@@ -112,7 +113,30 @@ test('the pages of a list become one, shaped as the tool says', async () => {
   expect(result).toMatchObject({ success: true, result: [{ id: 1 }, { id: 2 }, { id: 3 }] })
 })
 
-test('closing lets go of connections, also where none was ever made', async () => {
-  const kind = new HttpKind({ settings: {}, env: {}, log: silentLog, clock: systemClock })
+test('a line of the log holds no secret of the tool or of the caller, and is no longer than a line should be', async () => {
+  const log = captureLog()
+  const settings = { allow_private: ['127.0.0.1/32'] }
+  const kind = new HttpKind({ settings, env: { KEY: "a key/with 'signs' é" }, log, clock: systemClock })
+  opened.push(kind)
+  const parameters = { type: 'object', properties: { password: { type: 'string' }, text: { type: 'string' } } }
+  const tool = { ...toolOf({ url: `${home}/of/\${KEY}/and?key=\${KEY}` }), parameters }
+  const registry = new ToolRegistry()
+  registry.register(tool)
+  const executor = new ToolExecutor(registry, { kinds: { http: kind } })
+  const result = await executor.execute('tool', { password: 'hunter22', text: 'x'.repeat(4_000) })
+  expect(result).toMatchObject({ success: true })
+  const [line] = log.lines.filter(({ message }) => message === 'HTTP request answered')
+  expect(line?.fields.path).toMatch(/^\/of\/\[redacted\]\/and\?key=\[redacted\]&password=\[redacted\]&text=xxx/)
+  expect(String(line?.fields.path).length).toBeLessThan(600)
+})
+
+test('closing lets go of connections, also where none was ever made, and none is made later', async () => {
+  const kind = openKind()
   await kind.close()
+  asked.length = 0
+  const registry = new ToolRegistry()
+  registry.register(toolOf({ url: `${home}/late` }))
+  const result = await new ToolExecutor(registry, { kinds: { http: kind } }).execute('tool', {})
+  expect(result).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+  expect(asked).toEqual([])
 })

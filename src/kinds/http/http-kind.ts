@@ -7,6 +7,8 @@ import type { HttpImplementation } from './http-implementation.ts'
 import type { HttpParts } from './http-parts.ts'
 import { effectOf, problemOf, warningOf } from './http-problem-of.ts'
 import type { HttpTool } from './http-tool.ts'
+import { NetworkRules } from './network/network-rules.ts'
+import { reachWarning } from './reach-warning.ts'
 
 interface Loaded {
   readonly client: HttpClient
@@ -17,7 +19,9 @@ interface Loaded {
 export class HttpKind implements Kind {
   readonly #parts: HttpParts
   readonly #tools = new WeakMap<ToolDefinition, HttpTool>()
+  #rules: NetworkRules | undefined
   #loaded: Promise<Loaded> | undefined
+  #closed = false
 
   constructor(parts: HttpParts) {
     this.#parts = parts
@@ -32,7 +36,10 @@ export class HttpKind implements Kind {
   }
 
   warning(tool: ToolDefinition): string | undefined {
-    return warningOf(tool, this.#parts.env)
+    const { env, settings } = this.#parts
+    this.#rules ??= new NetworkRules(settings)
+    const warnings = [warningOf(tool, env), reachWarning(httpOf(tool), env, this.#rules)]
+    return warnings.filter((one) => one !== undefined).join('; ') || undefined
   }
 
   retry(tool: ToolDefinition): ToolDefinition['retry'] {
@@ -52,8 +59,9 @@ export class HttpKind implements Kind {
     return () => handler
   }
 
-  /** Lets go of all connections. */
+  /** Lets go of all connections, and makes no more. */
   async close(): Promise<void> {
+    this.#closed = true
     await (await this.#loaded)?.client.close()
   }
 
@@ -68,6 +76,7 @@ export class HttpKind implements Kind {
   async #load(): Promise<Loaded> {
     const [{ HttpClient }, { HttpTool }] = await Promise.all([import('./http-client.ts'), import('./http-tool.ts')])
     const client = new HttpClient(this.#parts)
+    if (this.#closed) await client.close()
     return { client, make: (tool) => new HttpTool(tool, client) }
   }
 }

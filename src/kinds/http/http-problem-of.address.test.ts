@@ -87,4 +87,10 @@ describe('problems of an address', () => {
       "implementation.url 'https://a.test/[redacted]/#x' has a part behind #, which is never sent: remove it",
     )
   })
+
+  test('the domains', () => {
+    const sentence =
+      'implementation.allowed_domains has "*", which is not a host name: write it like "api.example.com", or "*.example.com" for all its sub-domains, without scheme, port or path'
+    holds([[{ url: 'https://a.test/', allowed_domains: ['a.test', '*'] }, sentence]])
+  })
 })

@@ -4,6 +4,7 @@ import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { HttpImplementation, HttpMethod } from './http-implementation.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA } from './http-schema.ts'
+import { DomainList } from './network/domain-list.ts'
 import { requestParts } from './request/request-parts.ts'
 import { standInImplementation } from './request/stand-in-implementation.ts'
 import { unfitImplementation } from './request/unfit-implementation.ts'
@@ -27,6 +28,7 @@ export function problemOf(tool: ToolDefinition): string | undefined {
     checkTokenUrl(tool.implementation as HttpImplementation, implementation)
     checkJsonPaths(implementation)
     checkPagination(tool, implementation)
+    checkDomains(implementation)
     return undefined
   } catch (error) {
     if (error instanceof ToolExecutionError) return error.message
@@ -120,4 +122,12 @@ function checkPagination({ effect, name }: ToolDefinition, { method, pagination 
   throw unfitImplementation(
     `implementation.pagination is for tools that read, and '${name}' is not one: remove it, or give the tool "effect": "read" if it is`,
   )
+}
+
+function checkDomains({ allowed_domains = [] }: HttpImplementation): void {
+  try {
+    new DomainList(allowed_domains, 'implementation.allowed_domains')
+  } catch (error) {
+    throw unfitImplementation((error as Error).message)
+  }
 }

@@ -1,5 +1,6 @@
 import type { HandlerContext } from '../../core/handler.ts'
 import { writeLog } from '../../core/log.ts'
+import { redactText } from '../../core/redact.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { CircuitState } from '../../core/tool-health.ts'
@@ -132,7 +133,8 @@ export class HttpTool {
         tool: this.#name,
         method: request.method,
         origin: request.origin,
-        path: this.#auth.secretsOf(request).scrub(request.path),
+        // Parameters hold secrets too, and are as long as a model makes them.
+        path: redactText(this.#auth.secretsOf(request).scrub(request.path)),
         status: response.status,
         bytes: response.body.length,
         duration_ms: Math.round((clock.now() - began) * 1_000) / 1_000,

@@ -1,11 +1,11 @@
 const REDACTED = '[redacted]'
 /** A shorter value stands in too many texts by chance. */
 const SHORTEST = 6
-const MOST = 200
 
 /** Secrets by their value, in every spelling that an answer may bring them back in. */
 export class SecretValues {
-  readonly #spellings = new Set<string>()
+  /** Longest first, whichever value they are of: one that holds another goes whole. */
+  #spellings: readonly string[] = []
   readonly #base: SecretValues | undefined
 
   /** With a base, those of the base too, also the ones that it is given later. */
@@ -20,33 +20,31 @@ export class SecretValues {
   }
 
   get isEmpty(): boolean {
-    return this.#spellings.size === 0 && (this.#base === undefined || this.#base.isEmpty)
+    return this.#spellings.length === 0 && (this.#base === undefined || this.#base.isEmpty)
   }
 
   add(value: string): void {
     if (!SecretValues.isLongEnough(value)) return
-    for (const spelling of spellings(value)) {
-      this.#spellings.delete(spelling)
-      this.#spellings.add(spelling)
-    }
-    for (const oldest of this.#spellings) {
-      if (this.#spellings.size <= MOST) break
-      this.#spellings.delete(oldest)
-    }
+    const all = new Set([...this.#spellings, ...spellings(value)])
+    this.#spellings = [...all].sort((one, other) => other.length - one.length)
   }
 
   /** Whether any of them stands in the text. */
   isIn(text: string): boolean {
-    for (const spelling of this.#spellings) if (text.includes(spelling)) return true
+    // Shortest first: a large answer has very many texts that are too short for any of them.
+    for (let at = this.#spellings.length - 1; at >= 0; at--) {
+      const spelling = this.#spellings[at] as string
+      if (spelling.length > text.length) break
+      if (text.includes(spelling)) return true
+    }
     return this.#base?.isIn(text) ?? false
   }
 
   /** The text without them. */
   scrub(text: string): string {
+    if (!this.isIn(text)) return text
     let clean = text
-    for (const spelling of this.#spellings) {
-      if (clean.includes(spelling)) clean = clean.replaceAll(spelling, REDACTED)
-    }
+    for (const spelling of this.#spellings) clean = clean.replaceAll(spelling, REDACTED)
     return this.#base === undefined ? clean : this.#base.scrub(clean)
   }
 
@@ -61,12 +59,30 @@ export class SecretValues {
   }
 }
 
-/** Longest first, so that one that holds another goes whole. */
+/** As it is, in a text of JSON, in an address or a form, and in base64. */
 function spellings(value: string): string[] {
   const wellFormed = value.toWellFormed()
   const inJson = JSON.stringify(value).slice(1, -1)
   const inForm = new URLSearchParams([['', value]]).toString().slice(1)
+  const inQuery = encodeURIComponent(wellFormed)
+  const inPath = encodeURI(wellFormed).replace(/[?#]/g, encodeURIComponent)
+  // Addresses encode these too when they are parsed.
+  const inAddresses = [inQuery, inPath, inForm].flatMap((text) => [text, text.replaceAll("'", '%27')])
   const inBase64 = Buffer.from(value).toString('base64')
-  const all = new Set([value, inJson, encodeURIComponent(wellFormed), inForm, inBase64, inBase64.replace(/=+$/, '')])
-  return [...all].sort((one, other) => other.length - one.length)
+  return [
+    value,
+    inJson,
+    inJson.replaceAll('/', '\\/'),
+    inJson.replaceAll(ESCAPED, (one) => `\\u${hex(one).toUpperCase()}`),
+    inJson.replaceAll(ESCAPED, (one) => `\\u${hex(one)}`),
+    ...inAddresses,
+    ...inAddresses.map((text) => text.replaceAll(/%[0-9A-F]{2}/g, (one) => one.toLowerCase())),
+    inBase64,
+    inBase64.replace(/=+$/, ''),
+    Buffer.from(value).toString('base64url'),
+  ]
 }
+
+/** What some write as an escape in JSON, though it need not be one. */
+const ESCAPED = /[&'+<>`]|[^\0-~]/g
+const hex = (one: string): string => one.charCodeAt(0).toString(16).padStart(4, '0')

@@ -69,7 +69,7 @@ const streamOf = (
 ): PromiseLike<{ stream: ReadableStream<StreamPart> }> => (model as LanguageModelV4).doStream(options)
 
 function callOptions(request: WireRequest, manner: AskingManner): LanguageModelV4CallOptions {
-  const { messages, tools, max_tokens, temperature, signal } = request
+  const { messages, tools, max_tokens, temperature, response_schema: schema, signal } = request
   const used = manner.declaresUsedTools && tools.length === 0 ? usedTools(request) : []
   return {
     prompt: toPrompt(messages, manner),
@@ -77,6 +77,7 @@ function callOptions(request: WireRequest, manner: AskingManner): LanguageModelV
     ...(used.length > 0 && { tools: used, toolChoice: { type: 'none' } }),
     ...(max_tokens !== undefined && { maxOutputTokens: max_tokens }),
     ...(temperature !== undefined && { temperature }),
+    ...(schema !== undefined && { responseFormat: { type: 'json', schema } }),
     ...(signal && { abortSignal: signal }),
     ...(manner.providerOptions && { providerOptions: manner.providerOptions }),
   }

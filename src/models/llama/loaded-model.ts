@@ -5,6 +5,7 @@ import { Channel } from './channel.ts'
 import { chatHistory } from './chat-history.ts'
 import type { Chat, Context, Engine, EngineModel, Llama, Sequence } from './engine.ts'
 import { ReplyReader } from './reply-reader.ts'
+import { schemaGrammar } from './schema-grammar.ts'
 import { toolGrammar } from './tool-grammar.ts'
 
 /** A model in memory: one conversation is worked on at a time, the others wait. */
@@ -16,7 +17,7 @@ export interface LoadedModel {
   readonly context: Context
   readonly sequence: Sequence
   readonly chat: Chat
-  /** Whether calls are held to the schemas of their tools. */
+  /** Whether calls are held to the schemas of their tools, and answers to the one that is asked for. */
   readonly grammar: boolean
   /** Ends when the work asked for before has ended. */
   idle: Promise<unknown>
@@ -51,7 +52,7 @@ export async function* askLoaded(loaded: LoadedModel, request: WireRequest): Asy
 
 async function generate(
   loaded: LoadedModel,
-  { messages, tools, max_tokens, temperature }: WireRequest,
+  { messages, tools, max_tokens, temperature, response_schema }: WireRequest,
   signal: AbortSignal,
   emit: (event: ModelEvent) => void,
 ): Promise<void> {
@@ -63,6 +64,8 @@ async function generate(
   const room = context.contextSize - prompt_tokens - 1
   if (room < 1) throw new ModelError(tooLong(loaded.id, prompt_tokens, context.contextSize, tools.length))
   const held = loaded.grammar && tools.length > 0
+  const shaped = loaded.grammar && response_schema !== undefined ? schemaGrammar(response_schema) : undefined
+  const grammar = held ? toolGrammar(tools) : shaped
   const reader = held ? new ReplyReader() : undefined
   let called = false
   const emitAll = (events: Iterable<ModelEvent>): void => {
@@ -76,7 +79,7 @@ async function generate(
     signal,
     maxTokens: Math.min(max_tokens ?? room, room),
     ...(temperature !== undefined && { temperature }),
-    ...(held && { grammar: new engine.LlamaGrammar(llama, { grammar: toolGrammar(tools) }) }),
+    ...(grammar !== undefined && { grammar: new engine.LlamaGrammar(llama, { grammar }) }),
     onTextChunk: (text) => emitAll(reader === undefined ? [{ type: 'text-delta', text }] : reader.read(text)),
   })
   if (reader !== undefined) emitAll(reader.end())

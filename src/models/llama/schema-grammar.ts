@@ -126,6 +126,12 @@ export class SchemaGrammar {
   }
 }
 
+/** The grammar of the values of a schema. */
+export function schemaGrammar(schema: JsonSchema): string {
+  const grammar = new SchemaGrammar()
+  return grammar.toText(grammar.expression(schema))
+}
+
 interface Around {
   readonly root: JsonSchema
   readonly known: Map<string, string>

@@ -58,12 +58,13 @@ async function connector(settings: ProviderSettings, { clock }: ProviderSurround
     new Ollama({ host, headers, fetch: ollamaFetch({ provider, model, clock, secrets }, signal) })
 }
 
-function chatRequest(model: string, { messages, max_tokens, temperature }: WireRequest): ChatRequest {
+function chatRequest(model: string, request: WireRequest): ChatRequest {
+  const { messages, max_tokens, temperature, response_schema: format } = request
   const options = {
     ...(max_tokens !== undefined && { num_predict: max_tokens }),
     ...(temperature !== undefined && { temperature }),
   }
-  return { model, messages: ollamaMessages(messages), options }
+  return { model, messages: ollamaMessages(messages), options, ...(format !== undefined && { format }) }
 }
 
 const noTools = (model: string): ModelError =>

@@ -13,10 +13,10 @@ const NOT_TRUSTED = /^(?:CERT|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|ERR_TLS_CERT)_/
 /** What went wrong with a connection, without the words of the HTTP client: they name addresses. */
 export function connectionFailed(thrown: unknown, tool: string, left: boolean): ToolExecutionError {
   const refused = refusedAddress(thrown)
-  if (refused !== undefined) return notSent(refused.message, thrown)
+  if (refused !== undefined) return notSent(refused.message, thrown, left)
   const code = codeOf(thrown)
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') {
-    return notSent(`The request of tool '${tool}' cannot be sent: its path or a header is not valid HTTP`, thrown)
+    return notSent(`The request of tool '${tool}' cannot be sent: its path or a header is not valid HTTP`, thrown, left)
   }
   if (code === 'UND_ERR_HEADERS_OVERFLOW') {
     return brokenAnswer(`The service behind tool '${tool}' answered with more headers than are read`, thrown)
@@ -24,7 +24,11 @@ export function connectionFailed(thrown: unknown, tool: string, left: boolean): 
   // The one error of undici that may come without a code.
   const garbled = thrown instanceof errors.HTTPParserError
   const network = garbled ? '' : connectionCode(thrown)
-  if (network === undefined) return notSent(`The request of tool '${tool}' failed before it was answered`, thrown)
+  if (network === undefined) {
+    return left
+      ? brokenAnswer(`The service behind tool '${tool}' answered in a way that cannot be read`, thrown)
+      : notSent(`The request of tool '${tool}' failed before it was sent`, thrown, left)
+  }
   return new ToolExecutionError(
     'SERVICE_UNAVAILABLE',
     unavailable(tool) + (garbled ? ' Its answer was not HTTP.' : trust(network)),
@@ -55,8 +59,9 @@ export const answerTooLarge = (tool: string, maxBytes: number): ToolExecutionErr
     MAY_HAVE_RUN,
   )
 
-const notSent = (message: string, cause: unknown): ToolExecutionError =>
-  new ToolExecutionError('EXECUTION_ERROR', message, {}, { cause })
+/** This request was not; where it is a step of a redirect, one before it was. */
+const notSent = (message: string, cause: unknown, left: boolean): ToolExecutionError =>
+  new ToolExecutionError('EXECUTION_ERROR', message, left ? MAY_HAVE_RUN : {}, { cause })
 
 const trust = (code: string): string => (NOT_TRUSTED.test(code) ? ' Its certificate is not trusted.' : '')
 

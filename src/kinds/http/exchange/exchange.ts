@@ -8,6 +8,9 @@ import type { SendOptions } from './send-options.ts'
 type Headers = Record<string, string | string[] | undefined>
 
 const EMPTY = Buffer.alloc(0)
+/** Pieces up to here are put together as they come: a body of single bytes would be a million objects. */
+const SMALL_PIECE = 1_024
+const ROOM = 65_536
 /** Shared: nobody sees it, and an error with a stack for each exchange that is cut would cost more than the cut. */
 const CUT = Object.assign(new Error('The exchange is over'), { code: 'UND_ERR_ABORTED' })
 /** One request and its answer, as it came; `left` says that an earlier request of the same call has left already. */
@@ -40,6 +43,9 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   #bytes = 0
   #first: Buffer = EMPTY
   #all: Buffer[] | undefined = undefined
+  /** Where small pieces go, and how far it is filled. */
+  #room: Buffer = EMPTY
+  #used = 0
 
   constructor(
     request: OutgoingRequest,
@@ -99,14 +105,14 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     if (this.#settled) return
     const { maxBytes, tool } = this.#options
     if (this.#bytes === 0) this.#first = chunk
-    else if (this.#all === undefined) this.#all = [this.#first, chunk]
-    else this.#all.push(chunk)
+    else this.#add(chunk)
     this.#bytes += chunk.length
     if (this.#bytes > maxBytes) this.#fail(answerTooLarge(tool, maxBytes))
   }
 
   onResponseEnd(): void {
     if (!this.#settle()) return
+    if (this.#used > 0) this.#flush()
     const { origin, path } = this.#request
     const query = path.indexOf('?')
     this.#resolve({
@@ -132,6 +138,25 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   /** The signal aborted. */
   handleEvent(): void {
     this.#fail(this.#options.signal?.reason)
+  }
+
+  #add(chunk: Buffer): void {
+    this.#all ??= [this.#first]
+    const isSmall = chunk.length <= SMALL_PIECE
+    if (this.#used > 0 && !(isSmall && this.#used + chunk.length <= ROOM)) this.#flush()
+    if (!isSmall) {
+      this.#all.push(chunk)
+      return
+    }
+    if (this.#room.length === 0) this.#room = Buffer.allocUnsafeSlow(ROOM)
+    this.#used += chunk.copy(this.#room, this.#used)
+  }
+
+  /** Ends what was put together of small pieces. */
+  #flush(): void {
+    this.#all?.push(this.#room.subarray(0, this.#used))
+    this.#room = EMPTY
+    this.#used = 0
   }
 
   #fail(reason: ToolExecutionError | unknown): void {

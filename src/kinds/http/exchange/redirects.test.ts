@@ -119,6 +119,30 @@ describe('a redirect', () => {
     })
   })
 
+  test('303 of a write may lead to a GET of the same address', async () => {
+    service = await Service.http(({ method }, response) => {
+      if (method === 'GET') response.end('the list')
+      else response.writeHead(303, { location: '/items' }).end()
+    })
+    const { body } = await send(service.request('/items', { method: 'POST', body: '{}' }), service.options())
+    expect(body.toString()).toBe('the list')
+  })
+
+  test('303 of a write to a name that leads inside is refused, and what the write did is not known', async () => {
+    service = await Service.http((_, response) => response.writeHead(303, { location: 'http://other.test/' }).end())
+    const rules = new NetworkRules({ allow_private: ['127.0.0.1/32'] })
+    const agent = guardedAgent(rules.addresses, {
+      lookup: async (name) => [name === 'api.test' ? '127.0.0.1' : '10.0.0.1'],
+    })
+    const request = service.request('/items', { method: 'POST', body: '{}' })
+    await expect(send(request, service.options({ agent }))).rejects.toMatchObject({
+      code: 'EXECUTION_ERROR',
+      message: expect.stringContaining("The host 'other.test' was refused: it leads to a private address"),
+      extras: { outcome: 'unknown' },
+    })
+    await agent.destroy()
+  })
+
   test('in a circle ends where it would begin again', async () => {
     service = await Service.http(({ url }, response) => {
       response.writeHead(302, { location: url === '/round' ? '/about#top' : '/round' }).end()

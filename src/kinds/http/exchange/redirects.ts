@@ -23,7 +23,7 @@ export class Redirects {
   constructor(request: OutgoingRequest, options: SendOptions) {
     this.#request = request
     this.#options = options
-    this.#seen = new Set([request.origin + request.path])
+    this.#seen = new Set([placeOf(request)])
   }
 
   /** The request that a redirect leads to; throws a sentence where it must not be made. */
@@ -46,7 +46,7 @@ export class Redirects {
       throw this.#refused(status, `redirects more than ${MOST} times, at last to '${url.host}'`)
     }
     const next = requestTo(url, this.#request, method)
-    const place = next.origin + next.path
+    const place = placeOf(next)
     if (this.#seen.has(place)) throw this.#refused(status, `redirects in a circle, back to '${url.host}'`)
     this.#seen.add(place)
     this.#request = next
@@ -67,6 +67,9 @@ export class Redirects {
     return new ToolExecutionError('EXECUTION_ERROR', secrets?.scrub(message) ?? message, extras)
   }
 }
+
+/** With its method: a POST may well lead to a GET of the same address. */
+const placeOf = ({ method, origin, path }: OutgoingRequest): string => `${method} ${origin}${path}`
 
 /** How it is asked for there; nothing where what was asked for could happen twice, or not at all. */
 function methodOf(method: HttpMethod, status: number): HttpMethod | undefined {

@@ -54,6 +54,16 @@ describe('the size of an answer', () => {
     expect((await send(request, weather.options({ maxBytes: 1_000 }))).headers['content-length']).toBe('1001')
   })
 
+  test('is the same in whatever pieces it comes', async () => {
+    const sizes = [1, 1, 700, 5_000, 3, 1_024, 1_025, 2, ...Array.from({ length: 300 }, () => 900), 9_000, 1]
+    const pieces = sizes.map((size, index) => String.fromCharCode(97 + (index % 26)).repeat(size))
+    const chunks = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('')
+    const weather = await raw((socket) =>
+      socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),
+    )
+    expect((await weather.ask('/')).body.toString()).toBe(pieces.join(''))
+  })
+
   test('ends a body that has no end', async () => {
     const weather = await http((_, response) => {
       const more = (): void => {

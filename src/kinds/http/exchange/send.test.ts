@@ -123,6 +123,16 @@ describe('a service that misbehaves fails its own call and no other', () => {
       LEFT,
     ],
     [
+      'switches without saying to what',
+      'HTTP/1.1 101 Switching\r\n\r\n',
+      {
+        code: 'EXECUTION_ERROR',
+        message: "The service behind tool 'weather' answered in a way that cannot be read",
+        extras: { outcome: 'unknown' },
+        repeat: undefined,
+      },
+    ],
+    [
       'sends more headers than anyone needs',
       `HTTP/1.1 200 OK\r\n${'x-flood: 0123456789abcdef0123456789abcdef\r\n'.repeat(1_000)}\r\n`,
       {

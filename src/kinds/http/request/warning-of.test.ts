@@ -9,6 +9,16 @@ const warning = (implementation: Readonly<Record<string, unknown>>, env = {}): s
 const writtenOut = (place: string): string =>
   `implementation.${place} has a secret written out: put it into an environment variable, and write \${NAME} there`
 
+test.each([
+  [{ headers: { 'x-a': '${NAME:-usual}' } }, 'headers.x-a'],
+  [{ query: { q: 'a${}b' } }, 'query.q'],
+  [{ auth: { type: 'basic', username: 'me', password: '${MY-KEY}' } }, 'auth.password'],
+])('a variable that nothing replaces: %j', (implementation, place) => {
+  expect(warning(implementation)).toContain(
+    `implementation.${place} has a \${…} that names no variable, and is sent as it is: use letters, digits and _ only`,
+  )
+})
+
 describe('secrets that are written out', () => {
   const secret = 'abc-DEF-123-ghi'
 

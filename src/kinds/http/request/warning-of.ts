@@ -20,6 +20,9 @@ export function warningOf({ implementation, parameters }: ToolDefinition, env: E
     ...[...places].map(
       (place) => `${place} has a secret written out: put it into an environment variable, and write \${NAME} there`,
     ),
+    ...unreadVariables(http).map(
+      (place) => `${place} has a \${…} that names no variable, and is sent as it is: use letters, digits and _ only`,
+    ),
     ...unsentObjects(http, parameters).map(
       (name) =>
         `implementation.params_in.${name} sends each key apart, and only keys that the schema names: it names none, so nothing is sent`,
@@ -48,6 +51,18 @@ function propertiesOf(schema: object): Map<string, unknown> {
   const { properties, oneOf } = schema as { properties?: object; oneOf?: readonly object[] }
   const forms = (oneOf ?? []).flatMap((form) => [...propertiesOf(form)])
   return new Map([...Object.entries(properties ?? {}), ...forms])
+}
+
+/** Where a `${…}` stands that nothing replaces, such as `${NAME:-usual}`. */
+function unreadVariables(http: HttpImplementation): string[] {
+  return (['headers', 'query', 'auth'] as const).flatMap((key) =>
+    Object.entries<unknown>(http[key] ?? {})
+      .filter(
+        ([, text]) =>
+          typeof text === 'string' && splitAtVariables(text).some((part, at) => at % 2 === 0 && part.includes('${')),
+      )
+      .map(([name]) => `implementation.${key}.${name}`),
+  )
 }
 
 /** The parameters that are objects of anything, and sent key by key. */

@@ -14,7 +14,12 @@ export function excerptOf({ body, headers }: HttpResponse, secrets: SecretValues
   const { charset } = contentTypeOf(headers['content-type'])
   if (charset === undefined && !isUtf8(body)) return ''
   const text = decodeText(body.subarray(0, LOOKED_AT), charset) ?? ''
-  // Some write every `/` of JSON as `\/`, and with it those of a secret.
-  const line = secrets.scrub(text.replaceAll('\\/', '/')).replaceAll(NOT_PRINTED, ' ').trim()
+  const line = secrets.scrub(unescaped(text)).replaceAll(NOT_PRINTED, ' ').trim()
   return line.length > LONGEST ? `${line.slice(0, LONGEST).toWellFormed()}…` : line
 }
+
+/** Any character of JSON can be written as an escape, and a `/` as `\/`: those of a secret too. */
+const unescaped = (text: string): string =>
+  text
+    .replaceAll('\\/', '/')
+    .replaceAll(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))

@@ -68,7 +68,9 @@ describe('what a service says about its refusal', () => {
   test.each([
     ['as it is', 'bad key sk-12345/67890=='],
     ['escaped as some do', '{"error":"bad key sk-12345\\/67890=="}'],
+    ['with signs as escapes', '{"error":"bad key \\u0073k-12345/67890\\u003D\\u003d"}'],
     ['encoded', 'bad key sk-12345%2F67890%3D%3D'],
+    ['encoded in small letters', 'bad key sk-12345%2f67890%3d%3d'],
     ['across the cut', `${'x'.repeat(190)} sk-12345/67890==`],
     ['behind many blanks', `${' '.repeat(5_000)} sk-12345/67890==`],
   ])('never holds a secret: %s', (_, body) => {

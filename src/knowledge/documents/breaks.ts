@@ -1,0 +1,99 @@
+import { firstInk, isSpace } from './ink.ts'
+
+const CLOSING = new Set('"\')]}”’»›')
+const SENTENCE_END = new Set('.!?…')
+/** These end a sentence, or a part of one, without a space after them. */
+const WIDE_SENTENCE_END = new Set('。！？')
+const WIDE_PAUSE = new Set('，、；：')
+const LOWER_CASE = /^\p{Ll}/u
+const MARK = /^(?:\p{M}|\u200d)/u
+
+/**
+ * Where to end a piece of prose that begins at `from`: at most at `most`, after `least` if it can be; at the end of a
+ * sentence, else of a word, else anywhere but within a character. Never before `floor`.
+ */
+export function proseBreak(text: string, from: number, least: number, most: number, floor = from + 1): number {
+  let word = -1
+  for (let at = most; at >= floor; at--) {
+    if (word !== -1 && at < least) break
+    const ending = endingAt(text, at)
+    if (ending === 'sentence' && at >= least) return at
+    if (ending !== undefined && word === -1) word = at
+  }
+  return word === -1 ? wholeCharacter(text, most, floor) : word
+}
+
+/** The start of the first sentence in a stretch of text, else of the first word, else where the stretch begins. */
+export function overlapStart(text: string, from: number, to: number): number {
+  let word = -1
+  for (let at = from; at < to; at++) {
+    const ending = endingAt(text, at)
+    if (ending === undefined) continue
+    const start = firstInk(text, at, to)
+    if (ending === 'sentence') return start
+    if (word === -1) word = start
+  }
+  if (word !== -1) return word
+  let start = from
+  for (let steps = 0; steps < 16 && start < to && (isLow(text, start) || joins(text, start)); steps++) start++
+  return isLow(text, start) ? start + 1 : start
+}
+
+/**
+ * Where to end a piece of lines that begins at `from`: before a line, best after an empty one, and where the indent is
+ * smallest. -1 where no line ends before `most`.
+ */
+export function lineBreak(text: string, from: number, least: number, most: number): number {
+  let best = -1
+  let bestCost = Number.POSITIVE_INFINITY
+  let blank = false
+  for (let end = nextNewline(text, from, most); end !== -1; ) {
+    const next = nextNewline(text, end + 1, most)
+    const stop = next === -1 ? most : next
+    const ink = firstInk(text, end + 1, stop)
+    if (ink < stop || next === -1) {
+      const indent = Math.min(ink - end - 1, 40)
+      const cost = end < least ? 1000 : indent + (blank ? 0 : 6) + (CLOSING.has(text.charAt(ink)) ? 20 : 0)
+      if (cost <= bestCost && end > from) {
+        best = end
+        bestCost = cost
+      }
+      blank = false
+    } else blank = true
+    end = next
+  }
+  return best
+}
+
+/** Moves a cut that would divide a character to before it. */
+function wholeCharacter(text: string, at: number, floor: number): number {
+  let cut = isLow(text, at) ? at - 1 : at
+  for (let steps = 0; steps < 16 && cut > floor && joins(text, cut); steps++) cut -= isLow(text, cut - 1) ? 2 : 1
+  return cut >= floor && !isLow(text, cut) ? cut : isLow(text, at) ? at - 1 : at
+}
+
+/** Whether what stands at `at` belongs to the character before it. */
+const joins = (text: string, at: number): boolean =>
+  MARK.test(text.slice(at, at + 2)) || text.charCodeAt(at - 1) === 0x200d
+
+const isLow = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xdc00
+
+/** What ends at `at`, if anything does. */
+function endingAt(text: string, at: number): 'sentence' | 'word' | undefined {
+  const before = text.charCodeAt(at - 1)
+  if (before > 0x3000) {
+    if (WIDE_SENTENCE_END.has(text.charAt(at - 1))) return 'sentence'
+    if (WIDE_PAUSE.has(text.charAt(at - 1))) return 'word'
+  }
+  if (!isSpace(text.charCodeAt(at)) || isSpace(before)) return undefined
+  let last = at - 1
+  while (last > 0 && at - last < 4 && CLOSING.has(text.charAt(last))) last--
+  if (!SENTENCE_END.has(text.charAt(last))) return 'word'
+  const next = firstInk(text, at, Math.min(at + 100, text.length))
+  return LOWER_CASE.test(text.slice(next, next + 2)) ? 'word' : 'sentence'
+}
+
+function nextNewline(text: string, from: number, to: number): number {
+  for (let at = from; at < to; at++) if (text.charCodeAt(at) === 10) return at
+  return -1
+}

@@ -1,0 +1,26 @@
+export type DocumentFormat = 'text' | 'markdown' | 'html' | 'pdf' | 'code' | 'json' | 'csv'
+
+/** What a block is, which says where it may be cut. */
+export type BlockKind = 'heading' | 'prose' | 'list' | 'code' | 'table' | 'record'
+
+/** A part of a document that belongs together. Blocks stand in order, and all that is outside of them is white space. */
+export interface Block {
+  readonly kind: BlockKind
+  readonly start: number
+  readonly end: number
+  /** The headings that it stands under, outermost first. Blocks of one section share one array. */
+  readonly path: readonly string[]
+  /** Where the last heading is counted (`page`, `row`, `item`): which one, from 1; else 0. */
+  readonly nth: number
+}
+
+/** A document as text, with its structure. */
+export interface ReadDocument {
+  readonly format: DocumentFormat
+  readonly title: string
+  /** Well formed, without NUL, lines ended by `\n`. */
+  readonly text: string
+  readonly blocks: readonly Block[]
+  /** What of it could not be read as it was meant; each a sentence without its subject, the document. */
+  readonly warnings: readonly string[]
+}

@@ -1,0 +1,235 @@
+import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
+import { HiddenPart } from './hidden-part.ts'
+import { HtmlTables } from './html-tables.ts'
+import { BLOCKS, CONTAINERS, DROPPED, VOID } from './html-tags.ts'
+import { MarkdownWriter } from './markdown-writer.ts'
+
+const HEADING = /^h[1-6]$/
+const DEEPEST_INDENT = 4
+const DEEPEST_LIST = 100
+const LISTS = new Set(['ul', 'ol', 'menu'])
+/** How far apart the places are where reading can go on. */
+const STOP_CHARACTERS = 4096
+/** After so many characters without a block, the end of a line is one of them. */
+const LONG_CHARACTERS = 100_000
+const HIDING_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i
+const ATTRIBUTES = new Set(['hidden', 'style', 'aria-hidden', 'alt', 'open'])
+const LONGEST_TITLE = 300
+
+/** What must be known of a page to go on in the middle of it. */
+export interface HtmlState {
+  /** The lists that are open, as far as they are indented. */
+  readonly lists: readonly { readonly ordered: boolean; readonly items: number }[]
+  /** How many more are open. */
+  readonly deeper: number
+  readonly inTable: boolean
+}
+
+/** A place where reading can go on later. */
+export interface HtmlStop {
+  /** In the page. */
+  readonly at: number
+  /** The characters of text until there. */
+  readonly length: number
+  readonly state: HtmlState
+}
+
+/**
+ * The text of a page as Markdown. Works on the tokens of the page, without a tree: the time and the memory it takes do
+ * not depend on how deep elements are nested.
+ */
+export class HtmlText implements TokenizerCallbacks {
+  title = ''
+  /** The last place where reading can go on; undefined where there is none. */
+  stop: HtmlStop | undefined
+  readonly #html: string
+  readonly #page = new MarkdownWriter()
+  readonly #tables: HtmlTables
+  readonly #lists: { ordered: boolean; items: number }[]
+  #deeper: number
+  #hidden: HiddenPart | undefined
+  #pre: string[] | undefined
+  #inTitle = false
+  #tag = ''
+  #tagStart = 0
+  #attribute = ''
+  #attributes = new Map<string, string>()
+
+  /** Reads a page, or a part of one that begins where the one before had a stop. */
+  constructor(html: string, state?: HtmlState) {
+    this.#html = html
+    this.#lists = state?.lists.map((list) => ({ ...list })) ?? []
+    this.#deeper = state?.deeper ?? 0
+    this.#tables = new HtmlTables(this.#page, state?.inTable ?? false)
+    const tokenizer = new Tokenizer({ decodeEntities: true }, this)
+    tokenizer.write(html)
+    tokenizer.end()
+  }
+
+  get text(): string {
+    return this.#page.toString()
+  }
+
+  ontext(start: number, end: number): void {
+    this.#text(this.#html.slice(start, end))
+  }
+
+  ontextentity(codepoint: number): void {
+    this.#text(String.fromCodePoint(codepoint))
+  }
+
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+
+  onopentagname(start: number, end: number): void {
+    this.#tag = this.#html.slice(start, end).toLowerCase()
+    this.#tagStart = start - 1
+    this.#attributes.clear()
+  }
+
+  onattribname(start: number, end: number): void {
+    this.#attribute = this.#html.slice(start, end).toLowerCase()
+    if (ATTRIBUTES.has(this.#attribute)) this.#attributes.set(this.#attribute, '')
+  }
+
+  onattribdata(start: number, end: number): void {
+    this.#attributeText(this.#html.slice(start, end))
+  }
+
+  onattribentity(codepoint: number): void {
+    this.#attributeText(String.fromCodePoint(codepoint))
+  }
+
+  onattribend(): void {}
+
+  onopentagend(): void {
+    this.#open(this.#tag)
+  }
+
+  onselfclosingtag(): void {
+    this.#open(this.#tag)
+    // Only foreign elements end here, as others do not know this way of writing.
+    if (this.#tag === 'svg' && this.#hidden?.endsWith('svg') === 'itself') this.#hidden = undefined
+  }
+
+  onclosetag(start: number, end: number): void {
+    this.#close(this.#html.slice(start, end).toLowerCase())
+  }
+
+  onend(): void {
+    this.#endPre()
+    this.#tables.endAll()
+    this.#page.block()
+    this.title = this.title.replaceAll(/\s+/g, ' ').trim().slice(0, LONGEST_TITLE)
+  }
+
+  #attributeText(text: string): void {
+    const known = this.#attributes.get(this.#attribute)
+    if (known !== undefined) this.#attributes.set(this.#attribute, known + text)
+  }
+
+  #text(text: string): void {
+    if (this.#inTitle) {
+      if (this.title.length < LONGEST_TITLE) this.title += text
+    } else if (this.#hidden === undefined) {
+      if (this.#pre === undefined) this.#tables.writer.text(text)
+      else this.#pre.push(text)
+    }
+  }
+
+  #open(tag: string): void {
+    if (this.#hidden !== undefined) {
+      if (!this.#hidden.endsBefore(tag)) return
+      this.#hidden = undefined
+    }
+    if (tag === 'title') this.#inTitle = this.title === ''
+    if (this.#isHidden(tag)) {
+      if (!VOID.has(tag)) this.#hidden = new HiddenPart(tag)
+    } else if (this.#pre === undefined) {
+      this.#mark(tag)
+      this.#begin(tag)
+    } else if (tag === 'br') this.#pre.push('\n')
+  }
+
+  /** Notes that reading can go on with this tag, where that is so: between blocks, and between rows of one table. */
+  #mark(tag: string): void {
+    const { depth } = this.#tables
+    const passed = this.#tagStart - (this.stop?.at ?? 0)
+    if (passed < STOP_CHARACTERS) return
+    const isBreak = isBlock(tag) || (tag === 'br' && passed >= LONG_CHARACTERS)
+    if (depth === 0 ? !isBreak : depth > 1 || tag !== 'tr') return
+    this.#tables.settle()
+    this.#page.block()
+    const state = { lists: this.#lists.map((list) => ({ ...list })), deeper: this.#deeper, inTable: depth === 1 }
+    this.stop = { at: this.#tagStart, length: this.#page.length, state }
+  }
+
+  #isHidden(tag: string): boolean {
+    if (DROPPED.has(tag) || this.#attributes.has('hidden')) return true
+    if (this.#attributes.get('aria-hidden') === 'true') return true
+    if (tag === 'dialog' && !this.#attributes.has('open')) return true
+    return HIDING_STYLE.test(this.#attributes.get('style') ?? '')
+  }
+
+  #begin(tag: string): void {
+    const { writer } = this.#tables
+    if (tag === 'br') writer.lineBreak()
+    else if (tag === 'img') writer.text(` ${this.#attributes.get('alt') ?? ''} `)
+    else if (HEADING.test(tag)) writer.block(`${'#'.repeat(Number(tag[1]))} `, true)
+    else if (tag === 'li') writer.block(this.#marker())
+    else if (this.#tables.opens(tag)) return
+    else if (isBlock(tag)) {
+      writer.block()
+      if (tag === 'pre') this.#pre = []
+      if (LISTS.has(tag)) this.#beginList(tag === 'ol')
+    }
+  }
+
+  #beginList(ordered: boolean): void {
+    if (this.#lists.length < DEEPEST_LIST) this.#lists.push({ ordered, items: 0 })
+    else this.#deeper++
+  }
+
+  #endList(): void {
+    if (this.#deeper > 0) this.#deeper--
+    else this.#lists.pop()
+  }
+
+  #close(tag: string): void {
+    if (tag === 'title') this.#inTitle = false
+    if (this.#hidden !== undefined) {
+      const ends = this.#hidden.endsWith(tag)
+      if (ends !== 'no') this.#hidden = undefined
+      if (ends !== 'around') return
+    }
+    if (this.#pre !== undefined) {
+      // The end of anything that may hold it ends it.
+      if (CONTAINERS.has(tag)) this.#endPre()
+      if (tag === 'pre' || this.#pre !== undefined) return
+    }
+    if (this.#tables.closes(tag)) return
+    if (isBlock(tag)) this.#tables.writer.block()
+    if (LISTS.has(tag)) this.#endList()
+  }
+
+  #marker(): string {
+    const list = this.#lists.at(-1)
+    const indent = '  '.repeat(Math.min(Math.max(this.#lists.length - 1, 0), DEEPEST_INDENT))
+    if (list === undefined || !list.ordered) return `${indent}- `
+    return `${indent}${++list.items}. `
+  }
+
+  #endPre(): void {
+    if (this.#pre === undefined) return
+    const code = this.#pre.join('').replace(/^\n/, '').trimEnd()
+    this.#pre = undefined
+    if (code === '') return
+    const ticks = code.match(/`{3,}/g) ?? []
+    const fence = '`'.repeat(ticks.reduce((longest, run) => Math.max(longest, run.length + 1), 3))
+    this.#tables.writer.raw(`${fence}\n${code}\n${fence}`)
+  }
+}
+
+const isBlock = (tag: string): boolean => BLOCKS.has(tag) || CONTAINERS.has(tag) || HEADING.test(tag)

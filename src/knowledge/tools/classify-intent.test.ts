@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { scripted } from '../../testing/scripted-model.ts'
+import { toolsOver } from './fixtures/call-tool.ts'
+
+const categories = ['billing', 'Cancel Order']
+const unknown = { intent: 'unknown', confidence: 0 }
+
+async function classify(replies: readonly string[], params: object = { categories }) {
+  const model = scripted(...replies)
+  const result = await toolsOver(model).call('classify_intent', { text: 'I want my money back.', ...params })
+  return { result, model }
+}
+
+describe('an intent comes with a confidence', () => {
+  test.each([
+    ['as asked for', '{"intent": "billing", "confidence": 0.9}', { intent: 'billing', confidence: 0.9 }],
+    ['a number as text', '{"intent": "billing", "confidence": "0.9"}', { intent: 'billing', confidence: 0.9 }],
+    ['too much', '{"intent": "billing", "confidence": 95}', { intent: 'billing', confidence: 1 }],
+    ['too little', '{"intent": "billing", "confidence": -1}', { intent: 'billing', confidence: 0 }],
+    ['none', '{"intent": "billing"}', { intent: 'billing', confidence: 0.5 }],
+    ['one in words', '{"intent": "billing", "confidence": "high"}', { intent: 'billing', confidence: 0.5 }],
+    ['an empty one', '{"intent": "billing", "confidence": ""}', { intent: 'billing', confidence: 0.5 }],
+    ['null', '{"intent": "billing", "confidence": null}', { intent: 'billing', confidence: 0.5 }],
+    ['other letters', '{"Intent": " cancel order", "Confidence": 1}', { intent: 'Cancel Order', confidence: 1 }],
+    ['more than asked for', '{"intent": "billing", "why": "money"}', { intent: 'billing', confidence: 0.5 }],
+  ])('%s', async (_, reply, expected) => {
+    const { result, model } = await classify([reply])
+    expect(result).toEqual(expected)
+    expect(model.requests).toHaveLength(1)
+  })
+})
+
+test('without categories the intent is named freely', async () => {
+  const { result, model } = await classify(['{"intent": "get_refund", "confidence": 0.8}'], {})
+  expect(result).toEqual({ intent: 'get_refund', confidence: 0.8 })
+  expect(model.requests[0]?.response_schema).toMatchObject({ properties: { intent: { type: 'string' } } })
+})
+
+test('with categories the model is held to them, and may say that none fits', async () => {
+  const { result, model } = await classify(['{"intent": "unknown", "confidence": 0.9}'])
+  expect(result).toEqual(unknown)
+  expect(model.requests[0]?.response_schema).toMatchObject({
+    properties: { intent: { enum: ['billing', 'Cancel Order', 'unknown'] } },
+  })
+})
+
+test('unknown can be a category as any other', async () => {
+  const { result } = await classify(['{"intent": "Unknown", "confidence": 0.9}'], { categories: ['a', 'unknown'] })
+  expect(result).toEqual({ intent: 'unknown', confidence: 0.9 })
+})
+
+test('an intent that is none of the categories is asked for again, naming them', async () => {
+  const { result, model } = await classify(['{"intent": "refund", "confidence": 1}', '{"intent": "billing"}'])
+  expect(result).toEqual({ intent: 'billing', confidence: 0.5 })
+  expect(model.requests[1]?.messages.at(-1)?.content).toContain('intent must be one of: billing, Cancel Order, unknown')
+})
+
+test.each([
+  ['nothing', ['']],
+  ['none of the categories, twice', ['{"intent": "refund", "confidence": 1}', '{"intent": "refund"}']],
+  ['words', ['Billing, I am sure.', 'Billing!']],
+  ['no intent', ['{"confidence": 1}', '{"intent": ""}']],
+  ['something else', ['{"intent": ["billing"]}', '[1]']],
+])('a reply of %s is unknown', async (_, replies) => {
+  const { result, model } = await classify(replies)
+  expect(result).toEqual(unknown)
+  expect(model.requests).toHaveLength(replies.length)
+})
+
+test('a text without words needs no model', async () => {
+  expect((await classify([], { text: '  ' })).result).toEqual(unknown)
+})

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { scripted } from '../../testing/scripted-model.ts'
+import { toolsOver } from './fixtures/call-tool.ts'
+
+const text = 'The committee met on Monday and chose Oslo.'
+
+async function summary(replies: readonly string[], params: object = { text }) {
+  const model = scripted(...replies)
+  const result = await toolsOver(model).call('summarize', { ...params })
+  return { result, asked: model.requests.length, instructions: String(model.requests[0]?.messages[0]?.content) }
+}
+
+test('a summary comes with its format and both lengths', async () => {
+  const { result } = await summary(['{"summary": " Oslo was chosen. "}'])
+  expect(result).toEqual({
+    summary: 'Oslo was chosen.',
+    format: 'paragraph',
+    metadata: { input_length: text.length, summary_length: 16 },
+  })
+})
+
+test('the format is asked for', async () => {
+  expect((await summary(['x'])).instructions).toContain('one paragraph')
+  const { result, instructions } = await summary(['{"summary": "- a\\n- b"}'], { text, format: 'bullet_points' })
+  expect(result).toMatchObject({ summary: '- a\n- b', format: 'bullet_points' })
+  expect(instructions).toContain('one line each')
+})
+
+test('points that come as a list are put together', async () => {
+  const reply = '{"summary": ["a", "- b"]}'
+  expect((await summary([reply], { text, format: 'bullet_points' })).result).toMatchObject({ summary: '- a\n- b' })
+  expect((await summary(['{"summary": ["A.", "B."]}'])).result).toMatchObject({ summary: 'A. B.' })
+})
+
+test.each([
+  ['words', ['Oslo was chosen.'], 'Oslo was chosen.', 1],
+  ['nothing', [''], '', 1],
+  ['another form twice', ['{"a": 1}', '{"b": 2}'], '{"b": 2}', 2],
+])('a reply of %s is the summary as it is', async (_, replies, expected, questions) => {
+  const { result, asked } = await summary(replies)
+  expect(result).toMatchObject({ summary: expected, metadata: { summary_length: expected.length } })
+  expect(asked).toBe(questions)
+})
+
+test('a text without words needs no model', async () => {
+  const { result, asked } = await summary([], { text: ' \n' })
+  expect(result).toEqual({ summary: '', format: 'paragraph', metadata: { input_length: 2, summary_length: 0 } })
+  expect(asked).toBe(0)
+})
+
+test.each([
+  [{}, "missing 'text'"],
+  [{ text: 5 }, 'text must be a string'],
+  [{ text: 'x'.repeat(200_001) }, 'text must not be longer than 200000 characters'],
+  [{ text, format: 'haiku' }, "format must be one of: paragraph, bullet_points, not 'haiku'"],
+])('parameters number %# are refused', async (params, problem) => {
+  await expect(summary([], params)).rejects.toMatchObject({
+    code: 'INVALID_PARAMETERS',
+    message: `Invalid parameters: ${problem}`,
+  })
+})

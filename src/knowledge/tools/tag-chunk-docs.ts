@@ -1,0 +1,126 @@
+import type { Handler, HandlerContext } from '../../core/handler.ts'
+import { writeLog } from '../../core/log.ts'
+import { readInteger, requireText } from '../../kinds/builtin/read-parameter.ts'
+import { type Piece, splitDocument } from '../documents/split-document.ts'
+import { DEFAULT_CHUNK_SIZE, LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE } from '../documents/split-options.ts'
+import { textDocument } from '../documents/text-document.ts'
+import { askFor } from './ask-for.ts'
+import { listed } from './listed.ts'
+import { ModelAsker } from './model-asker.ts'
+import {
+  answerSchema,
+  builtinDefinition,
+  LONGEST_TEXT,
+  MODEL_TOOL_TIMEOUT_MS,
+  type ModelTool,
+  type ModelToolParts,
+} from './model-tool.ts'
+import { propertyOf } from './property-of.ts'
+import { LONGEST_NAME } from './read-names.ts'
+
+const CALLS_AT_A_TIME = 5
+/** So many failures in a row mean that the model is not there. */
+const MOST_FAILURES = 5
+/** What is tagged by then is returned: with the deadline it would be lost. */
+const BUDGET_MS = MODEL_TOOL_TIMEOUT_MS - 3_000
+const MOST_TAGS = 10
+
+const TAGS = { type: 'array', items: { type: 'string' } }
+/** Small models that are held to a list go on with it for as long as they may. */
+const ASKED = answerSchema({ tags: { ...TAGS, maxItems: MOST_TAGS } })
+const TAKEN = answerSchema({ tags: TAGS })
+
+/** `tag_chunk_docs`: cuts a document into chunks and says what each is about. */
+export function tagChunkDocsTool({ model, clock }: ModelToolParts): ModelTool {
+  const asker = new ModelAsker('tag_chunk_docs', model)
+  const handler: Handler = async (params, context) => {
+    const content = requireText(params, 'content', LONGEST_TEXT)
+    const chunkSize = readInteger(params, 'chunk_size') ?? DEFAULT_CHUNK_SIZE
+    // Without overlap: put together, the chunks are the document.
+    const pieces = splitDocument(textDocument(content, 'document'), { chunkSize, overlap: 0 })
+    const budget = new AbortController()
+    const callOff = clock.after(BUDGET_MS, () => budget.abort())
+    try {
+      const tags = await tagsOf(asker, pieces, context, budget.signal)
+      return { chunks: pieces.map(({ text }, index) => ({ index, text, tags: tags[index] ?? [] })) }
+    } finally {
+      callOff()
+    }
+  }
+  return { definition, handler }
+}
+
+/** The tags of each piece; none of those that could not be asked about in time. Throws where the model never answered. */
+async function tagsOf(
+  asker: ModelAsker,
+  pieces: readonly Piece[],
+  context: HandlerContext,
+  late: AbortSignal,
+): Promise<(readonly string[])[]> {
+  const signal = AbortSignal.any([context.signal, late])
+  const tags: string[][] = []
+  let [answered, failed, inARow] = [0, 0, 0]
+  let failure: unknown
+  const waiting = pieces.entries()
+  const work = async (): Promise<void> => {
+    for (const [index, piece] of waiting) {
+      if (inARow >= MOST_FAILURES) return
+      try {
+        tags[index] = await tagsOfPiece(asker, piece, signal)
+        answered++
+        inARow = 0
+      } catch (error) {
+        context.signal.throwIfAborted()
+        if (late.aborted) return
+        failure ??= error
+        failed++
+        inARow++
+      }
+      context.report({ progress: answered + failed, total: pieces.length })
+    }
+  }
+  await Promise.all(Array.from({ length: CALLS_AT_A_TIME }, work))
+  if (answered === 0 && failure !== undefined) throw failure
+  const untagged = pieces.length - answered
+  if (untagged > 0) {
+    const fields = { tool: asker.tool, chunks: pieces.length, untagged, failed, err: failure }
+    writeLog(context.log, 'warn', fields, 'Some chunks have no tags: the model failed, or time ran out')
+  }
+  return tags
+}
+
+async function tagsOfPiece(asker: ModelAsker, { text, heading }: Piece, signal: AbortSignal): Promise<string[]> {
+  const { answer } = await askFor<{ tags: string[] }>(
+    asker,
+    {
+      document: heading === '' ? text : `[${heading}]\n${text}`,
+      instructions:
+        `You tag parts of documents for search. Give two to five tags for what this part is about, at most ${MOST_TAGS}: ` +
+        'short, in lower case, in the language of the document, the most telling first.',
+      asked: ASKED,
+      taken: TAKEN,
+      straighten: (value) => {
+        const tags = Array.isArray(value) ? value : propertyOf(value, 'tags')
+        return { tags: listed(tags)?.filter((tag) => tag.length <= LONGEST_NAME) ?? tags }
+      },
+    },
+    signal,
+  )
+  return answer?.tags.slice(0, MOST_TAGS) ?? []
+}
+
+const definition = builtinDefinition(
+  'tag_chunk_docs',
+  'Cuts a document into chunks at its headings, paragraphs and sentences, and gives each chunk tags for what it is about.',
+  {
+    content: { type: 'string', maxLength: LONGEST_TEXT, description: 'The document: plain text or Markdown.' },
+    chunk_size: {
+      type: 'integer',
+      minimum: LEAST_CHUNK_SIZE,
+      maximum: MOST_CHUNK_SIZE,
+      default: DEFAULT_CHUNK_SIZE,
+      description: 'Characters that a chunk has at most.',
+    },
+  },
+  ['content'],
+)
