@@ -104,7 +104,8 @@ function adorned(schema: Record<string, unknown>, parameter: ToolParameter, exte
   const own = plainText(parameter.description, extent.description)
   const { type, $ref, description: _, ...rest } = schema
   const fallback = part.defaultText || (part.reference?.defaultText ?? '')
-  const said = own === '' ? schema.description : sentences(own, fallback)
+  const isSaid = /default/i.test(own) && own.includes(fallback.replace(/^Default: /, ''))
+  const said = own === '' ? schema.description : sentences(own, isSaid ? '' : fallback)
   // Only what must be sent anyway may be filled in: another default would be sent with every call.
   const filled = required && isPlain(part.default)
   return {

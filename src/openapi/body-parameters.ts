@@ -55,6 +55,7 @@ export function bodyParameters(
     const required = body.required && flat.required.has(apiName)
     return [{ apiName, place: 'body', part, required, ...(form === 'form' && encodingOf(content, apiName)) }]
   })
+  if (parameters.length === 0) note('its body is not sent: only answers have what is in it')
   return {
     form,
     ...contentType,

@@ -91,6 +91,13 @@ describe('bodies', () => {
     expect(tool('post', withBody(schema)).tool.parameters).toEqual({ type: 'object', properties: { name: {} } })
   })
 
+  test('a body that has nothing else is not sent, and noted', () => {
+    const schema = { type: 'object', properties: { id: { readOnly: true } } }
+    const { tool: send, notes } = tool('post', withBody(schema))
+    expect(request(send, {}).body).toBeUndefined()
+    expect(notes).toEqual(['its body is not sent: only answers have what is in it'])
+  })
+
   test('a form', () => {
     const schema = {
       type: 'object',

@@ -105,6 +105,12 @@ describe('parameters of all places become one object', () => {
     })
   })
 
+  test('a default that it speaks of is not said twice', () => {
+    const said = { description: 'At most so many (defaults to 10)' }
+    const { properties } = tool('get', { parameters: [query('n', { type: 'integer', default: 10 }, said)] })
+    expect(properties.n).toEqual({ type: 'integer', ...said })
+  })
+
   test('a default is filled in only where something must be sent', () => {
     const parameters = [
       query('version', { type: 'string', default: '2' }, { required: true }),
@@ -209,6 +215,12 @@ describe('lists and objects are written as the document wants', () => {
     expect(refusal(api({ '/a': { get: { parameters: [{ ...free, required: true }] } } }))).toBe(
       'its query parameter "v" is an object of any keys',
     )
+  })
+
+  test('a text is none of them, whatever properties its schema has', () => {
+    const stray = { type: 'string', properties: { link: { type: 'string' } } }
+    const { tool: get } = tool('get', { parameters: [query('terms', stray), query('page', stray)] })
+    expect(request(get, { terms: 'x', page: '2' }).path).toBe('/v1/a?terms=x&page=2')
   })
 
   test('a parameter that is JSON is a text', () => {

@@ -93,6 +93,11 @@ describe('the report', () => {
     expect(report.found).toBe(report.mapped + report.refused.length + report.excluded)
   })
 
+  test('--include finds an operation by a path that is too long for a report', () => {
+    const path = `/${'a'.repeat(400)}`
+    expect(importOpenapi(api({ [path]: { get: {} } }), { include: [`GET ${path}`] }).mapped).toBe(1)
+  })
+
   test('a word that means nothing is an error, with what is near', () => {
     expect(() => importOpenapi(document, { include: ['shosp'] })).toThrow(
       "No operation has the tag, path or id 'shosp': did you mean 'shops', 'show'?",

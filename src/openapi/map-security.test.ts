@@ -118,6 +118,32 @@ describe('what an operation asks for', () => {
     )
   })
 
+  test('nor a key in the header that another scheme needs: the next alternative is taken', () => {
+    const securitySchemes = { ...SCHEMES, raw: { type: 'apiKey', in: 'header', name: 'Authorization' } }
+    const asking = (security: object[]) =>
+      api({ '/a': { get: { operationId: 'a', security } } }, { components: { securitySchemes } })
+    expect(refusal(asking([{ login: [], raw: [] }]))).toContain('two kinds of authorization at once')
+    expect(one(asking([{ login: [], raw: [] }, { raw: [] }])).http.auth).toMatchObject({ name: 'Authorization' })
+  })
+
+  test('two that are both a token are one, as no request has two', () => {
+    const { http, notes, report } = one(secured([{ person: [], connect: [] }], ['person', 'connect']))
+    expect(http.auth).toEqual({ type: 'bearer', token: '${SHOP_PERSON_TOKEN}' })
+    expect(report.variables).toEqual(['SHOP_PERSON_TOKEN'])
+    expect(notes).toEqual([
+      'a token of "person" (OAuth 2) must be in ${SHOP_PERSON_TOKEN}: tools do not log in',
+      'one token stands for several schemes that it asks for: no request has two',
+    ])
+  })
+
+  test('two that mean the same key are one', () => {
+    const securitySchemes = { one: SCHEMES.key, other: { ...SCHEMES.key, name: 'x-key' } }
+    const get = { operationId: 'a', security: [{ one: [], other: [] }] }
+    const { http } = one(api({ '/a': { get } }, { components: { securitySchemes } }))
+    expect(http.auth).toMatchObject({ type: 'api_key', in: 'header', name: 'X-Key' })
+    expect(http.headers).toBeUndefined()
+  })
+
   test('a parameter that is the key itself is left out', () => {
     const parameters = [{ name: 'x-key', in: 'header', schema: { type: 'string' } }]
     const { properties, notes } = one(secured([{ key: [] }], ['key'], { parameters }))

@@ -13,12 +13,15 @@ export interface Credentials {
 }
 
 const NONE: Credentials = { headers: {}, query: {}, notes: [] }
+const TWO_AT_ONCE = 'two kinds of authorization at once'
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+
+type Key = Extract<HttpAuth, { type: 'api_key' }>
 
 /** What one scheme of an alternative becomes. */
 type Piece =
   | { readonly auth: HttpAuth; readonly note?: string }
-  | { readonly key: Extract<HttpAuth, { type: 'api_key' }> }
+  | { readonly key: Key }
   | { readonly cookie: string; readonly note: string }
   | { readonly problem: string }
 
@@ -51,22 +54,34 @@ function together(pieces: readonly Piece[]): Credentials | string {
   const headers: Record<string, string> = {}
   const query: Record<string, string> = {}
   let auth: HttpAuth | undefined
-  const keys: Extract<HttpAuth, { type: 'api_key' }>[] = []
+  const keys: Key[] = []
   for (const one of pieces) {
     if ('problem' in one) return one.problem
+    if ('auth' in one && one.auth.type === 'bearer' && auth?.type === 'bearer') {
+      notes.push('one token stands for several schemes that it asks for: no request has two')
+      continue
+    }
     if ('note' in one && one.note !== undefined) notes.push(one.note)
     if ('key' in one) keys.push(one.key)
     else if ('cookie' in one)
       headers.cookie = headers.cookie === undefined ? one.cookie : `${headers.cookie}; ${one.cookie}`
-    else if (auth !== undefined) return 'two kinds of authorization at once'
+    else if (auth !== undefined) return TWO_AT_ONCE
     else auth = one.auth
   }
   for (const key of keys) {
+    const isShown = auth?.type === 'api_key' && auth.in === key.in && sameName(auth, key)
     if (auth === undefined) auth = key
-    else if (key.in === 'header') headers[key.name.toLowerCase()] = key.value
-    else query[key.name] = key.value
+    else if (isShown) continue
+    else if (key.in === 'query') query[key.name] = key.value
+    else if (auth.type !== 'api_key' && key.name.toLowerCase() === 'authorization') return TWO_AT_ONCE
+    else headers[key.name.toLowerCase()] = key.value
   }
   return { headers, query, notes, ...(auth !== undefined && { auth }) }
+}
+
+/** Several schemes may mean the same key. */
+function sameName(one: Key, other: Key): boolean {
+  return one.in === 'query' ? one.name === other.name : one.name.toLowerCase() === other.name.toLowerCase()
 }
 
 function piece(

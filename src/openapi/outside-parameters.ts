@@ -70,8 +70,10 @@ function placedObject(parameter: PlacedParameter, note: TakeNote): PlacedParamet
 
 const whole = (part: SchemaPart): SchemaPart => part.reference ?? part
 
+/** Where a type is named, properties beside it do not count. */
 function isObjectPart(part: SchemaPart): boolean {
-  return [whole(part).keywords.type].flat().includes('object') || hasProperties(part)
+  const { type } = whole(part).keywords
+  return type === undefined ? hasProperties(part) : [type].flat().includes('object')
 }
 
 /** Whether it, or one of those that judge the same value, names a property. */

@@ -18,9 +18,10 @@ export function selectOperations(
   return selected
 }
 
-function means(word: string, { path, label, operation }: ApiOperation, name: string | undefined): boolean {
+function means(word: string, { method, path, label, operation }: ApiOperation, name: string | undefined): boolean {
   if (word.startsWith('/')) return path === word || path.startsWith(word.endsWith('/') ? word : `${word}/`)
-  if (word === name || word === label || word === ownText(operation.value, 'operationId')) return true
+  const meant = [name, label, `${method} ${path}`, ownText(operation.value, 'operationId')]
+  if (meant.includes(word)) return true
   return ownList(operation.value, 'tags').some(
     (tag) => typeof tag === 'string' && tag.toLowerCase() === word.toLowerCase(),
   )
