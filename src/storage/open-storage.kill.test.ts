@@ -7,17 +7,23 @@ import { afterAll, expect, test } from 'vitest'
 import { silentLog } from '../core/log.ts'
 import type { AuditRow } from '../core/storage/audit.ts'
 import type { Storage } from '../core/storage/storage.ts'
+import { unit } from '../testing/knowledge/given-knowledge.ts'
 import { openStorage } from './open-storage.ts'
 
 const ROUNDS = 4
 const BATCH = 20
-const appender = new URL('./worker/fixtures/appender.ts', import.meta.url).pathname
-const folder = mkdtempSync(join(tmpdir(), 'storage-kill-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const root = mkdtempSync(join(tmpdir(), 'storage-kill-'))
+afterAll(() => rmSync(root, { recursive: true }))
 
-/** Lets a process append, and kills it in the middle: the batches that it had been told were written. */
-async function killed(instance: string, after: number): Promise<number[]> {
-  const child = spawn(process.execPath, [appender, folder, instance], { stdio: ['ignore', 'pipe', 'inherit'] })
+/** Lets a process write, and kills it in the middle: what it had been told was written. */
+async function killed(
+  program: 'appender' | 'putter',
+  folder: string,
+  instance: string,
+  after: number,
+): Promise<number[]> {
+  const path = new URL(`./worker/fixtures/${program}.ts`, import.meta.url).pathname
+  const child = spawn(process.execPath, [path, folder, instance], { stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   const acknowledged: number[] = []
   for await (const line of createInterface({ input: child.stdout })) {
@@ -43,9 +49,10 @@ async function toolsIn({ ledger }: Storage): Promise<Set<string>> {
 test('a process that is killed loses nothing that was acknowledged, and no chain breaks', {
   timeout: 120_000,
 }, async () => {
+  const folder = join(root, 'ledger')
   const expected: string[] = []
   for (let round = 1; round <= ROUNDS; round++) {
-    const batches = await killed(`killed-${round}`, 5 + Math.floor(Math.random() * 60))
+    const batches = await killed('appender', folder, `killed-${round}`, 5 + Math.floor(Math.random() * 60))
     for (const batch of batches) {
       for (let index = 0; index < BATCH; index++) expected.push(`killed-${round} ${batch} ${index}`)
     }
@@ -58,4 +65,30 @@ test('a process that is killed loses nothing that was acknowledged, and no chain
   expect(found.size).toBeGreaterThanOrEqual(expected.length)
   expect((await storage.status()).ready).toBe(true)
   await storage.close()
+})
+
+test('of a document that a process was killed over there is one version, whole, and the last that was acknowledged or later', {
+  timeout: 120_000,
+}, async () => {
+  const folder = join(root, 'knowledge')
+  let version = -1
+  for (let round = 1; round <= ROUNDS; round++) {
+    const acknowledged = await killed('putter', folder, `${version + 1}`, 1 + Math.floor(Math.random() * 20))
+    const storage = await openStorage({ folder, instance: `reader-${round}`, keepDays: 7 }, { log: silentLog })
+    const { knowledge } = storage
+    const found = await knowledge.document('acme', 'docs', 'a')
+    expect(found?.chunks).toBe(6)
+    expect(Number(found?.version)).toBeGreaterThanOrEqual(acknowledged.at(-1) as number)
+    version = Number(found?.version)
+    const query = { tenant: 'acme', collection: 'docs', most: 100 }
+    for (const hits of [
+      await knowledge.byText({ ...query, text: 'stone' }),
+      await knowledge.byVector({ ...query, vector: unit(1, 0, 0, 0) }),
+    ]) {
+      expect(hits.map(({ text }) => text)).toEqual(Array(6).fill(`stone a version${version}`))
+    }
+    const counted = { documents: 1, chunks: 6, without_vector: 0 }
+    expect(await knowledge.collection('acme', 'docs')).toMatchObject(counted)
+    await storage.close()
+  }
 })

@@ -4,6 +4,7 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Storage } from '../core/storage/storage.ts'
 import type { StorageOptions } from './storage-options.ts'
 import { packCalls } from './worker/packed-calls.ts'
+import { SearchThread } from './worker/search-thread.ts'
 import { type Part, STORAGE_PARTS } from './worker/storage-parts.ts'
 import { StorageThread } from './worker/storage-thread.ts'
 
@@ -19,6 +20,8 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     const methods = Object.keys(STORAGE_PARTS[name]).map((key) => [key, method(key)])
     return Object.fromEntries(methods) as Required<Storage>[P]
   }
+  // PostgreSQL searches by itself while others write.
+  const search = options.url === undefined ? new SearchThread(options, log) : undefined
   return {
     ledger: {
       ...part('ledger'),
@@ -32,10 +35,17 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     validations: part('validations'),
     once: part('once'),
     jobs: part('jobs'),
+    knowledge: {
+      ...part('knowledge'),
+      ...(search && { byText: (query) => search.byText(query), byVector: (query) => search.byVector(query) }),
+    },
     ...(parts.includes('leases') && { leases: part('leases') }),
     ...(parts.includes('cache') && { cache: part('cache') }),
     onChange: (listener) => thread.onChange(listener),
     status: () => thread.status(),
-    close: () => thread.close(),
+    async close() {
+      await search?.close()
+      await thread.close()
+    },
   }
 }

@@ -1,5 +1,6 @@
 export { type CapturedLog, captureLog, type LogLine } from './capture-log.ts'
 export { type ContractCase, type KindUnderTest, kindContract } from './kind-contract.ts'
+export { type KnowledgeUnderTest, knowledgeContract } from './knowledge-contract.ts'
 export { ManualClock } from './manual-clock.ts'
 export { type ModelUnderTest, modelContract } from './model-contract.ts'
 export {

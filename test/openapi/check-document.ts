@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { readOpenapi } from '../../src/cli/read-openapi.ts'
 import { importOpenapi } from '../../src/openapi/import-openapi.ts'
 import type { ImportOptions, ImportReport } from '../../src/openapi/import-report.ts'
-import { OpenapiError } from '../../src/openapi/openapi-error.ts'
+import { NotInDocument, OpenapiError } from '../../src/openapi/openapi-error.ts'
 import { asSwagger } from './as-swagger.ts'
 import type { CallSession } from './call-session.ts'
 import { checkCall, checkServer } from './check-call.ts'
@@ -32,6 +32,7 @@ export interface DocumentFinding {
 const ONE_IN = 20
 const MOST_CALLS = 10
 
+/** What tools can send. */
 const CALLED = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 /** Imports a document in several ways, checks every definition, and calls some. */
@@ -71,9 +72,10 @@ export async function checkDocument(real: RealDocument, session: CallSession): P
       violations: [...violations, ...called.violations],
     }
   } catch (error) {
-    if (error instanceof OpenapiError && error.cause === undefined) return { ...nothing, unreadable: error.message }
-    const { stack } = (error instanceof OpenapiError ? error.cause : error) as Error
-    return { ...nothing, violations: [`the import threw: ${stack}`] }
+    const isKnown = error instanceof OpenapiError && !(error instanceof NotInDocument) && error.cause === undefined
+    if (isKnown) return { ...nothing, unreadable: error.message }
+    const { cause = error } = error as Error
+    return { ...nothing, violations: [`the import threw: ${(cause as Error).stack}`] }
   }
 }
 

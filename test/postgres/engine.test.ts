@@ -61,7 +61,7 @@ describe('migrations', () => {
     const engine = await databases.open({}, { log })
     expect(await engine.status()).toEqual({ engine: 'postgres', ready: true, vectors: false })
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
-      ['warn', 'The database has no pgvector: knowledge tools need it, all else runs'],
+      ['warn', 'The database has no pgvector: collections are searched by words only'],
     ])
   })
 

@@ -32,6 +32,7 @@ export interface DocumentPart {
   readonly document_id: string
   /** Tells versions of the document apart; the same in all parts of one. */
   readonly version: string
+  /** From 0. */
   readonly part: number
   readonly parts: number
   readonly source: string
@@ -87,7 +88,9 @@ export interface KnowledgeStore {
   ): Promise<Collection>
   /**
    * Keeps one part of a version. Nothing of it is found before the last missing part is in: with that, in one
-   * transaction, the version becomes visible and the one before goes. A version that is visible already changes nothing.
+   * transaction, the version becomes visible and the one before goes. A version that is visible already changes nothing,
+   * nor does a part that is in already. Of several versions that come at the same time the last to be whole stays.
+   * Gives how many chunks of the version are in.
    */
   put(part: DocumentPart): Promise<{ readonly complete: boolean; readonly chunks: number }>
   /** The visible version of a document. */

@@ -1,6 +1,7 @@
 import type { CacheFeed } from './cache-feed.ts'
 import type { JobStore } from './job-store.ts'
 import type { KeyStore } from './key-store.ts'
+import type { KnowledgeStore } from './knowledge-store.ts'
 import type { LeaseStore } from './lease-store.ts'
 import type { Ledger } from './ledger.ts'
 import type { OnceStore } from './once-store.ts'
@@ -33,6 +34,8 @@ export interface Storage {
   readonly validations: ValidationStore
   readonly once: OnceStore
   readonly jobs: JobStore
+  /** By words only where `StorageStatus.vectors` is false: no collection has an embedder then. */
+  readonly knowledge: KnowledgeStore
   /** Only where several servers share the store. */
   readonly leases?: LeaseStore
   /** Only where several servers share the store. */

@@ -43,11 +43,29 @@ async function apply(statements: Statements): Promise<void> {
   }
 }
 
+const VECTOR_TABLES = `
+  CREATE TABLE IF NOT EXISTS toolyard.knowledge_vectors (
+    chunk bigint PRIMARY KEY REFERENCES toolyard.knowledge_chunks ON DELETE CASCADE,
+    vector vector NOT NULL
+  );
+  -- Small, so that all of a collection are scanned quickly.
+  CREATE TABLE IF NOT EXISTS toolyard.knowledge_codes (
+    chunk bigint PRIMARY KEY REFERENCES toolyard.knowledge_chunks ON DELETE CASCADE,
+    collection integer NOT NULL,
+    code bit varying NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS knowledge_codes_by_collection ON toolyard.knowledge_codes (collection)`
+
+/** Bits are counted by PostgreSQL itself since version 14. */
+const COUNT_BITS = "SELECT bit_count(B'1')"
+
 /** Whether vectors can be kept: pgvector is there already, or can be added. Everything else does without. */
 async function addVectors(statements: Statements): Promise<boolean> {
   await statements.run('SAVEPOINT vectors')
   try {
+    await statements.run(COUNT_BITS)
     await statements.run('CREATE EXTENSION IF NOT EXISTS vector')
+    await statements.run(VECTOR_TABLES)
     return true
   } catch {
     await statements.run('ROLLBACK TO SAVEPOINT vectors')

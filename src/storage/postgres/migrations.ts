@@ -1,3 +1,5 @@
+import { knowledgeMigration } from './knowledge/knowledge-migration.ts'
+
 /**
  * What makes a database of version n one of version n + 1, in order. One that has been released is never changed.
  *
@@ -242,4 +244,5 @@ export const migrations: readonly string[] = [
   END
   $$;
   `,
+  knowledgeMigration,
 ]

@@ -3,6 +3,7 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type { StorageStatus } from '../../core/storage/storage.ts'
 import type { Engine } from '../engine.ts'
 import type { StorageOptions } from '../storage-options.ts'
+import { PostgresKnowledge } from './knowledge/postgres-knowledge.ts'
 import { Lifeline } from './lifeline.ts'
 import { migrate } from './migrate.ts'
 import { PostgresCacheFeed } from './postgres-cache-feed.ts'
@@ -20,6 +21,7 @@ import { sweep } from './sweep.ts'
 
 const CONNECTIONS = 8
 const SWEEP_EVERY_MS = 60_000
+const NO_VECTORS = 'The database has no pgvector: collections are searched by words only'
 
 /** A storage thread that was started again goes on with what the one before it had leased. */
 const TAKE_OVER = 'UPDATE toolyard.leases SET instance = $1 WHERE instance = ANY ($2)'
@@ -36,7 +38,7 @@ export async function openPostgresEngine(
   let vectors: boolean
   try {
     vectors = (await migrate(database)).vectors
-    if (!vectors) writeLog(log, 'warn', {}, 'The database has no pgvector: knowledge tools need it, all else runs')
+    if (!vectors) writeLog(log, 'warn', {}, NO_VECTORS)
     await lifeline.open()
     await database.run(TAKE_OVER, [instance, presence.names.slice(1)])
   } catch (error) {
@@ -44,7 +46,9 @@ export async function openPostgresEngine(
     await database.close()
     throw error
   }
+  const knowledge = new PostgresKnowledge(database, { vectors, clock, log })
   const sweeper = setInterval(() => {
+    knowledge.clean()
     sweep(database, { instance, aliveMs, now: clock.wall(), keepDays: options.keepDays }).catch((err) =>
       writeLog(log, 'warn', { err }, 'What is no longer needed could not be swept from the store'),
     )
@@ -57,6 +61,7 @@ export async function openPostgresEngine(
     validations: new PostgresValidations(database),
     once: new PostgresOnce(database, presence, clock),
     jobs: new PostgresJobs(database, presence),
+    knowledge,
     leases: new PostgresLeases(database, presence, lifeline),
     cache: new PostgresCacheFeed(database, instance, clock),
     onChange: (listener) => lifeline.onChange(listener),
@@ -72,6 +77,7 @@ export async function openPostgresEngine(
     },
     async close() {
       clearInterval(sweeper)
+      await knowledge.close()
       await lifeline.close()
       await database.close()
     },

@@ -1,3 +1,5 @@
+import { knowledgeMigration } from './knowledge/knowledge-migration.ts'
+
 /**
  * What makes a database of version n one of version n + 1, in order. One that has been released is never changed.
  *
@@ -155,4 +157,5 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX cells_by_time ON cells (width, start, kind, tenant);
   `,
+  knowledgeMigration,
 ]

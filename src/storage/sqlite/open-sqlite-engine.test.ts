@@ -140,7 +140,7 @@ describe('a file that cannot be used', () => {
       code: 'SERVICE_UNAVAILABLE',
       message: problem,
     })
-    expect(await engine.status()).toEqual({ engine: 'sqlite', ready: false, problem, vectors: false })
+    expect(await engine.status()).toEqual({ engine: 'sqlite', ready: false, problem, vectors: true })
     expect(await engine.settings.list('pin')).toEqual([])
     other.exec('ROLLBACK')
     await engine.settings.put({ kind: 'pin', name: 'a', value: 1 })
@@ -197,6 +197,6 @@ describe('a disk that is full', () => {
     expect((await engine.status()).ready).toBe(true)
     database.freeBytes = () => 1_000_000
     const problem = 'The disk of the data folder is full: free some space'
-    expect(await engine.status()).toEqual({ engine: 'sqlite', ready: false, problem, vectors: false })
+    expect(await engine.status()).toEqual({ engine: 'sqlite', ready: false, problem, vectors: true })
   })
 })

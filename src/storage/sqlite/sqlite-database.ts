@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { getLoadablePath } from 'sqlite-vec'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { refuseNul } from '../nul.ts'
 import { sqliteError } from './sqlite-error.ts'
@@ -8,6 +9,8 @@ import { sqliteError } from './sqlite-error.ts'
 const FILE = 'toolyard.db'
 /** How long a statement waits for another process. */
 const BUSY_MS = 5_000
+/** Statements that are kept ready: some name the tables of one collection, of which there may be many. */
+const READY_STATEMENTS = 256
 
 /**
  * One connection to the file. It is synchronous: nothing else happens in its thread meanwhile.
@@ -17,21 +20,25 @@ const BUSY_MS = 5_000
  */
 export class SqliteDatabase {
   readonly name = FILE
+  /** Whether it can compare vectors. */
+  readonly vectors: boolean
   readonly #folder: string
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  constructor(folder: string, busyMs = BUSY_MS) {
+  /** `extension` says where the file of sqlite-vec is, and throws where there is none for this platform. */
+  constructor(folder: string, busyMs = BUSY_MS, extension: () => string = getLoadablePath) {
     this.#folder = folder
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       const path = join(folder, FILE)
       // SQLite would make it readable for everybody; its other files get the rights of this one.
       closeSync(openSync(path, 'a', 0o600))
-      this.#database = new DatabaseSync(path, { timeout: busyMs })
+      this.#database = new DatabaseSync(path, { timeout: busyMs, allowExtension: true })
     } catch (error) {
       throw unusable(error)
     }
+    this.vectors = load(this.#database, extension)
     try {
       this.exec(`
         PRAGMA journal_mode = WAL;
@@ -72,6 +79,10 @@ export class SqliteDatabase {
     let statement = this.#statements.get(sql)
     if (statement === undefined) {
       statement = this.#database.prepare(sql)
+      for (const oldest of this.#statements.keys()) {
+        if (this.#statements.size < READY_STATEMENTS) break
+        this.#statements.delete(oldest)
+      }
       this.#statements.set(sql, statement)
     }
     return statement
@@ -79,18 +90,12 @@ export class SqliteDatabase {
 
   /** All or nothing; nobody else writes meanwhile. */
   write<T>(work: () => T): T {
-    return this.#try(() => {
-      this.#database.exec('BEGIN IMMEDIATE')
-      try {
-        const value = work()
-        this.#database.exec('COMMIT')
-        return value
-      } catch (error) {
-        // Some failures, a full disk among them, have ended the transaction already.
-        if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
-        throw error
-      }
-    })
+    return this.#transaction('BEGIN IMMEDIATE', work)
+  }
+
+  /** All that is read is of one moment. */
+  read<T>(work: () => T): T {
+    return this.#transaction('BEGIN', work)
   }
 
   /** How much room the disk has for it. */
@@ -104,12 +109,39 @@ export class SqliteDatabase {
     if (this.#database.isOpen) this.#database.close()
   }
 
+  #transaction<T>(begin: string, work: () => T): T {
+    return this.#try(() => {
+      this.#database.exec(begin)
+      try {
+        const value = work()
+        this.#database.exec('COMMIT')
+        return value
+      } catch (error) {
+        // Some failures, a full disk among them, have ended the transaction already.
+        if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+        throw error
+      }
+    })
+  }
+
   #try<T>(work: () => T): T {
     try {
       return work()
     } catch (error) {
       throw sqliteError(error, FILE)
     }
+  }
+}
+
+/** Where that fails everything else works. Nothing can be loaded afterwards, whoever writes a statement. */
+function load(database: DatabaseSync, extension: () => string): boolean {
+  try {
+    database.loadExtension(extension())
+    return true
+  } catch {
+    return false
+  } finally {
+    database.enableLoadExtension(false)
   }
 }
 

@@ -3,6 +3,7 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type { StorageStatus } from '../../core/storage/storage.ts'
 import type { Engine } from '../engine.ts'
 import type { StorageOptions } from '../storage-options.ts'
+import { SqliteKnowledge } from './knowledge/sqlite-knowledge.ts'
 import { SqliteChanges } from './sqlite-changes.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 import { SqliteInstances } from './sqlite-instances.ts'
@@ -31,10 +32,12 @@ export function sqliteEngine(
   const runs = new SqliteRuns(database)
   const once = new SqliteOnce(database, instances, clock)
   const jobs = new SqliteJobs(database, instances)
+  const knowledge = new SqliteKnowledge(database, { clock, log })
   const sweeper = setInterval(() => {
     try {
       once.sweep()
       jobs.sweep(clock.wall() - options.keepDays * DAY_MS)
+      knowledge.clean()
     } catch (err) {
       writeLog(log, 'warn', { err }, 'What is no longer needed could not be swept from the store')
     }
@@ -47,9 +50,10 @@ export function sqliteEngine(
     validations: new SqliteValidations(database, changes),
     once,
     jobs,
+    knowledge,
     onChange: (listener) => changes.onChange(listener),
     async status(): Promise<StorageStatus> {
-      const status = { engine: 'sqlite', ready: true, vectors: false } as const
+      const status = { engine: 'sqlite', ready: true, vectors: database.vectors } as const
       try {
         // Only a write shows that the file can be written. One so small may still find room where a batch does not.
         instances.beat()
@@ -61,6 +65,7 @@ export function sqliteEngine(
     },
     async close() {
       clearInterval(sweeper)
+      knowledge.close()
       changes.close()
       instances.close()
       database.close()

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
+import { knowledgeContract } from '../../testing/knowledge-contract.ts'
 import { ledgerTablesContract } from '../../testing/ledger-tables-contract.ts'
 import { storageContract } from '../../testing/storage-contract.ts'
 import { hostStorage } from '../worker/host-storage.ts'
@@ -25,4 +26,13 @@ describe('the contract of ledger tables: SQLite', () => {
     openSqliteEngine({ folder: join(folder, store), keepDays: 7, ...options }, { log: silentLog }),
   )
   for (const clause of contract) test(clause.name, () => clause.run())
+})
+
+describe('the contract of knowledge: SQLite in this thread', () => {
+  const contract = knowledgeContract({
+    vectors: true,
+    open: ({ store, ...options }) =>
+      hostStorage({ folder: join(folder, store), keepDays: 7, ...options }, { log: silentLog }),
+  })
+  for (const clause of contract) test(clause.name, () => clause.run(), 120_000)
 })

@@ -40,7 +40,7 @@ export async function hostStorage(
       await engine.close()
     }
   }
-  const { runs, keys, settings, validations, once, jobs, leases, cache } = engine
+  const { runs, keys, settings, validations, once, jobs, knowledge, leases, cache } = engine
   return {
     ledger,
     runs,
@@ -49,6 +49,7 @@ export async function hostStorage(
     validations,
     once,
     jobs,
+    knowledge,
     ...(leases !== undefined && { leases }),
     ...(cache !== undefined && { cache }),
     onChange: (listener) => engine.onChange(listener),

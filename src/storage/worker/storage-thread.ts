@@ -7,7 +7,10 @@ import type { StorageOptions } from '../storage-options.ts'
 import type { FromWorker, Level, News, PlainError, Request, WorkerStart } from './messages.ts'
 import type { Part } from './storage-parts.ts'
 
-const entry = new URL(`./storage-worker${extname(import.meta.filename)}`, import.meta.url)
+/** What a thread does: the whole of a store, or the searches of an embedded one. */
+export type Role = 'storage' | 'search'
+
+const entryOf = (role: Role): URL => new URL(`./${role}-worker${extname(import.meta.filename)}`, import.meta.url)
 const LEVELS: readonly Level[] = ['debug', 'info', 'warn', 'error']
 const CHANGES: readonly Change[] = ['keys', 'settings', 'validations', 'cache']
 const FIRST_PAUSE_MS = 100
@@ -32,6 +35,7 @@ interface Started {
 export class StorageThread {
   readonly #options: StorageOptions
   readonly #log: Log
+  readonly #role: Role
   readonly #listeners = new Set<(change: Change) => void>()
   readonly #pending = new Map<number, Pending>()
   /** The worker, as long as it answers. */
@@ -45,14 +49,15 @@ export class StorageThread {
   #problem = THREAD_ENDED
   #closed: Promise<void> | undefined
 
-  constructor(options: StorageOptions, log: Log) {
+  constructor(options: StorageOptions, log: Log, role: Role = 'storage') {
     this.#options = options
     this.#log = log
+    this.#role = role
   }
 
   /** Rejects where the store cannot be opened. */
   start(): Promise<Started> {
-    const worker = new Worker(entry, { name: 'toolyard-storage', workerData: this.#workerData() })
+    const worker = new Worker(entryOf(this.#role), { name: `toolyard-${this.#role}`, workerData: this.#workerData() })
     return new Promise((resolve, reject) => {
       const since = Date.now()
       let cause: unknown

@@ -19,29 +19,29 @@ export interface StorageUnderTest {
   readonly shared: boolean
 }
 
-/** The store of one clause. */
-export class ContractStore {
+/** The store of one clause, or the part of it that the clause is about. */
+export class ContractStore<Opened extends Pick<Storage, 'close'> = Storage> {
   readonly #name = randomUUID()
-  readonly #open: StorageUnderTest['open']
-  readonly #opened: Storage[] = []
+  readonly #open: (options: OpenOptions) => Promise<Opened>
+  readonly #opened: Opened[] = []
 
-  constructor(open: StorageUnderTest['open']) {
+  constructor(open: (options: OpenOptions) => Promise<Opened>) {
     this.#open = open
   }
 
   /** Each call is another instance on the same store. */
-  async open(options: { readonly instance?: string; readonly aliveMs?: number } = {}): Promise<Storage> {
+  async open(options: { readonly instance?: string; readonly aliveMs?: number } = {}): Promise<Opened> {
     const storage = await this.#open({ store: this.#name, instance: `instance-${this.#opened.length + 1}`, ...options })
     this.#opened.push(storage)
     return storage
   }
 
-  async openTwo(): Promise<[Storage, Storage]> {
+  async openTwo(): Promise<[Opened, Opened]> {
     return [await this.open(), await this.open()]
   }
 
   /** An instance that lives and does not show it, as one that was killed, and one that soon takes it for dead. */
-  async openSilentAndWatchful(): Promise<[Storage, Storage]> {
+  async openSilentAndWatchful(): Promise<[Opened, Opened]> {
     return [await this.open({ aliveMs: 3_600_000 }), await this.open({ aliveMs: 300 })]
   }
 
@@ -51,7 +51,9 @@ export class ContractStore {
 }
 
 /** What one clause says, and how it is found out. */
-export type Clauses = Readonly<Record<string, (store: ContractStore) => Promise<void>>>
+export type Clauses<Opened extends Pick<Storage, 'close'> = Storage> = Readonly<
+  Record<string, (store: ContractStore<Opened>) => Promise<void>>
+>
 
 /** Waits until it is so. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {

@@ -1,0 +1,4 @@
+import { hostSearch } from './host-search.ts'
+import { serveStorage } from './serve-storage.ts'
+
+await serveStorage(hostSearch)
