@@ -15,7 +15,7 @@ try {
   await installFolder(root, 'Toolyard', () => requireNode(root))
   // npm has to run on Node 24 as well: it leaves out what does not fit the Node it runs on.
   process.env.PATH = `${bin}${delimiter}${process.env.PATH ?? ''}`
-  await installFolder(folder, 'the bench (640 MB of peers)', () => {})
+  await installFolder(folder, 'the bench (1.5 GB of peers)', () => {})
 } catch (error) {
   if (!(error instanceof SetupError)) throw error
   console.error(error.message)
