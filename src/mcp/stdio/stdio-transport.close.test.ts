@@ -10,7 +10,7 @@ import { StdioTransport } from './stdio-transport.ts'
 
 afterEach(async () => {
   await closeAll()
-  expect(childrenOf(process.pid)).toEqual([])
+  await until(() => childrenOf(process.pid).length === 0, 1000)
 })
 
 const host = new URL('../fixtures/host.ts', import.meta.url).pathname
@@ -115,7 +115,7 @@ describe('closing', () => {
     const before = [files(), listeners()]
     for (let n = 0; n < 10; n++) await Promise.all(Array.from({ length: 10 }, round))
     expect([files(), listeners()]).toEqual(before)
-    expect(childrenOf(process.pid)).toEqual([])
+    await until(() => childrenOf(process.pid).length === 0, 1000)
     process.off('warning', warn)
     expect(warnings).toEqual([])
   })

@@ -14,7 +14,7 @@ chmodSync(plainFile, 0o644)
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(async () => {
   await closeAll()
-  expect(childrenOf(process.pid)).toEqual([])
+  await until(() => childrenOf(process.pid).length === 0, 1000)
 })
 
 const env = { API_KEY: 'my-very-secret-key' }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, expect, it } from 'vitest'
 import { closeAll, connect } from '../fixtures/connect.ts'
-import { childrenOf, membersOf } from '../fixtures/running.ts'
+import { childrenOf, membersOf, until } from '../fixtures/running.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'stdio-servers-')))
 const file = join(folder, 'hello.txt')
@@ -11,7 +11,7 @@ const file = join(folder, 'hello.txt')
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(async () => {
   await closeAll()
-  expect(childrenOf(process.pid)).toEqual([])
+  await until(() => childrenOf(process.pid).length === 0, 1000)
 })
 
 const program = (name: string): string =>
@@ -31,5 +31,5 @@ it.each([
   if (name === 'filesystem') expect(readFileSync(file, 'utf8')).toBe('hello')
   expect(noise).toEqual([])
   await client.close()
-  expect(membersOf(pid)).toEqual([])
+  await until(() => membersOf(pid).length === 0, 1000)
 })
