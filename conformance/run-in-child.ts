@@ -22,8 +22,8 @@ const LONGEST_MS = 45_000
 const FROZEN_MS = 5000
 /** For leaving in good order, after the verdict. */
 const LEAVE_MS = 4000
-/** For the last lines of a process that has ended. */
-const READ_ON_MS = 50
+/** For the last lines of a process that has ended, where somebody it left behind keeps the pipe open. */
+const READ_ON_MS = 1000
 
 /** The processes under way, each with the folder of its case: an end in the middle leaves none behind. */
 const running = new Map<ChildProcess, string>()
@@ -70,6 +70,7 @@ function watch(child: ChildProcess): Promise<Finding> {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       errors = (errors + text).slice(-20_000)
     })
+    const ended = new Promise((resolve) => child.stderr?.once('end', resolve))
     const fail = (reason: string) => {
       verdict ??= { status: 'fail', reason }
       endGroup(child)
@@ -87,7 +88,7 @@ function watch(child: ChildProcess): Promise<Finding> {
     child.on('exit', async (code, signal) => {
       clearTimeout(limit)
       clearTimeout(timer)
-      await sleep(READ_ON_MS)
+      await Promise.race([ended, sleep(READ_ON_MS)])
       endGroup(child)
       running.delete(child)
       child.stderr?.destroy()
