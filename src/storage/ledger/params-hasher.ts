@@ -1,7 +1,11 @@
 import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
 
 const BLOCK = 64
+/** Many calls are made again and again; texts of some length hardly ever are. */
+const KNOWN = 1_000
+const LONGEST_KNOWN = 500
 
 /**
  * Hashes parameters with the installation's key: HMAC-SHA-256, in hexadecimal, of their canonical JSON (RFC 8785). The
@@ -10,6 +14,7 @@ const BLOCK = 64
 export class ParamsHasher {
   #inner: Buffer
   readonly #outer: Buffer
+  readonly #known = new LRUCache<string, string>({ max: KNOWN })
 
   constructor(key: string) {
     const bytes = Buffer.from(key)
@@ -25,6 +30,16 @@ export class ParamsHasher {
 
   /** Of parameters that are given as JSON text; null where that cannot be read. */
   hash(params: string): string | null {
+    if (params.length > LONGEST_KNOWN) return this.#hash(params)
+    let known: string | null | undefined = this.#known.get(params)
+    if (known === undefined) {
+      known = this.#hash(params)
+      if (known !== null) this.#known.set(params, known)
+    }
+    return known
+  }
+
+  #hash(params: string): string | null {
     let text: string
     try {
       text = canonicalText(JSON.parse(params))

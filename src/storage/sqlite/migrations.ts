@@ -1,3 +1,4 @@
+import { auditBlocksMigration } from './audit-blocks-migration.ts'
 import { knowledgeMigration } from './knowledge/knowledge-migration.ts'
 
 /**
@@ -158,4 +159,5 @@ export const migrations: readonly string[] = [
   CREATE INDEX cells_by_time ON cells (width, start, kind, tenant);
   `,
   knowledgeMigration,
+  auditBlocksMigration,
 ]

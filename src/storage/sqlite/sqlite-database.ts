@@ -74,6 +74,12 @@ export class SqliteDatabase {
     return this.#try(() => Number(this.statement(sql).run(...values).changes))
   }
 
+  /** Gives the id of the row that it made. */
+  insert(sql: string, ...values: SQLInputValue[]): number {
+    refuseNul(values)
+    return this.#try(() => Number(this.statement(sql).run(...values).lastInsertRowid))
+  }
+
   /** A statement to be run very often, inside `write`, with values that hold no NUL. */
   statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql)
