@@ -115,8 +115,12 @@ describe('audit export', () => {
 })
 
 describe('audit verify', () => {
-  const columns = ['kind', 'at', 'duration_ms', 'params_hash', 'hash']
-  const removed = ['json_remove(rows', ...columns.map((name) => `, '$.${name}[' || (2 - from_seq) || ']'`), ')']
+  const where = 'WHERE 2 BETWEEN from_seq AND to_seq'
+  const changed = ["UPDATE audit_blocks SET rows = json_set(rows, '$.at[' || (2 - from_seq) || ']', 5)", where]
+  const removed = [
+    'UPDATE audit_blocks SET rows = json_remove(rows',
+    ...['kind', 'at', 'duration_ms', 'params_hash', 'hash'].map((name) => `'$.${name}[' || (2 - from_seq) || ']'`),
+  ]
 
   test('holds where nothing was touched', async () => {
     const { toolyard, json } = await audited([
@@ -132,16 +136,16 @@ describe('audit verify', () => {
   })
 
   test.each([
-    ['changed', "json_set(rows, '$.at[' || (2 - from_seq) || ']', 5)"],
-    ['removed', removed.join('')],
-  ])('names the row that was %s, and ends with 1', async (_, rows) => {
+    ['changed', changed.join(' ')],
+    ['removed', [`${removed.join(', ')})`, where].join(' ')],
+  ])('names the row that was %s, and ends with 1', async (_, statement) => {
     const { toolyard, json, data } = await audited([
       ['acme', 'weather'],
       ['acme', 'weather'],
       ['acme', 'weather'],
     ])
     const database = new DatabaseSync(join(data, 'toolyard.db'))
-    database.exec(`UPDATE audit_blocks SET rows = ${rows} WHERE 2 BETWEEN from_seq AND to_seq`)
+    database.exec(statement)
     database.close()
     const { code, out, err } = await toolyard('audit', 'verify')
     expect([code, out]).toEqual([1, expect.stringMatching(/^[\w-]{36}, row 2: /)])
