@@ -1,4 +1,4 @@
-import { ProtocolError, SdkError } from '@modelcontextprotocol/client'
+import { ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client'
 import { connectionCode } from '../../core/network-code.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { AuthorizationFailure } from '../oauth/authorization-failure.ts'
@@ -25,6 +25,10 @@ function reasonOf(thrown: unknown): string {
   if (status !== undefined) return `it answered with status ${status}`
   const code = connectionCode(thrown)
   if (code !== undefined) return `the connection failed (${code})`
+  // The SDK speaks of its probes here; what happened is plain.
+  if (SdkError.isInstance(thrown) && thrown.code === SdkErrorCode.EraNegotiationFailed) {
+    return 'it ended the connection before it had answered'
+  }
   const ours = thrown instanceof ToolExecutionError || SdkError.isInstance(thrown) || ProtocolError.isInstance(thrown)
   if (!ours || !(thrown instanceof Error)) return 'the connection failed'
   return cleanText(thrown.message).slice(0, LONGEST_REASON).replace(/\.$/, '')
