@@ -4,10 +4,19 @@ import { join } from 'node:path'
 import { ModelValidationTracker, silentLog } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { validate } from '../src/cli/commands/validate.ts'
+import { installationFolder } from '../src/cli/fixtures/installation-folder.ts'
 import { Installation } from '../src/config/installation.ts'
 import { openaiModel, serverYard } from './server-yard.ts'
 
 const MODEL = 'ollama:llama3.2:3b'
+
+const weather = {
+  name: 'get_weather',
+  description: 'Get the current weather of a place',
+  parameters: { type: 'object', properties: { location: { type: 'string' } } },
+  implementation: { type: 'mock', mock_response: { condition: 'sunny' } },
+}
 
 describe('Model validation', () => {
   test('per model {model_id, tested, validated, test_count, success_count, last_tested, test_history}', async () => {
@@ -42,7 +51,27 @@ describe('Model validation', () => {
   })
 
   test.todo('the badge shows exactly this, with the number of trials beside it')
-  test.todo('a test is recorded only by POST /api/tools/validate and by suites')
+  test('a test is recorded only by POST /api/tools/validate and by suites', async () => {
+    const model = await openaiModel('It is sunny.', { call: 'get_weather', args: {} }, 'It is sunny.')
+    const { ask, post } = await serverYard([weather], model.config)
+    const testCount = async () => (await ask('/api/models/list')).body.models[0].validation.test_count
+    await post('/api/tools/test', { query: 'How is it?', model: 'openai:gpt-4o' })
+    await post('/v1/chat/completions', { model: 'openai:gpt-4o', messages: [{ role: 'user', content: 'How is it?' }] })
+    expect(await testCount()).toBe(0)
+    await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true })
+    expect(await testCount()).toBe(1)
+
+    const { run, serve } = await installationFolder({ tools: { enabled: true, registry: [weather] } })
+    const installation = await serve()
+    const tracker = new ModelValidationTracker({ store: installation.storage.validations })
+    const suite = { models: 'demo:rules', suite: ['generated'], limit: '2' }
+    await run((terminal, options) => validate(terminal, { ...options, ...suite }))
+    expect(await tracker.getStatus('demo:rules')).toMatchObject({
+      tested: true,
+      test_count: 2,
+      test_history: [{ details: { suite: 'generated' } }, { details: { suite: 'generated' } }],
+    })
+  })
 
   test('POST /api/tools/test records nothing', async () => {
     const model = await openaiModel('It is sunny.')
@@ -55,7 +84,26 @@ describe('Model validation', () => {
     expect(await validation()).toMatchObject({ tested: true, test_count: 1 })
   })
 
-  test.todo('real runs are counted per model × tool, never in test_count')
+  test('real runs are counted per model × tool, never in test_count', async () => {
+    const model = await openaiModel({ call: 'get_weather', args: { location: 7 } }, 'I cannot.')
+    const { ask, post } = await serverYard([weather], model.config)
+    const query = "What's the weather in Paris?"
+    const { run_id } = (await post('/api/tools/test', { query, model: 'openai:gpt-4o' })).body
+    expect((await ask('/api/models/list')).body.models[0].validation).toMatchObject({ tested: false, test_count: 0 })
+    const { tool_use } = (await ask('/api/validations/tools?model=openai:gpt-4o&tool=get_weather')).body
+    expect(tool_use).toMatchObject([
+      {
+        trials: 1,
+        successes: 0,
+        rate: 0,
+        schema: 'current',
+        run: { trials: 1, successes: 0 },
+        suite: { trials: 0, successes: 0 },
+        failure_kinds: { wrong_type: 1 },
+        failures: [{ kind: 'wrong_type', run_id, actual: '{"location":7}' }],
+      },
+    ])
+  })
 
   test('kept across restarts', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolyard-spec-'))

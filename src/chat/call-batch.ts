@@ -23,6 +23,8 @@ interface Judged {
   readonly refusal: ToolExecutionError | undefined
 }
 
+const NOT_RUN = { not_run: true } as const
+
 /** The calls of one turn: run beside each other, so many at a time, told of as they end, kept in order. */
 export class CallBatch {
   /** Some call was one too many: the run is over when the others have ended. */
@@ -78,7 +80,7 @@ export class CallBatch {
     const { call, params, refusal } = this.#calls[index] as Judged
     const tool = call.function.name
     if (refusal !== undefined) {
-      this.#ended(index, this.#executor.refuse(tool, refusal, this.#turn.context))
+      this.#ended(index, this.#executor.refuse(tool, refusal, this.#turn.context), NOT_RUN)
       return
     }
     this.#running++
@@ -89,11 +91,11 @@ export class CallBatch {
     })
   }
 
-  #ended(index: number, result: ToolResult): void {
+  #ended(index: number, result: ToolResult, refused?: typeof NOT_RUN): void {
     const { call, params } = this.#calls[index] as Judged
     const recovered = call.metadata?.recovered === true ? ({ recovered: true } as const) : undefined
     const { iteration, tell, observers } = this.#turn
-    const tracked = { tool: call.function.name, params, result, iteration, ...recovered }
+    const tracked = { tool: call.function.name, params, result, iteration, ...recovered, ...refused }
     this.#tracked[index] = tracked
     for (const observer of observers) observer.called(tracked, index)
     if (tell) this.#events.push({ type: 'call-result', id: call.id, call: tracked })

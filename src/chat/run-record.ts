@@ -4,9 +4,10 @@ import type { Clock } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import { redact, redactText } from '../core/redact.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
-import type { Message } from '../models/model.ts'
+import type { Message, OfferedTool } from '../models/model.ts'
 import type { RunAnswer, RunRequest, StopReason, TrackedCall } from './run.ts'
 import type { RunObserver } from './run-observer.ts'
+import { RunTape } from './run-tape.ts'
 import type { TurnReader } from './turn-reader.ts'
 
 /** Who keeps runs, and what is needed to write them down. */
@@ -14,6 +15,8 @@ export interface RunKeeper {
   readonly onRun: (run: StoredRun) => void
   readonly clock: Clock
   readonly log: Log
+  /** For runs that name none. */
+  readonly maxIterations: number
 }
 
 /** Of one text, of the parameters of one call, of one result. */
@@ -31,18 +34,29 @@ export class RunRecord implements RunObserver {
   readonly #keeper: RunKeeper
   readonly #request: RunRequest
   readonly #context: CallContext
+  readonly #tools: readonly OfferedTool[]
+  readonly #tape: RunTape
   readonly #steps: PlacedStep[] = []
   readonly #startedMs: number
+  /** When the clock that times are taken by stood at 0: all times of a run are told by the same. */
+  readonly #epochMs: number
   #turns = 0
   #turn: { readonly reader: TurnReader; readonly startedMs: number } | undefined
 
-  constructor(keeper: RunKeeper, request: RunRequest, context: CallContext) {
+  constructor(keeper: RunKeeper, request: RunRequest, context: CallContext, tools: readonly OfferedTool[]) {
     this.#keeper = keeper
     this.#request = request
     this.#context = context
+    this.#tools = tools
+    this.#tape = new RunTape(request)
     const before = request.prior_calls ?? []
     this.#startedMs = keeper.clock.now() - before.reduce((ms, { result }) => ms + result.execution_time_ms, 0)
-    for (const [index, call] of before.entries()) this.called(call, index)
+    this.#epochMs = keeper.clock.wall() - keeper.clock.now()
+    let startedMs = this.#startedMs
+    for (const [index, call] of before.entries()) {
+      this.#called(call, index, startedMs)
+      startedMs += call.result.execution_time_ms
+    }
   }
 
   asked(reader: TurnReader): void {
@@ -50,31 +64,25 @@ export class RunRecord implements RunObserver {
     this.#turn = { reader, startedMs: this.#keeper.clock.now() }
   }
 
-  heard({ text, calls, reason }: TurnReader, failed?: StopReason): void {
+  heard(turn: TurnReader, failed?: StopReason): void {
+    const { text, calls, reason } = turn
     const startedMs = this.#turn?.startedMs ?? this.#keeper.clock.now()
     this.#turn = undefined
+    const duration_ms = this.#since(startedMs)
+    this.#tape.turn(turn, failed, { started_ms: this.#sinceStart(startedMs), duration_ms })
     this.#add(-1, {
       type: 'model',
       iteration: this.#turns,
       started_at: this.#wall(startedMs),
-      duration_ms: this.#since(startedMs),
+      duration_ms,
       finish_reason: failed ?? reason,
       text: redactText(text, LONGEST_CONTENT),
       tool_calls: calls.length,
     })
   }
 
-  called({ tool, params, result, iteration }: TrackedCall, index: number): void {
-    const { execution_time_ms } = result
-    this.#add(index, {
-      type: 'tool',
-      iteration,
-      started_at: this.#wall(this.#keeper.clock.now() - execution_time_ms),
-      duration_ms: execution_time_ms,
-      tool: redactText(tool),
-      params: bounded(params),
-      result: bounded(result),
-    })
+  called(call: TrackedCall, index: number): void {
+    this.#called(call, index, this.#keeper.clock.now() - call.result.execution_time_ms)
   }
 
   ended(answer: RunAnswer, iterations: number): void {
@@ -85,6 +93,21 @@ export class RunRecord implements RunObserver {
     } catch (err) {
       writeLog(this.#keeper.log, 'error', { err, run_id: this.#context.runId }, 'The record of a run was lost')
     }
+  }
+
+  #called(call: TrackedCall, index: number, startedMs: number): void {
+    const { tool, params, result, iteration } = call
+    const { execution_time_ms } = result
+    this.#tape.call(call, index, { started_ms: this.#sinceStart(startedMs), duration_ms: execution_time_ms })
+    this.#add(index, {
+      type: 'tool',
+      iteration,
+      started_at: this.#wall(startedMs),
+      duration_ms: execution_time_ms,
+      tool: redactText(tool),
+      params: bounded(params),
+      result: bounded(result),
+    })
   }
 
   #run(answer: RunAnswer, iterations: number): StoredRun {
@@ -111,6 +134,8 @@ export class RunRecord implements RunObserver {
       steps: this.#steps
         .sort((a, b) => a.step.iteration - b.step.iteration || a.index - b.index)
         .map(({ step }) => step),
+      ...(answer.gate !== undefined && { gate: answer.gate }),
+      recording: this.#tape.end(answer, this.#tools, this.#request.max_iterations ?? this.#keeper.maxIterations),
     }
   }
 
@@ -122,9 +147,12 @@ export class RunRecord implements RunObserver {
     return Math.round((this.#keeper.clock.now() - startedMs) * 1_000) / 1_000
   }
 
+  #sinceStart(ms: number): number {
+    return Math.round(Math.max(0, ms - this.#startedMs) * 1_000) / 1_000
+  }
+
   #wall(ms: number): string {
-    const { clock } = this.#keeper
-    return new Date(clock.wall() - (clock.now() - ms)).toISOString()
+    return new Date(this.#epochMs + ms).toISOString()
   }
 }
 

@@ -1,5 +1,6 @@
 import type { CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
+import type { GateDecision } from '../core/storage/run-store.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import type { CallBatch } from './call-batch.ts'
@@ -29,6 +30,8 @@ export class RunState {
   readonly tracked: TrackedCall[]
   /** Who follows the run. */
   observers: readonly RunObserver[] = NOBODY
+  /** What was decided about tools that the model fails with. */
+  gate: readonly GateDecision[] | undefined = undefined
   readonly #signals: RunSignals
   iteration = 0
   usage: Usage | undefined = undefined
@@ -160,13 +163,14 @@ export class RunState {
     const limitReached = reason === 'max_iterations'
     const content =
       said === '' && reason === 'stop' ? '' : limitReached || said === '' ? stopSentence(reason, limit) : said
-    const { usage, cost } = this
+    const { usage, cost, gate } = this
     return {
       content,
       service: this.#request.service ?? id.slice(0, Math.max(colon, 0)),
       model: id.slice(colon + 1),
       tool_calls: this.tracked,
       stop_reason: reason,
+      ...(gate !== undefined && { gate }),
       ...(handBack !== undefined && { client_calls: handBack.calls }),
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),

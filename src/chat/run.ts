@@ -1,4 +1,5 @@
 import type { CallContext } from '../core/call-context.ts'
+import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { ModelPrices } from '../models/catalogue/model-info.ts'
 import type { Message, Model, ModelEvent, OfferedTool, ToolCall, Usage } from '../models/model.ts'
@@ -52,6 +53,8 @@ export interface TrackedCall {
   readonly iteration: number
   /** The model wrote the call as text, and it was found there. */
   readonly recovered?: true
+  /** The loop did not have it run: it was made before, over and over. */
+  readonly not_run?: true
 }
 
 export interface RunAnswer {
@@ -60,6 +63,8 @@ export interface RunAnswer {
   readonly model: string
   readonly tool_calls: readonly TrackedCall[]
   readonly stop_reason: StopReason
+  /** Which tools the model was not offered, or is known to fail with; absent where there is none. */
+  readonly gate?: readonly GateDecision[]
   /** Calls of `client_tools`, for the caller to run: the model waits for their results. `stop_reason` is then `stop`. */
   readonly client_calls?: readonly ToolCall[]
   readonly max_iterations_reached?: true
@@ -73,8 +78,9 @@ export interface RunAnswer {
   readonly cost?: number
 }
 
-/** What happens in a run, as it happens; `answer` is the last. */
+/** What happens in a run, as it happens; `gate`, where there is one, is the first, `answer` the last. */
 export type RunEvent =
+  | { readonly type: 'gate'; readonly decisions: readonly GateDecision[] }
   | Exclude<ModelEvent, { type: 'finish' }>
   | { readonly type: 'call-progress'; readonly id: string; readonly tool: string; readonly progress: unknown }
   | { readonly type: 'call-result'; readonly id: string; readonly call: TrackedCall }

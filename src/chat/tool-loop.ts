@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { LOCAL_TENANT } from '../core/call.ts'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
@@ -9,11 +10,13 @@ import type { ToolRegistry } from '../core/tool-registry.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
+import { CallReport, type OnCalls } from './call-report.ts'
 import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
 import { type RunKeeper, RunRecord } from './run-record.ts'
 import { type Ending, RunState } from './run-state.ts'
 import { RunTrace } from './run-trace.ts'
+import type { ToolGate } from './tool-gate.ts'
 import { type Offer, ToolOffer } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
@@ -27,6 +30,10 @@ export interface ToolLoopOptions {
   readonly tracer?: Tracer
   /** Told of every run when it is over. */
   readonly onRun?: (run: StoredRun) => void
+  /** Told of the calls of every run when it is over, and what they were made with. */
+  readonly onCalls?: OnCalls
+  /** Decides which tools a model is warned of, or not offered. */
+  readonly gate?: ToolGate
 }
 
 export const DEFAULT_MAX_ITERATIONS = 5
@@ -44,6 +51,8 @@ export class ToolLoop {
   readonly #maxIterations: number
   readonly #maxParallelCalls: number
   readonly #keeper: RunKeeper | undefined
+  readonly #onCalls: OnCalls | undefined
+  readonly #gate: ToolGate | undefined
   readonly #tracer: Tracer | undefined
 
   constructor(registry: ToolRegistry, executor: ToolExecutor, options: ToolLoopOptions = {}) {
@@ -54,7 +63,10 @@ export class ToolLoop {
     this.#silence = { clock: this.#clock, wheel: new DeadlineWheel(this.#clock) }
     this.#maxIterations = options.maxIterations ?? DEFAULT_MAX_ITERATIONS
     this.#maxParallelCalls = options.maxParallelCalls ?? DEFAULT_MAX_PARALLEL_CALLS
-    this.#keeper = options.onRun && { onRun: options.onRun, clock: this.#clock, log: this.#log }
+    const kept = { clock: this.#clock, log: this.#log, maxIterations: this.#maxIterations }
+    this.#keeper = options.onRun && { onRun: options.onRun, ...kept }
+    this.#onCalls = options.onCalls
+    this.#gate = options.gate
     this.#tracer = options.tracer
   }
 
@@ -72,18 +84,21 @@ export class ToolLoop {
 
   /** The one loop. Who only wants the answer is not told the rest, which saves a step for each event. */
   async *#run(request: RunRequest, tell: boolean): AsyncGenerator<RunEvent, void, undefined> {
-    const offer = this.#offer.to(request.context?.flags, request.allowed_tools)
+    const whole = this.#offer.to(request.context?.flags, request.allowed_tools)
+    const gated = this.#gate?.(whole, request.model.id, request.context?.tenant ?? LOCAL_TENANT)
+    const offer = gated?.offer ?? whole
     const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)
     if (tools.length === 0) this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without')
     const run = new RunState(request, tools, this.#clock, this.#silence)
     const guard = new CallGuard()
-    const context = this.#begin(run, request, offer)
+    const context = this.#begin(run, request, offer, gated?.decisions)
     const { observers } = run
     const most = this.#maxParallelCalls
     const maxIterations = request.max_iterations ?? this.#maxIterations
     let ending: Ending | undefined
     let batch: CallBatch | undefined
     try {
+      if (tell && run.gate !== undefined) yield { type: 'gate', decisions: run.gate }
       while (ending === undefined) {
         const turn = run.ask(tools, false)
         if (!(turn instanceof TurnReader)) {
@@ -112,7 +127,11 @@ export class ToolLoop {
   }
 
   /** What the calls of a run are made with. Who wants to know of runs follows this one from here on. */
-  #begin(run: RunState, request: RunRequest, { names }: Offer): CallContext {
+  #begin(run: RunState, request: RunRequest, { names, tools }: Offer, gate: RunAnswer['gate']): CallContext {
+    if (gate !== undefined) {
+      run.gate = gate
+      this.#log.warn({ model: request.model.id, gate }, 'The model is known to fail with some of the tools')
+    }
     // Progress is told by events, and one key cannot stand for many calls.
     const { report: _report, idempotencyKey: _key, ...caller } = request.context ?? {}
     const context: CallContext = {
@@ -124,8 +143,10 @@ export class ToolLoop {
       signal: run.signal,
     }
     const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log)
-    const record = this.#keeper && new RunRecord(this.#keeper, request, context)
-    if (trace !== undefined || record !== undefined) run.observers = [trace, record].filter((one) => one !== undefined)
+    const record = this.#keeper && new RunRecord(this.#keeper, request, context, tools)
+    const calls = this.#onCalls && new CallReport(this.#onCalls, context, this.#log)
+    const observers = [trace, record, calls].filter((one) => one !== undefined)
+    if (observers.length > 0) run.observers = observers
     return trace?.traceparent === undefined ? context : { ...context, traceparent: trace.traceparent }
   }
 

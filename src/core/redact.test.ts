@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { redact, redactText } from './redact.ts'
+import { describe, expect, test } from 'vitest'
+import { redact, redactedJson, redactText } from './redact.ts'
 
 test('values under secret names are taken out, at any depth', () => {
   expect(redact({ user: { Password: 'x', api_key: 'y', nested: [{ authorization: 'z' }] }, city: 'Paris' })).toEqual({
@@ -47,4 +47,26 @@ test.each([
 test('a secret that the cut goes through is taken out too', () => {
   const text = `${'x'.repeat(490)} sk-proj-abcdefghijklmnopqrstuvwxyz ${'y'.repeat(100)}`
   expect(redactText(text)).not.toContain('sk-')
+})
+
+describe('redactedJson', () => {
+  test('keeps a value whole, however long or deep, but for secrets', () => {
+    const value = {
+      list: Array.from({ length: 100 }, (_, n) => n),
+      text: 'x'.repeat(5_000),
+      a: { b: { c: { d: { e: 1 } } } },
+    }
+    expect(JSON.parse(redactedJson(value))).toEqual(value)
+    expect(redactedJson({ cookie: { a: 1 }, text: `Bearer ${'a'.repeat(20)}!` })).toBe(
+      '{"cookie":"[redacted]","text":"[redacted]!"}',
+    )
+  })
+
+  test('looks into texts that are JSON, and leaves those without secrets as they were written', () => {
+    const written = '{ "a": 1 }'
+    expect(JSON.parse(redactedJson({ written }))).toEqual({ written })
+    const inner = JSON.stringify({ text: JSON.stringify({ credential: 'hunter2' }) })
+    expect(redactedJson({ inner })).not.toContain('hunter2')
+    expect(redactedJson({ inner: '{"password": "hunter2"' })).not.toContain('hunter2')
+  })
 })

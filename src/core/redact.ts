@@ -1,13 +1,16 @@
 const SECRET_KEY =
   /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
 
-/** What keys and tokens of well-known services look like, and what stands before a secret in a text. */
+/**
+ * What keys and tokens of well-known services look like, and what stands before a secret in a text. Texts come from
+ * strangers: what could be tried over and over again is bounded.
+ */
 const SECRET_VALUE = new RegExp(
   [
     '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
     '\\bBearer\\s+[A-Za-z0-9._~+/=-]{8,}',
     '\\bBasic\\s+(?=[a-z+/]*[A-Z0-9])[A-Za-z0-9+/]{8,}={0,2}',
-    '\\beyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',
+    '\\beyJ[\\w-]{7,4000}\\.[\\w-]+\\.[\\w-]+',
     '\\bAKIA[0-9A-Z]{16}\\b',
     '\\bAIza[\\w-]{30,}',
     '\\bya29\\.[\\w-]{10,}',
@@ -16,7 +19,7 @@ const SECRET_VALUE = new RegExp(
     '\\bxox[abprs]-[\\w-]{10,}',
     '\\bSG\\.[\\w-]{16,}\\.[\\w-]{16,}',
     '-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*',
-    '(?<=://)[^\\s/@]+:[^\\s/@]+(?=@)',
+    '(?<=://)[^\\s/@]{1,256}:[^\\s/@]{1,256}(?=@)',
     '(?<=(?i:password|passwd|pwd|secret|token|api[-_]?key)["\']?\\s?[=:]\\s?["\']?)[^\\s"\'&,;]{4,}',
   ].join('|'),
   'g',
@@ -38,6 +41,25 @@ export function redact(value: unknown): unknown {
 export function redactText(text: string, longest = LONGEST_TEXT): string {
   const clean = text.slice(0, longest + BEHIND_CUT).replace(SECRET_VALUE, REDACTED)
   return text.length > longest ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean
+}
+
+/** A value as JSON text: whole, but for what looks like a secret, also where a text is JSON itself. */
+export function redactedJson(value: unknown): string {
+  return JSON.stringify(value, withoutSecret)
+}
+
+function withoutSecret(key: string, value: unknown): unknown {
+  if (SECRET_KEY.test(key)) return REDACTED
+  if (typeof value !== 'string') return value
+  if (!/^\s*[[{]/.test(value)) return value.replace(SECRET_VALUE, REDACTED)
+  try {
+    const inner: unknown = JSON.parse(value)
+    const clean = redactedJson(inner)
+    // Where there was nothing to take out the text stays as it was written.
+    return clean === JSON.stringify(inner) ? value : clean
+  } catch {
+    return value.replace(SECRET_VALUE, REDACTED)
+  }
 }
 
 function copy(value: unknown, depth: number, budget: { left: number }): unknown {

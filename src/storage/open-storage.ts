@@ -33,6 +33,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     keys: part('keys'),
     settings: part('settings'),
     validations: part('validations'),
+    toolUse: part('toolUse'),
     once: part('once'),
     jobs: part('jobs'),
     knowledge: {

@@ -12,3 +12,4 @@ export {
 } from './model-script.ts'
 export { type GivenAnswer, type GivenCall, type GivenTurn, type ScriptedModel, scripted } from './scripted-model.ts'
 export { type StorageUnderTest, storageContract } from './storage-contract.ts'
+export { type WordEmbedder, type WordEmbedderOptions, wordEmbedder } from './word-embedder.ts'

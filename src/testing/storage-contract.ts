@@ -9,6 +9,7 @@ import { onceClauses } from './storage/once-clauses.ts'
 import { runClauses } from './storage/run-clauses.ts'
 import { settingClauses } from './storage/setting-clauses.ts'
 import { sharedClauses } from './storage/shared-clauses.ts'
+import { toolUseClauses } from './storage/tool-use-clauses.ts'
 import { validationClauses } from './storage/validation-clauses.ts'
 import { wholeClauses } from './storage/whole-clauses.ts'
 
@@ -21,6 +22,7 @@ export function storageContract({ open, shared }: StorageUnderTest): ContractCas
     ...keyClauses,
     ...settingClauses,
     ...validationClauses,
+    ...toolUseClauses,
     ...onceClauses,
     ...jobClauses,
     ...runClauses,

@@ -8,10 +8,11 @@ export interface ToolList {
   readonly tools: readonly OfferedTool[]
 }
 
-const folder = process.env.TOOLYARD_DATA_SETS ?? join(import.meta.dirname, '../../../shared/data')
+/** Where the data sets are looked for. */
+export const dataFolder = process.env.TOOLYARD_DATA_SETS ?? join(import.meta.dirname, '../../../shared/data')
 
 /** The folders of the data sets. */
-export const DATA = { mcp: join(folder, 'mcp-tools'), bfcl: join(folder, 'bfcl') }
+export const DATA = { mcp: join(dataFolder, 'mcp-tools'), bfcl: join(dataFolder, 'bfcl') }
 
 /** Whether the data sets are there; says on the console where they are looked for if not. */
 export function haveData(): boolean {

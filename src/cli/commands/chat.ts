@@ -1,5 +1,6 @@
 import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
+import type { GateDecision } from '../../core/storage/run-store.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
 import { awaitServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
@@ -52,6 +53,7 @@ async function show(terminal: Terminal, run: AsyncIterable<RunEvent>): Promise<R
       if (!terminal.json) conclude(terminal, event.answer, streams && said === event.answer.content)
       return event.answer
     }
+    if (event.type === 'gate' && !terminal.json) for (const one of event.decisions) terminal.note(gated(terminal, one))
     if (event.type === 'text-delta' && streams) {
       said += event.text
       terminal.write(printable(event.text))
@@ -64,6 +66,12 @@ async function show(terminal: Terminal, run: AsyncIterable<RunEvent>): Promise<R
     }
   }
   throw new Error('The run ended without an answer')
+}
+
+function gated(terminal: Terminal, { tool, decision, successes, trials }: GateDecision): string {
+  const done = decision === 'hide' ? 'is not offered it' : 'may get it wrong'
+  const line = `! ${tool}: this model used it rightly in ${successes} of ${trials} trials, and ${done}`
+  return terminal.styleNote('yellow', printableLine(line))
 }
 
 function called(terminal: Terminal, { tool, params, result, recovered }: TrackedCall): string {

@@ -14,6 +14,19 @@ export interface RunStep {
   readonly result?: unknown
 }
 
+/** What was decided about a tool that a model fails with, and by which figures. */
+export interface GateDecision {
+  readonly tool: string
+  readonly decision: 'warn' | 'hide'
+  readonly trials: number
+  readonly successes: number
+  readonly rate: number
+  /** What the true rate is at least, with 95 % certainty. */
+  readonly lower_bound: number
+  /** What the rate would have to be. */
+  readonly threshold: number
+}
+
 /** A run as it is kept: one conversation from question to answer. */
 export interface StoredRun {
   readonly id: string
@@ -34,7 +47,14 @@ export interface StoredRun {
   readonly question: string
   readonly answer: string
   readonly steps: readonly RunStep[]
+  /** Absent where nothing was decided about any tool. */
+  readonly gate?: readonly GateDecision[]
+  /** What it can be replayed from: a `RunRecording` as JSON text. */
+  readonly recording?: string
 }
+
+/** A run without what is long. */
+export type ListedRun = Omit<StoredRun, 'steps' | 'gate' | 'recording'>
 
 export interface RunFilter {
   readonly tenant: string
@@ -47,7 +67,7 @@ export interface RunFilter {
 
 export interface RunPage {
   /** Newest first, without their steps. */
-  readonly runs: readonly Omit<StoredRun, 'steps'>[]
+  readonly runs: readonly ListedRun[]
   readonly next?: string
 }
 

@@ -7,6 +7,7 @@ import type { Ledger } from './ledger.ts'
 import type { OnceStore } from './once-store.ts'
 import type { RunStore } from './run-store.ts'
 import type { SettingStore } from './setting-store.ts'
+import type { ToolUseStore } from './tool-use-store.ts'
 import type { ValidationStore } from './validation-store.ts'
 
 /** What has been changed in the store by somebody: a server, or the command line. */
@@ -32,6 +33,7 @@ export interface Storage {
   readonly keys: KeyStore
   readonly settings: SettingStore
   readonly validations: ValidationStore
+  readonly toolUse: ToolUseStore
   readonly once: OnceStore
   readonly jobs: JobStore
   /** By words only where `StorageStatus.vectors` is false: no collection has an embedder then. */

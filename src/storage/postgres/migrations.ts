@@ -1,4 +1,5 @@
 import { knowledgeMigration } from './knowledge/knowledge-migration.ts'
+import { toolUseMigration } from './tool-use-migration.ts'
 
 /**
  * What makes a database of version n one of version n + 1, in order. One that has been released is never changed.
@@ -245,4 +246,5 @@ export const migrations: readonly string[] = [
   $$;
   `,
   knowledgeMigration,
+  toolUseMigration,
 ]

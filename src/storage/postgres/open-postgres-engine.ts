@@ -15,6 +15,7 @@ import { PostgresLedgerTables } from './postgres-ledger-tables.ts'
 import { PostgresOnce } from './postgres-once.ts'
 import { PostgresRuns } from './postgres-runs.ts'
 import { PostgresSettings } from './postgres-settings.ts'
+import { PostgresToolUse } from './postgres-tool-use.ts'
 import { PostgresValidations } from './postgres-validations.ts'
 import { presenceOf } from './presence.ts'
 import { sweep } from './sweep.ts'
@@ -59,6 +60,7 @@ export async function openPostgresEngine(
     keys: new PostgresKeys(database),
     settings: new PostgresSettings(database),
     validations: new PostgresValidations(database),
+    toolUse: new PostgresToolUse(database),
     once: new PostgresOnce(database, presence, clock),
     jobs: new PostgresJobs(database, presence),
     knowledge,

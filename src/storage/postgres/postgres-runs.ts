@@ -1,6 +1,7 @@
 import type { RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import { replaceNul } from '../nul.ts'
 import { readRunCursor, writeRunCursor } from '../run-cursor.ts'
+import { fromRunRow, type RunRow } from '../run-row.ts'
 import type { PostgresDatabase, Statements } from './postgres-database.ts'
 
 const LIST = `
@@ -18,10 +19,11 @@ const GET = 'SELECT * FROM toolyard.runs WHERE tenant = $1 AND id = $2'
 /** One that is there already stays as it is: who did not hear that it was kept says it twice. */
 const PUT = `
   INSERT INTO toolyard.runs (tenant, id, caller, model, service, started_at, duration_ms, stop_reason, iterations,
-    tool_calls, prompt_tokens, completion_tokens, cost, error, question, answer, steps)
+    tool_calls, prompt_tokens, completion_tokens, cost, error, question, answer, steps,
+    gate, recording)
   SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::double precision[],
     $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::double precision[], $14::text[],
-    $15::text[], $16::text[], $17::text[])
+    $15::text[], $16::text[], $17::text[], $18::text[], $19::text[])
   ON CONFLICT (tenant, id) DO NOTHING`
 
 /** Reads runs. */
@@ -42,8 +44,8 @@ export class PostgresRuns implements RunStore {
   }
 
   async get(tenant: string, id: string): Promise<StoredRun | undefined> {
-    const { rows } = await this.#database.run<StoredRun & { steps: string }>(GET, [tenant, id])
-    return rows[0] && { ...rows[0], steps: JSON.parse(rows[0].steps) }
+    const { rows } = await this.#database.run<RunRow>(GET, [tenant, id])
+    return rows[0] && fromRunRow(rows[0])
   }
 }
 
@@ -68,5 +70,7 @@ export async function addRuns(statements: Statements, runs: readonly StoredRun[]
     text((run) => run.question),
     text((run) => run.answer),
     runs.map((run) => JSON.stringify(run.steps)),
+    runs.map((run) => (run.gate === undefined ? null : JSON.stringify(run.gate))),
+    runs.map((run) => run.recording ?? null),
   ])
 }

@@ -1,5 +1,6 @@
 import { auditBlocksMigration } from './audit-blocks-migration.ts'
 import { knowledgeMigration } from './knowledge/knowledge-migration.ts'
+import { toolUseMigration } from './tool-use-migration.ts'
 
 /**
  * What makes a database of version n one of version n + 1, in order. One that has been released is never changed.
@@ -160,4 +161,5 @@ export const migrations: readonly string[] = [
   `,
   knowledgeMigration,
   auditBlocksMigration,
+  toolUseMigration,
 ]

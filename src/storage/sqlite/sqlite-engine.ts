@@ -13,6 +13,7 @@ import { SqliteLedgerTables } from './sqlite-ledger-tables.ts'
 import { SqliteOnce } from './sqlite-once.ts'
 import { SqliteRuns } from './sqlite-runs.ts'
 import { SqliteSettings } from './sqlite-settings.ts'
+import { SqliteToolUse } from './sqlite-tool-use.ts'
 import { SqliteValidations } from './sqlite-validations.ts'
 
 const SWEEP_EVERY_MS = 60_000
@@ -48,6 +49,7 @@ export function sqliteEngine(
     keys: new SqliteKeys(database, changes),
     settings: new SqliteSettings(database, changes),
     validations: new SqliteValidations(database, changes),
+    toolUse: new SqliteToolUse(database, changes),
     once,
     jobs,
     knowledge,

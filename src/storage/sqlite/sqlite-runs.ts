@@ -1,9 +1,8 @@
 import type { SQLInputValue } from 'node:sqlite'
 import type { RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import { readRunCursor, writeRunCursor } from '../run-cursor.ts'
+import { fromRunRow, type RunRow } from '../run-row.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
-
-type RunRow = Omit<StoredRun, 'steps'> & { readonly steps: string }
 
 const SELECT_RUNS = `SELECT id, tenant, caller, model, service, started_at, duration_ms, stop_reason, iterations,
   tool_calls, prompt_tokens, completion_tokens, cost, error, question, answer FROM runs WHERE tenant = ?`
@@ -40,15 +39,15 @@ export class SqliteRuns implements RunStore {
 
   async get(tenant: string, id: string): Promise<StoredRun | undefined> {
     const row = this.#database.get<RunRow>('SELECT * FROM runs WHERE tenant = ? AND id = ?', tenant, id)
-    return row && { ...row, steps: JSON.parse(row.steps) }
+    return row && fromRunRow(row)
   }
 
   /** One that is there already stays as it is: who did not hear that it was kept says it twice. */
   put(run: StoredRun): void {
     this.#database.run(
       `INSERT INTO runs (tenant, id, caller, model, service, started_at, duration_ms, stop_reason, iterations,
-         tool_calls, prompt_tokens, completion_tokens, cost, error, question, answer, steps)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, id) DO NOTHING`,
+         tool_calls, prompt_tokens, completion_tokens, cost, error, question, answer, steps, gate, recording)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, id) DO NOTHING`,
       run.tenant,
       run.id,
       run.caller,
@@ -66,6 +65,8 @@ export class SqliteRuns implements RunStore {
       run.question,
       run.answer,
       JSON.stringify(run.steps),
+      run.gate === undefined ? null : JSON.stringify(run.gate),
+      run.recording ?? null,
     )
   }
 

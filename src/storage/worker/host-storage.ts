@@ -40,13 +40,14 @@ export async function hostStorage(
       await engine.close()
     }
   }
-  const { runs, keys, settings, validations, once, jobs, knowledge, leases, cache } = engine
+  const { runs, keys, settings, validations, toolUse, once, jobs, knowledge, leases, cache } = engine
   return {
     ledger,
     runs,
     keys,
     settings,
     validations,
+    toolUse,
     once,
     jobs,
     knowledge,

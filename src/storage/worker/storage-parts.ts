@@ -20,6 +20,7 @@ export const STORAGE_PARTS: {
   keys: { list: true, create: true, revoke: true },
   settings: { list: true, put: true, putFirst: true, remove: true },
   validations: { list: true, record: true, replace: true },
+  toolUse: { list: true, add: true, replace: true, doubtful: true },
   once: { claim: true, settle: true, release: true },
   jobs: { create: true, get: true, list: true, take: true, waiting: true, progress: true, end: true },
   knowledge: {

@@ -15,6 +15,7 @@ export const changeClauses: Clauses = {
       ['settings', () => writer.settings.remove('tenant', 'acme')],
       ['validations', () => writer.validations.record('acme', 'm', test)],
       ['validations', () => writer.validations.replace('acme', [])],
+      ['validations', () => writer.toolUse.add([USE])],
       ['keys', () => writer.keys.create(KEY)],
       ['keys', () => writer.keys.revoke(KEY.id, '2026-02-01T00:00:00.000Z')],
     ]
@@ -76,3 +77,15 @@ const KEY = {
   expires_at: null,
   revoked_at: null,
 } as const
+
+const USE = {
+  tenant: 'acme',
+  model_id: 'm',
+  tool: 't',
+  schema_hash: '',
+  suite: { trials: 1, successes: 1 },
+  run: { trials: 0, successes: 0 },
+  last_used: '2026-01-01T00:00:00.000Z',
+  failure_kinds: {},
+  failures: [],
+}

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { RunFilter, StoredRun } from '../../core/storage/run-store.ts'
+import type { ListedRun, RunFilter, StoredRun } from '../../core/storage/run-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
 import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'
 
@@ -39,7 +39,7 @@ const run = (id: string, more: Partial<StoredRun> = {}): StoredRun => ({
   ...more,
 })
 
-const withoutSteps = ({ steps: _, ...rest }: StoredRun): Omit<StoredRun, 'steps'> => rest
+const withoutSteps = ({ steps: _, ...rest }: StoredRun): ListedRun => rest
 
 const idsOf = async ({ runs }: Storage, more: Partial<RunFilter> = {}): Promise<string[]> =>
   (await runs.list({ tenant: 'acme', limit: 200, ...more })).runs.map(({ id }) => id)
@@ -54,6 +54,26 @@ export const runClauses: Clauses = {
     assert.deepEqual(await other.runs.list({ tenant: 'acme', limit: 10 }), {
       runs: [withoutSteps(run('full')), withoutSteps(bare)],
     })
+  },
+
+  'runs: what was decided about tools, and what it can be replayed from, are kept with one': async (store) => {
+    const storage = await store.open()
+    const decision = {
+      tool: UNICODE,
+      decision: 'hide',
+      trials: 10,
+      successes: 2,
+      rate: 0.2,
+      lower_bound: 0.06,
+    } as const
+    const whole = run('one', {
+      gate: [{ ...decision, threshold: 0.8 }],
+      recording: JSON.stringify({ a: NUL, UNICODE }),
+    })
+    await storage.ledger.append([], [whole])
+    assert.deepEqual(await storage.runs.get('acme', 'one'), whole)
+    const { steps: _, gate: __, recording: ___, ...listed } = whole
+    assert.deepEqual(await storage.runs.list({ tenant: 'acme', limit: 10 }), { runs: [listed] })
   },
 
   'runs: nobody gets those of another tenant': async (store) => {

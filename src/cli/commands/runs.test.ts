@@ -1,0 +1,113 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadSuite } from '../../validation/suites/load-suite.ts'
+import { installationFolder } from '../fixtures/installation-folder.ts'
+import { mock } from '../fixtures/toolyard.ts'
+import type { Terminal } from '../terminal.ts'
+import { runsList } from './runs-list.ts'
+import { runsReplay } from './runs-replay.ts'
+import { type RunsSaveOptions, runsSave } from './runs-save.ts'
+import { runsShow } from './runs-show.ts'
+
+const CONFIG = {
+  tools: { enabled: true, registry: [mock('get_weather', { condition: 'sunny' }, { location: { type: 'string' } })] },
+}
+const QUESTION = "What's the weather in Paris?"
+
+/** A folder in whose store there is a run of the demo model. */
+async function asked(config: object = {}) {
+  const opened = await installationFolder({ ...CONFIG, ...config })
+  const server = await opened.serve()
+  const chat = await server.manager.getChat()
+  const context = { ...server.localContext('rest'), runId: 'run-1' }
+  await chat.answer({ message: QUESTION, model: 'demo:rules', context })
+  await server.close()
+  return opened
+}
+
+const save = (options: RunsSaveOptions) => (terminal: Terminal) => runsSave(terminal, 'run-1', options)
+
+describe('runs', () => {
+  test('are listed and shown', async () => {
+    const { run, toolyard } = await asked()
+    const listed = await toolyard('runs', 'list')
+    expect(listed.out).toMatch(
+      /^ID +TIME +MODEL +END +CALLS +MS +QUESTION\nrun-1 +\S+Z +demo:rules +stop +1 +\d+ +What's/,
+    )
+    const { out } = await run((terminal) => runsShow(terminal, 'run-1', {}))
+    expect(out).toMatch(/^demo:rules, \S+, \d+ ms, ended by stop\nQuestion: What's the weather in Paris\?\n1\. model/)
+    expect(out).toContain('1. get_weather { "location": "Paris" }')
+    expect(out).toMatch(/Answer: In Paris it is sunny\.\n$/)
+  })
+
+  test('of a model, with an end, or of another tenant', async () => {
+    const { json } = await asked()
+    const count = async (options: object) => (await json((terminal) => runsList(terminal, options))).runs.length
+    expect(await count({ model: 'demo:rules', stopReason: 'stop', limit: '1' })).toBe(1)
+    expect(await count({ model: 'other:model' })).toBe(0)
+    expect(await count({ stopReason: 'error' })).toBe(0)
+    expect(await count({ tenant: 'acme' })).toBe(0)
+  })
+
+  test('saved as a cassette can be replayed, and one that was changed fails', async () => {
+    const { run, json, toolyard, data } = await asked()
+    const file = join(data, 'one.cassette.json')
+    expect(await run(save({ out: file }))).toEqual({ code: 0, out: '', err: `Written to ${file}.\n` })
+    const replayed = await toolyard('runs', 'replay', file)
+    expect(replayed).toMatchObject({
+      code: 0,
+      out: 'In Paris it is sunny.\n',
+      err: 'Replayed exactly (turns: 2, calls: 1, not made again: 0).\n',
+    })
+    await writeFile(file, (await readFile(file, 'utf8')).replaceAll('{\\"location\\":\\"Paris\\"}', '{}'))
+    for (const loose of [false, true]) {
+      const failed = await run((terminal) => runsReplay(terminal, file, { loose }))
+      expect(failed).toMatchObject({ code: 1, out: '' })
+      expect(failed.err).toContain('get_weather is called with {}, and the cassette has get_weather with {"location"')
+    }
+    const document = await json((terminal) => runsReplay(terminal, file, {}))
+    expect(document).toMatchObject({ mode: 'strict', same: false, error: expect.any(String) })
+  })
+
+  test('saved as a case is a suite that the same answers pass', async () => {
+    const { run, data, serve } = await asked()
+    const definitions = (await serve()).manager.getRegistry().definitions()
+    const line = await run(save({ asCase: true }))
+    for (const name of ['cases.json', 'cases.jsonl']) {
+      const file = join(data, name)
+      await run(save({ asCase: true, out: file }))
+      const { cases } = await loadSuite(file, { definitions })
+      expect(cases).toMatchObject([
+        { id: 'run-run-1', about: ['get_weather'], mocks: { get_weather: { condition: 'sunny' } } },
+      ])
+      const call = (location: string) => ({ tool: 'get_weather', params: { location } })
+      const judge = (location: string) => cases[0]?.judge([{ calls: [call(location)], answer: '' }])
+      expect(judge('Paris')).toEqual({ passed: true })
+      expect(judge('Rome')).toMatchObject({ passed: false, kind: 'wrong_value' })
+      if (name === 'cases.jsonl') expect(await readFile(file, 'utf8')).toBe(line.out)
+    }
+  })
+
+  test('without contents are no cassettes', async () => {
+    const { run } = await asked({ storage: { runs: false } })
+    expect(await run(save({}))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("Run 'run-1' cannot be replayed"),
+    })
+  })
+
+  test.each([
+    ['a run that is not there', (terminal: Terminal) => runsShow(terminal, 'x', {}), "Tenant 'local' has no run 'x'"],
+    [
+      'a limit that is none',
+      (terminal: Terminal) => runsList(terminal, { limit: '0' }),
+      '--limit takes a number from 1',
+    ],
+    ['a file that is not there', (terminal: Terminal) => runsReplay(terminal, 'x.json', {}), 'There is no such file'],
+    ['a file that is no cassette', (terminal: Terminal) => runsReplay(terminal, 'package.json', {}), 'is no cassette'],
+  ])('%s is wrong usage', async (_, work, problem) => {
+    const { run } = await installationFolder(CONFIG)
+    expect(await run(work)).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })
+  })
+})

@@ -1,0 +1,84 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { ToolDefinition } from '../../core/tool.ts'
+import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
+import { schemaHash } from '../../validation/tool-use/schema-hash.ts'
+import { installationFolder } from '../fixtures/installation-folder.ts'
+import { mock } from '../fixtures/toolyard.ts'
+import { validationsExport } from './validations-export.ts'
+import { validationsImport } from './validations-import.ts'
+import { validationsList } from './validations-list.ts'
+
+const CONFIG = { tools: { enabled: true, registry: [mock('get_weather', 'sunny', { location: { type: 'string' } })] } }
+
+async function known() {
+  const opened = await installationFolder(CONFIG)
+  const server = await opened.serve()
+  const chat = await server.manager.getChat()
+  const context = server.localContext('rest')
+  await chat.answer({ message: "What's the weather in Paris?", model: 'demo:rules', context })
+  await new ModelValidationTracker({ store: server.storage.validations }).recordSuccess('demo:rules')
+  const tool = { tenant: 'local', model: 'demo:rules', tool: 'gone', schemaHash: 'aa', source: 'suite' } as const
+  server.toolUse.record({ ...tool, outcome: { passed: false, kind: 'wrong_type', message: 'n must be a number' } })
+  await server.close()
+  return opened
+}
+
+test('what is known is listed, with what it is worth', async () => {
+  const { toolyard, json } = await known()
+  const { out } = await toolyard('validations', 'list')
+  const [head, first, second] = out.trimEnd().split('\n')
+  expect(head).toMatch(/^MODEL +TOOL +SUCCEEDED +RATE +AT LEAST +LAST +SCHEMA +FAILED BY$/)
+  expect(first).toMatch(/^demo:rules +get_weather +1 of 1 +1\.00 +0\.21 +\S+Z +current$/)
+  expect(second).toMatch(/^demo:rules +gone +0 of 1 +0\.00 +0\.00 +\S+Z +gone +wrong_type 1$/)
+  expect(await json((terminal, options) => validationsList(terminal, options))).toMatchObject({
+    tool_use: [{ run: { trials: 1 } }, { suite: { trials: 1 }, failures: [{ kind: 'wrong_type' }] }],
+  })
+})
+
+test('what is exported can be imported, for another tenant too', async () => {
+  const { run, data } = await known()
+  const file = join(data, 'known.json')
+  const exported = await run((terminal, options) => validationsExport(terminal, file, options))
+  expect(exported).toEqual({ code: 0, out: '', err: `Written to ${file}: 1 models, 2 counts of tools.\n` })
+  const imported = await run((terminal, options) => validationsImport(terminal, file, { ...options, tenant: 'acme' }))
+  expect(imported.err).toBe("Tenant 'acme' has 1 models and 2 counts of tools now.\n")
+  const again = join(data, 'again.json')
+  await run((terminal, options) => validationsExport(terminal, again, { ...options, tenant: 'acme' }))
+  expect(JSON.parse(await readFile(again, 'utf8'))).toEqual(JSON.parse(await readFile(file, 'utf8')))
+})
+
+test('a bad file is wrong usage, and changes nothing', async () => {
+  const { run, json, data } = await known()
+  const file = join(data, 'bad.json')
+  await writeFile(file, '{"validations": [], "tool_use": [{}]}')
+  const failed = await run((terminal, options) => validationsImport(terminal, file, options))
+  expect(failed).toMatchObject({ code: 2, err: expect.stringContaining('Nothing was changed.') })
+  expect((await json((terminal, options) => validationsList(terminal, options))).tool_use).toHaveLength(2)
+})
+
+test('where there is no store nothing is known', async () => {
+  const { run } = await installationFolder(CONFIG)
+  const { code, err } = await run((terminal, options) => validationsList(terminal, options))
+  expect([code, err]).toEqual([0, expect.stringContaining('Nothing is known yet')])
+})
+
+test.each([
+  ['warn', 'may get it wrong', 'sunny'],
+  ['hide', 'is not offered it', "I would need the tool 'get_weather'"],
+] as const)('what is known of a tool is acted on (%s), and chat says so', async (gate, done, answer) => {
+  const rule = { llm: 'demo', model: 'rules', prompt: 'Be brief.', tools: { enabled: true } }
+  const opened = await installationFolder({ ...CONFIG, responses: [rule], validation: { gate, minimum_trials: 2 } })
+  const server = await opened.serve()
+  const definition = server.manager.getRegistry().get('get_weather')
+  const tool = { tenant: 'local', model: 'demo:rules', tool: 'get_weather', source: 'suite' } as const
+  for (const kind of ['wrong_value', 'wrong_type'] as const) {
+    const outcome = { passed: false, kind, message: 'no' } as const
+    server.toolUse.record({ ...tool, schemaHash: schemaHash(definition as ToolDefinition), outcome })
+  }
+  await server.close()
+  const { out, err } = await opened.toolyard('chat', "What's the weather in Paris?")
+  expect(err).toContain(`! get_weather: this model used it rightly in 0 of 2 trials, and ${done}\n`)
+  expect(out).toContain(answer)
+})

@@ -1,0 +1,68 @@
+import { hash } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Embedder } from '../knowledge/embedder.ts'
+
+/** An embedder for tests, and what it was asked. */
+export interface WordEmbedder extends Embedder {
+  /** The texts of every request, in their order. */
+  readonly requests: readonly (readonly string[])[]
+  readonly closed: boolean
+}
+
+export interface WordEmbedderOptions {
+  readonly id?: string
+  readonly dimensions?: number
+  readonly batch?: number
+  readonly maxCharacters?: number
+  /** Words that mean the same: the vector of the first is taken for all of them. */
+  readonly synonyms?: readonly (readonly string[])[]
+  /** Called before a request is answered; what it throws the request fails with. */
+  readonly before?: (texts: readonly string[]) => unknown
+}
+
+/**
+ * Makes vectors without a model, always the same of the same text: texts that share words, or synonyms, lie close
+ * together. It costs next to nothing.
+ */
+export function wordEmbedder(options: WordEmbedderOptions = {}): WordEmbedder {
+  const { id = 'stand-in:words', dimensions = 64, batch = 16, maxCharacters, synonyms = [], before } = options
+  const meanings = new Map(synonyms.flatMap((words) => words.map((word) => [word, words[0] ?? word] as const)))
+  const requests: (readonly string[])[] = []
+  let closed = false
+  return {
+    id,
+    dimensions,
+    batch,
+    ...(maxCharacters !== undefined && { maxCharacters }),
+    requests,
+    get closed() {
+      return closed
+    },
+    async embed(texts, _purpose, signal) {
+      signal?.throwIfAborted()
+      requests.push(texts)
+      await before?.(texts)
+      await turn()
+      signal?.throwIfAborted()
+      return texts.map((text) => vectorOf(text, dimensions, meanings))
+    },
+    async close() {
+      closed = true
+    },
+  }
+}
+
+/** The sum of the vectors of its words, each of which points somewhere else. */
+function vectorOf(text: string, dimensions: number, meanings: ReadonlyMap<string, string>): Float32Array {
+  const sum = new Float64Array(dimensions)
+  for (const word of new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu))) {
+    const digest = hash('sha256', meanings.get(word) ?? word, 'buffer')
+    for (let bit = 0; bit < 4; bit++) {
+      const at = digest.readUInt32LE(bit * 4) % dimensions
+      sum[at] = (sum[at] as number) + ((digest[16 + bit] as number) % 2 === 0 ? 1 : -1)
+    }
+  }
+  const length = Math.hypot(...sum)
+  if (length === 0) sum[0] = 1
+  return Float32Array.from(sum, (value) => value / (length || 1))
+}

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import type { Params } from '../../core/tool.ts'
+import type { ObservedCall } from '../suites/suite.ts'
+import { acceptedCall } from './bfcl-answer.ts'
+import type { BfclFunction } from './bfcl-function.ts'
+import { checkCalls, checkCallsInOrder } from './check-calls.ts'
+
+const play: BfclFunction = {
+  name: 'music.play',
+  description: 'Plays.',
+  parameters: {
+    properties: {
+      artist: { type: 'string' },
+      minutes: { type: 'float' },
+      tags: { type: 'array', items: { type: 'dict' } },
+    },
+    required: ['artist'],
+  },
+}
+const answers = (...written: object[]) =>
+  written.map((one) => acceptedCall({ 'music.play': one })).filter((one) => !!one)
+const calls = (...params: Params[]): ObservedCall[] => params.map((one) => ({ tool: 'music_play', params: one }))
+const question = { functions: [play], language: 'python' } as const
+
+describe('calls by the published rules', () => {
+  test('each answer in turn takes the first call that fits, as the published checker does', () => {
+    const accepted = answers({ artist: ['Abba', 'Queen'] }, { artist: ['Abba'] })
+    expect(checkCalls(calls({ artist: 'Queen' }, { artist: 'Abba' }), accepted, question)).toEqual({ passed: true })
+    expect(checkCalls(calls({ artist: 'Abba' }, { artist: 'Queen' }), accepted, question)).toMatchObject({
+      kind: 'wrong_value',
+      actual: 'Queen',
+    })
+  })
+
+  test('of several calls the one is blamed that is right for no other answer', () => {
+    const accepted = answers({ artist: ['Abba'] }, { artist: ['Queen'] })
+    const verdict = checkCalls(calls({ artist: 'Queen' }, { artist: 'Blur' }), accepted, question)
+    expect(verdict).toMatchObject({
+      kind: 'wrong_value',
+      tool: 'music_play',
+      message: 'music_play: artist is "Blur", expected one of: Abba.',
+      expected: ['Abba'],
+      actual: 'Blur',
+    })
+  })
+
+  test('an empty list is as good as none where the parameter may be left out, of objects too', () => {
+    const accepted = answers({ artist: ['Abba'], tags: ['', [{ name: ['live'] }]] })
+    for (const params of [{}, { tags: [] }, { tags: [{ name: 'Live' }] }]) {
+      expect(checkCalls(calls({ artist: 'abba', ...params }), accepted, question)).toEqual({ passed: true })
+    }
+    const wrong = checkCalls(calls({ artist: 'abba', tags: [{ name: 'Live', at: 1 }] }), accepted, question)
+    expect(wrong).toMatchObject({ kind: 'wrong_value' })
+  })
+
+  test('names that every object has are no parameters', () => {
+    const verdict = checkCalls(calls({ artist: 'Abba', constructor: 1 }), answers({ artist: ['Abba'] }), question)
+    expect(verdict).toMatchObject({ kind: 'unexpected_parameter' })
+  })
+
+  test('where the order counts, right calls in another one are told so', () => {
+    const accepted = answers({ artist: ['Abba'] }, { artist: ['Queen'] })
+    const verdict = checkCallsInOrder(calls({ artist: 'Queen' }, { artist: 'Abba' }), accepted, question)
+    expect(verdict).toMatchObject({ passed: false, kind: 'wrong_order' })
+    expect(checkCallsInOrder(calls({ artist: 'Abba' }, { artist: 'Queen' }), accepted, question).passed).toBe(true)
+  })
+})

@@ -1,0 +1,105 @@
+import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
+import type { Params } from '../../core/tool.ts'
+import type { ToolResult } from '../../core/tool-result.ts'
+import type { Message } from '../../models/model.ts'
+import type { Cassette } from './cassette.ts'
+import { CassetteError } from './cassette-error.ts'
+import { conversationAfter, firstDifference } from './conversation.ts'
+
+export type ReplayMode = 'strict' | 'loose'
+
+interface Answer {
+  readonly iteration: number
+  readonly tool: string
+  readonly params: string
+  readonly result: ToolResult
+  used: boolean
+}
+
+/** One replay as it goes on: which turn it is in, which answers were given, and where it first went another way. */
+export class Replay {
+  readonly #cassette: Cassette
+  readonly #mode: ReplayMode
+  readonly #answers: readonly Answer[]
+  readonly #cancellation = new AbortController()
+  #turns = 0
+  #difference: CassetteError | undefined
+
+  constructor(cassette: Cassette, mode: ReplayMode) {
+    this.#cassette = cassette
+    this.#mode = mode
+    // Calls that never got to a tool are answered by the loop and the executor, now as then.
+    this.#answers = cassette.calls
+      .filter(({ iteration, not_run, params }) => iteration > 0 && !not_run && isObject(params))
+      .map(({ iteration, tool, params, result }) => ({
+        iteration,
+        tool,
+        params: canonicalText(params),
+        result,
+        used: false,
+      }))
+  }
+
+  get signal(): AbortSignal {
+    return this.#cancellation.signal
+  }
+
+  get turns(): number {
+    return this.#turns
+  }
+
+  /** Calls of the run that the replay did not make. */
+  get unused(): number {
+    return this.#answers.filter(({ used }) => !used).length
+  }
+
+  /** The model is asked: gives the number of the turn. Throws where the conversation is another one. */
+  begin(messages: readonly Message[]): number {
+    if (this.#difference !== undefined) throw this.#difference
+    if (this.#mode === 'strict') {
+      const difference = firstDifference(conversationAfter(this.#turns, this.#cassette), messages)
+      if (difference !== undefined) throw this.fail(difference, this.#turns + 1)
+    }
+    this.#turns++
+    return this.#turns
+  }
+
+  /** What a tool answered in the run. */
+  resultOf(tool: string, params: Params): ToolResult {
+    const text = canonicalText(params)
+    const same = this.#answers.filter((answer) => answer.tool === tool && answer.params === text)
+    const here = this.#mode === 'strict' ? same.filter(({ iteration }) => iteration === this.#turns) : same
+    const answer = here.find(({ used }) => !used) ?? (this.#mode === 'loose' ? here.at(-1) : undefined)
+    if (answer === undefined) throw this.fail(this.#noAnswer(tool, text))
+    answer.used = true
+    return answer.result
+  }
+
+  /** Ends the run where it was cancelled. */
+  cancel(): void {
+    this.#cancellation.abort()
+  }
+
+  /** Takes note of the first difference, which the replay then fails with. */
+  fail(difference: string, turn: number = this.#turns): CassetteError {
+    const { run_id } = this.#cassette
+    this.#difference ??= new CassetteError(
+      `The replay of run '${run_id}' is not as the run was: in turn ${turn}, ${difference}`,
+    )
+    return this.#difference
+  }
+
+  /** Throws where the replay went another way. */
+  check(): void {
+    if (this.#difference !== undefined) throw this.#difference
+  }
+
+  #noAnswer(tool: string, params: string): string {
+    const where =
+      this.#mode === 'strict' ? this.#answers.filter(({ iteration }) => iteration === this.#turns) : this.#answers
+    const there = where.filter(({ used }) => !used).map((answer) => `${answer.tool} with ${answer.params}`)
+    const has = there.length === 0 ? 'no more calls' : there.join(', ')
+    return `${tool} is called with ${params}, and the cassette has ${has}`
+  }
+}

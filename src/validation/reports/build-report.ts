@@ -1,0 +1,140 @@
+import type { SuiteRun } from '../running/suite-runner.ts'
+import { type HashedSuite, isJudged, keyOf, type PlannedTrial, type Trial } from '../running/trial.ts'
+import { CellCounts } from './cell-counts.ts'
+import {
+  type Cell,
+  type GateResult,
+  type KindCount,
+  type Outcome,
+  REPORT_VERSION,
+  type ReportedModel,
+  type ReportedTrial,
+  type ValidationReport,
+} from './validation-report.ts'
+
+export interface ReportOptions {
+  readonly suites: readonly HashedSuite[]
+  readonly repetitions: number
+  /** ISO 8601. */
+  readonly createdAt: string
+  /** The rate that every model must reach in every suite. */
+  readonly gate?: number
+}
+
+/** Counts a run, and writes down every trial of it. */
+export function buildReport(run: SuiteRun, options: ReportOptions): ValidationReport {
+  const { suites, repetitions, createdAt, gate } = options
+  const trials = run.planned.map((planned) => reported(planned, run.trials.get(keyOf(planned))))
+  const matrix = matrixOf(run)
+  return {
+    version: REPORT_VERSION,
+    created_at: createdAt,
+    repetitions,
+    complete: trials.every(({ outcome }) => outcome === 'passed' || outcome === 'failed'),
+    ...(gate !== undefined && { gate: judge(matrix, gate) }),
+    suites: suites.map(({ suite: { name, cases, remark }, hash }) => ({
+      name,
+      hash,
+      cases: cases.length,
+      ...(remark !== undefined && { remark }),
+    })),
+    models: modelsOf(run),
+    matrix,
+    failures: kindsOf(trials),
+    trials,
+  }
+}
+
+export function outcomeOf(trial: Trial | undefined): Outcome {
+  if (trial === undefined) return 'not_run'
+  if (!isJudged(trial)) return 'not_answered'
+  return trial.verdict.passed ? 'passed' : 'failed'
+}
+
+function reported(planned: PlannedTrial, trial: Trial | undefined): ReportedTrial {
+  const { suite, case: asked, repetition, model } = planned
+  const known = {
+    suite: suite.suite.name,
+    model: model.model.id,
+    case: asked.id,
+    repetition,
+    outcome: outcomeOf(trial),
+    query: queryOf(planned),
+    about: asked.about,
+  }
+  if (trial === undefined) return known
+  const { verdict, turns, tokens, cost, duration_ms, at, resumed } = trial
+  const { passed: _passed, ...why } = verdict
+  return {
+    ...known,
+    ...why,
+    turns,
+    tokens,
+    ...(cost !== undefined && { cost }),
+    duration_ms,
+    at,
+    ...(resumed && { resumed }),
+  }
+}
+
+const queryOf = ({ case: { turns } }: PlannedTrial): string =>
+  turns
+    .map((said) => said.findLast(({ role }) => role === 'user')?.content ?? '')
+    .filter((text) => text !== '')
+    .join('\n')
+
+/** For each model and suite: each tool that its cases are about, and all of them together. */
+function matrixOf({ planned, trials }: SuiteRun): Cell[] {
+  const counts = new CellCounts()
+  for (const one of planned) {
+    const trial = trials.get(keyOf(one))
+    const place = { suite: one.suite.suite.name, model: one.model.model.id }
+    counts.add({ ...place, tool: null }, outcomeOf(trial))
+    for (const [tool, outcome] of byTool(one, trial)) counts.add({ ...place, tool }, outcome)
+  }
+  return counts.cells()
+}
+
+/**
+ * What a trial says of each tool that its case is about: where one of several was used wrongly nothing is known of the
+ * others, and where a wrong one was called all of them should have been.
+ */
+export function byTool({ case: { about } }: PlannedTrial, trial: Trial | undefined): [string, Outcome][] {
+  const outcome = outcomeOf(trial)
+  const tools = about.length === 0 ? [''] : [...new Set(about)]
+  const blamed = trial !== undefined && !trial.verdict.passed ? trial.verdict.tool : undefined
+  const named = outcome === 'failed' && blamed !== undefined && tools.includes(blamed) ? [blamed] : tools
+  return named.map((tool) => [tool, outcome])
+}
+
+function modelsOf({ planned, trials, stopped }: SuiteRun): ReportedModel[] {
+  const models = new Map(planned.map(({ model }) => [model.model.id, model]))
+  return [...models.values()].map(({ model: { id }, prices }) => {
+    const own = [...trials.values()].filter(({ model }) => model.model.id === id)
+    const why = stopped.get(id)
+    return {
+      id,
+      tokens: own.reduce((sum, { tokens }) => sum + tokens, 0),
+      cost: prices === undefined ? null : own.reduce((sum, { cost = 0 }) => sum + cost, 0),
+      ...(why !== undefined && { stopped: why }),
+    }
+  })
+}
+
+function kindsOf(trials: readonly ReportedTrial[]): KindCount[] {
+  const counts = new Map<string, KindCount>()
+  for (const { suite, model, kind } of trials) {
+    if (kind === undefined) continue
+    const key = JSON.stringify([suite, model, kind])
+    counts.set(key, { suite, model, kind, count: (counts.get(key)?.count ?? 0) + 1 })
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count)
+}
+
+/** Every model must reach it in every suite; one that was not judged has not. */
+function judge(matrix: readonly Cell[], threshold: number): GateResult {
+  const missed = matrix
+    .filter(({ tool, passed, failed }) => tool === null && !(passed / (passed + failed) >= threshold))
+    .map(({ suite, model, rate }) => ({ suite, model, rate }))
+  return { threshold, met: missed.length === 0, missed }
+}

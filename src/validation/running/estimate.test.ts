@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { estimate } from './estimate.ts'
+import { answering, handCase, handSuite } from './fixtures/hand-made.ts'
+import { planTrials } from './plan-trials.ts'
+import { hashSuite } from './suite-hash.ts'
+
+const suite = hashSuite(handSuite('hand', [handCase('one')]))
+const model = answering('scripted:x', () => 'hello')
+const of = (prices?: { input: number; output: number }, repeat = 1, suites = [suite]) =>
+  estimate(planTrials(suites, { model, ...(prices && { prices }) }, repeat))
+
+test('grows with the trials, and with what is sent', () => {
+  const one = of()
+  expect(one.tokens).toBeGreaterThan(100)
+  expect(of(undefined, 3).tokens).toBeCloseTo(3 * one.tokens, -1)
+  const long = handCase('one', { turns: [[{ role: 'user', content: 'word '.repeat(4_000) }]] })
+  expect(of(undefined, 1, [hashSuite(handSuite('hand', [long]))]).tokens - one.tokens).toBeGreaterThan(4_000)
+  const answered = handCase('one', { max_iterations: 5 })
+  expect(of(undefined, 1, [hashSuite(handSuite('hand', [answered]))]).tokens).toBeCloseTo(2 * one.tokens, -1)
+})
+
+test('is in money where the price is known, and says nothing of money where not', () => {
+  expect(of()).not.toHaveProperty('cost')
+  expect(of({ input: 10, output: 10 }).cost).toBeCloseTo(of().tokens / 100_000, 4)
+  expect(of({ input: 0, output: 0 }).cost).toBe(0)
+})

@@ -1,0 +1,130 @@
+import { intentPattern } from '../../chat/rules/intent-pattern.ts'
+import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { shortened } from '../../core/schema/problem-words.ts'
+import { sameJson } from '../../core/schema/same-json.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
+
+/** The words that make an object a matcher, with what they take. */
+export const MATCHERS: Readonly<Record<string, string>> = {
+  $any: '{"$any": true}',
+  $equals: '{"$equals": <any JSON>}',
+  $matches: '{"$matches": "/^paris/i"}',
+  $number: '{"$number": 3.14, "within": 0.01}',
+  $one_of: '{"$one_of": ["Paris", "Paris, France"]}',
+  $optional: '{"$optional": "celsius"}',
+}
+
+/** Where a value is not what was expected. */
+export interface Mismatch {
+  readonly kind: 'missing_parameter' | 'unexpected_parameter' | 'wrong_type' | 'wrong_value'
+  /** Such as `filter.tags[0]`. */
+  readonly path: string
+  readonly expected: unknown
+  readonly actual?: unknown
+}
+
+/** The word of a matcher; undefined where the value is plain JSON. */
+export function matcherWord(value: unknown): string | undefined {
+  return isObject(value) ? Object.keys(value).find((key) => key.startsWith('$')) : undefined
+}
+
+/** Whether what is expected may also be left out. */
+export const isOptional = (expected: unknown): boolean => matcherWord(expected) === '$optional'
+
+/** Holds a value against plain JSON with matchers in it; undefined where it is right. */
+export function mismatch(expected: unknown, actual: unknown, path: string): Mismatch | undefined {
+  const word = matcherWord(expected)
+  if (word !== undefined) return byMatcher(word, expected as Readonly<Record<string, unknown>>, actual, path)
+  const wrong = typeOf(expected) === typeOf(actual) ? 'wrong_value' : 'wrong_type'
+  if (Array.isArray(expected) && Array.isArray(actual)) {
+    if (expected.length !== actual.length) return { kind: 'wrong_value', path, expected, actual }
+    return first(expected, (item, at) => mismatch(item, actual[at], `${path}[${at}]`))
+  }
+  if (isObject(expected) && isObject(actual)) return entryMismatch(expected, actual, `${path}.`)
+  return expected === actual ? undefined : { kind: wrong, path, expected, actual }
+}
+
+/** Entry by entry: of an object, or of parameters. */
+export function entryMismatch(
+  expected: Readonly<Record<string, unknown>>,
+  actual: Readonly<Record<string, unknown>>,
+  prefix: string,
+): Mismatch | undefined {
+  const missing = Object.keys(expected).find((key) => !Object.hasOwn(actual, key) && !isOptional(expected[key]))
+  if (missing !== undefined) {
+    return { kind: 'missing_parameter', path: `${prefix}${missing}`, expected: expected[missing] }
+  }
+  return first(Object.keys(actual), (key) => {
+    const path = `${prefix}${key}`
+    if (Object.hasOwn(expected, key)) return mismatch(expected[key], actual[key], path)
+    return { kind: 'unexpected_parameter', path, expected: undefined, actual: actual[key] }
+  })
+}
+
+function byMatcher(
+  word: string,
+  expected: Readonly<Record<string, unknown>>,
+  actual: unknown,
+  path: string,
+): Mismatch | undefined {
+  const inner = expected[word]
+  const differs = (sameType: boolean): Mismatch => {
+    return { kind: sameType ? 'wrong_value' : 'wrong_type', path, expected, actual }
+  }
+  switch (word) {
+    case '$any':
+      return undefined
+    case '$equals':
+      return sameJson(inner, actual) ? undefined : differs(typeOf(inner) === typeOf(actual))
+    case '$optional':
+      return mismatch(inner, actual, path)
+    case '$number': {
+      const distance = typeof actual === 'number' ? Math.abs(actual - Number(inner)) : Number.NaN
+      // What is written as a decimal is seldom that exactly.
+      const slack = Number.EPSILON * Math.max(1, Math.abs(Number(inner)), Math.abs(Number(actual)))
+      return distance <= Number(expected.within) + slack ? undefined : differs(typeof actual === 'number')
+    }
+    case '$matches': {
+      const isText = typeof actual === 'string'
+      return isText && intentPattern(String(inner)).test(actual) ? undefined : differs(isText)
+    }
+    default: {
+      const all = (inner as readonly unknown[]).map((one) => mismatch(one, actual, path))
+      if (all.includes(undefined)) return undefined
+      return differs(all.some((one) => one?.kind !== 'wrong_type' || one.path !== path))
+    }
+  }
+}
+
+/** What is expected, in words: a matcher as what it asks for, a value as JSON. */
+export function expectedInWords(expected: unknown): string {
+  const word = matcherWord(expected)
+  const inner = word === undefined ? undefined : (expected as Record<string, unknown>)[word]
+  switch (word) {
+    case undefined:
+      return shortened(canonicalText(expected))
+    case '$any':
+      return 'any value'
+    case '$number':
+      return `${inner} within ${(expected as { within: unknown }).within}`
+    case '$matches':
+      return `a text that matches ${shortened(String(inner))}`
+    case '$one_of':
+      return `one of: ${shortened((inner as readonly unknown[]).map(expectedInWords).join(', '))}`
+    default:
+      return expectedInWords(inner)
+  }
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+function first<T>(items: readonly T[], look: (item: T, at: number) => Mismatch | undefined): Mismatch | undefined {
+  for (const [at, item] of items.entries()) {
+    const found = look(item, at)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

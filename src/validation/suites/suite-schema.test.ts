@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { compileSchema } from '../../core/schema/compiled-schema.ts'
+import { generateSuite } from './generate-suite.ts'
+import { publishedSuiteSchema } from './suite-schema.ts'
+
+const published = JSON.parse(readFileSync(new URL('../../../docs/suite.schema.json', import.meta.url), 'utf8'))
+
+test('the schema for editors is the one that is checked', () => {
+  expect(published).toEqual(JSON.parse(JSON.stringify(publishedSuiteSchema())))
+})
+
+test('it takes what is generated and what the page shows, and refuses what is neither', () => {
+  const { check } = compileSchema(published)
+  const parameters = { type: 'object', properties: { a: { type: 'string' } } }
+  const suite = generateSuite([{ name: 'a', description: 'A.', parameters, implementation: { type: 'mock' } }])
+  const page = readFileSync(new URL('../../../docs/suites.md', import.meta.url), 'utf8')
+  const shown = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? '')
+  for (const one of [suite, suite.cases, shown]) expect(check?.(one)).toBe(true)
+  expect(check?.({ cases: [{ query: 'q' }] })).toBe(false)
+})

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import { call, GO, loopYard, told } from '../../chat/fixtures/loop-yard.ts'
+import type { StoredRun } from '../../core/storage/run-store.ts'
+import { captureLog } from '../../testing/capture-log.ts'
+import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
+import { currentTool } from './current-tool.ts'
+import { MemoryToolUses } from './memory-tool-uses.ts'
+import { schemaHash } from './schema-hash.ts'
+import { type GateSettings, ToolUseGate } from './tool-use-gate.ts'
+import { ToolUseTracker } from './tool-use-tracker.ts'
+
+/** A loop with the tools `add` and `sub`, behind a gate. */
+function gatedYard(decision: 'warn' | 'hide', settings: GateSettings = {}) {
+  const store = new MemoryToolUses()
+  const log = captureLog()
+  const gate = new ToolUseGate(store, decision, settings, log)
+  const runs: StoredRun[] = []
+  const yard = loopYard({ gate: gate.judge, onRun: (run) => void runs.push(run), log })
+  const tracker = new ToolUseTracker({ store })
+  for (const name of ['add', 'sub']) yard.add(name, () => 1)
+  return {
+    ...yard,
+    store,
+    gate,
+    log,
+    runs,
+    /** Has the model make so many trials of a tool as it is now. */
+    async tried(tool: string, trials: number, successes: number, more: { tenant?: string; model?: string } = {}) {
+      const definition = currentTool(yard.registry)(tool)
+      if (definition === undefined) throw new Error(`There is no ${tool}`)
+      const key = { tenant: 'acme', model: 'scripted:turns', tool, schemaHash: schemaHash(definition), ...more }
+      for (let n = 0; n < trials; n++) {
+        const failed = { passed: false, kind: 'wrong_type', message: '' } as const
+        tracker.record({ ...key, outcome: n < successes ? { passed: true } : failed, source: 'suite' })
+      }
+      await tracker.flush()
+      await gate.refresh()
+    },
+    async ask(...turns: GivenTurn[]) {
+      const model = scripted(...turns)
+      const run = await told(yard.loop.run({ model, messages: GO, context: { tenant: 'acme' } }))
+      return { ...run, offered: model.requests[0]?.tools.map(({ name }) => name) }
+    },
+  }
+}
+
+const figures = { trials: 10, successes: 7, rate: 0.7, lower_bound: 0.3968, threshold: 0.8 }
+
+describe('hide', () => {
+  test('a tool that the model fails is not offered, and the run says so with figures', async () => {
+    const { tried, ask, runs, log } = gatedYard('hide')
+    await tried('add', 10, 7)
+    const { answer, events, offered } = await ask('Hi.')
+    const decision = { tool: 'add', decision: 'hide', ...figures }
+    expect(offered).toEqual(['sub'])
+    expect(answer.gate).toEqual([decision])
+    expect(events[0]).toEqual({ type: 'gate', decisions: [decision] })
+    expect(runs[0]?.gate).toEqual([decision])
+    expect(log.at('warn')).toMatchObject([{ model: 'scripted:turns', gate: [decision] }])
+  })
+
+  test('called by name all the same, it is unknown', async () => {
+    const { tried, ask, executor } = gatedYard('hide')
+    await tried('add', 10, 7)
+    const { answer } = await ask(call('add'), 'Done.')
+    expect(answer.tool_calls).toMatchObject([{ result: { success: false, error_code: 'TOOL_NOT_FOUND' } }])
+    expect(await executor.execute('add', {}, { tenant: 'acme' })).toMatchObject({ success: true })
+  })
+
+  test('a tool that is described anew gets another chance', async () => {
+    const { tried, ask, add } = gatedYard('hide')
+    await tried('add', 10, 0)
+    expect((await ask('Hi.')).offered).toEqual(['sub'])
+    add('add', () => 1, { description: 'Adds two numbers, and says what came of it' })
+    const { offered, answer } = await ask('Hi.')
+    expect(offered).toEqual(['add', 'sub'])
+    expect(answer).not.toHaveProperty('gate')
+  })
+
+  test('what is known of another model, or by another tenant, hides nothing', async () => {
+    const { tried, ask } = gatedYard('hide')
+    await tried('add', 10, 0, { tenant: 'other' })
+    await tried('add', 10, 0, { model: 'other:model' })
+    expect((await ask('Hi.')).offered).toEqual(['add', 'sub'])
+  })
+})
+
+test('warn: the tool is offered, and the run says what is known of it', async () => {
+  const { tried, ask } = gatedYard('warn')
+  await tried('add', 10, 7)
+  const { answer, offered } = await ask(call('add'), 'Done.')
+  expect(offered).toEqual(['add', 'sub'])
+  expect(answer.gate).toEqual([{ tool: 'add', decision: 'warn', ...figures }])
+  expect(answer.tool_calls).toMatchObject([{ result: { success: true } }])
+})
+
+test('with few trials, or a rate that is good enough, nothing is decided', async () => {
+  const { tried, ask } = gatedYard('hide', { minimum_trials: 5, threshold: 0.5 })
+  await tried('add', 4, 0)
+  await tried('sub', 10, 5)
+  expect((await ask('Hi.')).offered).toEqual(['add', 'sub'])
+  await tried('add', 1, 0)
+  expect((await ask('Hi.')).offered).toEqual(['sub'])
+})
+
+test('what was known holds while the store cannot be read, and a run waits for no reading', async () => {
+  const { tried, ask, gate, store, log } = gatedYard('hide')
+  await tried('add', 10, 0)
+  store.doubtful = async () => {
+    throw new Error('down')
+  }
+  await gate.refresh()
+  expect((await ask('Hi.')).offered).toEqual(['sub'])
+  expect(log.at('warn')).toMatchObject([{ err: { message: 'down' } }, {}])
+  store.doubtful = () => new Promise(() => {})
+  void gate.refresh()
+  expect((await ask('Hi.')).offered).toEqual(['sub'])
+})
+
+test('a change that comes while it reads is read too', async () => {
+  const { ask, gate, store, tried } = gatedYard('hide')
+  const answers: (() => void)[] = []
+  const doubtful = store.doubtful.bind(store)
+  store.doubtful = async (...args) => {
+    const found = await doubtful(...args)
+    if (answers.length === 0) await new Promise<void>((resolve) => answers.push(resolve))
+    return found
+  }
+  const first = gate.refresh()
+  await new Promise(setImmediate)
+  const second = tried('add', 10, 0)
+  await new Promise(setImmediate)
+  answers[0]?.()
+  await Promise.all([first, second])
+  expect((await ask('Hi.')).offered).toEqual(['sub'])
+})
