@@ -1,5 +1,6 @@
 import { demoWire } from '../demo/demo-wire.ts'
 import { llamaWire } from '../llama/llama-wire.ts'
+import { miniWire } from '../mini/mini-wire.ts'
 import type { WireMaker } from '../provider.ts'
 import { anthropicWire } from './anthropic.ts'
 import { geminiWire } from './gemini.ts'
@@ -14,4 +15,5 @@ export const wires: Readonly<Record<string, WireMaker>> = {
   ollama: ollamaWire,
   llama: llamaWire,
   demo: demoWire,
+  mini: miniWire,
 }

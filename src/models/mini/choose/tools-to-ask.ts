@@ -1,0 +1,14 @@
+import type { OfferedTool } from '../../model.ts'
+import { wordsOfName } from '../pair-texts.ts'
+
+/** "is the lamp on?" wants to know, and not to have it changed. "can you turn it on?" is a wish. */
+const ASKS_HOW_IT_IS = /^(?:is|are|was|were|does|did|has|have|isn't|aren't)\b/i
+/** What the name or the description of a tool that changes something begins with. */
+const CHANGES =
+  /^(?:add|adjust|book|buy|cancel|change|clear|close|control|create|delete|disable|enable|lock|make|move|open|order|pause|pay|play|post|publish|put|remove|rename|reset|save|schedule|send|set|start|stop|switch|transfer|trigger|turn|unlock|update|upload|write)(?:e?s)?\b/i
+
+/** The tools that come into question: who asks how something is, is never answered by changing it. */
+export function toolsToAsk(said: string, tools: readonly OfferedTool[]): readonly OfferedTool[] {
+  if (!ASKS_HOW_IT_IS.test(said.trim())) return tools
+  return tools.filter(({ name, description }) => !CHANGES.test(wordsOfName(name)) && !CHANGES.test(description))
+}

@@ -1,0 +1,37 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ModelError } from '../../model-error.ts'
+
+/** Where the optional packages are, as URLs to import. */
+export interface Packages {
+  readonly runtime: string
+  readonly tokenizers: string
+}
+
+const RUNTIME = 'onnxruntime-web'
+const TOKENIZERS = '@huggingface/tokenizers'
+/** Beside Toolyard, else in the project that it runs in: with npx the two are apart. */
+const PLACES = (): string[] => [import.meta.url, pathToFileURL(join(process.cwd(), 'x.js')).href]
+
+/** Finds what the model is run by, without loading it; throws where it is not installed. */
+export function findPackages(provider: string, places: readonly string[] = PLACES()): Packages {
+  const runtime = find(RUNTIME, places)
+  const tokenizers = find(TOKENIZERS, places)
+  if (runtime !== undefined && tokenizers !== undefined) return { runtime, tokenizers }
+  const missing = [...(runtime === undefined ? [RUNTIME] : []), ...(tokenizers === undefined ? [TOKENIZERS] : [])]
+  throw new ModelError(
+    `The provider ${provider} runs its model by ${missing.join(' and ')}, not installed here: npm install ${missing.join(' ')}`,
+  )
+}
+
+function find(name: string, places: readonly string[]): string | undefined {
+  for (const place of places) {
+    try {
+      return pathToFileURL(createRequire(place).resolve(name)).href
+    } catch {
+      // Not there.
+    }
+  }
+  return undefined
+}

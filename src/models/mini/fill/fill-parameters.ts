@@ -1,0 +1,91 @@
+import type { Params } from '../../../core/tool.ts'
+import type { Pair, PairScorer } from '../engine/pair-scorer.ts'
+import { optionText, valueText } from '../pair-texts.ts'
+import { describedOptions, mentioned } from '../values/described-options.ts'
+import { writtenObject } from '../values/written-object.ts'
+import { assignSpans } from './assign-spans.ts'
+import type { Candidate } from './candidates.ts'
+import { chooseOption, optionsOf } from './choose-option.ts'
+import { makeValue, wordedNumber } from './make-value.ts'
+import type { Parameter } from './parameter.ts'
+
+/** What finding values needs. */
+export interface Filling {
+  readonly scorer: PairScorer
+  readonly now: Date
+  readonly signal?: AbortSignal
+}
+
+/** Values for a tool's parameters, and how well each was found: above 0 rather than not. */
+export interface Filled {
+  readonly params: Params
+  readonly scores: ReadonlyMap<string, number>
+}
+
+/** What was said by name is as good as found. */
+const NAMED_SCORE = 6
+
+/** Finds the values of a tool's parameters in what was said. */
+export async function fillParameters(
+  tool: string,
+  parameters: readonly Parameter[],
+  said: string,
+  filling: Filling,
+): Promise<Filled> {
+  const pieces = parameters.filter(({ kind }) => kind !== 'option' && kind !== 'boolean' && kind !== 'object')
+  const choices = parameters.filter(({ kind }) => kind === 'option' || kind === 'boolean')
+  const pairs: Pair[] = [
+    ...pieces.map(({ name, description }) => valueText(name, description, tool)),
+    ...choices.flatMap((one) => optionsOf(one).map((option) => optionText(one.name, one.description, option))),
+  ].map((meant) => ({ meant, said }))
+  const scores = await filling.scorer.score(pairs, filling.signal)
+  const params: Record<string, unknown> = {}
+  const found = new Map<string, number>()
+  const put = (name: string, value: unknown, score: number = NAMED_SCORE): void => {
+    if (value === undefined) return
+    params[name] = value
+    found.set(name, score)
+  }
+  const spans = assignSpans(
+    pieces,
+    scores.map(({ span }) => span),
+    said,
+  )
+  for (const parameter of pieces) {
+    const span = spans.get(parameter)
+    const worded = wordedValue(parameter, span, said)
+    if (worded !== undefined) put(parameter.name, worded)
+    else if (span !== undefined) put(parameter.name, makeValue(parameter, span, said, filling.now), span.score)
+  }
+  let at = pieces.length
+  for (const parameter of choices) {
+    const count = optionsOf(parameter).length
+    const relevance = scores.slice(at, at + count).map((score) => score.relevance)
+    put(parameter.name, chooseOption(parameter, relevance, said))
+    at += count
+  }
+  for (const parameter of parameters) {
+    if (parameter.kind === 'object') put(parameter.name, await objectValue(tool, parameter, said, filling))
+  }
+  return { params, scores: found }
+}
+
+/** A value that is said by words of its own rather than as a piece of text. */
+function wordedValue(parameter: Parameter, span: Candidate | undefined, said: string): unknown {
+  if (parameter.kind === 'text') {
+    const [only, ...others] = mentioned(describedOptions(parameter.description), said)
+    return others.length === 0 ? only?.value : undefined
+  }
+  return parameter.kind !== 'list' && (span?.score ?? 0) <= 0 ? wordedNumber(parameter, said) : undefined
+}
+
+/** An object that is written out, else one whose members are found one by one. */
+async function objectValue(tool: string, parameter: Parameter, said: string, filling: Filling): Promise<unknown> {
+  const written = writtenObject(said)
+  if (written !== undefined) return written
+  if (parameter.members.length === 0) return undefined
+  const { params, scores } = await fillParameters(`${parameter.name} of ${tool}`, parameter.members, said, filling)
+  const whole = parameter.members.every(({ name, required }) => !required || name in params)
+  const any = [...scores.values()].some((score) => score > 0)
+  return whole && (any || (parameter.required && scores.size > 0)) ? params : undefined
+}

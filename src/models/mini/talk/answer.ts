@@ -1,0 +1,145 @@
+import type { Params } from '../../../core/tool.ts'
+import type { Message, OfferedTool } from '../../model.ts'
+import { type Filling, fillParameters } from '../fill/fill-parameters.ts'
+import { type Parameter, readParameters } from '../fill/parameter.ts'
+import { validParams } from '../fill/valid-params.ts'
+import { wordsOfName } from '../pair-texts.ts'
+import { type Understood, understand } from '../understand.ts'
+import { arithmeticIn } from '../values/arithmetic.ts'
+import { plainText } from '../values/lists.ts'
+import { about } from './about.ts'
+import { type Answered, correctionIn, lastCall, questionFor, readWanted } from './conversation.ts'
+import { sayResults } from './say-results.ts'
+import { severalPlaces } from './several-places.ts'
+import { splitRequest } from './split-request.ts'
+
+/** What the model does: it says something, or calls. */
+export type Answer = string | readonly Call[]
+
+export interface Call {
+  readonly tool: string
+  readonly params: Params
+}
+
+export interface Talk extends Filling {
+  /** `mini:v0`, as it is called here. */
+  readonly id: string
+  readonly tools: readonly OfferedTool[]
+}
+
+/** The model sees 128 tokens of a pair; far beyond them nothing is looked at. */
+const LONGEST_SAID = 4_000
+const GIVEN_UP = /^(?:never ?mind|cancel|stop|forget (?:it|that)|nothing|nevermind)\b/i
+const BEFORE_VALUE =
+  /^(?:(?:in|at|for|to|on|from|with|about|the|an?|it['’]?s|it is|that['’]?s|please|use|make it)\s+)+/i
+
+/** Answers a conversation: speaks of the results where there are any, else looks for what is wanted. */
+export async function answerTo(messages: readonly Message[], talk: Talk): Promise<Answer> {
+  const last = messages.findLastIndex(({ role }) => role === 'user')
+  const said = readable(messages[last]?.content ?? '')
+  const since = messages.slice(last + 1)
+  const results = since.filter((message) => message.role === 'tool')
+  if (results.length > 0) {
+    const calls = since.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
+    return sayResults(results, { calls, tools: talk.tools, said })
+  }
+  if (said === '') return about(talk.tools, talk.id)
+  const { request, answers } = readWanted(messages, last)
+  if (answers.length > 0) return answerWith(readable(request), answers, said, talk)
+  return (await correct(messages, last, said, talk)) ?? fresh(said, talk)
+}
+
+async function fresh(said: string, talk: Talk): Promise<Answer> {
+  const sum = arithmeticIn(said)
+  if (sum?.result !== undefined) return `${sum.phrase} is ${sum.result}.`
+  const parts = await understoodParts(said, talk)
+  if (parts.length === 0) return about(talk.tools, talk.id)
+  const lacking = parts.find(({ missing }) => missing.length > 0)
+  if (lacking !== undefined) return questionFor(wordsOfName((lacking.missing[0] as Parameter).name))
+  return parts.flatMap(({ tool, params }) => severalPlaces(params).map((one) => ({ tool: tool.name, params: one })))
+}
+
+/** Each clause by itself where every one is a request of its own; else the whole. */
+async function understoodParts(said: string, talk: Talk): Promise<Understood[]> {
+  const clauses = splitRequest(said)
+  if (clauses.length > 1) {
+    const parts = await Promise.all(clauses.map((clause) => understand(clause, talk.tools, talk)))
+    if (parts.every((part) => part !== undefined && part.missing.length === 0)) return parts as Understood[]
+  }
+  const whole = await understand(said, talk.tools, talk)
+  return whole === undefined ? [] : [whole]
+}
+
+/** The request again, with what was answered since. */
+async function answerWith(request: string, answers: readonly Answered[], said: string, talk: Talk): Promise<Answer> {
+  if (GIVEN_UP.test(said)) return 'All right, nothing was done.'
+  const whole = said.split(/\s+/).length > 3 ? await understand(said, talk.tools, talk) : undefined
+  if (whole !== undefined && whole.missing.length === 0 && whole.relevance > 0.9) return fresh(said, talk)
+  const first = await understand(request, talk.tools, talk)
+  if (first === undefined) return fresh(said, talk)
+  const parameters = readParameters(first.tool.parameters)
+  const params: Record<string, unknown> = { ...first.params }
+  for (const { asked, answer } of answers) {
+    const parameter = parameters.find(({ name }) => wordsOfName(name) === asked)
+    if (parameter === undefined) continue
+    const value = await valueIn(readable(answer), parameter, first.tool.name, talk)
+    if (value !== undefined) params[parameter.name] = value
+  }
+  const { missing, valid, params: proper } = await validParams(first.tool.parameters, parameters, params)
+  const [lacking] = missing
+  if (lacking !== undefined) return questionFor(wordsOfName(lacking.name))
+  return valid ? [{ tool: first.tool.name, params: proper }] : about(talk.tools, talk.id)
+}
+
+/** An answer to "Which …?" is the value, with or without words around it. */
+async function valueIn(answer: string, parameter: Parameter, tool: string, talk: Talk): Promise<unknown> {
+  const bare = bareValue(answer)
+  const short = bare.split(/\s+/).length <= 4
+  if (parameter.kind === 'text' && short && parameter.format === undefined) return bare
+  const { params } = await fillParameters(tool, [{ ...parameter, required: true }], answer, talk)
+  return params[parameter.name] ?? (parameter.kind === 'text' ? bare : undefined)
+}
+
+/** The last call with other values: "no, in Berlin". Undefined where nothing is corrected. */
+async function correct(
+  messages: readonly Message[],
+  last: number,
+  said: string,
+  talk: Talk,
+): Promise<Answer | undefined> {
+  const rest = correctionIn(said)
+  if (rest === undefined) return undefined
+  const made = lastCall(messages, last) ?? (await madeBefore(messages, last, talk))
+  const tool = talk.tools.find(({ name }) => name === made?.tool)
+  if (made === undefined || tool === undefined) return undefined
+  const parameters = readParameters(tool.parameters)
+  const { params, scores } = await fillParameters(tool.name, parameters, rest, talk)
+  const told = Object.entries(params).filter(([name]) => (scores.get(name) as number) > 0)
+  const changed: Record<string, unknown> = { ...made.params, ...Object.fromEntries(told) }
+  if (told.length === 0) {
+    const only = parameters.filter(({ kind, name }) => kind === 'text' && name in made.params)
+    if (only.length !== 1) return undefined
+    changed[(only[0] as Parameter).name] = bareValue(rest)
+  }
+  const { valid, params: proper } = await validParams(tool.parameters, parameters, changed)
+  return valid ? [{ tool: tool.name, params: proper }] : undefined
+}
+
+/** The call of the request before, where the history does not hold calls. */
+async function madeBefore(messages: readonly Message[], last: number, talk: Talk): Promise<Call | undefined> {
+  const before = messages.slice(0, last).findLast(({ role }) => role === 'user')
+  if (before === undefined) return undefined
+  const understood = await understand(readable(before.content ?? ''), talk.tools, talk)
+  return understood === undefined ? undefined : { tool: understood.tool.name, params: understood.params }
+}
+
+/** Without the words that only make it a sentence. */
+const bareValue = (text: string): string =>
+  plainText(
+    text
+      .replace(/[\s.!?]+$/, '')
+      .replace(/,?\s+please$/i, '')
+      .replace(BEFORE_VALUE, ''),
+  )
+
+const readable = (text: string): string => text.slice(0, LONGEST_SAID).toWellFormed().trim()

@@ -1,0 +1,35 @@
+/** A value that a description names, and the words by which a person may mean it. */
+export interface DescribedOption {
+  readonly value: string
+  readonly words: readonly string[]
+}
+
+const QUOTED = /['"‘“]([\p{L}\p{N}][\p{L}\p{N} _/-]{0,29})['"’”](?:\s*(?:for|:|=|means)\s*([\p{L}]+))?/gu
+
+/** The values that a description puts in quotes, where it names at least two: "'c' for Celsius, 'f' for Fahrenheit". */
+export function describedOptions(description: string): DescribedOption[] {
+  const found = new Map<string, string[]>()
+  for (const { 1: value = '', 2: meaning } of description.matchAll(QUOTED)) {
+    const words = found.get(value) ?? (value.length > 1 ? [value] : [])
+    if (meaning !== undefined && meaning.length > 3) words.push(meaning)
+    found.set(value, words)
+  }
+  return found.size < 2 ? [] : [...found].map(([value, words]) => ({ value, words }))
+}
+
+/** Those that are said, in any case and as singular or plural. */
+export function mentioned<Option extends { readonly words: readonly string[] }>(
+  options: readonly Option[],
+  said: string,
+): Option[] {
+  return options.filter(({ words }) => words.some((word) => says(said, word)))
+}
+
+/** Whether a text holds these words, whole. */
+export function says(said: string, words: string): boolean {
+  const wanted = words.toLowerCase().replaceAll(/[_-]+/g, ' ').trim()
+  if (wanted === '') return false
+  const text = ` ${said.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, ' ')} `
+  const plain = wanted.replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+  return [plain, `${plain}s`, plain.replace(/s$/, '')].some((form) => form.trim() !== '' && text.includes(` ${form} `))
+}

@@ -1,0 +1,60 @@
+const SECONDS: Readonly<Record<string, number>> = {
+  second: 1,
+  minute: 60,
+  hour: 3_600,
+  day: 86_400,
+  week: 604_800,
+  month: 2_592_000,
+  year: 31_536_000,
+  decade: 315_360_000,
+  century: 3_153_600_000,
+}
+const UNITS = Object.keys(SECONDS).join('|')
+const NEXT = new RegExp(`\\b(?:next|past|last|upcoming|coming|this|a|an|one|the)\\s+(${UNITS})\\b`, 'i')
+const AFTER = new RegExp(`^[\\s-]*(${UNITS})s?\\b`, 'i')
+const FREQUENCIES: Readonly<Record<string, number>> = {
+  annually: 1,
+  yearly: 1,
+  'semi-annually': 2,
+  semiannually: 2,
+  quarterly: 4,
+  monthly: 12,
+  weekly: 52,
+  daily: 365,
+}
+
+/** The unit of time that a parameter counts in. */
+export function timeUnit(name: string, description: string): string | undefined {
+  const words = `${name.replaceAll(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' ')} `.toLowerCase()
+  const found =
+    new RegExp(`\\b(${UNITS})s\\b`).exec(words) ??
+    new RegExp(`(?:number of (?:\\w+ )?|in |how many )(${UNITS})s\\b`).exec(description.toLowerCase())
+  return found?.[1]
+}
+
+/** "the next week" in days. */
+export function wordDuration(said: string, unit: string): number | undefined {
+  const found = NEXT.exec(said)?.[1]?.toLowerCase()
+  return found === undefined ? undefined : whole((SECONDS[found] as number) / (SECONDS[unit] as number))
+}
+
+/** "2 weeks" in days: what to multiply a number with that stands before this place. */
+export function durationFactor(said: string, to: number, unit: string): number {
+  const found = AFTER.exec(said.slice(to, to + 12))?.[1]?.toLowerCase()
+  return found === undefined || found === unit
+    ? 1
+    : (whole((SECONDS[found] as number) / (SECONDS[unit] as number)) ?? 1)
+}
+
+/** "compounded quarterly" as times a year. */
+export function timesAYear(name: string, description: string, said: string): number | undefined {
+  if (!/compound|per year|frequency/i.test(`${name} ${description}`)) return undefined
+  const found = /\b(?:annually|yearly|semi-?annually|quarterly|monthly|weekly|daily)\b/i.exec(said)?.[0].toLowerCase()
+  return found === undefined ? undefined : FREQUENCIES[found]
+}
+
+/** A year holds 365 days but 12 months of 30. */
+function whole(value: number): number | undefined {
+  const near = Math.abs(value - 12.1667) < 0.1 ? 12 : Math.abs(value - 121.667) < 0.1 ? 120 : value
+  return near >= 1 && Number.isInteger(near) ? near : undefined
+}

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest'
+import { arithmeticIn } from './arithmetic.ts'
+import { negated, saidBoolean } from './booleans.ts'
+import { dateAs, dateFormat } from './dates.ts'
+import { describedOptions, mentioned } from './described-options.ts'
+import { durationFactor, timesAYear, timeUnit, wordDuration } from './durations.ts'
+import { bracketsAround, numberList, textList } from './list-at.ts'
+import { partsOf } from './lists.ts'
+import { timeZoneOf, withState } from './places.ts'
+import { quotesIn } from './quotes-in.ts'
+import { writtenObject } from './written-object.ts'
+
+const NOW = new Date(2026, 10, 16, 10)
+const piece = (said: string, part: string): [string, number, number] => [
+  said,
+  said.indexOf(part),
+  said.indexOf(part) + part.length,
+]
+
+describe('values made proper', () => {
+  test.each([
+    ['Format: yyyy-mm-dd.', 'March 11, 2022', '2022-03-11'],
+    ['in the format mm-dd-yyyy', 'June 1 2023', '06-01-2023'],
+    ['The date (month-day-year)', '2022/08/16', '08-16-2022'],
+    ['The day, DD/MM/YYYY', 'tomorrow', '17/11/2026'],
+    ['Format: yyyy-mm-dd', 'next Friday', '2026-11-27'],
+  ])('a date in the form of "%s": %s is %s', (description, text, expected) => {
+    expect(dateAs(text, dateFormat(description) as string, NOW)).toBe(expected)
+  })
+
+  test('a description that asks for no form leaves dates as they were said', () => {
+    expect(dateFormat('The day of the trip')).toBeUndefined()
+    expect(dateFormat('', 'date')).toBe('yyyy-MM-dd')
+    expect(dateAs('no date', 'yyyy-MM-dd', NOW)).toBeUndefined()
+  })
+
+  test.each([
+    ['Calculate 15% tip on $45', '45 * 0.15', '15% tip on $45'],
+    ['What is 20% of 80?', '80 * 0.2', '20% of 80'],
+    ['what is 12 times 7', '12 * 7', '12 * 7'],
+    ['What is the square root of 144?', 'sqrt(144)', 'sqrt(144)'],
+    ['compute (3 + 4) * 2', '(3 + 4) * 2', '(3 + 4) * 2'],
+  ])('%s is a sum', (said, expression, phrase) => {
+    expect(arithmeticIn(said)).toMatchObject({ expression, phrase })
+  })
+
+  test('small sums need no tool, and not everything with a number is a sum', () => {
+    expect(arithmeticIn("What's 2+2?")).toMatchObject({ result: 4 })
+    for (const said of ['set the volume to 30', '2026-11-16', 'what is love', `1${'+1'.repeat(400)}`]) {
+      expect(arithmeticIn(said)).toBeUndefined()
+    }
+  })
+
+  test('lists from commas, "and", brackets and ranges', () => {
+    expect(partsOf('red, green and the blue')).toEqual(['red', 'green', 'blue'])
+    expect(numberList(...piece('from x=1 to x=3 please', '1'), true)).toEqual([1, 3])
+    expect(numberList(...piece('A has 12, 24, 36 and B has 15', '24'), true)).toEqual([12, 24, 36])
+    expect(textList(...piece('compare Microsoft and Google now', 'Microsoft'))).toEqual(['Microsoft', 'Google'])
+    expect(textList(...piece("use 'Age', 'Income' and 'Job' here", 'Age'))).toEqual(['Age', 'Income', 'Job'])
+    expect(bracketsAround(...piece('points (3,4) and (1,2)', '1'))).toBe('1,2')
+  })
+
+  test('quotes hold apostrophes, and the whole sentence is no quote', () => {
+    const said = "with the subject 'Meeting' and body 'Let's meet at 10'"
+    expect(quotesIn(said).map(({ from, to }) => said.slice(from, to))).toEqual(['Meeting', "Let's meet at 10"])
+    expect(quotesIn("'turn on the lamp'")).toEqual([])
+  })
+
+  test('a negated boolean is false, one that is not named is left open', () => {
+    expect(saidBoolean('full_text', "Don't return full text")).toBe(false)
+    expect(saidBoolean('include_owner', 'Include owners in it')).toBe(true)
+    expect(saidBoolean('with_images', 'the page without images')).toBe(false)
+    expect(saidBoolean('detailed', 'the weather')).toBeUndefined()
+    expect(negated('not now. the lamp', 12)).toBe(false)
+  })
+
+  test('options that a description names are found by their words', () => {
+    const options = describedOptions("The unit, 'c' for Celsius, 'f' for Fahrenheit. Default is 'c'.")
+    expect(mentioned(options, 'how hot in fahrenheit').map(({ value }) => value)).toEqual(['f'])
+    expect(describedOptions("Default is 'cm'.")).toEqual([])
+  })
+
+  test('durations in the unit that is asked for', () => {
+    expect(timeUnit('days_ahead', '')).toBe('day')
+    expect(timeUnit('timeframe', 'The number of days from now')).toBe('day')
+    expect(wordDuration('for the next week', 'day')).toBe(7)
+    expect(durationFactor('2 hours', 1, 'minute')).toBe(60)
+    expect(wordDuration('over the past decade', 'year')).toBe(10)
+    expect(timesAYear('n', 'times that interest is compounded', 'compounded quarterly')).toBe(4)
+  })
+
+  test('places: a state where both are wanted, and the time zone of a city', () => {
+    expect(withState('New York', 'The city and state, e.g. San Francisco, CA')).toBe('New York, NY')
+    expect(withState('New York', 'The city')).toBe('New York')
+    expect(withState('Paris', 'The city and state')).toBe('Paris')
+    expect(timeZoneOf('new york')).toBe('America/New_York')
+    expect(timeZoneOf('Nowhere')).toBeUndefined()
+  })
+
+  test('an object that is written out is read', () => {
+    expect(writtenObject("scores {'math': 90, 'music': 89} please")).toEqual({ math: 90, music: 89 })
+    expect(writtenObject('no {object here')).toBeUndefined()
+  })
+})
