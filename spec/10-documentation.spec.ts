@@ -1,4 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Config, loadConfigFile, silentLog, ToolManager } from 'toolyard'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -10,9 +13,46 @@ const read = (path: string): string => readFileSync(at(path), 'utf8')
 const definitions = ({ tools }: Config) =>
   Object.fromEntries(((tools?.registry ?? []) as { name: string }[]).map((tool) => [tool.name, tool]))
 
+/** The code blocks of a page in one language. */
+const codeOf = (page: string, language: string): string[] =>
+  [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(([, name]) => name === language).map(([, , code]) => code ?? '')
+
+/** What a command that is typed in this folder prints, be it a result or an error. */
+function toolyard(command: string, folder: string): Promise<string> {
+  const words = (command.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ''))
+  const { TOOLYARD_CONFIG: _config, TOOLYARD_DATA: _data, ...env } = process.env
+  return new Promise((resolve) => {
+    execFile(process.execPath, [at('bin/toolyard.js'), ...words], { cwd: folder, env }, (_, out, err) =>
+      resolve(out + err),
+    )
+  })
+}
+
 describe('Documentation', () => {
-  test.todo('user guide')
-  test.todo('developer guide for adding tools')
+  test('user guide', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'toolyard-guide-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const page = read('docs/guide.md')
+    const [config] = codeOf(page, 'json')
+    writeFileSync(join(folder, 'toolyard.config.json'), config as string)
+    const sessions = codeOf(page, 'console')
+    expect(sessions.length).toBeGreaterThan(4)
+    // A newcomer's folder: every command is run in turn, and says what the guide says.
+    for (const [, command = '', shown = ''] of sessions.join('').matchAll(/^\$ toolyard (.*)\n((?:(?!\$ ).*\n)*)/gm)) {
+      const said = await toolyard(command, folder)
+      for (const line of shown.split('\n').filter((one) => one.trim() !== '')) {
+        expect(said, command).toMatch(new RegExp(`^${line.split('…').map(RegExp.escape).join('.*')}$`, 'm'))
+      }
+    }
+  }, 120_000)
+
+  test('developer guide for adding tools', () => {
+    const page = read('docs/adding-tools.md')
+    const file = 'examples/adding-a-tool/stock-tools.ts'
+    expect(page).toContain(`<!-- ${file} -->\n\`\`\`ts\n${read(file).trim()}\n\`\`\``)
+    expect(read('examples/adding-a-tool/stock-tools.test.ts')).toContain((codeOf(page, 'ts')[1] ?? '').trim())
+    for (const kind of ['mock', 'http', 'internal', 'langchain']) expect(page).toContain(`\`${kind}\``)
+  })
 
   test('contract of every shipped tool', async () => {
     const { config } = await loadConfigFile(at('toolyard.config.json'))

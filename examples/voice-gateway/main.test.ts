@@ -1,0 +1,63 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const MAIN = ['-C', 'toolyard-source', fileURLToPath(new URL('./main.ts', import.meta.url))]
+
+/** The example as its reader starts it, with these lines typed. */
+function run(
+  lines: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ code: unknown; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      MAIN,
+      { env: { ...process.env, ...env }, timeout: 50_000 },
+      (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }),
+    )
+    child.stdin?.end(`${lines.join('\n')}\n`)
+  })
+}
+
+test('one command: broker, devices, gateway and page; what is typed is answered, and it ends by itself', async () => {
+  const { code, stdout } = await run(['what time is it', 'wav /no/such/file'])
+  expect(stdout).toMatch(/Page: {4}http:\/\/127\.0\.0\.1:\d+\//)
+  expect(stdout).toContain('datetime, search, volume, control_zwave_device, list_devices, get_device_state')
+  expect(stdout).toContain('you:   what time is it')
+  expect(stdout).toMatch(/house: .*\d\d/)
+  expect(stdout).toContain('There is no file /no/such/file')
+  expect(code).toBe(0)
+})
+
+test('without a broker it says so in the lines of the specification, and goes on', async () => {
+  const { code, stdout, stderr } = await run(['what time is it'], { MQTT_URL: 'mqtt://127.0.0.1:1' })
+  const lines = stderr.split('\n')
+  const begin = lines.indexOf('MCP connection failed after 3 attempts')
+  expect(lines.slice(begin, begin + 5)).toEqual([
+    'MCP connection failed after 3 attempts',
+    expect.stringMatching(/^Reason: ./),
+    expect.stringMatching(/^MCP Server stderr: .*The MQTT broker cannot be reached: ECONNREFUSED/),
+    'Check: MQTT broker running, zwave-mcp-server installed',
+    expect.stringMatching(/^Continuing with local tools only \(.*datetime, search, volume.*\)$/),
+  ])
+  expect(stderr).toContain('MQTT broker not reached (ECONNREFUSED)')
+  expect(stdout).toContain('Tools:   datetime, search, volume\n')
+  expect(stdout).toMatch(/house: .*\d\d/)
+  expect(code).toBe(0)
+})
+
+test('Ctrl+C ends it, and its server', async () => {
+  const child = spawn(process.execPath, MAIN, { stdio: ['pipe', 'pipe', 'ignore'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    out += text
+  })
+  await vi.waitFor(() => expect(out).toContain('Say something'), { timeout: 30_000 })
+  child.kill('SIGINT')
+  expect((await once(child, 'exit'))[0]).toBe(0)
+})
