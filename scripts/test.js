@@ -54,6 +54,7 @@ function runTests() {
 }
 
 check('types', 'typescript/bin/tsc', ['--noEmit'])
+check('types of the page', 'typescript/bin/tsc', ['--noEmit', '-p', 'web'])
 check('lint and format', '@biomejs/biome/bin/biome', ['check', '--error-on-warnings'])
 runTests()
 rmSync(scratch, { recursive: true, force: true })

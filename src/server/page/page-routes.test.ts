@@ -1,0 +1,77 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type FastifyInstance, fastify } from 'fastify'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { pageRoutes } from './page-routes.ts'
+
+let folder: string
+let app: FastifyInstance
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'toolyard-page-'))
+  app = fastify()
+  await app.register((routes) => pageRoutes(routes, folder))
+})
+afterEach(async () => {
+  await app.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function build(): void {
+  mkdirSync(join(folder, 'assets'))
+  writeFileSync(join(folder, 'index.html'), '<title>Toolyard</title>')
+  writeFileSync(join(folder, 'assets/index-Ab3_-x9Z.js'), 'plain')
+  writeFileSync(join(folder, 'assets/index-Ab3_-x9Z.js.br'), 'pressed')
+  writeFileSync(join(folder, 'assets/theme.js'), 'theme')
+  writeFileSync(join(folder, 'secret.txt'), 'not for browsers')
+}
+
+const ADDRESSES = ['/', '/tool/get_weather', '/tools-testing', '/runs/7']
+
+test('a server without a built page says how to build it, and serves it as soon as it is there', async () => {
+  for (const url of ADDRESSES) {
+    const answer = await app.inject(url)
+    expect(answer.statusCode).toBe(503)
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(answer.body).toContain('<code>npm start</code> builds the page')
+  }
+  build()
+  for (const url of ADDRESSES) {
+    const answer = await app.inject(url)
+    expect([url, answer.statusCode, answer.body]).toEqual([url, 200, '<title>Toolyard</title>'])
+  }
+})
+
+test('the page may load from its own server and from nowhere else, and nothing that stands in it runs', async () => {
+  build()
+  const policy = String((await app.inject('/')).headers['content-security-policy'])
+  expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
+  expect(policy).not.toMatch(/unsafe|https?:|\*/)
+  expect(policy).toContain("frame-ancestors 'none'")
+})
+
+test('what has a hash in its name is kept by browsers, what has none is asked for again', async () => {
+  build()
+  const kept = async (url: string) => (await app.inject(url)).headers['cache-control']
+  expect(await kept('/assets/index-Ab3_-x9Z.js')).toBe('public, max-age=31536000, immutable')
+  expect(await kept('/assets/theme.js')).toBe('no-cache')
+})
+
+test('what was compressed beforehand is sent so to who takes it', async () => {
+  build()
+  const url = '/assets/index-Ab3_-x9Z.js'
+  const pressed = await app.inject({ url, headers: { 'accept-encoding': 'gzip, br' } })
+  expect([pressed.body, pressed.headers['content-encoding']]).toEqual(['pressed', 'br'])
+  expect(pressed.headers['content-type']).toMatch(/javascript/)
+  expect(pressed.headers['cache-control']).toContain('immutable')
+  expect((await app.inject(url)).body).toBe('plain')
+})
+
+test('nothing outside of the assets can be had', async () => {
+  build()
+  for (const url of ['/assets/../secret.txt', '/assets/..%2fsecret.txt', '/assets/%2e%2e/secret.txt', '/secret.txt']) {
+    const answer = await app.inject(url)
+    expect([url, answer.statusCode, answer.body.includes('not for browsers')]).toEqual([url, 404, false])
+  }
+})

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs'
+import type { Config } from 'toolyard'
+
+const shipped = JSON.parse(readFileSync(new URL('../../toolyard.config.json', import.meta.url), 'utf8')) as Config
+
+/** What ships, and two models that take no tools beside the one that does. */
+export const DEMO_CONFIG: Config = {
+  ...shipped,
+  models: [
+    { id: 'demo:rules', name: 'Demo', capabilities: ['function-calling'] },
+    { id: 'demo:plain', name: 'Plain', capabilities: [] },
+    { id: 'demo:bare', name: 'Bare', capabilities: [] },
+  ],
+}
+
+/** As many tools as an installation may have. */
+export const manyTools = (count: number): object[] =>
+  Array.from({ length: count }, (_, index) => ({
+    name: `tool_${String(index).padStart(4, '0')}`,
+    description: `The tool with the number ${index}.`,
+    parameters: { type: 'object', properties: { id: { type: 'integer' } } },
+    implementation: { type: 'mock', mock_response: index },
+  }))

@@ -1,0 +1,141 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
+import { DEMO_CONFIG } from './demo-config.ts'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const open = useBrowser()
+let server: TestServer
+let run: string
+
+beforeAll(async () => {
+  server = await openTestServer(DEMO_CONFIG, { local: true })
+  const body = JSON.stringify({ query: "What's the weather in Paris and London?", model: 'demo:rules' })
+  const headers = { 'content-type': 'application/json' }
+  const answer = await fetch(`${server.url}/api/tools/test`, { method: 'POST', headers, body })
+  run = ((await answer.json()) as { run_id: string }).run_id
+})
+afterAll(() => server.close())
+
+/** Every page, and what stands there when it is whole. */
+const PAGES = [
+  { name: 'tools', path: () => '/', ready: 'search_documents' },
+  { name: 'tool', path: () => '/tool/get_weather', ready: 'The unit of the temperature.' },
+  { name: 'testing', path: () => '/tools-testing', ready: 'search_documents' },
+  { name: 'run', path: () => `/runs/${run}`, ready: 'Final Response' },
+]
+
+describe.each(PAGES)('the page $name', ({ name, path, ready }) => {
+  test.each([
+    { theme: 'light', width: 1_280 },
+    { theme: 'dark', width: 1_280 },
+    { theme: 'light', width: 360 },
+    { theme: 'dark', width: 360 },
+  ] as const)('is without fault for axe, and nothing sticks out, $theme at $width', async (options) => {
+    const { page, violations, picture } = await open(options)
+    await page.goto(server.url + path())
+    await page.getByText(ready).first().waitFor()
+    expect(await violations()).toEqual([])
+    const sticksOut = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+    expect(await page.evaluate(sticksOut)).toBe(0)
+    await picture(name)
+  })
+
+  test('loads less than 250 kB of script, gzipped', async () => {
+    const { page } = await open()
+    const scripts: Promise<number>[] = []
+    page.on('response', (response) => {
+      if (response.request().resourceType() !== 'script') return
+      scripts.push(response.body().then((body) => gzipSync(body).length))
+    })
+    await page.goto(server.url + path(), { waitUntil: 'networkidle' })
+    const bytes = (await Promise.all(scripts)).reduce((sum, size) => sum + size, 0)
+    expect(scripts.length).toBeGreaterThan(2)
+    expect(bytes).toBeLessThan(250_000)
+  })
+})
+
+test('what was chosen, light or dark, holds after the page is loaded again', async () => {
+  const { page } = await open({ theme: 'light' })
+  const theme = () => page.evaluate('document.documentElement.dataset.theme')
+  await page.goto(server.url)
+  expect(await theme()).toBe('light')
+  await page.getByRole('button', { name: 'Switch to dark' }).click()
+  expect(await theme()).toBe('dark')
+  await page.reload()
+  await page.getByRole('button', { name: 'Switch to light' }).waitFor()
+  expect(await theme()).toBe('dark')
+})
+
+test('the keyboard alone leads to a tool, and focus goes with it', async () => {
+  const { page } = await open()
+  await page.goto(server.url)
+  await page.getByText('calculate').first().waitFor()
+  const focused = () => page.evaluate('document.activeElement.textContent')
+  await page.keyboard.press('Tab')
+  expect(await focused()).toBe('Skip to the content')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  await page.keyboard.type('weather')
+  await expect.poll(() => page.getByRole('listitem').count()).toBe(1)
+  for (let step = 0; step < 4; step++) await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'get_weather' }).waitFor()
+  expect(await page.evaluate('document.activeElement.id')).toBe('main')
+  expect(await page.title()).toBe('get_weather · Toolyard')
+})
+
+test('an address that is none says so', async () => {
+  const { page } = await open({ mayComplain: /404/ })
+  await page.goto(`${server.url}/tool/no_such_tool`)
+  await page.getByRole('alert').getByText("Tool 'no_such_tool' not found").waitFor()
+})
+
+test('a server that goes away is said, is not asked over and over, and is found again', async () => {
+  const door = await openDoor(Number(new URL(server.url).port))
+  onTestFinished(() => door.close())
+  const { page, asked } = await open({ mayComplain: /ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_SOCKET/ })
+  await page.goto(door.url)
+  await page.getByText('calculate').first().waitFor()
+  await door.close()
+  await page.getByRole('link', { name: 'get_weather' }).click()
+  await page.getByText('The server does not answer.').waitFor()
+  const before = asked.length
+  await page.waitForTimeout(4_000)
+  // After one second, two and four: whoever asked in a loop would have asked hundreds of times.
+  expect(asked.length - before).toBeLessThanOrEqual(4)
+  await door.open()
+  await page.getByText('The unit of the temperature.').first().waitFor({ timeout: 40_000 })
+  expect(await page.getByText('The server does not answer.').count()).toBe(0)
+})
+
+/** A way to a server that can be shut, and opened again at the same port. */
+async function openDoor(to: number) {
+  const sockets = new Set<Socket>()
+  let listener: Server | undefined
+  let port = 0
+  const open = async () => {
+    const made = createServer((socket) => {
+      const behind = connect(to, '127.0.0.1')
+      for (const one of [socket, behind]) {
+        sockets.add(one)
+        one.on('error', () => {}).on('close', () => sockets.delete(one))
+      }
+      socket.pipe(behind).pipe(socket)
+    })
+    await new Promise<void>((resolve) => made.listen(port, '127.0.0.1', resolve))
+    port = (made.address() as { port: number }).port
+    listener = made
+  }
+  const close = async () => {
+    for (const socket of sockets) socket.destroy()
+    const shut = listener
+    listener = undefined
+    if (shut !== undefined) await new Promise((resolve) => shut.close(resolve))
+  }
+  await open()
+  return { url: `http://127.0.0.1:${port}`, open, close }
+}

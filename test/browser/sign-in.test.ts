@@ -1,0 +1,71 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openTestServer } from '../../src/server/fixtures/open-server.ts'
+import { DEMO_CONFIG } from './demo-config.ts'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const open = useBrowser()
+
+async function openKeyed() {
+  const server = await openTestServer(DEMO_CONFIG)
+  onTestFinished(() => server.close())
+  return { ...server, admin: await server.key('acme') }
+}
+
+test('a key is typed once, kept where no script reads it, and forgotten by signing out', async () => {
+  const { url, admin } = await openKeyed()
+  const { page, context, violations, picture } = await open({ mayComplain: /401/ })
+  await page.goto(`${url}/tools-testing`)
+  const field = page.getByLabel('API key')
+  await field.fill('ty_wrong')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('The API key is not valid').waitFor()
+  expect(await violations()).toEqual([])
+  await picture('sign-in')
+  await field.fill(admin)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Test Tool Calling' }).waitFor()
+  const [cookie] = await context.cookies()
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/', value: admin })
+  const readable = 'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'
+  expect(await page.evaluate(readable)).not.toContain('ty_')
+  await page.reload()
+  await page.getByRole('heading', { name: 'Test Tool Calling' }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await field.waitFor()
+  expect(await context.cookies()).toEqual([])
+  await page.reload()
+  await field.waitFor()
+})
+
+test('who is signed in calls tools, and a key that is revoked has to be typed anew', async () => {
+  const { url, admin, installation } = await openKeyed()
+  const { page } = await open({ mayComplain: /401/ })
+  await page.goto(`${url}/tool/calculate`)
+  await page.getByLabel('API key').fill(admin)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('textbox', { name: 'expression' }).fill('6*7')
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByText('42', { exact: true }).waitFor()
+  const { keys } = installation.storage
+  for (const { id } of await keys.list()) await keys.revoke(id, new Date().toISOString())
+  await installation.callers.load(keys)
+  await page.getByRole('link', { name: 'Testing' }).click()
+  await page.getByLabel('API key').waitFor()
+})
+
+test('a key that may little is shown little, and nothing is asked that it may not', async () => {
+  const { url, key } = await openKeyed()
+  const reader = await key('acme', 'user', ['read'])
+  const { page, asked } = await open()
+  await page.goto(`${url}/tool/calculate`)
+  await page.getByLabel('API key').fill(reader)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Your key may not call tools.').waitFor()
+  await page.getByRole('tab', { name: 'History' }).click()
+  await page.getByText('Your key may not see calls').waitFor()
+  await page.getByRole('link', { name: 'Testing' }).click()
+  await page.getByText('Your key may not ask models.').waitFor()
+  expect(asked.filter((address) => /metrics|audit/.test(address))).toEqual([])
+})

@@ -1,0 +1,165 @@
+import { describe, expect, test, vi } from 'vitest'
+import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
+import { openTestServer } from '../../src/server/fixtures/open-server.ts'
+import { chooseModel } from './choose-model.ts'
+import { DEMO_CONFIG } from './demo-config.ts'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const open = useBrowser()
+
+describe('a run', () => {
+  test('is shown as it happens, calls of a turn side by side', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+    const server = await openScriptedServer(
+      [
+        { text: 'Let me look.', calls: [{ name: 'left', arguments: { side: 'l' } }, { name: 'right' }] },
+        async () => {
+          ask()
+          await released
+          return 'Both sides are fine.'
+        },
+      ],
+      { tools: { left: async () => ({ found: 'moss' }), right: async () => Promise.reject(new Error('too dark')) } },
+    )
+    const { page, violations, picture } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await chooseModel(page, 'Scripted')
+    await page.getByLabel('Test Query').fill('What is on both sides?')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await asked
+    const calls = page.getByRole('list', { name: 'Calls of turn 1' })
+    await calls.getByText('moss').waitFor()
+    await page.getByText('Let me look.').waitFor()
+    expect(await calls.getByRole('article').count()).toBe(2)
+    const [left, right] = await Promise.all([0, 1].map((index) => calls.getByRole('article').nth(index).boundingBox()))
+    expect(left?.y).toBe(right?.y)
+    expect(await calls.getByText('EXECUTION_ERROR').count()).toBe(1)
+    await page.getByRole('button', { name: 'Running …' }).waitFor()
+    expect(await violations()).toEqual([])
+    await picture('testing-running')
+    release()
+    await page.getByText('Both sides are fine.').waitFor()
+    await page.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor()
+  })
+
+  test('can be cancelled, which ends it on the server', async () => {
+    const server = await openScriptedServer([{ calls: [{ name: 'wait' }] }, 'Never said.'], {
+      tools: {
+        wait: (_params, { signal }) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      },
+    })
+    const { page } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await chooseModel(page, 'Scripted')
+    await page.getByLabel('Test Query').fill('Wait')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('running …', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('You cancelled the run.').waitFor()
+    await expect.poll(() => server.app.service.traffic.calls.size).toBe(0)
+    await page.getByRole('button', { name: 'Run Test' }).waitFor()
+  })
+
+  test('that came to its limit warns, and one whose model failed says why', async () => {
+    const again = { calls: [{ name: 'look' }] }
+    const server = await openScriptedServer(
+      [
+        ...Array.from({ length: 2 }, (_, page) => ({ calls: [{ name: 'look', arguments: { page } }] })),
+        'I had to stop.',
+        again,
+        new Error('The provider hung up'),
+      ],
+      { tools: { look: async () => 'more' }, config: { tools: { enabled: true, max_iterations: 2, registry: LOOK } } },
+    )
+    const { page } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await chooseModel(page, 'Scripted')
+    await page.getByLabel('Test Query').fill('Look everywhere')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('The maximum number of tool calls was reached').waitFor()
+    await page.getByText('I reached the maximum number of tool calls.').waitFor()
+    await page.getByText('I had to stop.').waitFor()
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('error', { exact: true }).waitFor()
+    await page
+      .getByRole('alert')
+      .getByText(/scripted/)
+      .waitFor()
+  })
+
+  test('has an address that can be passed on', async () => {
+    const server = await openTestServer(DEMO_CONFIG, { local: true })
+    try {
+      const { page } = await open()
+      await page.goto(`${server.url}/tools-testing`)
+      await chooseModel(page, 'Demo')
+      await page.getByRole('button', { name: /Calculator/ }).click()
+      await page.getByRole('button', { name: 'Run Test' }).click()
+      await page.getByRole('link', { name: 'Link to this run' }).click()
+      await page.getByRole('heading', { name: 'Run', exact: true }).waitFor()
+      await page.reload()
+      await page.getByText('Calculate 15% tip on $45').waitFor()
+      await page.getByText('15% tip on $45 is $6.75.').waitFor()
+    } finally {
+      await server.close()
+    }
+  })
+})
+
+test('several models answer the same query side by side', async () => {
+  const server = await openTestServer(DEMO_CONFIG, { local: true })
+  try {
+    const { page, picture } = await open()
+    await page.goto(`${server.url}/tools-testing`)
+    await chooseModel(page, 'Demo')
+    await page.getByRole('button', { name: 'Compare with another model' }).click()
+    await chooseModel(page, 'Demo', /Compare with/)
+    await page.getByLabel('Test Query').fill("What's the weather in Paris and London?")
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await expect.poll(() => page.getByRole('heading', { name: 'Tool Calls (2)' }).count()).toBe(2)
+    await picture('testing-compared')
+  } finally {
+    await server.close()
+  }
+})
+
+test('a newcomer runs a tool, tests the demo model, sees its badge change and finds the calls', async () => {
+  const server = await openTestServer(DEMO_CONFIG, { local: true })
+  try {
+    const { page, picture } = await open()
+    await page.goto(server.url)
+    await page.getByRole('link', { name: /get_weather/ }).click()
+    await page.getByRole('textbox', { name: 'location' }).fill('Paris')
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByText('"sunny"').waitFor()
+    await page.getByRole('link', { name: 'Testing' }).click()
+    await chooseModel(page, 'Demo')
+    const chosen = page.getByRole('combobox', { name: /Select Model/ })
+    expect(await chosen.textContent()).toContain('supports tools but not validated')
+    await page.getByRole('button', { name: /Simple Tool Call/ }).click()
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('In Paris it is sunny').waitFor()
+    await page.getByRole('button', { name: 'Record as passed' }).click()
+    await page.getByText('Recorded as passed: 1 of 1 passed so far.').waitFor()
+    await expect.poll(() => chosen.textContent()).toContain('validated for tools, 1 of 1 test passed')
+    await picture('testing-recorded')
+    await page.getByRole('link', { name: 'get_weather' }).click()
+    await page.getByRole('tab', { name: 'History' }).click()
+    await expect.poll(() => page.getByRole('cell', { name: 'success' }).count()).toBe(2)
+  } finally {
+    await server.close()
+  }
+})
+
+const LOOK = [
+  {
+    name: 'look',
+    description: 'Looks.',
+    parameters: { type: 'object' },
+    implementation: { type: 'internal', handler: 'look' },
+  },
+]

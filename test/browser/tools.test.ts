@@ -1,0 +1,213 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
+import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
+import { manyTools } from './demo-config.ts'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const ORDER = {
+  type: 'object',
+  required: ['customer', 'pay'],
+  properties: {
+    customer: {
+      type: 'object',
+      required: ['name'],
+      properties: { name: { type: 'string' }, email: { type: 'string', format: 'email' } },
+    },
+    items: {
+      type: 'array',
+      items: { type: 'object', properties: { what: { type: 'string' }, count: { type: 'integer', default: 1 } } },
+    },
+    tags: { type: 'array', items: { type: 'string' } },
+    size: { enum: ['small', 'large'], default: 'small' },
+    gift: { type: 'boolean' },
+    pay: {
+      oneOf: [
+        { title: 'Card', type: 'object', properties: { card: { type: 'string' } }, required: ['card'] },
+        { title: 'Cash', type: 'object', properties: { coins: { type: 'integer' } }, required: ['coins'] },
+      ],
+    },
+  },
+}
+
+const open = useBrowser()
+let server: TestServer
+let written: unknown[]
+/** How many tools there are, as the page writes it. */
+let total: string
+
+beforeAll(async () => {
+  written = []
+  const { config, handlers } = toolConfig({
+    order: { run: async (params) => ({ ordered: params }), parameters: ORDER, effect: 'read' },
+    delete_all: {
+      run: async (params) => {
+        written.push(params)
+        return 'gone'
+      },
+      effect: 'write',
+      permissions: ['danger'],
+      parameters: { type: 'object', properties: { table: { type: 'string' } } },
+    },
+    slow: {
+      run: (_params, { signal, report }) =>
+        new Promise((_resolve, reject) => {
+          report({ percent: 40 })
+          signal.addEventListener('abort', () => reject(new Error('stopped')))
+        }),
+      effect: 'read',
+    },
+    broken: { run: async () => 1, parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } },
+  })
+  const registry = [...(config.tools?.registry ?? []), ...manyTools(2_000)]
+  server = await openTestServer(
+    { tools: { enabled: true, registry }, tenants: { local: { flags: { danger: true } } } },
+    { local: true, handlers },
+  )
+  await fetch(`${server.url}/tools/execute`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ tool_name: 'broken', params: {} }),
+  })
+  const { tools } = (await (await fetch(`${server.url}/api/page/tools`)).json()) as { tools: object[] }
+  expect(tools.length).toBeGreaterThan(2_000)
+  total = `${tools.length.toLocaleString('en')} tools`
+})
+afterAll(() => server.close())
+
+const parameters = (page: Page) => page.getByRole('textbox', { name: 'Parameters as JSON' })
+const sent = async (page: Page): Promise<unknown> => JSON.parse(await parameters(page).inputValue())
+
+describe('the list', () => {
+  test('has 2,000 tools, draws those in sight, and finds any', async () => {
+    const { page, violations, picture } = await open()
+    await page.goto(server.url)
+    await page.getByText(total).waitFor()
+    const drawn = await page.getByRole('listitem').count()
+    expect(drawn).toBeGreaterThan(5)
+    expect(drawn).toBeLessThan(60)
+    await page.keyboard.press('End')
+    await page.evaluate('window.scrollTo(0, document.body.scrollHeight)')
+    await page.getByText('tool_1999').waitFor()
+    expect(await violations()).toEqual([])
+    await page.getByRole('searchbox', { name: 'Search tools' }).fill('number 1234')
+    await page.getByText(`1 of ${total}`).waitFor()
+    await page.getByRole('link', { name: /tool_1234/ }).waitFor()
+    await picture('tools-found')
+    await page.getByRole('searchbox', { name: 'Search tools' }).fill('no such thing')
+    await page.getByText('No tool fits').waitFor()
+  })
+
+  test('is narrowed down by kind and effect, and the address keeps that', async () => {
+    const { page } = await open()
+    await page.goto(server.url)
+    await page.getByRole('combobox', { name: 'Kind' }).selectOption('internal')
+    await page.getByRole('combobox', { name: 'Effect' }).selectOption('write')
+    await page.getByText(`2 of ${total}`).waitFor()
+    await page.reload()
+    await page.getByText(`2 of ${total}`).waitFor()
+    const row = page.getByRole('link', { name: /delete_all/ })
+    expect(await row.textContent()).toMatch(/danger[\s\S]*internal[\s\S]*live write[\s\S]*configuration/)
+  })
+
+  test('shows how calls went, and which tools are broken', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/?sort=failing`)
+    const row = page.getByRole('listitem').first()
+    await row.getByText('1 call').waitFor()
+    expect(await row.textContent()).toMatch(/broken[\s\S]*0 %/)
+    expect(await page.getByRole('link', { name: /broken/ }).textContent()).toContain('broken')
+  })
+})
+
+describe('a tool', () => {
+  test('has a form that writes JSON, and JSON that fills the form', async () => {
+    const { page, violations, picture } = await open()
+    await page.goto(`${server.url}/tool/order`)
+    await page.getByLabel('name', { exact: false }).first().fill('Ada')
+    await page.getByRole('button', { name: 'Add' }).first().click()
+    await page.getByLabel('what').fill('tea')
+    await page.getByLabel('size').selectOption('large')
+    await page.getByRole('checkbox', { name: 'gift' }).check()
+    await page.getByRole('textbox', { name: 'card' }).fill('4242')
+    await expect
+      .poll(() => sent(page))
+      .toEqual({
+        customer: { name: 'Ada' },
+        items: [{ what: 'tea', count: 1 }],
+        size: 'large',
+        gift: true,
+        pay: { card: '4242' },
+      })
+    expect(await violations()).toEqual([])
+    await picture('tool-form')
+    await parameters(page).fill('{"customer": {"name": "Grace"}, "tags": ["a", "b"], "pay": {"coins": 3}}')
+    await expect.poll(() => page.getByLabel('coins').inputValue()).toBe('3')
+    expect(await page.getByLabel('name', { exact: false }).first().inputValue()).toBe('Grace')
+    await parameters(page).fill('{"customer": ')
+    await page.getByText(/JSON/).last().waitFor()
+    expect(await page.getByRole('button', { name: 'Run' }).isDisabled()).toBe(true)
+    expect(await parameters(page).getAttribute('aria-invalid')).toBe('true')
+  })
+
+  test('runs, and shows the envelope, the history and the call for elsewhere', async () => {
+    const { page, context, picture } = await open()
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.goto(`${server.url}/tool/tool_0007`)
+    await page.getByLabel('id').fill('5')
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByText('execution_time_ms').waitFor()
+    await page.getByRole('tab', { name: 'History' }).click()
+    await page.getByRole('cell', { name: 'success' }).first().waitFor()
+    await page.getByRole('tab', { name: 'Copy as' }).click()
+    await picture('tool-copy')
+    const copied = async (name: string) => {
+      await page.getByRole('button', { name: `Copy ${name}` }).click()
+      await page.getByText('Copied').first().waitFor()
+      return page.evaluate('navigator.clipboard.readText()')
+    }
+    expect(await copied('CLI')).toBe(`npx toolyard exec tool_0007 '{"id":5}'`)
+    expect(await copied('curl')).toContain(`curl -s ${server.url}/tools/execute`)
+    expect(await copied('TypeScript')).toContain(`fetch("${server.url}/tools/execute"`)
+  })
+
+  test('that is called wrongly says so at the fields', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/tool/order`)
+    await page.getByLabel('name', { exact: false }).first().waitFor()
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByText('INVALID_PARAMETERS').first().waitFor()
+    await page.getByText('This is required.').first().waitFor()
+  })
+
+  test('that writes is marked red, and runs only after it was confirmed', async () => {
+    const { page, violations, picture } = await open()
+    await page.goto(`${server.url}/tool/delete_all`)
+    await page.getByLabel('table').fill('users')
+    await page.getByRole('button', { name: 'Run (live write)' }).click()
+    const dialog = page.getByRole('alertdialog')
+    await dialog.getByText('"table": "users"').waitFor()
+    expect(await violations()).toEqual([])
+    await picture('tool-confirm')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    expect(written).toEqual([])
+    await page.getByRole('button', { name: 'Run (live write)' }).click()
+    await dialog.getByRole('button', { name: 'Run it' }).click()
+    await page.getByText('"gone"').waitFor()
+    expect(written).toEqual([{ table: 'users' }])
+  })
+
+  test('that takes long tells how far it is, and can be cancelled', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/tool/slow`)
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByText('percent').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('The call was cancelled.').waitFor()
+    await page.getByRole('tab', { name: 'History' }).click()
+    await page.getByRole('cell', { name: 'CANCELLED' }).waitFor()
+  })
+})

@@ -1,0 +1,76 @@
+import { useSyncExternalStore } from 'react'
+
+/** Whether the server answers: `retryAt` is when it is asked again where it does not. */
+export interface Connection {
+  readonly up: boolean
+  readonly retryAt: number
+}
+
+const FIRST_WAIT_MS = 1_000
+const LONGEST_WAIT_MS = 30_000
+/** How often a page that does nothing else looks whether the server is still there. */
+const QUIET_MS = 20_000
+
+let connection: Connection = { up: true, retryAt: 0 }
+let wait = FIRST_WAIT_MS
+let timer: ReturnType<typeof setTimeout> | undefined
+const listeners = new Set<() => void>()
+const onReturn = new Set<() => void>()
+
+function change(next: Connection): void {
+  connection = next
+  for (const listener of listeners) listener()
+}
+
+async function ask(): Promise<void> {
+  clearTimeout(timer)
+  try {
+    const response = await fetch('/health', { cache: 'no-store', signal: AbortSignal.timeout(10_000) })
+    if (response.status >= 500) throw new Error('It is there, but ends or begins')
+    serverAnswered()
+  } catch {
+    serverIsAway()
+    wait = Math.min(wait * 2, LONGEST_WAIT_MS)
+    later(wait)
+  }
+}
+
+/** Only one timer at any time, whatever happens: this is the only thing that asks again by itself. */
+function later(ms: number): void {
+  clearTimeout(timer)
+  timer = setTimeout(() => void ask(), ms)
+  if (!connection.up) change({ up: false, retryAt: Date.now() + ms })
+}
+
+/** A request has got no answer. */
+export function serverIsAway(): void {
+  if (!connection.up) return
+  wait = FIRST_WAIT_MS
+  change({ up: false, retryAt: Date.now() + wait })
+  later(wait)
+}
+
+/** A request has been answered. */
+export function serverAnswered(): void {
+  const back = !connection.up
+  if (back) change({ up: true, retryAt: 0 })
+  if (back) for (const listener of onReturn) listener()
+  wait = FIRST_WAIT_MS
+  later(QUIET_MS)
+}
+
+/** Asks at once, for people who do not want to wait. */
+export const askNow = (): Promise<void> => ask()
+
+/** Calls back when the server answers again; gives what ends that. */
+export function whenServerReturns(listener: () => void): () => void {
+  onReturn.add(listener)
+  return () => void onReturn.delete(listener)
+}
+
+const subscribe = (listener: () => void): (() => void) => {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
+
+export const useConnection = (): Connection => useSyncExternalStore(subscribe, () => connection)

@@ -1,0 +1,66 @@
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import type { AuditRow } from '../../../src/core/storage/audit.ts'
+import type { ExecutionMetrics } from '../../../src/core/storage/metrics.ts'
+import type { StoredRun } from '../../../src/core/storage/run-store.ts'
+import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
+import type { ModelInfo } from '../../../src/models/catalogue/model-info.ts'
+import type { PageTool, WholePageTool } from '../../../src/server/page/page-tool.ts'
+import type { Session } from '../../../src/server/page/session.ts'
+import { requestJson } from './request.ts'
+
+export type Scope = Session['scopes'][number]
+
+/** A model with what its tests came to. */
+export interface ListedModel extends Pick<ModelInfo, 'id' | 'name' | 'capabilities'> {
+  readonly validation: ModelValidation
+}
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: ({ signal }) => requestJson<Session>('/api/session', { signal }),
+  staleTime: 60_000,
+})
+
+/** Whether whoever sits here may do something. */
+export function useMay(scope: Scope): boolean {
+  const { data } = useQuery(sessionQuery)
+  return data?.scopes.includes(scope) === true
+}
+
+export const toolsQuery = queryOptions({
+  queryKey: ['tools'],
+  queryFn: ({ signal }) => requestJson<{ tools: PageTool[] }>('/api/page/tools', { signal }),
+  select: ({ tools }) => tools,
+})
+
+export const toolQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['tools', name],
+    queryFn: ({ signal }) => requestJson<WholePageTool>(`/api/page/tools/${encodeURIComponent(name)}`, { signal }),
+  })
+
+export const modelsQuery = queryOptions({
+  queryKey: ['models'],
+  queryFn: ({ signal }) => requestJson<{ models: ListedModel[] }>('/api/models/list', { signal }),
+  select: ({ models }) => models,
+})
+
+export const figuresQuery = queryOptions({
+  queryKey: ['figures'],
+  queryFn: ({ signal }) => requestJson<ExecutionMetrics>('/metrics/tools/execution?window=24h', { signal }),
+})
+
+export const historyQuery = (tool: string) =>
+  queryOptions({
+    queryKey: ['history', tool],
+    queryFn: ({ signal }) =>
+      requestJson<{ rows: AuditRow[] }>(`/audit?limit=20&tool=${encodeURIComponent(tool)}`, { signal }),
+    select: ({ rows }) => rows,
+  })
+
+export const runQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['runs', id],
+    queryFn: ({ signal }) => requestJson<StoredRun>(`/api/runs/${encodeURIComponent(id)}`, { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  })

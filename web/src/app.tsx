@@ -1,0 +1,57 @@
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { Suspense } from 'react'
+import { Route, Switch } from 'wouter'
+import { ApiProblem } from './api/api-problem.ts'
+import { whenServerReturns } from './api/connection.ts'
+import { Layout } from './layout/layout.tsx'
+import { ErrorBoundary } from './parts/error-boundary.tsx'
+import { lazyPart } from './parts/lazy-part.ts'
+import { Empty, Loading } from './parts/states.tsx'
+import { SignedIn } from './session/signed-in.tsx'
+
+const ToolsPage = lazyPart(async () => (await import('./tools/tools-page.tsx')).ToolsPage)
+const ToolPage = lazyPart(async () => (await import('./tools/tool-page.tsx')).ToolPage)
+const TestingPage = lazyPart(async () => (await import('./testing/testing-page.tsx')).TestingPage)
+const RunPage = lazyPart(async () => (await import('./runs/run-page.tsx')).RunPage)
+
+const client: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error, query) => {
+      // The key has been revoked, or the first one was made: who sits here is asked for one.
+      const unknown = error instanceof ApiProblem && error.status === 401
+      if (unknown && query.queryKey[0] !== 'session') void client.invalidateQueries({ queryKey: ['session'] })
+    },
+  }),
+  defaultOptions: {
+    // One thing asks again by itself while the server is away, and then everything is asked for anew.
+    queries: { retry: false, staleTime: 5_000, networkMode: 'always' },
+    mutations: { retry: false, networkMode: 'always' },
+  },
+})
+whenServerReturns(() => void client.invalidateQueries())
+
+/** The whole page. */
+export const App = () => (
+  <CSPProvider disableStyleElements>
+    <QueryClientProvider client={client}>
+      <Layout>
+        <SignedIn>
+          <ErrorBoundary>
+            <Suspense fallback={<Loading what="the page" />}>
+              <Switch>
+                <Route path="/" component={ToolsPage} />
+                <Route path="/tool/:name">{({ name }) => <ToolPage name={name} key={name} />}</Route>
+                <Route path="/tools-testing" component={TestingPage} />
+                <Route path="/runs/:id">{({ id }) => <RunPage id={id} key={id} />}</Route>
+                <Route>
+                  <Empty title="There is no such page">Choose one above.</Empty>
+                </Route>
+              </Switch>
+            </Suspense>
+          </ErrorBoundary>
+        </SignedIn>
+      </Layout>
+    </QueryClientProvider>
+  </CSPProvider>
+)

@@ -1,0 +1,34 @@
+import { useEffect, useState } from 'react'
+import { askNow, useConnection } from '../api/connection.ts'
+
+/** Says that the server is away, when it is asked again, and goes by itself when it is back. */
+export function ConnectionNotice() {
+  const { up, retryAt } = useConnection()
+  return (
+    <div role="status" className={up ? '' : 'sticky top-14 z-20 border-b border-line bg-warn-ground text-warn'}>
+      {!up && (
+        <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2 text-sm">
+          <span>
+            <strong>The server does not answer.</strong> What you see is from before. Is it still running?
+          </span>
+          <span aria-hidden="true" className="tabular-nums">
+            <Countdown to={retryAt} />
+          </span>
+          <button type="button" className="font-medium underline underline-offset-2" onClick={() => void askNow()}>
+            Try now
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+function Countdown({ to }: { readonly to: number }) {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 500)
+    return () => clearInterval(timer)
+  }, [])
+  const seconds = Math.ceil((to - now) / 1_000)
+  return seconds > 0 ? `Trying again in ${seconds} s` : 'Trying …'
+}

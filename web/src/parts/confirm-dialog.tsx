@@ -1,0 +1,34 @@
+import { AlertDialog } from '@base-ui/react/alert-dialog'
+import type { ReactNode } from 'react'
+import { Button } from './button.tsx'
+
+interface ConfirmDialogProps {
+  readonly open: boolean
+  readonly title: string
+  readonly children: ReactNode
+  /** What the button says that goes on. */
+  readonly action: string
+  readonly onConfirm: () => void
+  readonly onClose: () => void
+}
+
+/** Asks before something that cannot be taken back. */
+export const ConfirmDialog = ({ open, title, children, action, onConfirm, onClose }: ConfirmDialogProps) => (
+  <AlertDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <AlertDialog.Portal>
+      <AlertDialog.Backdrop className="fixed inset-0 z-40 bg-black/50" />
+      <AlertDialog.Popup className="panel fixed top-1/2 left-1/2 z-50 w-[min(28rem,calc(100vw-2rem))] -translate-x-1/2 -translate-y-1/2 border-bad p-5 shadow-xl">
+        <AlertDialog.Title className="text-lg font-semibold">{title}</AlertDialog.Title>
+        <AlertDialog.Description render={<div />} className="mt-2 text-muted">
+          {children}
+        </AlertDialog.Description>
+        <div className="mt-5 flex justify-end gap-2">
+          <AlertDialog.Close render={<Button>Cancel</Button>} />
+          <Button look="danger" onClick={onConfirm}>
+            {action}
+          </Button>
+        </div>
+      </AlertDialog.Popup>
+    </AlertDialog.Portal>
+  </AlertDialog.Root>
+)

@@ -1,0 +1,15 @@
+const whole = new Intl.NumberFormat('en')
+const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
+
+/** 0.42 ms, 12 ms, 1.3 s. */
+export function inTime(ms: number): string {
+  if (ms < 1_000) return `${short.format(ms)} ms`
+  return ms < 60_000 ? `${short.format(ms / 1_000)} s` : `${short.format(ms / 60_000)} min`
+}
+
+export const inPercent = (part: number): string => `${short.format(Math.floor(part * 1_000) / 10)} %`
+export const inNumber = (number: number): string => whole.format(number)
+export const inMoney = (cost: number): string => `$${short.format(cost)}`
+export const inDate = (iso: string): string =>
+  new Date(iso).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
+export const count = (number: number, what: string): string => `${inNumber(number)} ${what}${number === 1 ? '' : 's'}`

@@ -1,0 +1,41 @@
+import type { ReactNode } from 'react'
+
+const icon = (path: ReactNode) => () => (
+  <svg
+    viewBox="0 0 24 24"
+    width="18"
+    height="18"
+    fill="none"
+    stroke="currentColor"
+    strokeWidth="2"
+    strokeLinecap="round"
+    strokeLinejoin="round"
+    aria-hidden="true"
+  >
+    {path}
+  </svg>
+)
+
+export const SunIcon = icon(
+  <>
+    <circle cx="12" cy="12" r="4" />
+    <path d="M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.5 1.5M17.5 17.5 19 19M19 5l-1.5 1.5M6.5 17.5 5 19" />
+  </>,
+)
+export const MoonIcon = icon(<path d="M20 14.5A8.5 8.5 0 1 1 9.5 4a7 7 0 0 0 10.5 10.5Z" />)
+export const ChevronIcon = icon(<path d="m6 9 6 6 6-6" />)
+export const CheckIcon = icon(<path d="m5 12.5 4.5 4.5L19 7.5" />)
+export const CrossIcon = icon(<path d="M6 6l12 12M18 6 6 18" />)
+export const CopyIcon = icon(
+  <>
+    <rect x="9" y="9" width="11" height="11" rx="2" />
+    <path d="M5 15V6a2 2 0 0 1 2-2h9" />
+  </>,
+)
+export const ArrowUpIcon = icon(<path d="M12 19V5M6 11l6-6 6 6" />)
+export const ArrowDownIcon = icon(<path d="M12 5v14M6 13l6 6 6-6" />)
+export const PlusIcon = icon(<path d="M12 5v14M5 12h14" />)
+export const WrenchIcon = icon(
+  <path d="M14.5 6.5a4.5 4.5 0 0 1 6-1.8l-3 3 .4 1.9 1.9.4 3-3a4.5 4.5 0 0 1-6 6L9 20.7a2.4 2.4 0 0 1-3.4-3.4Z" />,
+)
+export const WarningIcon = icon(<path d="M12 4 2.5 20h19ZM12 10v4M12 17v.2" />)

@@ -1,0 +1,58 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import type { Session } from '../../../src/server/page/session.ts'
+import { requestJson } from '../api/request.ts'
+import { Button } from '../parts/button.tsx'
+import { Note } from '../parts/states.tsx'
+
+/** Asks for the key. It goes to the server once, which hands it to the browser where no script can read it. */
+export function SignIn() {
+  const client = useQueryClient()
+  const [key, setKey] = useState('')
+  const signIn = useMutation({
+    mutationFn: () => requestJson<Session>('/api/session', { method: 'POST', body: { key: key.trim() } }),
+    onSuccess: (session) => {
+      setKey('')
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+      client.setQueryData(['session'], session)
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (key.trim() !== '') signIn.mutate()
+  }
+  return (
+    <form onSubmit={submit} className="panel mx-auto mt-8 max-w-md p-6">
+      <h1 className="text-xl font-semibold">Sign in</h1>
+      <p className="mt-1 text-muted">This server asks for an API key. It is kept in this browser until you sign out.</p>
+      <label htmlFor="key" className="mt-5 block text-sm font-medium">
+        API key
+      </label>
+      <input
+        id="key"
+        type="password"
+        autoComplete="current-password"
+        spellCheck={false}
+        placeholder="ty_…"
+        className="field mt-1 font-mono"
+        value={key}
+        onChange={(event) => setKey(event.target.value)}
+        aria-invalid={signIn.isError}
+        aria-describedby="key-help"
+      />
+      <p id="key-help" className="mt-1.5 text-sm text-muted">
+        <code className="font-mono">npx toolyard keys create</code> makes one.
+      </p>
+      {signIn.error && (
+        <div className="mt-4">
+          <Note tone="bad" role="alert">
+            {signIn.error.message}
+          </Note>
+        </div>
+      )}
+      <Button type="submit" look="main" className="mt-5 w-full" disabled={key.trim() === '' || signIn.isPending}>
+        {signIn.isPending ? 'Signing in …' : 'Sign in'}
+      </Button>
+    </form>
+  )
+}

@@ -1,0 +1,32 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { request } from '../api/request.ts'
+
+interface SignOutProps {
+  readonly name: string
+  readonly tenant: string
+}
+
+/** Who is signed in, and the way out. */
+export function SignOut({ name, tenant }: SignOutProps) {
+  const client = useQueryClient()
+  const signOut = useMutation({
+    mutationFn: () => request('/api/session', { method: 'DELETE' }),
+    onSuccess: async () => {
+      // What was loaded with the key goes with it.
+      await client.cancelQueries()
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
+      await client.invalidateQueries({ queryKey: ['session'] })
+    },
+  })
+  return (
+    <button
+      type="button"
+      title={`${name}, tenant ${tenant}`}
+      onClick={() => signOut.mutate()}
+      disabled={signOut.isPending}
+      className="rounded-lg px-2.5 py-1.5 text-sm whitespace-nowrap text-muted hover:bg-sunk hover:text-ink"
+    >
+      Sign out
+    </button>
+  )
+}

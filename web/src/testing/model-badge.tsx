@@ -1,0 +1,43 @@
+import type { ListedModel } from '../api/queries.ts'
+import { count } from '../parts/figures.ts'
+import { CheckIcon, WarningIcon, WrenchIcon } from '../parts/icons.tsx'
+
+/** What a model has shown: the badge, what it means, and the trials behind it. */
+export interface Badge {
+  readonly sign: '🔧✓' | '🔧⚠️' | ''
+  readonly meaning: string
+  readonly trials: string
+}
+
+export function badgeOf({ capabilities, validation }: ListedModel): Badge {
+  const { validated, test_count, success_count } = validation
+  const trials = test_count === 0 ? 'no tests yet' : `${success_count} of ${count(test_count, 'test')} passed`
+  if (validated) return { sign: '🔧✓', meaning: 'validated for tools', trials }
+  if (capabilities.includes('function-calling')) {
+    return { sign: '🔧⚠️', meaning: 'supports tools but not validated', trials }
+  }
+  return { sign: '', meaning: 'does not support tools', trials }
+}
+
+/** The badge, with text for those who do not see it, and the number of trials beside it. */
+export function ModelBadge({ model }: { readonly model: ListedModel }) {
+  const { sign, meaning, trials } = badgeOf(model)
+  return (
+    <span className="inline-flex items-center gap-1.5 whitespace-nowrap">
+      {sign !== '' && (
+        <span
+          aria-hidden="true"
+          title={meaning}
+          className={`inline-flex items-center ${sign === '🔧✓' ? 'text-good' : 'text-warn'}`}
+        >
+          {/* Drawn, because not every system has these characters; the text is there to be found and copied. */}
+          <span className="sr-only">{sign}</span>
+          <WrenchIcon />
+          {sign === '🔧✓' ? <CheckIcon /> : <WarningIcon />}
+        </span>
+      )}
+      <span className="sr-only">{meaning}, </span>
+      {(sign !== '' || model.validation.tested) && <span className="text-xs text-muted">{trials}</span>}
+    </span>
+  )
+}

@@ -1,0 +1,72 @@
+import { Select } from '@base-ui/react/select'
+import type { ListedModel } from '../api/queries.ts'
+import { CheckIcon, ChevronIcon } from '../parts/icons.tsx'
+import { ModelBadge } from './model-badge.tsx'
+
+interface ModelSelectProps {
+  readonly label: string
+  readonly models: readonly ListedModel[]
+  /** The id of the one that is chosen. */
+  readonly value: string | null
+  readonly onChange: (id: string | null) => void
+  readonly invalid?: boolean
+}
+
+/** The models, each with its badge. */
+export function ModelSelect({ label, models, value, onChange, invalid = false }: ModelSelectProps) {
+  const chosen = models.find(({ id }) => id === value)
+  return (
+    <Select.Root value={value} onValueChange={onChange}>
+      <Select.Label className="block text-sm font-medium">{label}</Select.Label>
+      <Select.Trigger
+        aria-invalid={invalid}
+        className="field mt-1 flex min-h-10 items-center justify-between gap-2 text-left"
+      >
+        <Select.Value>
+          {() =>
+            chosen === undefined ? (
+              <span className="text-muted">Choose a model</span>
+            ) : (
+              <span className="flex min-w-0 flex-wrap items-center gap-x-2">
+                <span className="truncate font-medium">{chosen.name}</span>
+                <ModelBadge model={chosen} />
+              </span>
+            )
+          }
+        </Select.Value>
+        <Select.Icon className="text-muted">
+          <ChevronIcon />
+        </Select.Icon>
+      </Select.Trigger>
+      <Select.Portal>
+        <Select.Positioner sideOffset={4} alignItemWithTrigger={false} className="z-40 outline-none">
+          <Select.Popup className="panel max-h-80 border-edge w-(--anchor-width) max-w-(--available-width) overflow-y-auto p-1 shadow-xl">
+            <Select.List>
+              {models.map((model) => (
+                <Select.Item
+                  key={model.id}
+                  value={model.id}
+                  label={model.name}
+                  className="flex items-center gap-x-2 rounded-lg px-2.5 py-2 outline-none data-[highlighted]:bg-sunk max-sm:flex-wrap"
+                >
+                  <span className="w-5 shrink-0">
+                    <Select.ItemIndicator>
+                      <CheckIcon />
+                    </Select.ItemIndicator>
+                  </span>
+                  <span className="min-w-0 flex-1">
+                    <Select.ItemText className="block truncate font-medium">{model.name}</Select.ItemText>
+                    <span className="block truncate text-xs text-muted">{model.id}</span>
+                  </span>
+                  <span className="max-sm:w-full max-sm:pl-7">
+                    <ModelBadge model={model} />
+                  </span>
+                </Select.Item>
+              ))}
+            </Select.List>
+          </Select.Popup>
+        </Select.Positioner>
+      </Select.Portal>
+    </Select.Root>
+  )
+}

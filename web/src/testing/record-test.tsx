@@ -1,0 +1,65 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
+import { useMay } from '../api/queries.ts'
+import { requestJson } from '../api/request.ts'
+import { Button } from '../parts/button.tsx'
+import { Note } from '../parts/states.tsx'
+import type { Answer, RunState } from './run-state.ts'
+
+interface RecordTestProps {
+  readonly run: RunState
+  readonly answer: Answer
+}
+
+/** Whether the model did what was expected: one word of a person, on the record of the model. */
+export function RecordTest({ run, answer }: RecordTestProps) {
+  const client = useQueryClient()
+  const mayValidate = useMay('validate')
+  const [why, setWhy] = useState('')
+  const record = useMutation({
+    mutationFn: (success: boolean) => {
+      const details = { query: run.query, tools: answer.tool_calls.map(({ tool }) => tool), run_id: answer.run_id }
+      const error = why.trim() || 'The answer was not as expected'
+      const body = { model: run.model, success, details, ...(!success && { error }) }
+      return requestJson<ModelValidation>('/api/tools/validate', { method: 'POST', body })
+    },
+    onSuccess: () => client.invalidateQueries({ queryKey: ['models'] }),
+  })
+  if (!mayValidate) return <p className="mt-4 text-sm text-muted">Your key may not record tests.</p>
+  if (record.isSuccess) {
+    const { success_count, test_count } = record.data
+    return (
+      <div className="mt-4">
+        <Note tone={record.variables ? 'good' : 'warn'} role="status">
+          Recorded as {record.variables ? 'passed' : 'failed'}: {success_count} of {test_count} passed so far.
+        </Note>
+      </div>
+    )
+  }
+  return (
+    <fieldset className="mt-4 border-t border-line pt-3" disabled={record.isPending}>
+      <legend className="sr-only">Record this test</legend>
+      <p className="text-sm">Did the model do what was expected? Your answer goes on its record.</p>
+      <div className="mt-2 flex flex-wrap gap-2">
+        <Button onClick={() => record.mutate(true)}>Record as passed</Button>
+        <Button onClick={() => record.mutate(false)}>Record as failed</Button>
+        <input
+          aria-label="What went wrong (optional)"
+          placeholder="What went wrong (optional)"
+          className="field min-w-44 flex-1 text-sm"
+          maxLength={500}
+          value={why}
+          onChange={(event) => setWhy(event.target.value)}
+        />
+      </div>
+      {record.error && (
+        <div className="mt-2">
+          <Note tone="bad" role="alert">
+            {record.error.message}
+          </Note>
+        </div>
+      )}
+    </fieldset>
+  )
+}

@@ -1,0 +1,145 @@
+import type { RunAnswer, TrackedCall } from '../../../src/chat/run.ts'
+import type { StoredRun } from '../../../src/core/storage/run-store.ts'
+import type { ToolResult } from '../../../src/core/tool-result.ts'
+import type { ServerEvent } from '../api/read-events.ts'
+
+/** A call in a run: asked for, under way, or over. */
+export interface RunCall {
+  readonly id: string
+  readonly tool: string
+  /** What the model has written so far; the parameters themselves once it is done. */
+  readonly params: unknown
+  readonly progress?: unknown
+  readonly result?: ToolResult
+  /** The loop did not have it run. */
+  readonly notRun?: boolean
+}
+
+/** One turn of the model, with the calls that it asked for. */
+export interface RunTurn {
+  readonly iteration: number
+  readonly startedAt: number
+  /** Until the model had said what it wanted; absent while it speaks. */
+  readonly durationMs?: number
+  readonly text: string
+  readonly calls: readonly RunCall[]
+}
+
+export type Answer = RunAnswer & { readonly run_id?: string }
+
+/** A run as far as it has come. */
+export interface RunState {
+  readonly status: 'running' | 'done' | 'cancelled' | 'failed'
+  readonly model: string
+  readonly query: string
+  readonly startedAt: number
+  readonly durationMs?: number
+  readonly turns: readonly RunTurn[]
+  readonly answer?: Answer
+  readonly problem?: string
+}
+
+export const newRun = (model: string, query: string, now: number): RunState => ({
+  status: 'running',
+  model,
+  query,
+  startedAt: now,
+  turns: [newTurn(1, now)],
+})
+
+const newTurn = (iteration: number, startedAt: number): RunTurn => ({ iteration, startedAt, text: '', calls: [] })
+
+/** The run after one more event. */
+export function nextRun(run: RunState, { event, data }: ServerEvent, now: number): RunState {
+  const given = data as Record<string, unknown>
+  const id = String(given.id)
+  switch (event) {
+    case 'text-delta':
+      return speaking(run, now, (turn) => ({ ...turn, text: turn.text + String(given.text) }))
+    case 'tool-call-start':
+      return speaking(run, now, (turn) => ({
+        ...turn,
+        calls: [...turn.calls, { id, tool: String(given.name), params: '' }],
+      }))
+    case 'tool-call-delta':
+      return withCall(run, id, (call) => ({ ...call, params: String(call.params) + String(given.text) }))
+    case 'tool-call-end': {
+      const { call } = given as { call: { id: string; function: { name: string; arguments: string } } }
+      const done = endTurn(run, now)
+      const known = done.turns.at(-1)?.calls.some((one) => one.id === call.id)
+      const made = { id: call.id, tool: call.function.name, params: parsed(call.function.arguments) }
+      if (known) return withCall(done, call.id, (one) => ({ ...one, ...made }))
+      return withTurn(done, (turn) => ({ ...turn, calls: [...turn.calls, made] }))
+    }
+    case 'call-progress':
+      return withCall(run, id, (call) => ({ ...call, progress: given.progress }))
+    case 'call-result':
+      return withResult(endTurn(run, now), id, given.call as TrackedCall)
+    case 'answer':
+      return { ...endTurn(run, now), status: 'done', answer: data as Answer, durationMs: now - run.startedAt }
+    case 'error':
+      return failed(run, String(given.error ?? 'The run failed.'), now)
+    case 'shutdown':
+      return failed(run, 'The server ended before the run did.', now)
+    default:
+      return run
+  }
+}
+
+export const failed = (run: RunState, problem: string, now: number): RunState => ({
+  ...run,
+  status: 'failed',
+  problem,
+  durationMs: now - run.startedAt,
+})
+
+/** A run that is kept, in the same form. */
+export function storedRun(run: StoredRun): { turns: RunTurn[] } {
+  const turns: RunTurn[] = []
+  for (const step of run.steps) {
+    if (step.type === 'model') {
+      const turn = newTurn(step.iteration, Date.parse(step.started_at))
+      turns.push({ ...turn, durationMs: step.duration_ms, text: step.text ?? '' })
+    } else {
+      const call = { id: `${turns.length}-${step.tool}-${step.started_at}`, tool: step.tool ?? '', params: step.params }
+      const last = turns.at(-1) ?? newTurn(step.iteration, Date.parse(step.started_at))
+      const unique = { ...call, id: `${call.id}-${last.calls.length}`, result: step.result as ToolResult }
+      turns.splice(Math.max(0, turns.length - 1), 1, { ...last, calls: [...last.calls, unique] })
+    }
+  }
+  return { turns }
+}
+
+/** What the model says after it got results is said in a new turn. */
+function speaking(run: RunState, now: number, change: (turn: RunTurn) => RunTurn): RunState {
+  const last = run.turns.at(-1)
+  const answered = last?.calls.some(({ result }) => result !== undefined)
+  if (last === undefined || !answered) return withTurn(run, change)
+  return { ...run, turns: [...run.turns, change(newTurn(last.iteration + 1, now))] }
+}
+
+function withTurn(run: RunState, change: (turn: RunTurn) => RunTurn): RunState {
+  const last = run.turns.at(-1)
+  return last === undefined ? run : { ...run, turns: [...run.turns.slice(0, -1), change(last)] }
+}
+
+const withCall = (run: RunState, id: string, change: (call: RunCall) => RunCall): RunState =>
+  withTurn(run, (turn) => ({ ...turn, calls: turn.calls.map((call) => (call.id === id ? change(call) : call)) }))
+
+function withResult(run: RunState, id: string, { tool, params, result, not_run }: TrackedCall): RunState {
+  const over = { tool, params, result, ...(not_run && { notRun: true }) }
+  const known = run.turns.at(-1)?.calls.some((call) => call.id === id)
+  if (known) return withCall(run, id, (call) => ({ ...call, ...over }))
+  return withTurn(run, (turn) => ({ ...turn, calls: [...turn.calls, { id, ...over }] }))
+}
+
+const endTurn = (run: RunState, now: number): RunState =>
+  withTurn(run, (turn) => (turn.durationMs === undefined ? { ...turn, durationMs: now - turn.startedAt } : turn))
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

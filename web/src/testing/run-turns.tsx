@@ -1,0 +1,86 @@
+import { count, inTime } from '../parts/figures.ts'
+import { JsonTree } from '../parts/json-tree.tsx'
+import { Chip } from '../parts/states.tsx'
+import type { RunCall, RunTurn } from './run-state.ts'
+
+interface RunTurnsProps {
+  readonly turns: readonly RunTurn[]
+  readonly running: boolean
+}
+
+/** What happened, turn by turn: what the model said, and the calls of a turn side by side. */
+export const RunTurns = ({ turns, running }: RunTurnsProps) => (
+  <ol className="grid grid-cols-1 gap-3" aria-label="Turns of the model">
+    {turns.map((turn, index) => (
+      <li key={`${turn.iteration}-${turn.startedAt}`} className="border-l-2 border-line pl-3">
+        <p className="flex flex-wrap items-center gap-2 text-sm">
+          <span className="font-medium">Turn {index + 1}</span>
+          <span className="text-muted tabular-nums">{whatHappened(turn, running)}</span>
+        </p>
+        {turn.text !== '' && turn.calls.length > 0 && (
+          <p className="mt-1 text-sm whitespace-pre-wrap text-muted">{turn.text}</p>
+        )}
+        {turn.calls.length > 0 && (
+          <ul
+            className="mt-2 grid grid-cols-[repeat(auto-fit,minmax(min(100%,17rem),1fr))] gap-2"
+            aria-label={`Calls of turn ${index + 1}`}
+          >
+            {turn.calls.map((call) => (
+              <li key={call.id} className="min-w-0">
+                <Call call={call} iteration={turn.iteration} running={running} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </li>
+    ))}
+  </ol>
+)
+
+function whatHappened({ durationMs, calls }: RunTurn, running: boolean): string {
+  if (durationMs === undefined) return running ? 'the model is at work …' : ''
+  const did = calls.length === 0 ? 'the model answered' : `the model asked for ${count(calls.length, 'call')}`
+  return `${did}, after ${inTime(durationMs)}`
+}
+
+interface CallProps {
+  readonly call: RunCall
+  readonly iteration: number
+  readonly running: boolean
+}
+
+function Call({ call, iteration, running }: CallProps) {
+  const { tool, params, progress, result, notRun } = call
+  return (
+    <article className={`rounded-lg border bg-panel p-3 ${result?.success === false ? 'border-bad' : 'border-line'}`}>
+      <h4 className="flex flex-wrap items-center gap-2">
+        <span className="font-mono text-sm font-medium break-all">{tool}</span>
+        {result !== undefined && (
+          <Chip tone={result.success ? 'good' : 'bad'}>{result.success ? 'success' : result.error_code}</Chip>
+        )}
+        {notRun && <Chip tone="warn">not run</Chip>}
+        <span className="text-xs text-muted tabular-nums">
+          Iteration {iteration}
+          {result !== undefined && `, ${inTime(result.execution_time_ms)}`}
+        </span>
+      </h4>
+      <p className="mt-2 text-xs font-medium text-muted">Parameters</p>
+      <div className="overflow-x-auto">
+        <JsonTree value={params} label={`Parameters of ${tool}`} />
+      </div>
+      <p className="mt-2 text-xs font-medium text-muted">Result</p>
+      <div className="overflow-x-auto">
+        {result === undefined ? (
+          running ? (
+            <span className="moving text-sm text-muted">running …</span>
+          ) : (
+            <span className="text-sm text-muted">none</span>
+          )
+        ) : (
+          <JsonTree value={result.success ? result.result : result.error} label={`Result of ${tool}`} />
+        )}
+        {result === undefined && progress !== undefined && <JsonTree value={progress} label="Progress" />}
+      </div>
+    </article>
+  )
+}

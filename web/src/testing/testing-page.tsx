@@ -1,0 +1,134 @@
+import { useQuery } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { modelsQuery, useMay } from '../api/queries.ts'
+import { Button } from '../parts/button.tsx'
+import { Failed, Loading, Note } from '../parts/states.tsx'
+import { usePageTitle } from '../parts/use-page-title.ts'
+import { AvailableTools } from './available-tools.tsx'
+import { EXAMPLES } from './examples.ts'
+import { ModelChoices } from './model-choices.tsx'
+import { TestResults } from './test-results.tsx'
+import { useTestRun } from './use-test-run.ts'
+
+const MISSING = 'Please enter a test query and select a model'
+const MOST_MODELS = 3
+
+/** Lets models answer a query with every tool, and shows what they do. */
+export function TestingPage() {
+  usePageTitle('Testing')
+  const models = useQuery(modelsQuery)
+  const mayChat = useMay('chat')
+  const [query, setQuery] = useState('')
+  const [chosen, setChosen] = useState<readonly (string | null)[]>([null])
+  const [missing, setMissing] = useState(false)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const results = useRef<HTMLElement>(null)
+  // As many as MOST_MODELS, each in a place of its own.
+  const runs = [
+    { place: 'first', ...useTestRun() },
+    { place: 'second', ...useTestRun() },
+    { place: 'third', ...useTestRun() },
+  ]
+  const running = runs.some(({ run }) => run?.status === 'running')
+  const shown = runs.filter(({ run }, index) => run !== undefined && index < chosen.length)
+  const start = () => {
+    const ids = chosen.filter((id) => id !== null)
+    setMissing(query.trim() === '' || ids.length === 0)
+    if (query.trim() === '' || ids.length === 0) return
+    for (const [index, id] of chosen.entries()) if (id !== null) void runs[index]?.start(id, query.trim())
+    results.current?.scrollIntoView({ block: 'start' })
+  }
+  return (
+    <>
+      <h1 className="text-2xl font-semibold tracking-tight">Testing</h1>
+      <p className="mt-1 text-muted">Which models can really use your tools: ask, watch, and put it on record.</p>
+      <div className="mt-5 grid items-start gap-4 lg:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
+        <div className="grid min-w-0 grid-cols-1 gap-4">
+          <section aria-labelledby="test" className="panel min-w-0 p-4">
+            <h2 id="test" className="text-lg font-semibold">
+              Test Tool Calling
+            </h2>
+            <div className="mt-3 grid grid-cols-1 gap-4">
+              {models.data === undefined ? (
+                models.error ? (
+                  <Failed error={models.error} what="the models" again={() => void models.refetch()} />
+                ) : (
+                  <Loading what="the models" />
+                )
+              ) : (
+                <ModelChoices models={models.data} chosen={chosen} onChange={setChosen} most={MOST_MODELS} />
+              )}
+              <div>
+                <label htmlFor="query" className="block text-sm font-medium">
+                  Test Query
+                </label>
+                <textarea
+                  id="query"
+                  ref={field}
+                  rows={3}
+                  className="field mt-1 resize-y"
+                  placeholder="Ask something that needs a tool"
+                  value={query}
+                  onChange={(event) => setQuery(event.target.value)}
+                  onKeyDown={(event) => {
+                    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !running) start()
+                  }}
+                />
+              </div>
+              {missing && (
+                <Note tone="bad" role="alert">
+                  {MISSING}
+                </Note>
+              )}
+              <div className="flex items-center gap-3">
+                <Button look="main" className="min-w-28" disabled={running || !mayChat} onClick={start}>
+                  {running ? 'Running …' : 'Run Test'}
+                </Button>
+                {mayChat || <span className="text-sm text-muted">Your key may not ask models.</span>}
+              </div>
+            </div>
+          </section>
+          <section aria-labelledby="examples" className="panel min-w-0 p-4">
+            <h2 id="examples" className="text-lg font-semibold">
+              Example Test Queries
+            </h2>
+            <ul className="mt-3 grid gap-2 sm:grid-cols-2">
+              {EXAMPLES.map(({ title, query: example, expected }) => (
+                <li key={title}>
+                  <button
+                    type="button"
+                    className="flex h-full w-full flex-col rounded-lg border border-line p-3 text-left hover:border-edge hover:bg-sunk"
+                    onClick={() => {
+                      setQuery(example)
+                      setMissing(false)
+                      field.current?.focus()
+                    }}
+                  >
+                    <span className="block text-sm font-medium">{title}</span>
+                    <span className="mt-0.5 block text-sm">“{example}”</span>
+                    <span className="mt-1 block text-xs text-muted">Expected: {expected}</span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </section>
+        </div>
+        <AvailableTools />
+      </div>
+      <section ref={results} aria-labelledby="results" className="mt-6 min-h-[60dvh] scroll-mt-16">
+        <h2 id="results" className="text-lg font-semibold">
+          Test Results
+        </h2>
+        {shown.length === 0 ? (
+          <p className="mt-2 text-muted">Run a test, and what the model does appears here as it happens.</p>
+        ) : (
+          <div className="mt-3 grid grid-cols-1 items-start gap-4 lg:auto-cols-fr lg:grid-flow-col lg:grid-cols-none">
+            {shown.map(({ place, run, cancel }) =>
+              run === undefined ? null : <TestResults key={place} run={run} cancel={cancel} />,
+            )}
+          </div>
+        )}
+      </section>
+    </>
+  )
+}

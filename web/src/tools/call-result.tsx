@@ -1,0 +1,23 @@
+import type { ToolResult } from '../../../src/core/tool-result.ts'
+import { inTime } from '../parts/figures.ts'
+import { JsonTree } from '../parts/json-tree.tsx'
+import { Chip } from '../parts/states.tsx'
+
+/** The envelope of a call. */
+export function CallResult({ result }: { readonly result: ToolResult }) {
+  const { success, execution_time_ms } = result
+  return (
+    <div className={`panel min-w-0 p-4 ${success ? '' : 'border-bad'}`}>
+      <div className="flex flex-wrap items-center gap-2">
+        <h3 className="font-medium">Result</h3>
+        <Chip tone={success ? 'good' : 'bad'}>{success ? 'success' : result.error_code}</Chip>
+        <span className="text-sm text-muted tabular-nums">{inTime(execution_time_ms)}</span>
+        {!success && result.outcome === 'unknown' && <Chip tone="warn">it may have happened</Chip>}
+      </div>
+      {!success && <p className="mt-2 text-bad">{result.error}</p>}
+      <div className="mt-3 overflow-x-auto">
+        <JsonTree value={result} label="Envelope" />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,66 @@
+import {
+  ADDITIONAL_PROPERTY_FLAG,
+  type ArrayFieldItemTemplateProps,
+  buttonId,
+  getTemplate,
+  getUiOptions,
+  type MultiSchemaFieldTemplateProps,
+  type WrapIfAdditionalTemplateProps,
+} from '@rjsf/utils'
+
+/** One entry of a list, with its buttons beside it. */
+function ArrayFieldItemTemplate({
+  children,
+  buttonsProps,
+  hasToolbar,
+  registry,
+  uiSchema,
+}: ArrayFieldItemTemplateProps) {
+  const Buttons = getTemplate('ArrayFieldItemButtonsTemplate', registry, getUiOptions(uiSchema))
+  return (
+    <div className="flex items-start gap-2">
+      <div className="min-w-0 flex-1">{children}</div>
+      {hasToolbar && (
+        <div className="flex gap-1 pt-1">
+          <Buttons {...buttonsProps} />
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** The choice between schemas, and the fields of the one that was chosen. */
+const MultiSchemaFieldTemplate = ({ selector, optionSchemaField }: MultiSchemaFieldTemplateProps) => (
+  <div className="rounded-lg border border-line p-3">
+    {/* biome-ignore lint/a11y/noLabelWithoutControl: the library makes the control. */}
+    <label>
+      One of
+      {selector}
+    </label>
+    <div className="mt-2">{optionSchemaField}</div>
+  </div>
+)
+
+/** A field whose name is free too. */
+function WrapIfAdditionalTemplate(props: WrapIfAdditionalTemplateProps) {
+  const { id, classNames, label, onKeyRenameBlur, onRemoveProperty, schema, children, uiSchema, registry } = props
+  const { RemoveButton } = registry.templates.ButtonTemplates
+  if (!(ADDITIONAL_PROPERTY_FLAG in schema)) return <div className={classNames}>{children}</div>
+  return (
+    <div className={`flex items-end gap-2 ${classNames ?? ''}`}>
+      <div className="w-1/3">
+        <label htmlFor={`${id}-key`}>Name</label>
+        <input className="form-control" id={`${id}-key`} defaultValue={label} key={label} onBlur={onKeyRenameBlur} />
+      </div>
+      <div className="min-w-0 flex-1">{children}</div>
+      <RemoveButton
+        id={buttonId(id, 'remove')}
+        onClick={onRemoveProperty}
+        uiSchema={uiSchema ?? {}}
+        registry={registry}
+      />
+    </div>
+  )
+}
+
+export const fieldTemplates = { ArrayFieldItemTemplate, MultiSchemaFieldTemplate, WrapIfAdditionalTemplate }

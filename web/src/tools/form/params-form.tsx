@@ -1,0 +1,53 @@
+import Form, { type IChangeEvent } from '@rjsf/core'
+import type { ErrorSchema, RJSFSchema } from '@rjsf/utils'
+import { useMemo } from 'react'
+import type { JsonSchema } from '../../../../src/core/tool.ts'
+import type { Problem } from '../../../../src/core/tool-result.ts'
+import { buttonTemplates } from './button-templates.tsx'
+import { fieldTemplates } from './field-templates.tsx'
+import { formValidator } from './form-validator.ts'
+import { problemsByField } from './problems-by-field.ts'
+import './params-form.css'
+
+interface ParamsFormProps {
+  readonly schema: JsonSchema
+  readonly params: Record<string, unknown>
+  readonly onParams: (params: Record<string, unknown>) => void
+  /** What the server found wrong with the last call. */
+  readonly problems: readonly Problem[]
+}
+
+const TEMPLATES = { ...fieldTemplates, ButtonTemplates: buttonTemplates }
+const UI = { 'ui:submitButtonOptions': { norender: true }, 'ui:title': ' ' }
+const DEFAULTS = { emptyObjectFields: 'skipEmptyDefaults', arrayMinItems: { populate: 'requiredOnly' } } as const
+
+/** A form made from a schema. It checks nothing by itself: the server does, and its words are shown at the fields. */
+export function ParamsForm({ schema, params, onParams, problems }: ParamsFormProps) {
+  const shown = useMemo(() => ({ ...schema, title: undefined, description: undefined }) as RJSFSchema, [schema])
+  const errors = useMemo(() => problemsByField(problems) as ErrorSchema, [problems])
+  const hasFields = Object.keys((schema.properties as object | undefined) ?? {}).length > 0
+  const change = ({ formData }: IChangeEvent) => {
+    const next = JSON.parse(JSON.stringify(formData ?? {})) as Record<string, unknown>
+    if (JSON.stringify(next) !== JSON.stringify(params)) onParams(next)
+  }
+  return (
+    <div className="params-form">
+      {!hasFields && <p className="text-muted">It takes no named parameters.</p>}
+      <Form
+        schema={shown}
+        uiSchema={UI}
+        formData={params}
+        validator={formValidator}
+        templates={TEMPLATES}
+        extraErrors={errors}
+        noHtml5Validate
+        noValidate
+        showErrorList={false}
+        experimental_defaultFormStateBehavior={DEFAULTS}
+        onChange={change}
+        tagName="div"
+        idPrefix="param"
+      />
+    </div>
+  )
+}

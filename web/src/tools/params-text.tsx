@@ -1,0 +1,68 @@
+import { useEffect, useId, useState } from 'react'
+
+interface ParamsTextProps {
+  readonly params: Record<string, unknown>
+  readonly onParams: (params: Record<string, unknown>) => void
+  /** Told whether what stands there can be sent. */
+  readonly onReadable: (readable: boolean) => void
+  readonly labelledBy: string
+}
+
+const written = (params: unknown): string => JSON.stringify(params, null, 2)
+
+/** The parameters as text. What is typed goes into the form as soon as it is a JSON object, and the other way round. */
+export function ParamsText({ params, onParams, onReadable, labelledBy }: ParamsTextProps) {
+  const [text, setText] = useState(() => written(params))
+  const [problem, setProblem] = useState<string>()
+  const help = useId()
+  // What the form says replaces what stands here, unless it is only written differently.
+  useEffect(() => {
+    setText((before) => (sameValue(before, params) ? before : written(params)))
+    setProblem(undefined)
+    onReadable(true)
+  }, [params, onReadable])
+  const type = (typed: string) => {
+    setText(typed)
+    const { value, fault } = read(typed)
+    setProblem(fault)
+    onReadable(fault === undefined)
+    if (value !== undefined) onParams(value)
+  }
+  return (
+    <>
+      <textarea
+        aria-labelledby={labelledBy}
+        aria-invalid={problem !== undefined}
+        aria-describedby={help}
+        spellCheck={false}
+        rows={12}
+        className="field min-h-48 flex-1 resize-y font-mono text-[0.8125rem]"
+        value={text}
+        onChange={(event) => type(event.target.value)}
+      />
+      <p id={help} className={`mt-2 min-h-5 text-sm ${problem === undefined ? 'text-muted' : 'text-bad'}`}>
+        {problem ?? 'This is what is sent.'}
+      </p>
+    </>
+  )
+}
+
+function read(text: string): { value?: Record<string, unknown>; fault?: string } {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return { value: value as Record<string, unknown> }
+    }
+    return { fault: 'Parameters are one JSON object: { … }' }
+  } catch (error) {
+    return { fault: (error as Error).message }
+  }
+}
+
+function sameValue(text: string, params: unknown): boolean {
+  try {
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(params)
+  } catch {
+    return false
+  }
+}

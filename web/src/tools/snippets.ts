@@ -1,0 +1,43 @@
+interface Asked {
+  readonly tool: string
+  readonly params: Readonly<Record<string, unknown>>
+  /** Of the server. */
+  readonly url: string
+  /** Whether the server asks for one; it is never written out. */
+  readonly withKey: boolean
+}
+
+interface Snippet {
+  readonly title: string
+  readonly text: string
+}
+
+/** One call, written for those who want it elsewhere. */
+export const snippets = (asked: Asked): Snippet[] => [
+  { title: 'curl', text: curl(asked) },
+  { title: 'TypeScript', text: typescript(asked) },
+  { title: 'CLI', text: `npx toolyard exec ${quoted(asked.tool)} ${quoted(JSON.stringify(asked.params))}` },
+]
+
+function curl({ tool, params, url, withKey }: Asked): string {
+  const key = withKey ? ` \\\n  -H "Authorization: Bearer $TOOLYARD_KEY"` : ''
+  const body = JSON.stringify({ tool_name: tool, params })
+  return `curl -s ${url}/tools/execute -H 'Content-Type: application/json'${key} \\\n  -d ${quoted(body)}`
+}
+
+function typescript({ tool, params, url, withKey }: Asked): string {
+  const key = withKey ? ', authorization: `Bearer ${process.env.TOOLYARD_KEY}`' : ''
+  const body = JSON.stringify({ tool_name: tool, params }, null, 2).replaceAll('\n', '\n  ')
+  return [
+    `const response = await fetch(${JSON.stringify(`${url}/tools/execute`)}, {`,
+    "  method: 'POST',",
+    `  headers: { 'content-type': 'application/json'${key} },`,
+    `  body: JSON.stringify(${body}),`,
+    '})',
+    'const result = await response.json()',
+    'console.log(result.success ? result.result : result.error)',
+  ].join('\n')
+}
+
+/** For a POSIX shell, which must not read anything into it. */
+const quoted = (text: string): string => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)

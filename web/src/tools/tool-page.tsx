@@ -1,0 +1,103 @@
+import { Tabs } from '@base-ui/react/tabs'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import type { WholePageTool } from '../../../src/server/page/page-tool.ts'
+import { figuresQuery, toolQuery, useMay } from '../api/queries.ts'
+import { count, inPercent, inTime } from '../parts/figures.ts'
+import { JsonTree } from '../parts/json-tree.tsx'
+import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
+import { usePageTitle } from '../parts/use-page-title.ts'
+import { CallHistory } from './call-history.tsx'
+import { CopyAs } from './copy-as.tsx'
+import { EffectChip } from './effect-chip.tsx'
+import { TryTool } from './try-tool.tsx'
+
+/** One tool: what it is, a form to try it, what came of it, and how to call it from elsewhere. */
+export function ToolPage({ name }: { readonly name: string }) {
+  usePageTitle(name)
+  const { data: tool, error, refetch } = useQuery(toolQuery(name))
+  return (
+    <>
+      <nav aria-label="Where you are" className="text-sm">
+        <Link href="/" className="text-accent underline underline-offset-2">
+          Tools
+        </Link>
+        <span className="text-muted"> / {name}</span>
+      </nav>
+      {tool !== undefined && <WholeTool tool={tool} />}
+      {tool === undefined && (
+        <div className="mt-4">
+          {error ? (
+            <Failed error={error} what={`the tool ${name}`} again={() => void refetch()} />
+          ) : (
+            <Loading what="the tool" />
+          )}
+        </div>
+      )}
+    </>
+  )
+}
+
+const TAB =
+  'rounded-t-lg border-b-2 border-transparent px-3 py-2 text-sm font-medium text-muted hover:text-ink data-[active]:border-accent data-[active]:text-ink'
+
+function WholeTool({ tool }: { readonly tool: WholePageTool }) {
+  const [params, setParams] = useState<Record<string, unknown>>({})
+  return (
+    <>
+      <h1 className="mt-2 font-mono text-2xl font-semibold tracking-tight break-words">{tool.name}</h1>
+      <div className="mt-2 flex flex-wrap items-center gap-1.5">
+        <Chip>{tool.kind}</Chip>
+        <EffectChip tool={tool} />
+        <Chip>from {tool.origin}</Chip>
+        {tool.permissions.map((permission) => (
+          <Chip key={permission}>needs {permission}</Chip>
+        ))}
+        <Figures name={tool.name} />
+      </div>
+      <p className="mt-3 max-w-3xl whitespace-pre-line">{tool.description}</p>
+      {tool.broken !== undefined && (
+        <div className="mt-3">
+          <Note tone="bad">This tool cannot be called: {tool.broken}</Note>
+        </div>
+      )}
+      <TryTool tool={tool} params={params} onParams={setParams} />
+      <Tabs.Root defaultValue="schema" className="mt-8">
+        <Tabs.List aria-label="More about the tool" className="flex gap-1 border-b border-line">
+          <Tabs.Tab value="schema" className={TAB}>
+            Schema
+          </Tabs.Tab>
+          <Tabs.Tab value="history" className={TAB}>
+            History
+          </Tabs.Tab>
+          <Tabs.Tab value="copy" className={TAB}>
+            Copy as
+          </Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="schema" className="pt-4">
+          <div className="panel overflow-x-auto p-4">
+            <JsonTree value={tool.parameters} label="Schema of the parameters" />
+          </div>
+        </Tabs.Panel>
+        <Tabs.Panel value="history" className="pt-4">
+          <CallHistory tool={tool.name} />
+        </Tabs.Panel>
+        <Tabs.Panel value="copy" className="pt-4">
+          <CopyAs tool={tool.name} params={params} />
+        </Tabs.Panel>
+      </Tabs.Root>
+    </>
+  )
+}
+
+function Figures({ name }: { readonly name: string }) {
+  const { data } = useQuery({ ...figuresQuery, enabled: useMay('observe') })
+  const figures = data?.tools[name]
+  if (figures === undefined) return null
+  return (
+    <span className="ml-1 text-sm text-muted tabular-nums">
+      {count(figures.total, 'call')} in 24 h, {inPercent(figures.success_rate)} successful, p95 {inTime(figures.p95_ms)}
+    </span>
+  )
+}

@@ -1,0 +1,91 @@
+import { useQuery } from '@tanstack/react-query'
+import { useDeferredValue, useMemo } from 'react'
+import { useSearchParams } from 'wouter'
+import { figuresQuery, toolsQuery, useMay } from '../api/queries.ts'
+import { Choice } from '../parts/choice.tsx'
+import { count } from '../parts/figures.ts'
+import { Empty, Failed, Loading } from '../parts/states.tsx'
+import { usePageTitle } from '../parts/use-page-title.ts'
+import { EFFECTS, kindsOf, SORTS, type ToolSearch, wantedTools } from './search-tools.ts'
+import { ToolList } from './tool-list.tsx'
+
+/** All tools: to be searched, narrowed down, sorted and opened. */
+export function ToolsPage() {
+  usePageTitle('Tools')
+  const { data: tools, error, refetch } = useQuery(toolsQuery)
+  const mayObserve = useMay('observe')
+  const { data: figures } = useQuery({ ...figuresQuery, enabled: mayObserve })
+  const [params, setParams] = useSearchParams()
+  const search: ToolSearch = {
+    text: params.get('q') ?? '',
+    kind: params.get('kind') ?? '',
+    effect: params.get('effect') ?? '',
+    sort: params.get('sort') ?? 'name',
+  }
+  const asked = useDeferredValue(JSON.stringify(search))
+  const wanted = useMemo(
+    () => wantedTools(tools ?? [], figures?.tools ?? {}, JSON.parse(asked) as ToolSearch),
+    [tools, figures, asked],
+  )
+  const set = (name: string, value: string) =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before)
+        if (value === '') next.delete(name)
+        else next.set(name, value)
+        return next
+      },
+      { replace: true },
+    )
+  const sorts = mayObserve ? SORTS : SORTS.slice(0, 1)
+  return (
+    <>
+      <div className="flex flex-wrap items-baseline gap-x-3">
+        <h1 className="text-2xl font-semibold tracking-tight">Tools</h1>
+        <p role="status" className="text-muted">
+          {tools !== undefined &&
+            (wanted.length === tools.length
+              ? count(tools.length, 'tool')
+              : `${wanted.length} of ${count(tools.length, 'tool')}`)}
+        </p>
+      </div>
+      <div className="sticky top-14 z-10 -mx-4 mt-3 grid grid-cols-3 gap-2 bg-ground px-4 py-2 md:grid-cols-[1fr_10rem_10rem_12rem]">
+        <input
+          type="search"
+          aria-label="Search tools"
+          placeholder="Search by name, description, origin …"
+          className="field max-md:col-span-3"
+          value={search.text}
+          onChange={(event) => set('q', event.target.value)}
+        />
+        <Choice
+          label="Kind"
+          value={search.kind}
+          onChange={(value) => set('kind', value)}
+          options={kindsOf(tools ?? [])}
+        />
+        <Choice label="Effect" value={search.effect} onChange={(value) => set('effect', value)} options={EFFECTS} />
+        <Choice
+          label="Sort by"
+          value={search.sort}
+          onChange={(value) => set('sort', value === 'name' ? '' : value)}
+          options={sorts}
+        />
+      </div>
+      <div className="mt-2">
+        {tools === undefined && !error && <Loading what="the tools" />}
+        {tools === undefined && error && <Failed error={error} what="the tools" again={() => void refetch()} />}
+        {tools?.length === 0 && (
+          <Empty title="There are no tools yet">
+            Add some to <code className="font-mono">tools.registry</code> of the configuration, or name an MCP server in{' '}
+            <code className="font-mono">mcpServers</code>.
+          </Empty>
+        )}
+        {tools !== undefined && tools.length > 0 && wanted.length === 0 && (
+          <Empty title="No tool fits">Take away a word, or a choice.</Empty>
+        )}
+        {wanted.length > 0 && <ToolList tools={wanted} figures={figures?.tools} />}
+      </div>
+    </>
+  )
+}

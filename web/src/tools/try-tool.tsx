@@ -1,0 +1,107 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Suspense, useState } from 'react'
+import type { WholePageTool } from '../../../src/server/page/page-tool.ts'
+import { useMay } from '../api/queries.ts'
+import { Button } from '../parts/button.tsx'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { ErrorBoundary } from '../parts/error-boundary.tsx'
+import { JsonTree } from '../parts/json-tree.tsx'
+import { lazyPart } from '../parts/lazy-part.ts'
+import { Loading, Note } from '../parts/states.tsx'
+import { CallResult } from './call-result.tsx'
+import { writesLive } from './effect-chip.tsx'
+import { ParamsText } from './params-text.tsx'
+import { useToolCall } from './use-tool-call.ts'
+
+const ParamsForm = lazyPart(async () => (await import('./form/params-form.tsx')).ParamsForm)
+
+interface TryToolProps {
+  readonly tool: WholePageTool
+  readonly params: Record<string, unknown>
+  readonly onParams: (params: Record<string, unknown>) => void
+}
+
+/** The parameters, as a form and as JSON beside it; Run; and the envelope. */
+export function TryTool({ tool, params, onParams }: TryToolProps) {
+  const client = useQueryClient()
+  const mayCall = useMay('call')
+  const [readable, setReadable] = useState(true)
+  const [asking, setAsking] = useState(false)
+  const call = useToolCall(tool.name, () => {
+    void client.invalidateQueries({ queryKey: ['history', tool.name] })
+    void client.invalidateQueries({ queryKey: ['figures'] })
+  })
+  const live = writesLive(tool)
+  const start = () => {
+    setAsking(false)
+    void call.run(params)
+  }
+  const problems = call.result?.success === false ? (call.result.details?.problems ?? []) : []
+  return (
+    <section aria-labelledby="try" className="mt-6">
+      <h2 id="try" className="text-lg font-semibold">
+        Try it
+      </h2>
+      <div className="mt-3 grid gap-4 md:grid-cols-2">
+        <div className="panel min-w-0 p-4">
+          <h3 className="mb-3 text-sm font-medium text-muted">Form</h3>
+          <ErrorBoundary
+            instead={<Note tone="warn">No form can be made of this schema. Write the parameters as JSON.</Note>}
+          >
+            <Suspense fallback={<Loading what="the form" />}>
+              <ParamsForm schema={tool.parameters} params={params} onParams={onParams} problems={problems} />
+            </Suspense>
+          </ErrorBoundary>
+        </div>
+        <div className="panel flex min-w-0 flex-col p-4 md:sticky md:top-20 md:self-start">
+          <h3 id="params-json" className="mb-3 text-sm font-medium text-muted">
+            Parameters as JSON
+          </h3>
+          <ParamsText params={params} onParams={onParams} onReadable={setReadable} labelledBy="params-json" />
+        </div>
+      </div>
+      <div className="mt-4 flex flex-wrap items-center gap-3">
+        {call.running ? (
+          <Button look="danger" onClick={call.cancel}>
+            Cancel
+          </Button>
+        ) : (
+          <Button
+            look={live ? 'danger' : 'main'}
+            className="min-w-28"
+            disabled={!readable || !mayCall}
+            onClick={() => (live ? setAsking(true) : start())}
+          >
+            {live ? 'Run (live write)' : 'Run'}
+          </Button>
+        )}
+        {live && (
+          <span className="text-sm text-bad">This tool writes: a call changes something, and is not repeated.</span>
+        )}
+        {!mayCall && <span className="text-sm text-muted">Your key may not call tools.</span>}
+      </div>
+      <div aria-live="polite" className="mt-4">
+        {call.running && (
+          <div className="panel p-4">
+            <p className="moving text-muted">Running …</p>
+            {call.progress !== undefined && <JsonTree value={call.progress} label="Progress" />}
+          </div>
+        )}
+        {call.problem !== undefined && <Note tone="bad">{call.problem}</Note>}
+        {call.result !== undefined && !call.running && <CallResult result={call.result} />}
+      </div>
+      <ConfirmDialog
+        open={asking}
+        title={`Run ${tool.name}?`}
+        action="Run it"
+        onConfirm={start}
+        onClose={() => setAsking(false)}
+      >
+        <p>This is a live write: it changes something outside of Toolyard, and cannot be taken back from here.</p>
+        <pre className="mt-3 max-h-48 overflow-auto rounded-lg bg-sunk p-3 text-xs text-ink" tabIndex={0}>
+          {JSON.stringify(params, null, 2)}
+        </pre>
+      </ConfirmDialog>
+    </section>
+  )
+}

@@ -1,0 +1,41 @@
+import { useEffect, useRef, useState } from 'react'
+import type { ToolResult } from '../../../src/core/tool-result.ts'
+import { readEvents } from '../api/read-events.ts'
+
+interface CallState {
+  readonly running: boolean
+  readonly result?: ToolResult
+  /** What the tool reported last. */
+  readonly progress?: unknown
+  /** Why there is no envelope. */
+  readonly problem?: string
+}
+
+/** One call at a time, told as it happens. Who leaves the page calls it off. */
+export function useToolCall(tool: string, onEnd: () => void) {
+  const [state, setState] = useState<CallState>({ running: false })
+  const abort = useRef<AbortController>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
+
+  async function run(params: unknown): Promise<void> {
+    const controller = new AbortController()
+    abort.current = controller
+    setState({ running: true })
+    try {
+      const body = { tool_name: tool, params }
+      const options = { method: 'POST', body, signal: controller.signal } as const
+      for await (const { event, data } of readEvents('/tools/execute', options)) {
+        if (event === 'progress') setState({ running: true, progress: data })
+        if (event === 'result') setState({ running: false, result: data as ToolResult })
+        if (event === 'shutdown') setState({ running: false, problem: 'The server ended before the call did.' })
+      }
+    } catch (error) {
+      const problem = controller.signal.aborted ? 'The call was cancelled.' : (error as Error).message
+      setState({ running: false, problem })
+    }
+    setState((last) => (last.running ? { running: false, problem: 'The call ended without a result.' } : last))
+    onEnd()
+  }
+
+  return { ...state, run, cancel: () => abort.current?.abort() }
+}
