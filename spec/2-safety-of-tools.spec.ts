@@ -1,9 +1,13 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { docsSearch } from '../src/knowledge/docs-search.ts'
+import { systemClock } from '../src/core/clock.ts'
+import { silentLog } from '../src/core/log.ts'
+import { Collections } from '../src/knowledge/collections/collections.ts'
+import { openTemporaryStore } from '../src/knowledge/collections/open-temporary-store.ts'
+import { ragQueryHandler } from '../src/knowledge/tools/rag-query.ts'
 import { boundParameters } from '../test/setup/architecture-rules.ts'
 import { parseSource, readSources } from '../test/setup/source-file.ts'
 import { yard } from './yard.ts'
@@ -20,7 +24,16 @@ describe('Safety of tools', () => {
     symlinkSync(join(outside, 'hidden.md'), join(docs, 'link.md'))
     symlinkSync(outside, join(docs, 'linked-folder'))
 
-    const { execute } = await yard({ search: { run: docsSearch(docs) } })
+    const { knowledge, close } = await openTemporaryStore({ log: silentLog })
+    onTestFinished(close)
+    const collections = new Collections({
+      store: async () => knowledge,
+      embedder: async () => undefined,
+      log: silentLog,
+      clock: systemClock,
+      docs: pathToFileURL(`${docs}/`),
+    })
+    const { execute } = await yard({ search: { run: ragQueryHandler(collections) } })
     const found = await execute('search', { query: 'heron' })
     expect(found).toMatchObject({ success: true, result: { results: [{ source: 'open.md' }] } })
     expect(JSON.stringify(found)).not.toContain('hides')

@@ -6,6 +6,7 @@ import { scriptedLanguageModel } from '../src/models/fixtures/scripted-language-
 import { openaiChatFrames } from '../src/models/fixtures/wire-frames.ts'
 import { startWireServer, streamed } from '../src/models/fixtures/wire-server.ts'
 import { knowledgeYard, replying } from './knowledge-yard.ts'
+import { configured, mock } from './yard.ts'
 
 /** Each tool with a call, a good reply, what it gives, and what it gives where the reply cannot be used. */
 const TOOLS = [
@@ -58,8 +59,41 @@ async function models(reply: string): Promise<Model[]> {
 }
 
 describe('All five', () => {
-  // The tools are there; the installation does not register them yet.
-  test.todo('builtin tools, registered without configuration wherever a model is configured')
+  test('builtin tools, registered without configuration wherever a model is configured', async () => {
+    const names = [...TOOLS.map(([name]) => name), 'ingest_docs']
+    const server = await startWireServer()
+    onTestFinished(() => server.stop())
+    const { start, text, finish } = openaiChatFrames
+    server.replies = [streamed([...start, ...text('{"summary": "Short."}'), ...finish('stop')])]
+    const providers = { own: { type: 'openai', base_url: server.url } }
+    const rule = { llm: 'own', model: 'some-model', prompt: 'Be kind.' }
+    for (const config of [
+      { providers, responses: [rule] },
+      { providers, models: [{ id: 'own:some-model', name: 'Some', capabilities: [] }] },
+      { providers, knowledge: { model: 'own:some-model' } },
+    ]) {
+      const { registry, log } = await configured([], { config })
+      expect(registry.definitions().map(({ name, implementation }) => [name, implementation.type])).toEqual(
+        names.map((name) => [name, 'builtin']),
+      )
+      expect(log.lines).toEqual([])
+    }
+    const { execute } = await configured([], { config: { providers, responses: [rule] } })
+    expect(await execute('summarize', { text: 'Long.' })).toMatchObject({ result: { summary: 'Short.' } })
+    // One of the configuration stays. Of a model that cannot write there is what needs no writing.
+    const own = await configured([mock('summarize', 'mine')], { config: { providers, responses: [rule] } })
+    expect(await own.execute('summarize', { text: 'Long.' })).toMatchObject({ result: 'mine' })
+    const config = { responses: [{ llm: 'demo', model: 'rules', prompt: '' }] }
+    expect((await configured([], { config })).registry.list()).toMatchObject([{ name: 'ingest_docs' }])
+    // Without a model, and where tools are switched off, there are none.
+    expect((await configured([])).registry.list()).toEqual([])
+    expect(
+      (await configured([], { enabled: false, config: { providers, responses: [rule] } })).registry.list(),
+    ).toEqual([])
+    // A tenant can be kept from each of them.
+    const refused = await execute('ingest_docs', { content: 'A' }, { tenant: 'acme', flags: { ingest_docs: false } })
+    expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+  })
 
   test('each works with any model', async () => {
     for (const [name, params, reply, result] of TOOLS) {

@@ -13,5 +13,8 @@ export const MEASURES: Readonly<Record<string, () => Promise<(options: never) =>
   openapi: async () => (await import('./openapi.ts')).openapi,
   audit: async () => (await import('./audit.ts')).audit,
   metrics: async () => (await import('./metrics.ts')).metrics,
+  'knowledge-ingest': async () => (await import('./knowledge-ingest.ts')).knowledgeIngest,
+  'knowledge-query': async () => (await import('./knowledge-query.ts')).knowledgeQuery,
+  'knowledge-memory': async () => (await import('./knowledge-memory.ts')).knowledgeMemory,
   deadlines: async () => (await import('./deadlines.ts')).deadlines,
 }

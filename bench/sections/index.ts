@@ -4,6 +4,7 @@ import { deadlines } from './deadlines.ts'
 import { direct } from './direct.ts'
 import { heapGrowth } from './heap-growth.ts'
 import { httpTools } from './http-tools.ts'
+import { knowledge } from './knowledge.ts'
 import { loop } from './loop.ts'
 import { mcp } from './mcp.ts'
 import { metrics } from './metrics.ts'
@@ -26,4 +27,5 @@ export const sections: readonly Section[] = [
   server,
   audit,
   metrics,
+  knowledge,
 ]

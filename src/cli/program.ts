@@ -1,7 +1,9 @@
 import { Command } from 'commander'
 import { addImportCommands } from './import-commands.ts'
+import { addKnowledgeCommands } from './knowledge-commands.ts'
 import { addMcpCommands } from './mcp-commands.ts'
 import { packageVersion } from './package-version.ts'
+import { addRunCommands } from './run-commands.ts'
 import { addStoreCommands } from './store-commands.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -12,6 +14,7 @@ Examples:
   $ toolyard tools                                       list the tools
   $ toolyard exec get_weather location=Paris             run one
   $ toolyard exec calculate '{"expression":"2+2"}'       the same with JSON
+  $ toolyard search "how long may a call take"           find it in the documents
   $ echo '{"text":"hi"}' | toolyard exec echo - --json   from stdin, and the envelope for programs
 
 Results go to stdout, everything else to stderr.
@@ -41,6 +44,17 @@ Examples:
   $ toolyard chat "What's the weather in Paris?"
   $ toolyard chat "Calculate 15% tip on $45" --model demo:rules
   $ toolyard chat "What time is it in Tokyo?" --model ollama:llama3.2:3b --json`
+
+const VALIDATE_HELP = `
+A suite is bfcl:CATEGORY (the Berkeley Function-Calling Leaderboard), a file of cases, or generated, which is made of
+your tools. All tools are mocks here: nothing real happens. Broken off, the same command goes on where it stopped.
+Exit code 0: every trial was judged, and the gate was reached. 1: not so.
+
+Examples:
+  $ toolyard validate                                                  your tools with the configured models
+  $ toolyard validate --models openai:gpt-4o,ollama:llama3.2:3b --repeat 3 --gate 0.8 --report junit.xml
+  $ toolyard validate --suite bfcl:simple --limit 50 --report report.html
+  $ toolyard validate --generate --out cases.json                      the cases as a file, to edit`
 
 const COMPLETION_HELP = `
 Examples:
@@ -104,6 +118,27 @@ export function createProgram(terminal: Terminal, done: (code: number) => void):
       done(await chat(terminal, message, command.optsWithGlobals()))
     })
 
+  program
+    .command('validate')
+    .description('measure which models can use which tools')
+    .option('--models <ids>', 'provider:model, with commas between them; else those of the configuration')
+    .option('--suite <names...>', 'generated (if not given), bfcl:CATEGORY, or a file of cases')
+    .option('--limit <n>', 'only the first n cases of each suite')
+    .option('--repeat <n>', 'how often each case is run; 1 if not given')
+    .option('--concurrency <n>', 'trials of one model at a time; 4 if not given')
+    .option('--budget <usd>', 'what all models may cost together; 1 if not given')
+    .option('--budget-tokens <n>', 'how many tokens all models may use together')
+    .option('--gate <rate>', 'from 0 to 1: exit code 1 where a model passes less of a suite')
+    .option('--report <files...>', 'write a report: .html, .json, or .xml for JUnit')
+    .option('--out <file>', 'where trials are written down as they are made; else in the data folder')
+    .option('--fresh', 'start over where an earlier run was broken off')
+    .option('--generate', 'print the cases made of your tools, or write them to --out, and run nothing')
+    .addHelpText('after', VALIDATE_HELP)
+    .action(async (_, command: Command) => {
+      const { validate } = await import('./commands/validate.ts')
+      done(await validate(terminal, command.optsWithGlobals()))
+    })
+
   const models = program
     .command('models')
     .description('list the models: those configured, or all that a provider has')
@@ -133,7 +168,9 @@ export function createProgram(terminal: Terminal, done: (code: number) => void):
 
   addMcpCommands(program, terminal, done)
   addImportCommands(program, terminal, done)
+  addKnowledgeCommands(program, terminal, done)
   addStoreCommands(program, terminal, done)
+  addRunCommands(program, terminal, done)
 
   program
     .command('demo')

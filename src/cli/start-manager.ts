@@ -12,6 +12,7 @@ import { PinFile } from '../mcp/client/pin-file.ts'
 import type { PinStore } from '../mcp/client/pin-store.ts'
 import { dataFolder } from '../models/model-files/model-folder.ts'
 import type { GlobalOptions } from './global-options.ts'
+import { KeptKnowledge } from './kept-knowledge.ts'
 import { UsageError } from './usage-error.ts'
 
 /** A manager with its tools loaded, and what came of loading them. */
@@ -36,12 +37,18 @@ export async function startManager(
   options: GlobalOptions,
   handlers: ToolHandlers,
 ): Promise<OpenManager> {
-  const manager = new ToolManager(config, { handlers, log: openLog(options) })
+  const log = openLog(options)
+  const knowledge = new KeptKnowledge(log)
+  const manager = new ToolManager(config, { handlers, log, knowledge: (use) => knowledge.open(use) })
   const tenants = new Tenants()
   tenants.configure(config.tenants)
   const context = { source: 'cli', flags: tenants.flags(LOCAL_TENANT) } as const
   const pins = new PinFile(dataFolder())
-  return { manager, handlers, report: await manager.loadTools(), context, pins, close: () => manager.close() }
+  const close = async () => {
+    await manager.close()
+    await knowledge.close()
+  }
+  return { manager, handlers, report: await manager.loadTools(), context, pins, close }
 }
 
 export function openLog(options: GlobalOptions): Log {

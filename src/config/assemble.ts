@@ -1,3 +1,4 @@
+import type { ToolGate } from '../chat/tool-gate.ts'
 import { ToolLoop } from '../chat/tool-loop.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Isolate } from '../core/isolate.ts'
@@ -15,11 +16,16 @@ import { HttpKind } from '../kinds/http/http-kind.ts'
 import { ProcessPool } from '../kinds/isolated/process-pool.ts'
 import { kinds } from '../kinds/kinds.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
-import { docsSearch } from '../knowledge/docs-search.ts'
+import type { Embedder } from '../knowledge/embedder.ts'
+import { addKnowledgeHandlers } from '../knowledge/tools/register-knowledge-tools.ts'
 import type { PinStore } from '../mcp/client/pin-store.ts'
 import { convertZod } from '../models/langchain/convert-zod.ts'
+import type { Model } from '../models/model.ts'
+import { countUses } from '../validation/tool-use/count-uses.ts'
+import type { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import type { Config } from './config.ts'
 import { createLog } from './create-log.ts'
+import { Knowledge, type OpenKnowledge } from './knowledge.ts'
 import { openServers } from './open-servers.ts'
 
 /** What the host application may bring instead of ours. */
@@ -41,24 +47,38 @@ export interface Parts {
   /** Where results are kept, where that is shared. */
   readonly cache?: ResultCache
   readonly tracer?: Tracer
+  /** Where collections are kept; without it they go when the tools are closed. */
+  readonly knowledge?: OpenKnowledge
+  /** What makes the vectors of collections, instead of what is configured; who brings it closes it. */
+  readonly embedder?: Embedder
   /** Told of every run when it is over. */
   readonly onRun?: (run: StoredRun) => void
+  /** What counts how models use the tools. */
+  readonly toolUse?: ToolUseTracker
+  /** Decides which tools a model is warned of, or not offered. */
+  readonly gate?: ToolGate
   /** The environment that `${VAR}` in definitions is looked up in. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
 /** Joins the parts: the only place where concrete ones meet. */
-export function assemble(config: Config, parts: Parts) {
+export function assemble(config: Config, parts: Parts, model: () => Promise<Model | undefined>) {
   const log = parts.log ?? createLog()
   const handlers = parts.handlers ?? new ToolHandlers()
   addShippedBuiltins(handlers)
-  if (handlers.get('rag_query') === undefined) {
-    handlers.register('rag_query', docsSearch(new URL('../../docs/', import.meta.url)), { effect: 'read' })
-  }
   const registry = new ToolRegistry({ log, convertSchema: convertZod })
   const clock = parts.clock ?? systemClock
   const isolate = parts.isolate ?? new ProcessPool({ log })
   const env = parts.env ?? process.env
+  const knowledge = new Knowledge(config, {
+    env,
+    log,
+    clock,
+    ...(parts.knowledge !== undefined && { open: parts.knowledge }),
+    ...(parts.embedder !== undefined && { embedder: parts.embedder }),
+  })
+  const asking = { model, clock }
+  addKnowledgeHandlers(handlers, knowledge.collections, asking)
   const servers = openServers(config, {
     registry,
     log,
@@ -87,8 +107,24 @@ export function assemble(config: Config, parts: Parts) {
     clock,
     ...(parts.tracer !== undefined && { tracer: parts.tracer }),
     ...(parts.onRun !== undefined && { onRun: parts.onRun }),
+    ...(parts.toolUse !== undefined && { onCalls: countUses(parts.toolUse, registry) }),
+    ...(parts.gate !== undefined && { gate: parts.gate }),
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
   })
-  return { log, clock, handlers, registry, executor, loop, servers, http, isolate, kinds: table, env }
+  return {
+    log,
+    clock,
+    handlers,
+    registry,
+    executor,
+    loop,
+    servers,
+    http,
+    isolate,
+    kinds: table,
+    env,
+    knowledge,
+    asking,
+  }
 }

@@ -35,7 +35,7 @@ async function build(name: string, provider: ProviderConfig, around: Surrounding
     around.log.warn({ provider: name, place, problem }, 'Provider configured with a warning')
   }
   try {
-    return await around.create(expand(name, provider, around.env))
+    return await around.create(providerSettings(name, provider, around.env))
   } catch (error) {
     if (!(error instanceof ModelError)) throw error
     around.log.warn({ provider: name, place: `providers.${name}`, problem: error.message }, 'Provider disabled')
@@ -43,7 +43,8 @@ async function build(name: string, provider: ProviderConfig, around: Surrounding
   }
 }
 
-function expand(name: string, provider: ProviderConfig, env: Environment): ProviderSettings {
+/** A provider as it is configured, with its variables replaced; throws a `ModelError` where one is missing. */
+export function providerSettings(name: string, provider: ProviderConfig, env: Environment): ProviderSettings {
   const missing = new Set<string>()
   const filled = (text: string): string => {
     const expanded = expandVariables(text, env)

@@ -76,7 +76,7 @@ describe('checkConfig', () => {
     [
       'an unknown type',
       { providers: { mine: { type: 'mistral' } } },
-      'providers.mine.type must be one of: openai, anthropic, gemini, ollama, llama, demo',
+      'providers.mine.type must be one of: openai, anthropic, gemini, ollama, llama, mini, demo',
     ],
     [
       'a name that is no type',

@@ -1,11 +1,11 @@
 import { intentPattern } from '../chat/rules/intent-pattern.ts'
 import { hasVariable } from '../core/expand-variables.ts'
-import { suggest } from '../core/suggest.ts'
 import { NetworkRules } from '../kinds/http/network/network-rules.ts'
-import { splitModelId } from '../models/catalogue/split-model-id.ts'
 import type { Config, ProviderConfig } from './config.ts'
 import { isWebAddress } from './is-web-address.ts'
+import { knowledgeProblems } from './knowledge-problems.ts'
 import { mcpProblems } from './mcp-problems.ts'
+import { modelProblem, providerNotFound } from './model-problem.ts'
 import { DEMO_PROVIDER, PROVIDER_TYPES } from './provider-types.ts'
 
 /** What a schema cannot say of a configuration that fits it: each problem with its path and what to do. */
@@ -17,10 +17,11 @@ export function configProblems(config: Config): string[] {
     ...Object.entries(providers).flatMap(([name, provider]) => providerProblems(name, provider)),
     ...ids.flatMap((id, index) => modelProblem(id, `models[${index}].id`, known) ?? twice(id, index, ids)),
     ...responses.flatMap(({ llm, match }, index) => [
-      ...notFound(llm, `responses[${index}].llm`, known),
+      ...providerNotFound(llm, `responses[${index}].llm`, known),
       ...patternProblem(match?.intent_regexp, `responses[${index}].match.intent_regexp`),
     ]),
     ...networkProblem(config.http),
+    ...knowledgeProblems(config, known),
     ...mcpProblems(config),
   ]
 }
@@ -52,23 +53,9 @@ function providerProblems(name: string, provider: ProviderConfig): string[] {
   return problems
 }
 
-function modelProblem(id: string, place: string, known: readonly string[]): string[] | undefined {
-  const parts = splitModelId(id)
-  if (parts === undefined) return [`${place} '${id}' names no provider: write it as provider:model.`]
-  const problems = notFound(parts.provider, place, known)
-  return problems.length > 0 ? problems : undefined
-}
-
 function twice(id: string, index: number, ids: readonly string[]): string[] {
   const first = ids.indexOf(id)
   return first < index ? [`models[${index}].id '${id}' is at models[${first}] already: remove one of them.`] : []
-}
-
-function notFound(name: string, place: string, known: readonly string[]): string[] {
-  if (known.includes(name)) return []
-  const [near] = suggest(name, known)
-  const fix = near === undefined ? `add it to providers (known: ${known.join(', ')}).` : `did you mean '${near}'?`
-  return [`${place}: Provider ${name} not found: ${fix}`]
 }
 
 function patternProblem(literal: string | undefined, place: string): string[] {

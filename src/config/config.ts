@@ -2,6 +2,7 @@ import type { ResponseRule } from '../chat/rules/response-rule.ts'
 import type { HttpSettings } from '../kinds/http/http-implementation.ts'
 import type { ModelInfo } from '../models/catalogue/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
+import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'
 import type { McpServerType } from './mcp-server-types.ts'
 
 /** What the configuration says; every section is optional. Entries of `registry` are checked one by one when loaded. */
@@ -18,15 +19,26 @@ export interface Config {
   readonly models?: readonly ModelInfo[]
   readonly responses?: readonly ResponseRule[]
   readonly http?: HttpSettings
+  readonly knowledge?: KnowledgeConfig
   readonly tenants?: Readonly<Record<string, TenantConfig>>
   readonly limits?: LimitsConfig
   readonly storage?: StorageConfig
+  /** What is done about tools that a model fails with. */
+  readonly validation?: GateSettings
   readonly server?: ServerConfig
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   /** What VS Code calls `mcpServers`. */
   readonly servers?: Readonly<Record<string, McpServerConfig>>
   /** What VS Code asks its user for. */
   readonly inputs?: readonly McpInput[]
+}
+
+/** What the knowledge tools work with. */
+export interface KnowledgeConfig {
+  /** The model that they ask, as `provider:model`. */
+  readonly model?: string
+  /** What makes vectors, as `provider:model`; `none` where nothing is to. */
+  readonly embedder?: string
 }
 
 /** One entry of `tenants`. */

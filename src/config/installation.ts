@@ -20,12 +20,15 @@ import { LedgerSink } from '../storage/ledger/ledger-sink.ts'
 import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import { SharedCache } from '../storage/shared-cache.ts'
+import type { ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
+import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import type { Parts } from './assemble.ts'
 import { Callers, LOCAL_CALLER } from './callers/callers.ts'
 import { Tenants } from './callers/tenants.ts'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { loadConfigFile } from './load-config.ts'
+import { openGate } from './open-gate.ts'
 import { StoredPins } from './stored-pins.ts'
 import { ToolManager } from './tool-manager.ts'
 
@@ -57,6 +60,8 @@ export class Installation {
   readonly instance: string
   readonly storage: Storage
   readonly sink: LedgerSink
+  /** Counts how models use the tools. */
+  readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
   readonly callers: Callers
   readonly log: Log
@@ -73,6 +78,7 @@ export class Installation {
   readonly #retired = new Map<ToolManager, () => void>()
   #config: Config
   #manager: ToolManager | undefined
+  #gate: ToolUseGate | undefined
   #closed: Promise<void> | undefined
 
   /** Opens the store, loads the tools and reads who may call. Rejects with a `ConfigError` about a bad configuration. */
@@ -111,6 +117,7 @@ export class Installation {
     this.callers = new Callers(this.tenants, this.clock)
     const durable = config.storage?.audit === 'durable'
     this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
+    this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(dataFolder(options.env ?? process.env)))
     const feed = storage.cache
@@ -195,6 +202,7 @@ export class Installation {
   async #load(config: Config): Promise<ToolManager> {
     const { env, handlers, tracer, sinks = [], onRun } = this.#options
     const keepsRuns = config.storage?.runs !== false
+    const gate = await openGate(config.validation, this.storage.toolUse, this.log)
     const parts: Parts = {
       log: this.log,
       clock: this.clock,
@@ -204,15 +212,19 @@ export class Installation {
       once: this.storage.once,
       cache: this.#cache,
       pins: this.pins,
+      knowledge: async () => this.storage.knowledge,
       onRun: (run) => {
         this.sink.run(keepsRuns ? run : withoutContents(run))
         onRun?.(run)
       },
+      toolUse: this.toolUse,
+      ...(gate !== undefined && { gate: gate.judge }),
       ...(env !== undefined && { env }),
       ...(handlers !== undefined && { handlers }),
       ...(tracer !== undefined && { tracer }),
     }
     const manager = new ToolManager(config, parts)
+    this.#gate = gate
     await manager.loadTools()
     return manager
   }
@@ -220,6 +232,7 @@ export class Installation {
   async #changed(change: Change): Promise<void> {
     try {
       if (change === 'cache') this.#shared?.changed()
+      if (change === 'validations') await this.#gate?.refresh()
       if (change === 'keys') await this.callers.load(this.storage.keys)
       if (change === 'settings') {
         await this.tenants.load(this.storage.settings)
@@ -237,6 +250,7 @@ export class Installation {
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
     await this.#shared?.close()
     await this.sink.close(LAST_RECORDS_MS)
+    await this.toolUse.close()
     await this.storage.close()
   }
 }
@@ -247,7 +261,7 @@ async function readConfig({ file, config }: InstallationOptions): Promise<Config
 }
 
 /** What a run was about stays out; how it went is kept. */
-const withoutContents = (run: StoredRun): StoredRun => ({
+const withoutContents = ({ recording: _recording, ...run }: StoredRun): StoredRun => ({
   ...run,
   question: '',
   answer: '',

@@ -59,6 +59,29 @@ export const SERVICE_SCHEMA = {
       runs: { type: 'boolean', description: 'With false the contents of runs are not kept, only their figures.' },
     },
   },
+  validation: {
+    type: 'object',
+    description: 'What is done about tools that a model fails with.',
+    additionalProperties: false,
+    properties: {
+      gate: {
+        enum: ['off', 'warn', 'hide'],
+        description: 'off (default): nothing; warn: the run says so; hide: the model is not offered them.',
+      },
+      minimum_trials: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 1_000_000,
+        description: 'With fewer nothing is decided; 10 if not given.',
+      },
+      threshold: {
+        type: 'number',
+        exclusiveMinimum: 0,
+        maximum: 1,
+        description: 'The part of the trials that must succeed; 0.8 if not given.',
+      },
+    },
+  },
   server: {
     type: 'object',
     description: 'The HTTP server.',

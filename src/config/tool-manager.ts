@@ -3,11 +3,14 @@ import { ResponseRules } from '../chat/rules/response-rules.ts'
 import { DEFAULT_MAX_ITERATIONS, type ToolLoop } from '../chat/tool-loop.ts'
 import { DEFAULT_TIMEOUT_MS, type ToolExecutor } from '../core/tool-executor.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
+import type { Collections } from '../knowledge/collections/collections.ts'
+import { registerKnowledgeTools } from '../knowledge/tools/register-knowledge-tools.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
 import type { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
 import { assemble, type Parts } from './assemble.ts'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
+import { knowledgeModel, namedModels } from './knowledge-settings.ts'
 import { type LoadReport, loadDefinitions } from './load-definitions.ts'
 import { openModels } from './open-models.ts'
 
@@ -25,7 +28,10 @@ export class ToolManager {
 
   constructor(config: Config, parts: Parts = {}) {
     this.#config = checkConfig(config, 'ToolManager configuration')
-    this.#parts = assemble(this.#config, parts)
+    const model = knowledgeModel(this.#config)
+    this.#parts = assemble(this.#config, parts, async () =>
+      model === undefined ? undefined : (await this.getModels()).get(model),
+    )
   }
 
   /** Registers the configured tools, once: running it again changes nothing. */
@@ -33,6 +39,7 @@ export class ToolManager {
     if (this.#report === undefined) {
       const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
       this.#report = loadDefinitions(definitions, this.#parts)
+      if (this.isEnabled()) this.#addKnowledgeTools()
       // Beside everything else: what does not need them does not wait.
       if (this.isEnabled()) void this.#parts.servers.start()
       setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
@@ -74,6 +81,11 @@ export class ToolManager {
     return this.#chat
   }
 
+  /** What tenants have put in to be found again. */
+  getCollections(): Collections {
+    return this.#parts.knowledge.collections
+  }
+
   /** Only `true` enables. */
   isEnabled(): boolean {
     return this.#config.tools?.enabled === true
@@ -91,8 +103,19 @@ export class ToolManager {
   async close(): Promise<void> {
     this.#closed = true
     this.#parts.executor.flush()
-    const { isolate, servers, http } = this.#parts
-    await Promise.all([isolate.close(), servers.close(), http.close(), this.#models?.then((models) => models.close())])
+    const { isolate, servers, http, knowledge } = this.#parts
+    const models = this.#models?.then((models) => models.close())
+    await Promise.all([isolate.close(), servers.close(), http.close(), knowledge.close(), models])
+  }
+
+  /** Those that are there without being configured; a configured one of the same name goes before. */
+  #addKnowledgeTools(): void {
+    const { registry, knowledge, asking } = this.#parts
+    const model = knowledgeModel(this.#config) !== undefined
+    // Where no model is configured there are the tools of the configuration and no others.
+    if (namedModels(this.#config).length > 0) {
+      registerKnowledgeTools(registry, knowledge.collections, asking, { model })
+    }
   }
 
   /** Compiles schemas one by one with the loop free in between, so that first calls need not. */

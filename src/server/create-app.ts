@@ -14,6 +14,8 @@ import { KnownRoutes } from './known-routes.ts'
 import { McpDoors } from './mcp-doors.ts'
 import { openJobs } from './open-jobs.ts'
 import { collectOpenApi, openApiRoutes } from './openapi.ts'
+import { pageRoutes } from './page/page-routes.ts'
+import { sessionRoutes } from './page/session-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { ROUTES } from './routes/routes.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
@@ -35,6 +37,8 @@ export interface AppOptions {
   readonly version: string
   /** Whether requests without a key are answered as long as there are no keys. Only for servers bound to this machine. */
   readonly local?: boolean
+  /** The folder with the built page; by default the one that the set-up builds. */
+  readonly page?: string
 }
 
 const BODY_BYTES = 1024 * 1024
@@ -86,10 +90,15 @@ export async function createApp(installation: Installation, options: AppOptions)
     })
     guardRoutes(routes, service, gate)
     for (const addRoutes of ROUTES) addRoutes(routes, service)
+    sessionRoutes(routes, service, gate)
   })
   await app.register(async (routes) => {
     guardRoutes(routes, service, gate)
     await openApiRoutes(routes)
+  })
+  await app.register(async (routes) => {
+    guardRoutes(routes, service, gate)
+    await pageRoutes(routes, options.page)
   })
   await service.jobs.work()
   return app

@@ -5,6 +5,7 @@ import type { Scope } from '../config/callers/scopes.ts'
 import type { Installation } from '../config/installation.ts'
 import { HttpProblem } from './http-problem.ts'
 import { isLoopbackHost } from './loopback.ts'
+import { isOfOwnPage, keyInCookie } from './page/session-cookie.ts'
 
 const USUAL = 'Bearer '
 const BEARER = /^Bearer +(\S+) *$/i
@@ -41,23 +42,39 @@ export class Gate {
   /** Who sends the request; a problem where that is nobody, or one who may not. */
   enter(headers: IncomingHttpHeaders, scope: Scope): Caller {
     const key = keyOf(headers)
-    // Without keys, whatever is sent for one counts for nothing: many clients cannot but send some.
-    const caller = (key === undefined ? undefined : this.#installation.callers.find(key)) ?? this.#keyless()
+    const caller = this.#holder(key)
     if (caller === undefined) throw unauthorized(key)
     if (!caller.scopes.has(scope)) throw forbidden(scope)
     return caller
   }
 
-  #keyless(): Caller | undefined {
-    return this.local ? LOCAL_CALLER : undefined
+  /** Who sends the request, whatever it may; undefined where that is nobody. */
+  find(headers: IncomingHttpHeaders): Caller | undefined {
+    return this.#holder(keyOf(headers))
+  }
+
+  #holder(key: string | undefined): Caller | undefined {
+    // Without keys, whatever is sent for one counts for nothing: many clients cannot but send some.
+    const caller = key === undefined ? undefined : this.#installation.callers.find(key)
+    return caller ?? (this.local ? LOCAL_CALLER : undefined)
   }
 }
 
 /** The key that a request carries; one that cannot be read is a wrong one, not none. */
-function keyOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
+function keyOf(headers: IncomingHttpHeaders): string | undefined {
+  const { authorization, 'x-api-key': key } = headers
   if (authorization?.startsWith(USUAL)) return authorization.slice(USUAL.length).trim()
   if (authorization !== undefined) return BEARER.exec(authorization)?.[1] ?? ''
-  return key as string | undefined
+  return key === undefined ? keyOfPage(headers) : (key as string)
+}
+
+/** The key that the browser kept when somebody signed in. It counts only where our own page asks. */
+function keyOfPage(headers: IncomingHttpHeaders): string | undefined {
+  const key = keyInCookie(headers)
+  if (key !== undefined && !isOfOwnPage(headers)) {
+    throw new HttpProblem(403, 'Requests of other origins are refused', 'a key in a cookie counts for the page only')
+  }
+  return key
 }
 
 const HOW_OTHERS = 'without API keys the server answers only this machine; make a key with "npx toolyard keys create"'

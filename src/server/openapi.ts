@@ -29,6 +29,7 @@ const TAGS = [
   { name: 'runs', description: 'Conversations, step by step' },
   { name: 'metrics', description: 'How calls and runs went' },
   { name: 'audit', description: 'Who called what, and how it ended' },
+  { name: 'session', description: 'Signing in with a browser' },
   { name: 'keys', description: 'API keys of your tenant' },
   { name: 'status', description: 'Whether the server is up, and what it offers' },
 ]

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { Installation } from '../config/installation.ts'
+import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { closeGracefully } from './close-gracefully.ts'
 import { createApp } from './create-app.ts'
@@ -38,11 +39,23 @@ export async function serve({ installation, host, port, ...rest }: ServeOptions)
     throw refused(error as NodeJS.ErrnoException, host, port)
   }
   if (local) log.warn({ host }, 'There are no API keys: requests from this machine are answered without one')
+  const upkeep = new Upkeep({
+    collections: () => installation.manager.getCollections(),
+    clock: installation.clock,
+    log,
+  })
+  const stopListening = installation.onReload(() => upkeep.again())
   let closed: Promise<void> | undefined
+  const close = async () => {
+    stopListening()
+    const upkeepEnded = upkeep.end()
+    await closeGracefully(app, installation.config.server?.shutdown_ms ?? SHUTDOWN_MS)
+    await upkeepEnded
+  }
   return {
     url: urlOf(app.server.address() as AddressInfo),
     close() {
-      closed ??= closeGracefully(app, installation.config.server?.shutdown_ms ?? SHUTDOWN_MS)
+      closed ??= close()
       return closed
     },
   }

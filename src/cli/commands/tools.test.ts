@@ -8,14 +8,15 @@ describe('tools', () => {
   test('lists name, kind, effect and description', async () => {
     const { code, out, err } = await toolyard(['tools'])
     expect({ code, err }).toEqual({ code: 0, err: FALLBACK })
-    expect(out).toMatch(/^get_weather {2,}mock {2,}read {2}Get the current weather/m)
-    expect(out).toMatch(/^search_documents {2,}internal {2,}read {2}Search/m)
-    expect(out.trimEnd().split('\n')).toHaveLength(6)
+    expect(out).toMatch(/^get_weather {2,}mock {2,}read {2,}Get the current weather/m)
+    expect(out).toMatch(/^search_documents {2,}internal {2,}read {2,}Search/m)
+    expect(out).toMatch(/^ingest_docs {2,}builtin {2,}idempotent {2}Puts a document/m)
+    expect(out.trimEnd().split('\n')).toHaveLength(7)
   })
 
   test('--check passes the configuration that ships', async () => {
     const { code, err } = await toolyard(['tools', '--check'])
-    expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 6 tools: every schema compiles.\n` })
+    expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 7 tools: every schema compiles.\n` })
   })
 
   test('--check fails for an unknown kind; a handler that the application may bring is a warning', async () => {

@@ -1,26 +1,57 @@
 import { describe, expect, test } from 'vitest'
+import { silentLog } from '../../core/log.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { ToolRegistry } from '../../core/tool-registry.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import { compileTools } from '../../models/dialects/compile-tools.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
+import { Collections } from '../collections/collections.ts'
 import { modelTools } from './model-tools.ts'
-import { registerKnowledgeTools } from './register-knowledge-tools.ts'
+import { addKnowledgeHandlers, registerKnowledgeTools } from './register-knowledge-tools.ts'
 
 const parts = { model: async () => undefined, clock: new ManualClock() }
-const NAMES = ['summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs']
+const collections = new Collections({
+  store: async () => Promise.reject(new Error('not needed')),
+  embedder: async () => undefined,
+  log: silentLog,
+  clock: parts.clock,
+})
+const NAMES = ['summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs', 'ingest_docs']
+const HANDLERS = [...NAMES, 'rag_query']
+
+const register = (registry: ToolRegistry, handlers: ToolHandlers, model = true) => {
+  addKnowledgeHandlers(handlers, collections, parts)
+  registerKnowledgeTools(registry, collections, parts, { model })
+}
 
 test('the tools are there, and running it twice changes nothing and warns of nothing', () => {
   const log = captureLog()
   const registry = new ToolRegistry({ log })
   const handlers = new ToolHandlers()
-  registerKnowledgeTools(registry, handlers, parts)
-  const before = [registry.version, ...NAMES.map((name) => handlers.get(name))]
-  registerKnowledgeTools(registry, handlers, parts)
-  expect([registry.version, ...NAMES.map((name) => handlers.get(name))]).toEqual(before)
+  register(registry, handlers)
+  const { version } = registry
+  register(registry, handlers)
+  expect(registry.version).toBe(version)
   expect(registry.definitions().map(({ name }) => name)).toEqual(NAMES)
+  expect(HANDLERS.filter((name) => handlers.get(name) === undefined)).toEqual([])
   expect(log.lines).toEqual([])
+})
+
+test('without a model that can write only ingest_docs is there; all can be configured', () => {
+  const registry = new ToolRegistry()
+  const handlers = new ToolHandlers()
+  register(registry, handlers, false)
+  expect(registry.definitions().map(({ name }) => name)).toEqual(['ingest_docs'])
+  expect(handlers.get('summarize')).toBeTypeOf('function')
+})
+
+test('handlers of a configuration that was read before give way', () => {
+  const handlers = new ToolHandlers()
+  register(new ToolRegistry(), handlers)
+  const before = HANDLERS.map((name) => handlers.get(name))
+  register(new ToolRegistry(), handlers)
+  for (const [index, name] of HANDLERS.entries()) expect(handlers.get(name)).not.toBe(before[index])
 })
 
 test('what the host application has put there stays', () => {
@@ -34,11 +65,13 @@ test('what the host application has put there stays', () => {
     implementation: { type: 'mock', mock_response: 1 },
   }
   handlers.register('summarize', own)
+  handlers.register('rag_query', own)
   registry.register(definition)
-  registerKnowledgeTools(registry, handlers, parts)
+  register(registry, handlers)
   expect(handlers.get('summarize')).toBe(own)
+  expect(handlers.get('rag_query')).toBe(own)
   expect(registry.get('classify_intent')).toBe(definition)
-  expect(registry.list()).toHaveLength(4)
+  expect(registry.list()).toHaveLength(5)
 })
 
 describe.each(modelTools(parts).map(({ definition }) => [definition.name, definition] as const))('%s', (_, tool) => {

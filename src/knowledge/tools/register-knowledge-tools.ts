@@ -1,13 +1,45 @@
+import type { Handler } from '../../core/handler.ts'
+import type { Effect } from '../../core/tool.ts'
 import type { ToolRegistry } from '../../core/tool-registry.ts'
 import type { ToolHandlers } from '../../kinds/tool-handlers.ts'
+import type { Collections } from '../collections/collections.ts'
+import { ingestDocsTool } from './ingest-docs.ts'
 import type { ModelToolParts } from './model-tool.ts'
 import { modelTools } from './model-tools.ts'
+import { ragQueryHandler } from './rag-query.ts'
 
-/** Adds the knowledge tools, each where nobody has put a handler or a tool of that name before. */
-export function registerKnowledgeTools(registry: ToolRegistry, handlers: ToolHandlers, parts: ModelToolParts): void {
-  for (const { definition, handler } of modelTools(parts)) {
-    const { name, effect } = definition
-    if (handlers.get(name) === undefined) handlers.register(name, handler, { ...(effect && { effect }) })
-    if (!registry.has(name)) registry.register(definition)
+/** The handlers that were put here, and not by the host application. */
+const ours = new WeakSet<object>()
+
+/**
+ * Adds the handlers of the knowledge tools, each where the host application has not put its own. Those of a
+ * configuration that was read before give way.
+ */
+export function addKnowledgeHandlers(handlers: ToolHandlers, collections: Collections, parts: ModelToolParts): void {
+  const add = (name: string, handler: Handler, effect: Effect): void => {
+    const there = handlers.get(name)
+    if (there !== undefined && !ours.has(there)) return
+    ours.add(handler)
+    handlers.register(name, handler, { effect })
+  }
+  add('rag_query', ragQueryHandler(collections), 'read')
+  for (const { definition, handler } of knowledgeTools(collections, parts)) {
+    add(definition.name, handler, definition.effect ?? 'write')
   }
 }
+
+/** Registers the knowledge tools, each where there is no tool of that name; without `model` only what needs none. */
+export function registerKnowledgeTools(
+  registry: ToolRegistry,
+  collections: Collections,
+  parts: ModelToolParts,
+  { model }: { readonly model: boolean },
+): void {
+  const tools = model ? knowledgeTools(collections, parts) : [ingestDocsTool(collections)]
+  for (const { definition } of tools) if (!registry.has(definition.name)) registry.register(definition)
+}
+
+const knowledgeTools = (collections: Collections, parts: ModelToolParts) => [
+  ...modelTools(parts),
+  ingestDocsTool(collections),
+]

@@ -1,3 +1,5 @@
+import { GATE } from './run-schemas.ts'
+
 /** Of a question, and of one thing that was said before it. */
 const LONGEST_TEXT = 200_000
 const MOST_MESSAGES = 200
@@ -77,6 +79,7 @@ export const ANSWER_SCHEMA = {
         'cancelled',
       ],
     },
+    gate: GATE,
     run_id: { type: 'string', description: 'Where the run can be looked at: GET /api/runs/{id}.' },
   },
 } as const

@@ -43,7 +43,34 @@ const STEP = {
   },
 } as const
 
+/** What was decided about tools that the model fails with. */
+export const GATE = {
+  type: 'array',
+  description: 'Which tools the model was not offered, or is known to fail with; absent where there is none.',
+  items: {
+    type: 'object',
+    properties: {
+      tool: { type: 'string' },
+      decision: { type: 'string', enum: ['warn', 'hide'] },
+      trials: { type: 'integer' },
+      successes: { type: 'integer' },
+      rate: { type: 'number' },
+      lower_bound: { type: 'number' },
+      threshold: { type: 'number' },
+    },
+  },
+} as const
+
 export const RUN_QUERY = { type: 'object', additionalProperties: false, properties: TENANT_QUERY } as const
+
+export const CASSETTE_QUERY = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    ...TENANT_QUERY,
+    as: { type: 'string', enum: ['case'], description: 'A case for a suite, instead of a cassette.' },
+  },
+} as const
 
 export const RUNS_QUERY = {
   type: 'object',
@@ -67,5 +94,5 @@ export const RUNS_SCHEMA = {
 
 export const RUN_SCHEMA = {
   type: 'object',
-  properties: { ...LISTED, steps: { type: 'array', items: STEP } },
+  properties: { ...LISTED, steps: { type: 'array', items: STEP }, gate: GATE },
 } as const

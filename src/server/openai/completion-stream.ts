@@ -44,6 +44,8 @@ export class CompletionStream {
       await this.#send({ role: 'assistant', content: '' })
     }
     switch (event.type) {
+      case 'gate':
+        return this.#tell({ type: 'gate', decisions: event.decisions })
       case 'text-delta':
         return this.#say(event.text)
       case 'tool-call-start':

@@ -200,7 +200,7 @@ describe('POST /api/tools/test', () => {
     })
     expect(model.requests[0]).toMatchObject({
       max_tokens: 500,
-      tools: [{ name: 'get_weather' }],
+      tools: expect.arrayContaining([expect.objectContaining({ name: 'get_weather' })]),
       messages: [
         {
           role: 'system',

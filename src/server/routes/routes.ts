@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { pageToolsRoutes } from '../page/page-tools-routes.ts'
 import type { Service } from '../service.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
@@ -12,6 +13,7 @@ import { prometheusRoutes } from './prometheus-routes.ts'
 import { runRoutes } from './run-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
+import { validationRoutes } from './validation-routes.ts'
 
 /** Adds routes to the server. */
 export type AddRoutes = (app: FastifyInstance, service: Service) => void
@@ -19,11 +21,13 @@ export type AddRoutes = (app: FastifyInstance, service: Service) => void
 /** All routes but that of a tool call, which has a door of its own. */
 export const ROUTES: readonly AddRoutes[] = [
   toolRoutes,
+  pageToolsRoutes,
   jobRoutes,
   chatRoutes,
   openAiRoutes,
   runRoutes,
   modelRoutes,
+  validationRoutes,
   mcpRoutes,
   metricsRoutes,
   prometheusRoutes,

@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { RunFilter } from '../../core/storage/run-store.ts'
-import { RUN_QUERY, RUN_SCHEMA, RUNS_QUERY, RUNS_SCHEMA } from '../chat/run-schemas.ts'
+import type { RunFilter, StoredRun } from '../../core/storage/run-store.ts'
+import { cassetteCase } from '../../validation/cassettes/cassette-case.ts'
+import { CassetteError } from '../../validation/cassettes/cassette-error.ts'
+import { runCassette } from '../../validation/cassettes/run-cassette.ts'
+import { CASSETTE_QUERY, RUN_QUERY, RUN_SCHEMA, RUNS_QUERY, RUNS_SCHEMA } from '../chat/run-schemas.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
 import { settleRecords } from '../settle-records.ts'
@@ -59,11 +62,41 @@ export function runRoutes(app: FastifyInstance, { installation }: Service): void
       const { id } = request.params
       const tenant = oneTenant(request, request.query.tenant)
       await settleRecords(installation)
-      const run = await storage.runs.get(tenant, id)
-      if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
-      return run
+      return found(id, await storage.runs.get(tenant, id))
     },
   )
+
+  app.get<{ Params: { id: string }; Querystring: { tenant?: string; as?: 'case' } }>(
+    '/api/runs/:id/cassette',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'A run as a file that can be replayed, or as a case that models are tested with',
+        tags: ['runs'],
+        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 200 } } },
+        querystring: CASSETTE_QUERY,
+        response: { 200: { type: 'object', additionalProperties: true } },
+      },
+    },
+    async (request) => {
+      const { id } = request.params
+      const tenant = oneTenant(request, request.query.tenant)
+      await settleRecords(installation)
+      const run = found(id, await storage.runs.get(tenant, id))
+      try {
+        const cassette = runCassette(run)
+        return request.query.as === 'case' ? cassetteCase(cassette) : cassette
+      } catch (error) {
+        if (error instanceof CassetteError) throw new HttpProblem(409, error.message)
+        throw error
+      }
+    },
+  )
+}
+
+function found(id: string, run: StoredRun | undefined): StoredRun {
+  if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
+  return run
 }
 
 /** Runs are kept tenant by tenant. */

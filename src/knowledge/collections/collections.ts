@@ -1,0 +1,282 @@
+import type { Clock } from '../../core/clock.ts'
+import { type Log, writeLog } from '../../core/log.ts'
+import type { Collection, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { badParameter, quoted } from '../../kinds/builtin/read-parameter.ts'
+import { DEFAULT_CHUNK_SIZE } from '../documents/split-options.ts'
+import type { Embedder } from '../embedder.ts'
+import { CachedEmbedder, type EmbeddingProgress } from '../embedding/cached-embedder.ts'
+import { modelFailure } from '../tools/model-failure.ts'
+import { endVersion, joinVersion } from './begun-versions.ts'
+import { embeddedText } from './embedded-text.ts'
+import type { Ingested, IngestPart } from './ingest-part.ts'
+import { DOCS, OWN_TENANT, OwnDocs } from './own-docs.ts'
+import { preparePart } from './prepare-part.ts'
+import { questionPieces } from './question-pieces.ts'
+import { rankHits, type WeighedHit, weighText, weighVectors } from './rank-hits.ts'
+import type { SearchAnswer, SearchQuestion } from './search-question.ts'
+
+export interface CollectionsOptions {
+  /** Opened with the first use; `write` where something is to be kept. */
+  readonly store: (use: 'read' | 'write') => Promise<KnowledgeStore>
+  /** What makes vectors; undefined where there is nothing: then collections are full text only. Opened with the first use. */
+  readonly embedder: () => Promise<Embedder | undefined>
+  readonly log: Log
+  readonly clock: Clock
+  /** Where the pages that ship are, when not in the package. */
+  readonly docs?: URL
+}
+
+interface Called {
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Characters of a text that the headings before it may take of what a model looks at. */
+const HEADING_ROOM = 100
+/** How much deeper than asked for is searched: what is good by one way may stand far down by the other. */
+const DEPTH = 4
+const LEAST_DEPTH = 100
+const MOST_DEPTH = 1_000
+/** Texts that get their vectors at a time, in the background. */
+const WAITING_AT_ONCE = 16
+/** Where more have no vector yet, the few that have one would stand before all that answer better. */
+const MOST_WAITING = 0.1
+
+/** What tenants have put in to be found again: documents cut in chunks, each with its vector where one can be made. */
+export class Collections {
+  readonly #options: CollectionsOptions
+  readonly #own: OwnDocs
+
+  constructor(options: CollectionsOptions) {
+    this.#options = options
+    this.#own = new OwnDocs(options.docs)
+  }
+
+  /** Takes in one part of a document, or all of it: cut, embedded, kept. Nothing is found before the last part is in. */
+  async ingest(
+    given: IngestPart,
+    { signal, onProgress = () => {} }: Called & { readonly onProgress?: EmbeddingProgress } = {},
+  ): Promise<Ingested> {
+    signal?.throwIfAborted()
+    if (given.tenant === OWN_TENANT) throw badParameter(`tenant ${quoted(OWN_TENANT)} cannot be written for`)
+    const embedder = await this.#embedder()
+    const part = preparePart(given, chunkSizeFor(embedder))
+    const { tenant, collection: name, document_id } = part
+    const store = await this.#options.store('write')
+    if (part.chunks.length === 0 && part.parts === 1) {
+      await store.remove(tenant, name, document_id)
+      return { document_id, chunks: 0, complete: true }
+    }
+    const collection = await store.open(
+      tenant,
+      name,
+      embedder ? { id: embedder.id, dimensions: embedder.dimensions } : null,
+    )
+    const own = sameEmbedder(collection, embedder)
+    const version = part.version ?? (await joinVersion(store, part))
+    const there = await store.document(tenant, name, document_id)
+    if (there?.version === version) return { document_id, chunks: there.chunks, complete: true }
+    signal?.throwIfAborted()
+    const vectors = own && (await this.#vectors(store, own, part.chunks, signal, onProgress))
+    const chunks = part.chunks.map((chunk, index) => {
+      const vector = vectors?.[index]
+      return vector === undefined ? chunk : { ...chunk, vector }
+    })
+    signal?.throwIfAborted()
+    const put = await store.put({ ...part, version, chunks })
+    if (put.complete && part.version === undefined) await endVersion(store, part)
+    return { document_id, ...put }
+  }
+
+  /** The version of a document that is found now, for who wants to know whether it must be brought in. */
+  async versionOf(tenant: string, collection: string, document_id: string): Promise<string | undefined> {
+    const store = await this.#options.store('write')
+    return (await store.document(tenant, collection, document_id))?.version
+  }
+
+  /** How many characters a chunk has at most where nothing is said. */
+  async chunkSize(): Promise<number> {
+    return chunkSizeFor(await this.#embedder())
+  }
+
+  /** Looks for the passages that answer best. Throws where there is no such collection. */
+  async search(question: SearchQuestion, { signal }: Called = {}): Promise<SearchAnswer> {
+    const { query, most, filter, by = 'hybrid' } = question
+    const store = await this.#options.store('read')
+    const collection = await this.#find(store, question)
+    const deep = {
+      tenant: collection.tenant,
+      collection: collection.name,
+      most: Math.min(MOST_DEPTH, Math.max(LEAST_DEPTH, most * DEPTH)),
+      ...(filter && { filter }),
+    }
+    signal?.throwIfAborted()
+    const pieces = questionPieces(query)
+    const asked = by === 'text' ? {} : await this.#questionVectors(collection, pieces, signal)
+    signal?.throwIfAborted()
+    const { vectors, note } = asked
+    const way = vectors === undefined ? 'text' : by
+    const byText = async (text: string) => weighText(text, await store.byText({ ...deep, text }), collection.chunks)
+    const byVector = async (vector: Float32Array) => weighVectors(await store.byVector({ ...deep, vector }))
+    const [texts, meanings] = await Promise.all([
+      oneByOne(way === 'vector' ? [] : pieces, byText, signal),
+      oneByOne(vectors ?? [], byVector, signal),
+    ])
+    const results = rankHits({ byText: texts, byVector: meanings }, most)
+    return { results, by: way, ...(note !== undefined && { note }) }
+  }
+
+  /** The collections that a tenant can search in; Toolyard's own docs are among them until it has a collection `docs`. */
+  async list(tenant: string): Promise<Collection[]> {
+    const store = await this.#options.store('read')
+    const theirs = await store.collections(tenant)
+    if (theirs.some(({ name, documents }) => name === DOCS && documents > 0)) return theirs
+    const own = await this.#own.collection(store)
+    return [own, ...theirs.filter(({ name }) => name !== DOCS)].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** Puts the pages that ship where they are not yet, or were others. */
+  async putOwnDocs(): Promise<void> {
+    await this.#own.collection(await this.#options.store('read'))
+  }
+
+  /** Makes vectors of the pages that ship, by what makes vectors now. */
+  async embedOwnDocs(options: Called & { readonly pause?: (ms: number) => Promise<void> } = {}): Promise<number> {
+    const [embedder, store] = [await this.#embedder(), await this.#options.store('read')]
+    if (embedder === undefined) return 0
+    await this.#own.open(store, embedder)
+    return this.embedWaiting(OWN_TENANT, DOCS, options)
+  }
+
+  /** Makes the vectors that chunks of a collection wait for, a few at a time; gives how many. */
+  async embedWaiting(
+    tenant: string,
+    name: string,
+    { signal, pause = async () => {} }: Called & { readonly pause?: (ms: number) => Promise<void> } = {},
+  ): Promise<number> {
+    const { clock } = this.#options
+    const [embedder, store] = [await this.#embedder(), await this.#options.store('read')]
+    const found = await store.collection(tenant, name)
+    if (found === undefined || embedder === undefined) return 0
+    const { id, dimensions } = embedder
+    const collection = found.embedder === null ? await store.open(tenant, name, { id, dimensions }) : found
+    const own = sameEmbedder(collection, embedder)
+    if (own === undefined) return 0
+    let done = 0
+    let last = ''
+    for (;;) {
+      const waiting = await store.withoutVector(tenant, name, WAITING_AT_ONCE)
+      // Where the first is the same again, it takes none.
+      if (waiting.length === 0 || waiting[0]?.chunk_id === last) return done
+      last = waiting[0]?.chunk_id ?? ''
+      signal?.throwIfAborted()
+      const began = clock.now()
+      const vectors = await this.#vectors(store, own, waiting, signal)
+      const found = waiting.map(({ chunk_id }, index) => ({ chunk_id, vector: vectors[index] as Float32Array }))
+      await store.setVectors(tenant, name, found)
+      done += waiting.length
+      await pause(clock.now() - began)
+    }
+  }
+
+  /** Lets go of parts of versions that were never completed. */
+  async sweep(beforeMs: number): Promise<number> {
+    return (await this.#options.store('read')).sweep(beforeMs)
+  }
+
+  async #find(store: KnowledgeStore, { tenant, collection: name }: SearchQuestion): Promise<Collection> {
+    const found = await store.collection(tenant, name)
+    if (found !== undefined && (name !== DOCS || found.documents > 0)) return found
+    if (name === DOCS) return this.#own.collection(store)
+    const names = (await this.list(tenant)).map((one) => `"${one.name}"`)
+    throw badParameter(
+      `collection ${quoted(name)} does not exist; there ${names.length > 1 ? 'are' : 'is only'} ${names.join(', ')}`,
+    )
+  }
+
+  /** The vectors of the pieces of a question, or why there are none. */
+  async #questionVectors(
+    { name, embedder: made, dimensions, without_vector: waiting, chunks }: Collection,
+    pieces: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly vectors?: readonly Float32Array[]; readonly note?: string }> {
+    if (made === null) return { note: `Collection ${quoted(name)} has no vectors: it was searched by words only.` }
+    if (chunks === 0) return {}
+    if (waiting > chunks * MOST_WAITING) {
+      return { note: `${waiting} of ${chunks} passages have no vector yet: it was searched by words only.` }
+    }
+    try {
+      const embedder = await this.#embedder()
+      if (embedder?.id !== made || embedder.dimensions !== dimensions) {
+        const now = embedder === undefined ? 'there is no embedding model now' : `${quoted(embedder.id)} is used now`
+        return {
+          note: `Collection ${quoted(name)} has vectors by ${quoted(made)}, and ${now}: it was searched by words only.`,
+        }
+      }
+      const vectors = await embedder.embed(pieces, 'query', signal)
+      const some =
+        waiting > 0
+          ? { note: `${waiting} of ${chunks} passages have no vector yet: they were found by words only.` }
+          : {}
+      return { vectors, ...some }
+    } catch (err) {
+      signal?.throwIfAborted()
+      writeLog(this.#options.log, 'warn', { err, embedder: made }, 'A question got no vector')
+      return { note: `${quoted(made)} made no vector of the question: it was searched by words only.` }
+    }
+  }
+
+  async #vectors(
+    store: KnowledgeStore,
+    embedder: Embedder,
+    chunks: readonly { readonly heading: string; readonly text: string }[],
+    signal?: AbortSignal,
+    onProgress?: EmbeddingProgress,
+  ): Promise<Float32Array[]> {
+    try {
+      return await new CachedEmbedder(embedder, store).embed(chunks.map(embeddedText), 'document', signal, onProgress)
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw modelFailure(error, 'ingest_docs')
+    }
+  }
+
+  async #embedder(): Promise<Embedder | undefined> {
+    try {
+      return await this.#options.embedder()
+    } catch (error) {
+      throw modelFailure(error, 'ingest_docs')
+    }
+  }
+}
+
+/** One after the other: what each of many searches has to weigh would hold up this thread if it came at once. */
+async function oneByOne<Each>(
+  all: readonly Each[],
+  search: (one: Each) => Promise<readonly WeighedHit[]>,
+  signal: AbortSignal | undefined,
+): Promise<(readonly WeighedHit[])[]> {
+  const found: (readonly WeighedHit[])[] = []
+  for (const one of all) {
+    signal?.throwIfAborted()
+    found.push(await search(one))
+  }
+  return found
+}
+
+const chunkSizeFor = (embedder: Embedder | undefined): number =>
+  Math.min(DEFAULT_CHUNK_SIZE, (embedder?.maxCharacters ?? Number.POSITIVE_INFINITY) - HEADING_ROOM)
+
+/** What makes the vectors of the collection; undefined where it has none, or nothing makes them now: they wait then. */
+function sameEmbedder(
+  { name, embedder: made, dimensions }: Collection,
+  embedder: Embedder | undefined,
+): Embedder | undefined {
+  if (made === null || embedder === undefined) return undefined
+  if (embedder.id === made && embedder.dimensions === dimensions) return embedder
+  throw new ToolExecutionError(
+    'INVALID_PARAMETERS',
+    `Collection ${quoted(name)} has vectors by ${quoted(made)} (${dimensions} dimensions), which cannot be compared with those ` +
+      `by ${quoted(embedder.id)} (${embedder.dimensions}): ingest into another collection, or set knowledge.embedder to ${quoted(made)}`,
+  )
+}

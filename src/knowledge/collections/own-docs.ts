@@ -1,0 +1,110 @@
+import { hash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Collection, DocumentPart, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { splitDocument } from '../documents/split-document.ts'
+import { textDocument } from '../documents/text-document.ts'
+import type { Embedder } from '../embedder.ts'
+
+/** Whose Toolyard's own docs are: no tenant can have this name. */
+export const OWN_TENANT = '(toolyard)'
+/** The collection that is meant where none is named. */
+export const DOCS = 'docs'
+/** So that every embedding model looks at the whole of a piece and of the headings before it. */
+const CHUNK_SIZE = 500
+
+interface Page {
+  readonly source: string
+  readonly text: string
+}
+
+/**
+ * The pages that ship, as a collection. They are one document, of which each page is a part: so they are replaced as a
+ * whole, and a page that there is no more goes too.
+ */
+export class OwnDocs {
+  readonly #folder: string
+  /** How many pages there are. */
+  #put: Promise<number> | undefined
+
+  constructor(folder: URL = new URL('../../../docs/', import.meta.url)) {
+    this.#folder = fileURLToPath(folder)
+  }
+
+  /** Put where they are not yet, or were others. Where that fails the next who asks tries again. */
+  async collection(store: KnowledgeStore): Promise<Collection> {
+    this.#put ??= this.#bring(store).catch((error: unknown) => {
+      this.#put = undefined
+      throw error
+    })
+    const documents = await this.#put
+    const collection = await store.collection(OWN_TENANT, DOCS)
+    if (collection !== undefined) return { ...collection, documents }
+    // Somebody has dropped it.
+    this.#put = undefined
+    return this.collection(store)
+  }
+
+  /** The same, with vectors by this model: those of another go. */
+  async open(store: KnowledgeStore, { id, dimensions }: Embedder): Promise<void> {
+    const { embedder } = await store.open(OWN_TENANT, DOCS, { id, dimensions })
+    if (embedder !== null && embedder !== id) {
+      await store.drop(OWN_TENANT, DOCS)
+      await store.open(OWN_TENANT, DOCS, { id, dimensions })
+      this.#put = undefined
+    }
+    await this.collection(store)
+  }
+
+  async #bring(store: KnowledgeStore): Promise<number> {
+    const pages = await readPages(this.#folder)
+    const version = hash('sha256', JSON.stringify([CHUNK_SIZE, pages]), 'hex').slice(0, 32)
+    const there = await store.document(OWN_TENANT, DOCS, DOCS)
+    if (there?.version === version) return pages.length
+    await store.open(OWN_TENANT, DOCS, null)
+    const parts = pages.map((page, part) => partOf(page, part, pages.length, version))
+    await Promise.all(parts.map((part) => store.put(part)))
+    return pages.length
+  }
+}
+
+function partOf({ source, text }: Page, part: number, parts: number, version: string): DocumentPart {
+  const document = textDocument(text, source)
+  return {
+    tenant: OWN_TENANT,
+    collection: DOCS,
+    document_id: DOCS,
+    version,
+    part,
+    parts,
+    source,
+    metadata: { title: document.title },
+    chunks: splitDocument(document, { chunkSize: CHUNK_SIZE }),
+  }
+}
+
+async function readPages(folder: string): Promise<Page[]> {
+  try {
+    const files = (await readdir(folder, { recursive: true, withFileTypes: true }))
+      .filter((file) => file.isFile() && file.name.endsWith('.md'))
+      .map((file) => join(file.parentPath, file.name))
+      .sort()
+    return await Promise.all(
+      files.map(async (file) => ({
+        source: relative(folder, file).split(sep).join('/'),
+        text: await readFile(file, 'utf8'),
+      })),
+    )
+  } catch (error) {
+    throw unreadable(error)
+  }
+}
+
+/** Says what failed, without the path, which is the machine's own business. */
+function unreadable(error: unknown): ToolExecutionError {
+  const { code = 'unknown reason' } = Object(error) as { code?: string }
+  const message = `The documents cannot be read (${code}): check that their folder exists`
+  return new ToolExecutionError('EXECUTION_ERROR', message, {}, { cause: error })
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest'
+import type { HandlerContext } from '../../core/handler.ts'
+import { silentLog } from '../../core/log.ts'
+import type { Params } from '../../core/tool.ts'
+import { compileTools } from '../../models/dialects/compile-tools.ts'
+import { wordEmbedder } from '../../testing/word-embedder.ts'
+import { givenCollections } from '../collections/fixtures/given-collections.ts'
+import { ingestDocsTool } from './ingest-docs.ts'
+
+async function given(batch = 16) {
+  const collections = await givenCollections({ embedder: wordEmbedder({ batch }) })
+  const { definition, handler } = ingestDocsTool(collections.collections)
+  const reports: unknown[] = []
+  const context: HandlerContext = {
+    signal: new AbortController().signal,
+    tenant: 'acme',
+    flags: {},
+    report: (progress) => void reports.push(progress),
+    log: silentLog,
+  }
+  const call = async (params: Params) => handler(params, context)
+  return { ...collections, definition, call, reports }
+}
+
+describe('ingest_docs', () => {
+  test('puts a document into docs where no collection is named, and tells how far it is', async () => {
+    const { call, reports, found } = await given(1)
+    const content = '# One\n\nA stone, and it is long enough.\n\n# Two\n\nA stone, too, of the same length.'
+    const params = { content, chunk_size: 50, source: 'stones.md', document_id: 'stones' }
+    expect(await call(params)).toEqual({ document_id: 'stones', chunks: 2 })
+    expect(reports.at(-1)).toEqual({ progress: 2, total: 2 })
+    expect(await found('stone', { collection: 'docs' })).toHaveLength(2)
+  })
+
+  test('says of a part whether the document is whole', async () => {
+    const { call } = await given()
+    const part = { document_id: 'a', parts: 2, version: '1', source: 'a.md' }
+    expect(await call({ content: 'One.', part: 1, ...part })).toEqual({ document_id: 'a', chunks: 1, complete: false })
+    expect(await call({ content: 'Two.', part: 2, ...part })).toEqual({ document_id: 'a', chunks: 2, complete: true })
+  })
+
+  test('takes pieces that are cut already', async () => {
+    const { call, search } = await given()
+    const cut = { position: 3, offset: 10, pieces: [[0, 8, 'Things']] }
+    await call({ content: 'A stone.', collection: 'wiki', cut })
+    expect((await search('stone')).results).toMatchObject([{ position: 3, metadata: { heading: 'Things' } }])
+  })
+
+  test.each([
+    [{}, "missing 'content'"],
+    [{ content: 5 }, 'content must be a string'],
+    [{ content: 'A', metadata: ['a'] }, 'metadata must be an object of strings'],
+    [{ content: 'A', metadata: { tags: ['a'] } }, 'metadata.tags must be a string'],
+    [{ content: 'A', metadata: null }, 'metadata must be an object of strings'],
+    [{ content: 'A', chunk_size: '50' }, 'chunk_size must be an integer'],
+    [{ content: 'A', part: 2 }, 'part must be an integer from 1 to parts, which is 1, not 2'],
+    [{ content: 'A', cut: { position: 0 } }, 'cut must be {position, offset, pieces: [[start, end, heading]]}'],
+    [{ content: 'A', cut: { position: 0, offset: 0, pieces: [[0, 1]] } }, 'cut must be {position, offset, pieces: '],
+  ])('refuses %j', async (params, message) => {
+    const { call } = await given()
+    await expect(call(params)).rejects.toMatchObject({
+      code: 'INVALID_PARAMETERS',
+      message: expect.stringContaining(`Invalid parameters: ${message}`),
+    })
+  })
+
+  test.each(['openai', 'anthropic', 'gemini', 'ollama'] as const)('can be offered to models of %s', async (dialect) => {
+    const { definition } = await given()
+    expect(compileTools([definition], dialect)).toMatchObject({ tools: [{ name: 'ingest_docs' }], omitted: [] })
+  })
+
+  test('may take 60 s, and may be repeated', async () => {
+    expect((await given()).definition).toMatchObject({ timeout_ms: 60_000, effect: 'idempotent' })
+  })
+})
