@@ -132,7 +132,10 @@ describe('toolyard ingest', () => {
     expect(first.documents).toBeGreaterThan(0)
     expect(first.not_tried).toBe(300 - first.documents)
     const second = await yard.ingestJson(['.'])
-    expect(second).toMatchObject({ unchanged: first.documents, documents: first.not_tried, failed: [] })
+    // What was on its way into the store when it was broken off may have got there.
+    expect(second.unchanged).toBeGreaterThanOrEqual(first.documents)
+    expect(second.unchanged + second.documents).toBe(300)
+    expect(second.failed).toEqual([])
   }, 60_000)
 })
 
