@@ -3,11 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ModelValidationTracker, silentLog } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { validate } from '../src/cli/commands/validate.ts'
 import { installationFolder } from '../src/cli/fixtures/installation-folder.ts'
 import { Installation } from '../src/config/installation.ts'
+import { openTestServer } from '../src/server/fixtures/open-server.ts'
+import { DEMO_CONFIG } from '../test/browser/demo-config.ts'
+import { useBrowser } from '../test/browser/open-browser.ts'
 import { openaiModel, serverYard } from './server-yard.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const MODEL = 'ollama:llama3.2:3b'
 
@@ -18,7 +23,25 @@ const weather = {
   implementation: { type: 'mock', mock_response: { condition: 'sunny' } },
 }
 
+/** A server whose first model has these tests behind it, and its page of models in a browser. */
+async function modelsPage(open: ReturnType<typeof useBrowser>, tests: readonly boolean[]) {
+  const server = await openTestServer(DEMO_CONFIG, { local: true })
+  onTestFinished(() => server.close())
+  for (const success of tests) {
+    const error = success ? {} : { error: 'It made up the weather' }
+    const body = JSON.stringify({ model: 'demo:rules', success, ...error })
+    const headers = { 'content-type': 'application/json' }
+    const { status } = await fetch(`${server.url}/api/tools/validate`, { method: 'POST', headers, body })
+    expect(status).toBe(200)
+  }
+  const { page } = await open()
+  await page.goto(`${server.url}/models`)
+  return { page, demo: page.getByRole('list', { name: 'Models' }).locator('> li').filter({ hasText: 'demo:rules' }) }
+}
+
 describe('Model validation', () => {
+  const open = useBrowser()
+
   test('per model {model_id, tested, validated, test_count, success_count, last_tested, test_history}', async () => {
     const clock = new ManualClock()
     const tracker = new ModelValidationTracker({ clock })
@@ -50,7 +73,18 @@ describe('Model validation', () => {
     expect(said).toEqual([true, false, false, false, true, false])
   })
 
-  test.todo('the badge shows exactly this, with the number of trials beside it')
+  test('the badge shows exactly this, with the number of trials beside it', async () => {
+    for (const [tests, sign, trials] of [
+      [[], '🔧⚠️', 'no tests yet'],
+      [[true, true, true, true, false], '🔧✓', '4 of 5 tests passed'],
+      [[true, true, true, false], '🔧⚠️', '3 of 4 tests passed'],
+    ] as const) {
+      const { demo } = await modelsPage(open, tests)
+      await demo.getByText(trials, { exact: true }).waitFor()
+      expect(await demo.getByText(sign, { exact: true }).count()).toBe(1)
+    }
+  })
+
   test('a test is recorded only by POST /api/tools/validate and by suites', async () => {
     const model = await openaiModel('It is sunny.', { call: 'get_weather', args: {} }, 'It is sunny.')
     const { ask, post } = await serverYard([weather], model.config)
@@ -119,8 +153,22 @@ describe('Model validation', () => {
     expect(await second.getStatus(MODEL)).toEqual(recorded)
   })
 
-  test.todo('a history view')
-  test.todo('a warning on models not validated')
+  test('a history view', async () => {
+    const { demo } = await modelsPage(open, [true, false])
+    await demo.getByText('History of its tests').click()
+    const tests = demo.getByRole('list', { name: /^Tests of Demo/ }).getByRole('listitem')
+    expect(await tests.count()).toBe(2)
+    // The newest first.
+    expect(await tests.nth(0).textContent()).toMatch(/^failed.*It made up the weather/)
+    expect(await tests.nth(1).textContent()).toMatch(/^passed/)
+  })
+
+  test('a warning on models not validated', async () => {
+    const doubtful = await modelsPage(open, [false])
+    await doubtful.page.getByText(/^Not validated: Demo, Plain, Bare\./).waitFor()
+    const { page } = await modelsPage(open, [true])
+    await page.getByText(/^Not validated: Plain, Bare\./).waitFor()
+  })
 
   test('ModelValidationTracker: recordSuccess, recordFailure, isValidated, getStatus, save, load', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolyard-spec-'))

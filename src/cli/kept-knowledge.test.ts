@@ -38,7 +38,9 @@ test('without an embedder it is found by words', async () => {
   const search = { type: 'object', properties: { query: { type: 'string' }, collection: { type: 'string' } } }
   const implementation = { type: 'internal', handler: 'rag_query' }
   const registry = [{ name: 'find', description: 'Finds.', parameters: search, implementation }]
-  await writeFile(file, JSON.stringify({ tools: { enabled: true, registry }, knowledge: { embedder: 'none' } }))
+  const responses = [{ llm: 'demo', model: 'rules', prompt: '' }]
+  const config = { tools: { enabled: true, registry }, responses, knowledge: { embedder: 'none' } }
+  await writeFile(file, JSON.stringify(config))
   await exec('ingest_docs', { content: 'A stone.', collection: 'plain' }, '--config', file)
   const { results } = await exec('find', { query: 'stones', collection: 'plain' }, '--config', file)
   expect(results).toMatchObject([{ text: 'A stone.' }])

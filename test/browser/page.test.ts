@@ -25,6 +25,7 @@ const PAGES = [
   { name: 'tools', path: () => '/', ready: 'search_documents' },
   { name: 'tool', path: () => '/tool/get_weather', ready: 'The unit of the temperature.' },
   { name: 'testing', path: () => '/tools-testing', ready: 'search_documents' },
+  { name: 'models', path: () => '/models', ready: 'at least' },
   { name: 'run', path: () => `/runs/${run}`, ready: 'Final Response' },
 ]
 

@@ -13,6 +13,7 @@ import { SignedIn } from './session/signed-in.tsx'
 const ToolsPage = lazyPart(async () => (await import('./tools/tools-page.tsx')).ToolsPage)
 const ToolPage = lazyPart(async () => (await import('./tools/tool-page.tsx')).ToolPage)
 const TestingPage = lazyPart(async () => (await import('./testing/testing-page.tsx')).TestingPage)
+const ModelsPage = lazyPart(async () => (await import('./models/models-page.tsx')).ModelsPage)
 const RunPage = lazyPart(async () => (await import('./runs/run-page.tsx')).RunPage)
 
 const client: QueryClient = new QueryClient({
@@ -43,6 +44,7 @@ export const App = () => (
                 <Route path="/" component={ToolsPage} />
                 <Route path="/tool/:name">{({ name }) => <ToolPage name={name} key={name} />}</Route>
                 <Route path="/tools-testing" component={TestingPage} />
+                <Route path="/models" component={ModelsPage} />
                 <Route path="/runs/:id">{({ id }) => <RunPage id={id} key={id} />}</Route>
                 <Route>
                   <Empty title="There is no such page">Choose one above.</Empty>

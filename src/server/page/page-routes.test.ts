@@ -27,7 +27,7 @@ function build(): void {
   writeFileSync(join(folder, 'secret.txt'), 'not for browsers')
 }
 
-const ADDRESSES = ['/', '/tool/get_weather', '/tools-testing', '/runs/7']
+const ADDRESSES = ['/', '/tool/get_weather', '/tools-testing', '/models', '/runs/7']
 
 test('a server without a built page says how to build it, and serves it as soon as it is there', async () => {
   for (const url of ADDRESSES) {

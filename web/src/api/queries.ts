@@ -6,6 +6,8 @@ import type { ModelValidation } from '../../../src/core/storage/validation-store
 import type { ModelInfo } from '../../../src/models/catalogue/model-info.ts'
 import type { PageTool, WholePageTool } from '../../../src/server/page/page-tool.ts'
 import type { Session } from '../../../src/server/page/session.ts'
+import type { GateSettings } from '../../../src/validation/tool-use/tool-use-gate.ts'
+import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use-record.ts'
 import { requestJson } from './request.ts'
 
 export type Scope = Session['scopes'][number]
@@ -13,6 +15,14 @@ export type Scope = Session['scopes'][number]
 /** A model with what its tests came to. */
 export interface ListedModel extends Pick<ModelInfo, 'id' | 'name' | 'capabilities'> {
   readonly validation: ModelValidation
+}
+
+/** How a model uses a tool; each failure by itself is asked for where it is wanted. */
+export type ListedToolUse = Omit<ToolUseRecord, 'failures'>
+
+interface ToolUses {
+  readonly gate: Required<GateSettings>
+  readonly tool_use: readonly ListedToolUse[]
 }
 
 export const sessionQuery = queryOptions({
@@ -43,6 +53,11 @@ export const modelsQuery = queryOptions({
   queryKey: ['models'],
   queryFn: ({ signal }) => requestJson<{ models: ListedModel[] }>('/api/models/list', { signal }),
   select: ({ models }) => models,
+})
+
+export const toolUseQuery = queryOptions({
+  queryKey: ['tool-use'],
+  queryFn: ({ signal }) => requestJson<ToolUses>('/api/validations/tools', { signal }),
 })
 
 export const figuresQuery = queryOptions({

@@ -10,6 +10,7 @@ import { ThemeSwitch } from './theme-switch.tsx'
 const PAGES = [
   { href: '/', title: 'Tools', here: /^\/(tool\/.*)?$/ },
   { href: '/tools-testing', title: 'Testing', here: /^\/(tools-testing|runs\/.*)$/ },
+  { href: '/models', title: 'Models', here: /^\/models$/ },
 ]
 
 /** What stands around every page: where one is, where one can go, and whether the server is there. */

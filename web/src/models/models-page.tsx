@@ -1,0 +1,46 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { modelsQuery } from '../api/queries.ts'
+import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
+import { usePageTitle } from '../parts/use-page-title.ts'
+import { ModelRecord } from './model-record.tsx'
+import { ToolMatrix } from './tool-matrix.tsx'
+
+/** Which models have shown that they can use tools, and which tool each gets right. */
+export function ModelsPage() {
+  usePageTitle('Models')
+  const { data: models, error, refetch } = useQuery(modelsQuery)
+  if (error && models === undefined) return <Failed error={error} what="the models" again={() => void refetch()} />
+  if (models === undefined) return <Loading what="the models" />
+  const doubtful = models.filter(({ validation }) => !validation.validated)
+  return (
+    <div className="grid grid-cols-1 gap-6">
+      <div>
+        <h1 className="text-2xl font-semibold tracking-tight">Models</h1>
+        <p className="mt-1 max-w-prose text-muted">
+          A model counts as validated when it has passed four of five tests. Test one on{' '}
+          <Link href="/tools-testing" className="text-accent underline">
+            Testing
+          </Link>
+          , or many at once with <code className="font-mono">toolyard validate</code>.
+        </p>
+      </div>
+      {doubtful.length > 0 && (
+        <Note tone="warn" role="status">
+          Not validated: {doubtful.map(({ name }) => name).join(', ')}. What they do with tools has not been shown.
+        </Note>
+      )}
+      {models.length === 0 && (
+        <Empty title="There are no models">
+          Name some in <code className="font-mono">models</code> of the configuration.
+        </Empty>
+      )}
+      <ul aria-label="Models" className="grid grid-cols-1 gap-3">
+        {models.map((model) => (
+          <ModelRecord key={model.id} model={model} />
+        ))}
+      </ul>
+      <ToolMatrix />
+    </div>
+  )
+}

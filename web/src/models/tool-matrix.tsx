@@ -1,0 +1,106 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { type ListedToolUse, toolUseQuery, useMay } from '../api/queries.ts'
+import { count, inPercent } from '../parts/figures.ts'
+import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
+
+const GATES = {
+  off: 'Nothing is done about tools that a model fails with.',
+  warn: 'Runs are warned of tools that their model fails with.',
+  hide: 'Tools that a model fails with are not offered to it.',
+}
+
+/** Tools that a model made up are counted together. */
+const UNKNOWN = '(unknown)'
+
+const isShown = ({ schema, tool }: ListedToolUse): boolean => schema === 'current' || tool === UNKNOWN
+
+/** How well each model uses each tool, from suites and real runs, with what the figure is worth. */
+export function ToolMatrix() {
+  const mayObserve = useMay('observe')
+  const { data, error, refetch } = useQuery({ ...toolUseQuery, enabled: mayObserve })
+  return (
+    <section aria-labelledby="matrix" className="grid min-w-0 grid-cols-1 gap-3">
+      <div>
+        <h2 id="matrix" className="text-lg font-semibold">
+          Model × tool
+        </h2>
+        <p className="text-sm text-muted">
+          How often a model called a tool as it should: the rate, the trials behind it, and what the true rate is at
+          least, with 95 % certainty. {data && GATES[data.gate.gate]}
+        </p>
+      </div>
+      {!mayObserve && <Empty title="Your key may not see this">It lacks the scope observe.</Empty>}
+      {mayObserve && data === undefined && !error && <Loading what="how models use tools" />}
+      {data === undefined && error && <Failed error={error} what="how models use tools" again={() => void refetch()} />}
+      {data !== undefined && <Table uses={data.tool_use.filter(isShown)} />}
+      {data?.tool_use.some((use) => !isShown(use)) && (
+        <Note>Counts of tools that have changed or gone since are not shown here.</Note>
+      )}
+    </section>
+  )
+}
+
+function Table({ uses }: { readonly uses: readonly ListedToolUse[] }) {
+  const models = [...new Set(uses.map(({ model_id }) => model_id))].sort()
+  const tools = [...new Set(uses.map(({ tool }) => tool))].sort()
+  if (uses.length === 0) {
+    return (
+      <Empty title="Nothing is known yet">
+        Ask a model something that needs a tool, or run <code className="font-mono">toolyard validate</code>.
+      </Empty>
+    )
+  }
+  const found = new Map(uses.map((use) => [JSON.stringify([use.model_id, use.tool]), use]))
+  return (
+    <section aria-label="Rates, tool by tool" className="panel overflow-x-auto" tabIndex={0}>
+      <table className="w-full text-left text-sm">
+        <thead className="text-xs text-muted">
+          <tr>
+            <th scope="col" className="px-4 py-2 font-medium">
+              Tool
+            </th>
+            {models.map((model) => (
+              <th key={model} scope="col" className="px-4 py-2 font-mono font-medium">
+                {model}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {tools.map((tool) => (
+            <tr key={tool} className="border-t border-line">
+              <th scope="row" className="px-4 py-2 font-mono font-medium">
+                {tool === UNKNOWN ? 'tools that it made up' : <ToolLink tool={tool} />}
+              </th>
+              {models.map((model) => (
+                <Cell key={model} use={found.get(JSON.stringify([model, tool]))} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+const ToolLink = ({ tool }: { readonly tool: string }) => (
+  <Link href={`/tool/${encodeURIComponent(tool)}`} className="underline-offset-2 hover:underline">
+    {tool}
+  </Link>
+)
+
+function Cell({ use }: { readonly use: ListedToolUse | undefined }) {
+  if (use === undefined) return <td className="px-4 py-2 text-muted">not tried</td>
+  const { rate, trials, lower_bound, failure_kinds } = use
+  const kinds = Object.entries(failure_kinds).map(([kind, times]) => `${kind.replaceAll('_', ' ')} ${times}`)
+  return (
+    <td className="px-4 py-2 align-top whitespace-nowrap tabular-nums">
+      <span className="font-medium">{inPercent(rate)}</span>{' '}
+      <span className="text-muted">
+        {count(trials, 'trial')}, at least {inPercent(lower_bound)}
+      </span>
+      {kinds.length > 0 && <div className="text-xs text-bad">{kinds.join(', ')}</div>}
+    </td>
+  )
+}
