@@ -33,6 +33,8 @@ const CONFIG: Config = {
     ],
   },
   limits: { calls_per_minute: 10_000_000 },
+  // The vectors of its own docs, which a new server makes in the background, are another matter.
+  knowledge: { embedder: 'none' },
   responses: [{ llm: 'demo', model: 'rules', prompt: 'Use the tools.', tools: { enabled: true } }],
 }
 
