@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import type { Embedder, EmbeddingPurpose } from '../embedder.ts'
+import { inOneBuffer } from './in-one-buffer.ts'
 import { requireTexts } from './require-texts.ts'
 
 /** How many requests are on their way at a time. */
@@ -73,7 +74,7 @@ export class CachedEmbedder implements Embedder {
       for (const [index, { hash }] of batch.entries()) vectors.set(hash, found[index] as Float32Array)
       tell(batch.map(({ hash }) => hash))
     })
-    return hashes.map((one) => vectors.get(one) as Float32Array)
+    return inOneBuffer(hashes.map((one) => vectors.get(one) as Float32Array))
   }
 
   close(): Promise<void> {
@@ -102,11 +103,8 @@ export class CachedEmbedder implements Embedder {
       for (let batch = batches.shift(); batch !== undefined && !failed; batch = batches.shift()) {
         try {
           signal?.throwIfAborted()
-          const vectors = await this.#embedder.embed(
-            batch.map(({ text }) => text),
-            'document',
-            signal,
-          )
+          const texts = batch.map(({ text }) => text)
+          const vectors = inOneBuffer(await this.#embedder.embed(texts, 'document', signal))
           await this.#cache.keepVectors(
             this.id,
             batch.map(({ hash }, index) => ({ hash, vector: vectors[index] as Float32Array })),
