@@ -68,6 +68,7 @@ function introduce(terminal: Terminal, url: string, { manager, callers }: Instal
   }
   terminal.result(`Toolyard serves ${tools} tools at ${url}`)
   const more = [
+    `  ${url}/         the page: tools and models in a browser`,
     `  ${url}/docs     what can be asked, and how`,
     `  ${url}/mcp      for MCP clients`,
     `  ${url}/v1       for OpenAI clients`,
