@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import type { Params } from '../../core/tool.ts'
-import type { Message, ModelEvent, OfferedTool, ToolCall } from '../model.ts'
+import { type Answer, answerEvents } from '../answer-events.ts'
+import type { Message, OfferedTool, ToolCall } from '../model.ts'
 import { ModelError } from '../model-error.ts'
-import type { WireMaker, WireRequest } from '../provider.ts'
+import type { WireMaker } from '../provider.ts'
 import { type DemoRule, demoRules } from './demo-rules.ts'
 
 const MODEL = 'rules'
@@ -14,9 +14,6 @@ const ABOUT =
   'strawberry?") and documents ("Search for deadlines in the docs"). For anything else configure a real model: a ' +
   'provider under "providers" and --model provider:model.'
 
-/** What the model does: it says something, or calls. */
-type Answer = string | readonly { readonly tool: string; readonly params: Params }[]
-
 /** `demo:rules`, a model for a machine without any key or server: the table of rules, and no understanding. */
 export const demoWire: WireMaker = () => ({
   dialect: 'plain',
@@ -25,7 +22,7 @@ export const demoWire: WireMaker = () => ({
     if (model !== MODEL) {
       throw new ModelError(`The provider demo has no model '${model}': its only one is demo:${MODEL}.`)
     }
-    yield* events(request, answerTo(request.messages, request.tools))
+    yield* answerEvents(request, answerTo(request.messages, request.tools))
   },
   list: async () => [{ name: MODEL, capabilities: ['function-calling'] }],
 })
@@ -82,40 +79,4 @@ function parse(text: string): Params {
   } catch {
     return {}
   }
-}
-
-const wordsOf = (text: string): string[] => text.match(/\s*\S+/g) ?? []
-
-/** Tokens are words here: of everything that was sent, and of everything that was said. */
-async function* events(request: WireRequest, answer: Answer): AsyncGenerator<ModelEvent> {
-  const sent = request.messages.map(({ content }) => content ?? '').join(' ')
-  const prompt_tokens = wordsOf(sent).length
-  const finish = (reason: 'stop' | 'tool_calls' | 'length', completion_tokens: number): ModelEvent => ({
-    type: 'finish',
-    reason,
-    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
-  })
-  if (typeof answer === 'string') {
-    const words = wordsOf(answer)
-    const said = words.slice(0, request.max_tokens ?? words.length)
-    for (const text of said) {
-      request.signal?.throwIfAborted()
-      yield { type: 'text-delta', text }
-    }
-    yield finish(said.length < words.length ? 'length' : 'stop', said.length)
-    return
-  }
-  let words = 0
-  for (const { tool: name, params } of answer) {
-    const call: ToolCall = {
-      id: `call_${randomUUID()}`,
-      type: 'function',
-      function: { name, arguments: JSON.stringify(params) },
-    }
-    words += 1 + wordsOf(call.function.arguments).length
-    yield { type: 'tool-call-start', id: call.id, name }
-    yield { type: 'tool-call-delta', id: call.id, text: call.function.arguments }
-    yield { type: 'tool-call-end', call }
-  }
-  yield finish('tool_calls', words)
 }
