@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+
+interface Locked {
+  optionalDependencies?: Record<string, string>
+}
+
+/** What a package would take on some platform and the lock file does not name: npm leaves it out there without a word. */
+function notLocked(packages: Record<string, Locked>): string[] {
+  const paths = Object.keys(packages)
+  const binaries = Object.values(packages).flatMap((one) =>
+    Object.keys(one.optionalDependencies ?? {}).filter((name) => /darwin|win32|windows|linux/.test(name)),
+  )
+  return binaries.filter((name) => !paths.some((path) => path.endsWith(`node_modules/${name}`)))
+}
+
+test.each(['package-lock.json', 'web/package-lock.json'])('%s names the binaries of every platform', (file) => {
+  const { packages } = JSON.parse(readFileSync(join(root, file), 'utf8')) as { packages: Record<string, Locked> }
+  expect(notLocked(packages), 'take a version that is published for all platforms').toEqual([])
+})
+
+test('a binary that the lock file does not name is found', () => {
+  const tool = { optionalDependencies: { 'tool-linux-x64': '1', 'tool-darwin-arm64': '1' } }
+  expect(notLocked({ 'node_modules/tool': tool, 'node_modules/tool-linux-x64': {} })).toEqual(['tool-darwin-arm64'])
+})
