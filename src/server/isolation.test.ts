@@ -138,7 +138,7 @@ describe('with the key of another tenant', () => {
 
 describe('who is let in', () => {
   const open = (url: string) =>
-    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models|runs\/:id|assets\/\*)?|api\/session)$/.test(
+    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models|activity(\/:part)?|settings|runs\/:id|assets\/\*)?|api\/session)$/.test(
       url,
     )
   const pathOf = (url: string) => url.replaceAll(/:\w+|\*/g, 'x')

@@ -8,7 +8,16 @@ import type { FastifyInstance } from 'fastify'
 const BUILT = fileURLToPath(new URL('../../../web/dist', import.meta.url))
 
 /** The addresses of the page. What each shows is decided in the browser. */
-const ADDRESSES = ['/', '/tool/:name', '/tools-testing', '/models', '/runs/:id']
+const ADDRESSES = [
+  '/',
+  '/tool/:name',
+  '/tools-testing',
+  '/models',
+  '/activity',
+  '/activity/:part',
+  '/settings',
+  '/runs/:id',
+]
 
 /** Everything that the page loads comes from here, and none of it stands in the page itself. */
 const POLICY = [

@@ -11,6 +11,8 @@ const PAGES = [
   { href: '/', title: 'Tools', here: /^\/(tool\/.*)?$/ },
   { href: '/tools-testing', title: 'Testing', here: /^\/(tools-testing|runs\/.*)$/ },
   { href: '/models', title: 'Models', here: /^\/models$/ },
+  { href: '/activity', title: 'Activity', here: /^\/activity(\/.*)?$/ },
+  { href: '/settings', title: 'Settings', here: /^\/settings$/ },
 ]
 
 /** What stands around every page: where one is, where one can go, and whether the server is there. */

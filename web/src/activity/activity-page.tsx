@@ -1,0 +1,48 @@
+import { Suspense } from 'react'
+import { Link, Route, Switch, useLocation } from 'wouter'
+import { lazyPart } from '../parts/lazy-part.ts'
+import { Empty, Loading } from '../parts/states.tsx'
+import { usePageTitle } from '../parts/use-page-title.ts'
+
+const AuditLog = lazyPart(async () => (await import('./audit/audit-log.tsx')).AuditLog)
+const Charts = lazyPart(async () => (await import('./charts/charts.tsx')).Charts)
+const Connections = lazyPart(async () => (await import('./connections/connections.tsx')).Connections)
+
+const PARTS = [
+  { href: '/activity', title: 'Audit log' },
+  { href: '/activity/metrics', title: 'Metrics' },
+  { href: '/activity/connections', title: 'Connections and limits' },
+]
+
+/** What happened, how it goes, and how what Toolyard stands on is doing. */
+export function ActivityPage() {
+  usePageTitle('Activity')
+  const [location] = useLocation()
+  return (
+    <>
+      <h1 className="text-2xl font-semibold tracking-tight">Activity</h1>
+      <nav aria-label="Parts of Activity" className="my-4 flex flex-wrap gap-1 border-b border-line pb-2">
+        {PARTS.map(({ href, title }) => (
+          <Link
+            key={href}
+            href={href}
+            aria-current={location === href ? 'page' : undefined}
+            className="rounded-lg px-2.5 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink"
+          >
+            {title}
+          </Link>
+        ))}
+      </nav>
+      <Suspense fallback={<Loading what="this part" />}>
+        <Switch>
+          <Route path="/activity" component={AuditLog} />
+          <Route path="/activity/metrics" component={Charts} />
+          <Route path="/activity/connections" component={Connections} />
+          <Route>
+            <Empty title="There is no such page">Choose one above.</Empty>
+          </Route>
+        </Switch>
+      </Suspense>
+    </>
+  )
+}
