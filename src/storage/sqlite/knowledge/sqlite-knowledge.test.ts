@@ -10,7 +10,7 @@ import { migrate } from '../migrate.ts'
 import { openSqliteEngine } from '../open-sqlite-engine.ts'
 import { SqliteDatabase } from '../sqlite-database.ts'
 import { SqliteKnowledge } from './sqlite-knowledge.ts'
-import { SqliteKnownVectors } from './sqlite-known-vectors.ts'
+import { ASKED, SqliteKnownVectors } from './sqlite-known-vectors.ts'
 
 let folder: string
 let database: SqliteDatabase
@@ -202,4 +202,9 @@ describe('where sqlite-vec cannot be loaded', () => {
     expect(hits.map(({ document_id }) => document_id)).toEqual(['b'])
     expect((await knowledge.withoutVector('acme', 'docs', 5)).map(({ text }) => text)).toEqual(['stone'])
   })
+})
+
+it('finds known vectors one by one, not by going through all', () => {
+  const plan = database.all<{ detail: string }>(['EXPLAIN QUERY PLAN', ASKED].join(' '), 'an embedder', '["a"]')
+  expect(plan.map(({ detail }) => detail).join('\n')).toMatch(/^SEARCH known_vectors .*hash=\?/)
 })

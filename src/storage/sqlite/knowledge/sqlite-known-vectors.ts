@@ -5,6 +5,10 @@ import { KNOWLEDGE_BOUNDS as MOST } from '../../knowledge/knowledge-bounds.ts'
 import { vectorBytes, vectorOfBytes } from '../../knowledge/vector-bytes.ts'
 import type { SqliteDatabase } from '../sqlite-database.ts'
 
+/** Not a join: that would go through all vectors of the embedder. */
+export const ASKED =
+  'SELECT hash, vector FROM known_vectors WHERE embedder = ? AND hash IN (SELECT value FROM json_each(?))'
+
 /** Vectors by what they are the vectors of, up to a number; the oldest go. */
 export class SqliteKnownVectors {
   readonly #database: SqliteDatabase
@@ -16,12 +20,7 @@ export class SqliteKnownVectors {
   }
 
   get(embedder: string, hashes: readonly string[]): Map<string, Float32Array> {
-    const rows = this.#database.all<{ hash: string; vector: Uint8Array }>(
-      `SELECT known.hash, known.vector FROM json_each(?) AS asked
-       JOIN known_vectors AS known ON known.embedder = ? AND known.hash = asked.value`,
-      JSON.stringify(hashes),
-      embedder,
-    )
+    const rows = this.#database.all<{ hash: string; vector: Uint8Array }>(ASKED, embedder, JSON.stringify(hashes))
     return new Map(rows.map(({ hash, vector }) => [hash, vectorOfBytes(vector)]))
   }
 
