@@ -20,6 +20,8 @@ const SOUND_MS = 60_000
 /** How long the last writes may take. */
 const CLOSING_MS = 15_000
 const ENDING_MS = 2_000
+/** Room for what is short-lived. Left alone it grows to 130 MB with hardly anything in it. */
+const YOUNG_MB = 24
 
 interface Pending {
   readonly resolve: (value: unknown) => void
@@ -57,7 +59,11 @@ export class StorageThread {
 
   /** Rejects where the store cannot be opened. */
   start(): Promise<Started> {
-    const worker = new Worker(entryOf(this.#role), { name: `toolyard-${this.#role}`, workerData: this.#workerData() })
+    const worker = new Worker(entryOf(this.#role), {
+      name: `toolyard-${this.#role}`,
+      workerData: this.#workerData(),
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    })
     return new Promise((resolve, reject) => {
       const since = Date.now()
       let cause: unknown
