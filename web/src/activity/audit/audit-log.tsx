@@ -67,7 +67,7 @@ function Rows({ view, forget }: RowsProps) {
         <Export view={view} at={log.dataUpdatedAt} format="json" />
       </div>
       {log.isRefetchError && <Failed error={log.error} what="newer calls" />}
-      {rows.length > 0 && <AuditTable rows={rows} />}
+      {rows.length > 0 && <AuditTable rows={rows} tenants={view.filters.tenant !== undefined} />}
       {rows.length === 0 && !isNarrowed(view) && (
         <Empty title="There are no calls yet">Run a tool, or test a model: every call leaves a row here.</Empty>
       )}

@@ -10,7 +10,7 @@ const features = tableFeatures({ rowExpandingFeature })
 const helper = createColumnHelper<typeof features, AuditRow>()
 
 /** On narrow screens only the first two are shown, with what matters most of the others in them. */
-const columns = helper.columns([
+const COLUMNS = helper.columns([
   helper.accessor('tool', {
     header: 'Tool',
     cell: ({ row }) => (
@@ -50,8 +50,8 @@ const columns = helper.columns([
   helper.accessor('duration_ms', { header: 'Took', cell: ({ row }) => inTime(row.original.duration_ms) }),
   helper.accessor('source', { header: 'Through' }),
   helper.accessor('caller', { header: 'Caller' }),
-  helper.accessor('tenant', { header: 'Tenant' }),
 ])
+const WITH_TENANT = helper.columns([...COLUMNS, helper.accessor('tenant', { header: 'Tenant' })])
 
 /** How each column looks; all but the first two are for wider screens. */
 const LOOKS: Readonly<Record<string, string>> = {
@@ -64,8 +64,15 @@ const LOOKS: Readonly<Record<string, string>> = {
   tenant: 'w-28 max-lg:hidden truncate',
 }
 
+interface AuditTableProps {
+  readonly rows: readonly AuditRow[]
+  /** Whether they may be of several tenants. */
+  readonly tenants: boolean
+}
+
 /** The rows, each of which opens. */
-export function AuditTable({ rows }: { readonly rows: readonly AuditRow[] }) {
+export function AuditTable({ rows, tenants }: AuditTableProps) {
+  const columns = tenants ? WITH_TENANT : COLUMNS
   const table = useTable({
     features,
     columns,

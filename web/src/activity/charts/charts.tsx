@@ -30,10 +30,9 @@ function AllCharts() {
       <div className="flex flex-wrap items-center gap-2">
         <fieldset className="flex gap-1">
           <legend className="sr-only">Time</legend>
-          {Object.entries(WINDOWS).map(([window, label]) => (
+          {WINDOWS.map((window) => (
             <Button
               key={window}
-              aria-label={label}
               aria-pressed={view.window === window}
               className="aria-pressed:border-accent aria-pressed:text-accent"
               onClick={() => change({ window: window === '24h' ? '' : window })}

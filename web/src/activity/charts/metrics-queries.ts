@@ -16,18 +16,12 @@ export interface MetricsView {
   readonly tenant: string
 }
 
-/** Each window, by what it is called. */
-export const WINDOWS: Readonly<Record<MetricWindow, string>> = {
-  '1h': 'Last hour',
-  '24h': 'Last 24 hours',
-  '7d': 'Last 7 days',
-}
+export const WINDOWS: readonly MetricWindow[] = ['1h', '24h', '7d']
 
 /** Reads the address. A window that there is not is the one that counts without. */
 export function metricsViewOf(params: URLSearchParams): MetricsView {
-  const window = params.get('window') ?? ''
   return {
-    window: Object.hasOwn(WINDOWS, window) ? (window as MetricWindow) : '24h',
+    window: WINDOWS.find((window) => window === params.get('window')) ?? '24h',
     tool: params.get('tool') ?? '',
     model: params.get('model') ?? '',
     tenant: params.get('tenant') ?? '',
