@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Log, writeLog } from '../../../core/log.ts'
 import type {
   CallSeriesMetrics,
@@ -102,6 +103,8 @@ export class FigureQueries {
         const bucket = buckets[Math.floor(cell.start / bucketMs) - first] ?? buckets.at(-1)
         this.#merge(bucket as F, cell)
       }
+      // A week of a thousand tools takes long to put together, and the thread has calls to write.
+      await setImmediate()
     }
     const filled = buckets.map((figures, index) => ({
       start: new Date(starts[index] as number).toISOString(),

@@ -44,7 +44,7 @@ export interface SeriesPlan {
 
 /** How long the stretches of a window are. Minutes are kept for two hours only, so a day is cut into hours. */
 const BUCKETS: { readonly [window in MetricWindow]: number } = { '1h': PERIODS.minute.ms, '24h': HOUR, '7d': 6 * HOUR }
-const CELLS_AT_A_TIME = 24
+const CELLS_AT_A_TIME = 12
 
 /** How a window is shown over time: the current stretch, and all before it back to where the window begins. */
 export function seriesPlan(window: MetricWindow, now: number): SeriesPlan {

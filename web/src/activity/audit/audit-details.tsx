@@ -6,7 +6,7 @@ import { count, inTime } from '../../parts/figures.ts'
 import { useAddress } from '../address.ts'
 import { OUTCOMES } from './audit-view.ts'
 
-const LINK = 'text-accent underline underline-offset-2 break-all'
+const LINK = 'text-accent underline underline-offset-2 wrap-anywhere'
 
 /** All that was kept of one call. */
 export const AuditDetails = ({ row }: { readonly row: AuditRow }) => (

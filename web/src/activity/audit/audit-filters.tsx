@@ -37,8 +37,8 @@ export function AuditFilters({ view, change }: AuditFiltersProps) {
   return (
     <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-6">
       {text('tool', 'Tool', { suggestions: tools.map(({ name }) => name) })}
-      {text('caller', 'Caller', { placeholder: 'Caller (id of a key)' })}
-      {text('run_id', 'Run', { placeholder: 'Run (its id)' })}
+      {text('caller', 'Caller', { placeholder: 'Caller id' })}
+      {text('run_id', 'Run', { placeholder: 'Run id' })}
       <Choice
         label="Outcome"
         value={filters.outcome ?? ''}

@@ -57,7 +57,7 @@ export function CallCharts({ view }: { readonly view: MetricsView }) {
           p99: inTime(figures.p99_ms),
         }}
       />
-      <div className="grid grid-cols-1 gap-3 lg:grid-cols-2">
+      <div className="grid grid-cols-1 items-start gap-3 lg:grid-cols-2">
         <TimeChart
           title="Calls"
           note={`How many, each ${stretch}`}

@@ -66,7 +66,7 @@ export function RunCharts({ view }: { readonly view: MetricsView }) {
           'Ended by a limit': inNumber(figures.limits),
         }}
       />
-      <div className="grid grid-cols-1 gap-3 lg:grid-cols-2">
+      <div className="grid grid-cols-1 items-start gap-3 lg:grid-cols-2">
         {figures.cost === null ? (
           <section className="panel p-4">
             <h3 className="font-semibold">Cost</h3>
@@ -84,7 +84,7 @@ export function RunCharts({ view }: { readonly view: MetricsView }) {
         )}
         <TimeChart
           title="Iteration depth"
-          note="How many turns a run took"
+          note="How many turns of a run asked for tools"
           format={inDepth}
           {...{ window, rows, drawn: DEPTH }}
         />
