@@ -26,6 +26,8 @@ const PAGES = [
   { name: 'tool', path: () => '/tool/get_weather', ready: 'The unit of the temperature.' },
   { name: 'testing', path: () => '/tools-testing', ready: 'search_documents' },
   { name: 'models', path: () => '/models', ready: 'at least' },
+  { name: 'activity', path: () => '/activity', ready: 'get_weather' },
+  { name: 'metrics', path: () => '/activity/metrics', ready: 'Iteration depth' },
   { name: 'run', path: () => `/runs/${run}`, ready: 'Final Response' },
 ]
 

@@ -1,6 +1,13 @@
 import type { ToolErrorCode } from '../tool-error-code.ts'
 import type { AuditFilter, AuditPage, AuditReport } from './audit.ts'
-import type { ExecutionMetrics, MetricsQuery, ModelMetrics, ParameterSet } from './metrics.ts'
+import type {
+  CallSeriesMetrics,
+  ExecutionMetrics,
+  MetricsQuery,
+  ModelMetrics,
+  ParameterSet,
+  RunSeriesMetrics,
+} from './metrics.ts'
 import type { StoredRun } from './run-store.ts'
 
 /** One call, as it is handed to the ledger. */
@@ -34,6 +41,10 @@ export interface Ledger {
   verify(): Promise<AuditReport>
   executions(query: MetricsQuery): Promise<ExecutionMetrics>
   models(query: MetricsQuery): Promise<ModelMetrics>
+  /** How calls went over time; without a tool, all of them. */
+  callSeries(query: MetricsQuery & { readonly tool?: string }): Promise<CallSeriesMetrics>
+  /** How runs went over time; without a model, all of them. */
+  runSeries(query: MetricsQuery & { readonly model?: string }): Promise<RunSeriesMetrics>
   /** The most common parameter sets of a tool, by hash. */
   parameterSets(query: MetricsQuery & { readonly tool: string }): Promise<readonly ParameterSet[]>
   /** Removes sealed stretches, runs and figures that are older than they are kept; gives what went. */

@@ -59,3 +59,22 @@ export interface ParameterSet {
   readonly params_hash: string
   readonly calls: number
 }
+
+/** How something went in the equal stretches that a window is cut into, the oldest first and none left out. */
+export interface Series<Figures> {
+  readonly window: MetricWindow
+  /** How long a stretch is. The first may be cut short by the window, the last one still goes on. */
+  readonly bucket_ms: number
+  /** Each with when it begins, in ISO 8601. */
+  readonly buckets: readonly (Figures & { readonly start: string })[]
+}
+
+/** How calls went over time: those of one tool, or, as null, of all. */
+export interface CallSeriesMetrics extends Series<ToolFigures> {
+  readonly tool: string | null
+}
+
+/** How runs went over time: those of one model, or, as null, of all. */
+export interface RunSeriesMetrics extends Series<Omit<ModelFigures, 'tools'>> {
+  readonly model: string | null
+}

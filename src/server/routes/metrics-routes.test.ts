@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
-const ROUTES = ['/metrics/tools/execution', '/metrics/models', '/metrics/tools/hello/parameters', '/metrics']
+const ROUTES = [
+  '/metrics/tools/execution',
+  '/metrics/models',
+  '/metrics/tools/series',
+  '/metrics/models/series',
+  '/metrics/tools/hello/parameters',
+  '/metrics',
+]
 
 async function metricsYard() {
   const server = await openToolServer({ hello: async () => 1 })
@@ -41,6 +48,35 @@ describe('metrics', () => {
     const sets = await json('/metrics/tools/hello/parameters', acme)
     expect(sets).toMatchObject({ window: '24h', tool: 'hello' })
     expect((sets.parameter_sets as { calls: number }[])[0]).toEqual({ params_hash: expect.any(String), calls: 2 })
+  })
+
+  test('over time have every stretch of the window, of all tools or of one', async () => {
+    const { call, get, json, acme, globex, whole } = await metricsYard()
+    await call('hello', { a: 1 }, acme)
+    await call('hello', [], acme)
+    await call('none', {}, acme)
+    await call('hello', {}, globex)
+    const series = async (query: string, headers = acme) => {
+      const { buckets, ...rest } = await json(`/metrics/tools/series?${query}`, headers)
+      const all = buckets as { start: string; total: number; errors: Record<string, number> }[]
+      return { ...rest, stretches: all.length, total: all.reduce((sum, { total }) => sum + total, 0) }
+    }
+    expect(await series('window=1h')).toEqual({ window: '1h', tool: null, bucket_ms: 60_000, stretches: 61, total: 3 })
+    expect(await series('')).toMatchObject({ window: '24h', bucket_ms: 3_600_000, stretches: 25, total: 3 })
+    expect(await series('window=7d&tool=hello')).toMatchObject({ tool: 'hello', bucket_ms: 21_600_000, total: 2 })
+    expect(await series('tool=only_elsewhere', globex)).toMatchObject({ total: 0 })
+    expect(await series('tenant=*', whole)).toMatchObject({ total: 4 })
+    const runs = await json('/metrics/models/series?window=1h&model=demo:rules', acme)
+    expect(runs).toMatchObject({ window: '1h', model: 'demo:rules', bucket_ms: 60_000 })
+    expect((runs.buckets as object[])[60]).toMatchObject({ runs: 0, avg_iterations: 0, cost: null })
+    for (const query of [
+      'tools/series?model=a',
+      'models/series?tool=a',
+      'tools/series?tool=',
+      'tools/series?window=2h',
+    ]) {
+      expect([query, (await get(`/metrics/${query}`, acme)).status]).toEqual([query, 400])
+    }
   })
 
   test('another window, and a question that there is not, give 400', async () => {

@@ -4,12 +4,14 @@ import { withSelectionAccuracy } from '../selection-accuracy.ts'
 import type { Service } from '../service.ts'
 import { settleRecords } from '../settle-records.ts'
 import { TENANT_QUERY, tenantAsked } from '../tenant-asked.ts'
-import { EXECUTION_METRICS, MODEL_METRICS, PARAMETER_SETS } from './metrics-schemas.ts'
+import { CALL_SERIES, EXECUTION_METRICS, MODEL_METRICS, PARAMETER_SETS, RUN_SERIES } from './metrics-schemas.ts'
 
 interface MetricsQuery {
   readonly window: MetricWindow
   readonly tenant?: string
 }
+
+const NAME = { type: 'string', minLength: 1, maxLength: 200 }
 
 const querystring = {
   type: 'object',
@@ -19,6 +21,11 @@ const querystring = {
     ...TENANT_QUERY,
   },
 }
+
+const querystringWith = (properties: object) => ({
+  ...querystring,
+  properties: { ...querystring.properties, ...properties },
+})
 
 /** How calls and runs went. */
 export function metricsRoutes(app: FastifyInstance, { installation }: Service): void {
@@ -60,6 +67,44 @@ export function metricsRoutes(app: FastifyInstance, { installation }: Service): 
       await settleRecords(installation)
       const now = installation.clock.wall()
       return withSelectionAccuracy(await ledger.models(query), validations, { tenant: query.tenant, now })
+    },
+  )
+
+  app.get<{ Querystring: MetricsQuery & { tool?: string } }>(
+    '/metrics/tools/series',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'How tool calls went over time',
+        tags: ['metrics'],
+        querystring: querystringWith({ tool: { ...NAME, description: 'Only this tool; all if not given.' } }),
+        response: { 200: CALL_SERIES },
+      },
+    },
+    async (request) => {
+      const { tenant, ...rest } = request.query
+      const query = { ...rest, tenant: tenantAsked(request, tenant) }
+      await settleRecords(installation)
+      return ledger.callSeries(query)
+    },
+  )
+
+  app.get<{ Querystring: MetricsQuery & { model?: string } }>(
+    '/metrics/models/series',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'How runs went over time: how many, how deep, and what they cost',
+        tags: ['metrics'],
+        querystring: querystringWith({ model: { ...NAME, description: 'Only this model; all if not given.' } }),
+        response: { 200: RUN_SERIES },
+      },
+    },
+    async (request) => {
+      const { tenant, ...rest } = request.query
+      const query = { ...rest, tenant: tenantAsked(request, tenant) }
+      await settleRecords(installation)
+      return ledger.runSeries(query)
     },
   )
 

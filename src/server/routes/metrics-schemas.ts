@@ -25,6 +25,21 @@ export const EXECUTION_METRICS = {
 
 const TIMES = { type: 'object', properties: { avg_ms: MS, p50_ms: MS, p95_ms: MS, p99_ms: MS } }
 
+const RUN_FIGURES = {
+  runs: COUNT,
+  runs_with_tools: COUNT,
+  tool_calls: COUNT,
+  avg_iterations: { type: 'number' },
+  max_iterations: COUNT,
+  limit_hits: COUNTS,
+  stop_reasons: COUNTS,
+  with_tools: TIMES,
+  without_tools: TIMES,
+  prompt_tokens: COUNT,
+  completion_tokens: COUNT,
+  cost: { type: ['number', 'null'] },
+}
+
 export const MODEL_METRICS = {
   description: 'The figures of each model',
   type: 'object',
@@ -35,18 +50,7 @@ export const MODEL_METRICS = {
       additionalProperties: {
         type: 'object',
         properties: {
-          runs: COUNT,
-          runs_with_tools: COUNT,
-          tool_calls: COUNT,
-          avg_iterations: { type: 'number' },
-          max_iterations: COUNT,
-          limit_hits: COUNTS,
-          stop_reasons: COUNTS,
-          with_tools: TIMES,
-          without_tools: TIMES,
-          prompt_tokens: COUNT,
-          completion_tokens: COUNT,
-          cost: { type: ['number', 'null'] },
+          ...RUN_FIGURES,
           selection_accuracy: {
             type: ['number', 'null'],
             description: 'How many of its tests in the window the model passed; null where there were none.',
@@ -87,3 +91,24 @@ export const PARAMETER_SETS = {
     },
   },
 }
+
+/** The stretches of a window, each with these figures. */
+const series = (of: 'tool' | 'model', figures: object) => ({
+  description: 'The oldest stretch first, none left out',
+  type: 'object',
+  properties: {
+    window: WINDOW,
+    [of]: { type: ['string', 'null'], description: `Null: every ${of}.` },
+    bucket_ms: { ...COUNT, description: 'How long a stretch is: a minute, an hour, or six hours.' },
+    buckets: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { start: { type: 'string', format: 'date-time', description: 'When it begins.' }, ...figures },
+      },
+    },
+  },
+})
+
+export const CALL_SERIES = series('tool', FIGURES)
+export const RUN_SERIES = series('model', RUN_FIGURES)

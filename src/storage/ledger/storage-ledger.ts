@@ -2,7 +2,14 @@ import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { AuditFilter, AuditPage, AuditReport } from '../../core/storage/audit.ts'
 import type { CallEntry, Ledger } from '../../core/storage/ledger.ts'
-import type { ExecutionMetrics, MetricsQuery, ModelMetrics, ParameterSet } from '../../core/storage/metrics.ts'
+import type {
+  CallSeriesMetrics,
+  ExecutionMetrics,
+  MetricsQuery,
+  ModelMetrics,
+  ParameterSet,
+  RunSeriesMetrics,
+} from '../../core/storage/metrics.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { auditPage } from './audit-pages.ts'
 import { type Expired, expire, figuresKeptMs } from './expire.ts'
@@ -86,6 +93,16 @@ export class StorageLedger implements Ledger {
   async models(query: MetricsQuery): Promise<ModelMetrics> {
     await this.#writeFigures({ kind: 'run', tenant: queryTenant(query.tenant) })
     return this.#queries.models(query, this.#options.clock.wall())
+  }
+
+  async callSeries(query: MetricsQuery & { readonly tool?: string }): Promise<CallSeriesMetrics> {
+    await this.#writeFigures({ kind: 'call', tenant: queryTenant(query.tenant) })
+    return this.#queries.callSeries(query, this.#options.clock.wall())
+  }
+
+  async runSeries(query: MetricsQuery & { readonly model?: string }): Promise<RunSeriesMetrics> {
+    await this.#writeFigures({ kind: 'run', tenant: queryTenant(query.tenant) })
+    return this.#queries.runSeries(query, this.#options.clock.wall())
   }
 
   async parameterSets(query: MetricsQuery & { readonly tool: string }): Promise<readonly ParameterSet[]> {

@@ -13,6 +13,8 @@ export const STORAGE_PARTS: {
     verify: true,
     executions: true,
     models: true,
+    callSeries: true,
+    runSeries: true,
     parameterSets: true,
     expire: true,
   },

@@ -124,6 +124,27 @@ export const ledgerClauses: Clauses = {
     assert.deepEqual([all.tenants?.acme?.runs, all.tenants?.other?.runs, all.tenants?.acme?.calls], [2, 1, 1])
   },
 
+  'ledger: over time, calls and runs stand where they began, over all instances': async (store) => {
+    const [one, other] = await store.openTwo()
+    const now = Date.now()
+    await one.ledger.append([call({ at: now }), call({ at: now - 5 * HOUR, code: 'TIMEOUT' })], [run('a')])
+    await other.ledger.append([call({ at: now - 3 * DAY, tool: 'sub' }), call({ tenant: 'other' })], [])
+    const calls = async (query: MetricsQuery & { tool?: string }) => {
+      await one.ledger.callSeries(query)
+      return (await other.ledger.callSeries(query)).buckets.flatMap(({ total }) => (total > 0 ? [total] : []))
+    }
+    await until('all calls', async () => (await calls({ tenant: 'acme', window: '7d' })).length === 3)
+    assert.deepEqual(await calls({ tenant: 'acme', window: '1h' }), [1])
+    assert.deepEqual(await calls({ tenant: 'acme', window: '24h' }), [1, 1])
+    assert.deepEqual(await calls({ tenant: 'acme', window: '7d', tool: 'sub' }), [1])
+    assert.deepEqual(await calls({ tenant: 'nobody', window: '7d' }), [])
+    const runs = async (query: MetricsQuery & { model?: string }) =>
+      (await one.ledger.runSeries(query)).buckets.flatMap(({ runs, cost }) => (runs > 0 ? [[runs, cost]] : []))
+    assert.deepEqual(await runs({ tenant: 'acme', window: '24h', model: 'demo:one' }), [[1, 0.5]])
+    assert.deepEqual(await runs({ tenant: 'acme', window: '24h', model: 'demo:two' }), [])
+    assert.deepEqual(await runs({ tenant: 'other', window: '24h' }), [])
+  },
+
   'ledger: the most common parameter sets of a tool are told by hash': async (store) => {
     const { ledger } = await store.open()
     const often = Array.from({ length: 3 }, () => call({ params: '{"a":1}' }))

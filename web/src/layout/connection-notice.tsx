@@ -5,7 +5,7 @@ import { askNow, useConnection } from '../api/connection.ts'
 export function ConnectionNotice() {
   const { up, retryAt } = useConnection()
   return (
-    <div role="status" className={up ? '' : 'sticky top-14 z-20 border-b border-line bg-warn-ground text-warn'}>
+    <div role="status" className={up ? '' : 'sticky top-(--header) z-20 border-b border-line bg-warn-ground text-warn'}>
       {!up && (
         <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2 text-sm">
           <span>

@@ -27,17 +27,14 @@ export function Layout({ children }: { readonly children: ReactNode }) {
         Skip to the content
       </a>
       <header className="sticky top-0 z-30 border-b border-line bg-panel">
-        <div className="mx-auto flex h-14 max-w-6xl items-center gap-1 px-4">
+        <div className="mx-auto flex h-(--header) max-w-6xl flex-wrap content-center items-center gap-x-1 px-4">
           <Link href="/" className="mr-2 flex items-center gap-2 font-semibold tracking-tight" aria-label="Toolyard">
             <img src="/assets/toolyard.svg" alt="" width="26" height="26" />
-            <span className="max-[420px]:hidden">Toolyard</span>
+            <span>Toolyard</span>
           </Link>
           <Navigation />
           <div className="ml-auto flex items-center gap-1">
-            <a
-              href="/docs"
-              className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink max-[480px]:hidden"
-            >
+            <a href="/docs" className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink">
               API
             </a>
             <ThemeSwitch />
@@ -54,13 +51,13 @@ export function Layout({ children }: { readonly children: ReactNode }) {
 function Navigation() {
   const [location] = useLocation()
   return (
-    <nav aria-label="Pages" className="flex gap-1">
+    <nav aria-label="Pages" className="flex sm:gap-1 max-sm:order-last max-sm:-mx-2 max-sm:w-full">
       {PAGES.map(({ href, title, here }) => (
         <Link
           key={href}
           href={href}
           aria-current={here.test(location) ? 'page' : undefined}
-          className="rounded-lg px-2.5 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink"
+          className="rounded-lg px-2 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink sm:px-2.5"
         >
           {title}
         </Link>

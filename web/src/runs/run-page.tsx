@@ -30,6 +30,9 @@ export function RunPage({ id }: { readonly id: string }) {
         <span className="tabular-nums">{inTime(run.duration_ms)}</span>
         <span className="tabular-nums">{count(run.prompt_tokens + run.completion_tokens, 'token')}</span>
         {run.cost !== null && <span className="tabular-nums">{inMoney(run.cost)}</span>}
+        <Link href={`/activity?run_id=${encodeURIComponent(id)}`} className="text-accent underline underline-offset-2">
+          Its calls in the audit log
+        </Link>
       </div>
       <section className="panel mt-4 p-4">
         <h2 className="sr-only">What happened</h2>

@@ -2,9 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { historyQuery, useMay } from '../api/queries.ts'
 import { inDate, inTime } from '../parts/figures.ts'
-import { Chip, Empty, Failed, Loading } from '../parts/states.tsx'
-
-const TONES = { success: 'good', failure: 'bad', unknown: 'warn' } as const
+import { OutcomeChip } from '../parts/outcome-chip.tsx'
+import { Empty, Failed, Loading } from '../parts/states.tsx'
 
 /** The last calls of a tool, from the audit: who and how, never with what. */
 export function CallHistory({ tool }: { readonly tool: string }) {
@@ -15,40 +14,51 @@ export function CallHistory({ tool }: { readonly tool: string }) {
   if (rows === undefined) return <Loading what="the history" />
   if (rows.length === 0) return <Empty title="It was not called yet">Run it above.</Empty>
   return (
-    <section aria-label="The last calls" className="panel overflow-x-auto" tabIndex={0}>
-      <table className="w-full text-left text-sm">
-        <thead className="text-xs text-muted">
-          <tr>
-            {['Time', 'Outcome', 'Took', 'Through', 'Caller', 'Run'].map((title) => (
-              <th key={title} scope="col" className="px-4 py-2 font-medium">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ id, time, outcome, error_code, duration_ms, source, caller, run_id }) => (
-            <tr key={id} className="border-t border-line">
-              <td className="px-4 py-2 whitespace-nowrap">
-                <time dateTime={time}>{inDate(time)}</time>
-              </td>
-              <td className="px-4 py-2">
-                <Chip tone={TONES[outcome]}>{error_code ?? outcome}</Chip>
-              </td>
-              <td className="px-4 py-2 whitespace-nowrap tabular-nums">{inTime(duration_ms)}</td>
-              <td className="px-4 py-2">{source}</td>
-              <td className="px-4 py-2 font-mono text-xs">{caller}</td>
-              <td className="px-4 py-2">
-                {run_id !== null && (
-                  <Link href={`/runs/${run_id}`} className="text-accent underline">
-                    open
-                  </Link>
-                )}
-              </td>
+    <>
+      <section aria-label="The last calls" className="panel overflow-x-auto" tabIndex={0}>
+        <table className="w-full text-left text-sm">
+          <thead className="text-xs text-muted">
+            <tr>
+              {['Time', 'Outcome', 'Took', 'Through', 'Caller', 'Run'].map((title) => (
+                <th key={title} scope="col" className="px-4 py-2 font-medium">
+                  {title}
+                </th>
+              ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+          </thead>
+          <tbody>
+            {rows.map(({ id, time, outcome, error_code, duration_ms, source, caller, run_id }) => (
+              <tr key={id} className="border-t border-line">
+                <td className="px-4 py-2 whitespace-nowrap">
+                  <time dateTime={time}>{inDate(time)}</time>
+                </td>
+                <td className="px-4 py-2">
+                  <OutcomeChip outcome={outcome} error_code={error_code} />
+                </td>
+                <td className="px-4 py-2 whitespace-nowrap tabular-nums">{inTime(duration_ms)}</td>
+                <td className="px-4 py-2">{source}</td>
+                <td className="px-4 py-2 font-mono text-xs">{caller}</td>
+                <td className="px-4 py-2">
+                  {run_id !== null && (
+                    <Link href={`/runs/${run_id}`} className="text-accent underline">
+                      open
+                    </Link>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <p className="mt-2 text-sm">
+        <Link href={`/activity?tool=${encodeURIComponent(tool)}`} className="text-accent underline">
+          All its calls in the audit log
+        </Link>
+        {' · '}
+        <Link href={`/activity/metrics?tool=${encodeURIComponent(tool)}`} className="text-accent underline">
+          How it does over time
+        </Link>
+      </p>
+    </>
   )
 }

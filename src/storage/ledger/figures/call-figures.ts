@@ -41,6 +41,12 @@ export class CallSeries {
 /** The calls of one tenant, by tool. */
 export class CallFigures implements Figures {
   readonly #tools = new Map<string, CallSeries>()
+  readonly #nameOf: (tool: string) => string
+
+  /** `nameOf` says under which name a tool is counted that is merged: several under one are added up. */
+  constructor(nameOf: (tool: string) => string = (tool) => tool) {
+    this.#nameOf = nameOf
+  }
 
   find(tool: string): CallSeries | undefined {
     return this.#tools.get(tool)
@@ -71,7 +77,7 @@ export class CallFigures implements Figures {
     const from = new ByteReader(data)
     checkVersion(from.byte(), VERSION)
     for (let left = from.whole(); left > 0; left--) {
-      const { times, errors } = this.of(from.text())
+      const { times, errors } = this.of(this.#nameOf(from.text()))
       addHistogram(from, times)
       errors.read(from)
     }

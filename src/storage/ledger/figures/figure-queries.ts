@@ -1,5 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Log, writeLog } from '../../../core/log.ts'
-import type { ExecutionMetrics, MetricsQuery, ModelMetrics, ParameterSet } from '../../../core/storage/metrics.ts'
+import type {
+  CallSeriesMetrics,
+  ExecutionMetrics,
+  MetricsQuery,
+  ModelMetrics,
+  ParameterSet,
+  RunSeriesMetrics,
+} from '../../../core/storage/metrics.ts'
 import type { Cell, LedgerTables } from '../ledger-tables.ts'
 import { storableText } from '../storable-text.ts'
 import { CallFigures } from './call-figures.ts'
@@ -7,7 +15,10 @@ import { queryTenant } from './cell-tenant.ts'
 import type { Figures } from './figures.ts'
 import { ParameterSets } from './parameter-sets.ts'
 import { RunFigures } from './run-figures.ts'
-import { type CellRange, cellRanges, dayRange } from './windows.ts'
+import { type CellRange, cellRanges, dayRange, seriesPlan } from './windows.ts'
+
+/** What a series is about, and the rest. */
+const [ASKED, REST] = ['asked', 'rest'] as const
 
 /** Puts the cells of all instances together. */
 export class FigureQueries {
@@ -29,6 +40,29 @@ export class FigureQueries {
     return { window, models: runs.figures(), ...(tenant === undefined && { tenants: runs.tenants.figures() }) }
   }
 
+  async callSeries(
+    { tenant, window, tool }: MetricsQuery & { readonly tool?: string },
+    now: number,
+  ): Promise<CallSeriesMetrics> {
+    const nameOf = namesOf(tool)
+    const { bucketMs, filled } = await this.#series(() => new CallFigures(nameOf), 'call', { tenant, window }, now)
+    const buckets = filled.map(({ start, figures }) => ({ start, ...figures.of(ASKED).figures() }))
+    return { window, tool: tool ?? null, bucket_ms: bucketMs, buckets }
+  }
+
+  async runSeries(
+    { tenant, window, model }: MetricsQuery & { readonly model?: string },
+    now: number,
+  ): Promise<RunSeriesMetrics> {
+    const nameOf = namesOf(model)
+    const { bucketMs, filled } = await this.#series(() => new RunFigures(nameOf), 'run', { tenant, window }, now)
+    const buckets = filled.map(({ start, figures }) => {
+      const { tools: _, ...rest } = figures.of(ASKED).figures()
+      return { start, ...rest }
+    })
+    return { window, model: model ?? null, bucket_ms: bucketMs, buckets }
+  }
+
   async parameterSets(
     { tenant, window, tool }: MetricsQuery & { readonly tool: string },
     now: number,
@@ -46,10 +80,47 @@ export class FigureQueries {
     ranges: readonly CellRange[],
   ): Promise<F> {
     for (const range of ranges) {
-      const cells = await this.#tables.cells({ tenant: queryTenant(tenant), kind, tool, ...range })
-      for (const cell of cells) if (cell.start < range.to) this.#merge(figures, cell)
+      for (const cell of await this.#cells(kind, tool, tenant, range)) this.#merge(figures, cell)
     }
     return figures
+  }
+
+  /** Figures for each stretch of a window. What a server wrote whose clock runs ahead counts in the last one. */
+  async #series<F extends Figures>(
+    make: () => F,
+    kind: Cell['kind'],
+    { tenant, window }: MetricsQuery,
+    now: number,
+  ): Promise<{
+    readonly bucketMs: number
+    readonly filled: readonly { readonly start: string; readonly figures: F }[]
+  }> {
+    const { bucketMs, starts, ranges } = seriesPlan(window, now)
+    const buckets = starts.map(make)
+    const first = Math.floor((starts[0] as number) / bucketMs)
+    for (const range of ranges) {
+      for (const cell of await this.#cells(kind, '', tenant, range)) {
+        const bucket = buckets[Math.floor(cell.start / bucketMs) - first] ?? buckets.at(-1)
+        this.#merge(bucket as F, cell)
+      }
+      // A week of a thousand tools takes long to put together, and the thread has calls to write.
+      await setImmediate()
+    }
+    const filled = buckets.map((figures, index) => ({
+      start: new Date(starts[index] as number).toISOString(),
+      figures,
+    }))
+    return { bucketMs, filled }
+  }
+
+  async #cells(
+    kind: Cell['kind'],
+    tool: string,
+    tenant: string | undefined,
+    range: CellRange,
+  ): Promise<readonly Cell[]> {
+    const cells = await this.#tables.cells({ tenant: queryTenant(tenant), kind, tool, ...range })
+    return cells.filter(({ start }) => start < range.to)
   }
 
   #merge(figures: Figures, { data, kind, width, start, tenant }: Cell): void {
@@ -64,4 +135,10 @@ export class FigureQueries {
       )
     }
   }
+}
+
+function namesOf(asked: string | undefined): (name: string) => string {
+  if (asked === undefined) return () => ASKED
+  const kept = storableText(asked)
+  return (name) => (name === kept ? ASKED : REST)
 }

@@ -12,6 +12,12 @@ const VERSION = 1
 export class RunFigures implements Figures {
   readonly #models = new Map<string, RunSeries>()
   readonly tenants = new TenantSums()
+  readonly #nameOf: (model: string) => string
+
+  /** `nameOf` says under which name a model is counted that is merged: several under one are added up. */
+  constructor(nameOf: (model: string) => string = (model) => model) {
+    this.#nameOf = nameOf
+  }
 
   find(model: string): RunSeries | undefined {
     return this.#models.get(model)
@@ -41,7 +47,7 @@ export class RunFigures implements Figures {
   merge(data: Uint8Array): void {
     const from = new ByteReader(data)
     checkVersion(from.byte(), VERSION)
-    for (let left = from.whole(); left > 0; left--) this.of(from.text()).read(from)
+    for (let left = from.whole(); left > 0; left--) this.of(this.#nameOf(from.text())).read(from)
     this.tenants.read(from)
   }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { METRIC_WINDOWS } from '../../../core/storage/metrics.ts'
 import { PERIODS } from './period.ts'
-import { cellRanges } from './windows.ts'
+import { cellRanges, seriesPlan } from './windows.ts'
 
 const HOUR = PERIODS.hour.ms
 const at = (text: string) => Date.parse(text)
@@ -35,6 +35,38 @@ test('ranges go on from one another, and begin with the first cell that ends in 
         expect(ranges[index + 1]?.from ?? to).toBe(to)
       }
       expect(ranges.at(-1)?.to).toBe(Number.MAX_SAFE_INTEGER)
+    }),
+  )
+})
+
+test('a week over time is stretches of six hours of UTC, the first one cut short where the window begins', () => {
+  const { bucketMs, starts, ranges } = seriesPlan('7d', at('2026-01-09T10:20:00Z'))
+  expect(bucketMs).toBe(6 * HOUR)
+  expect(starts.slice(0, 2)).toEqual([at('2026-01-02T10:00:00Z'), at('2026-01-02T12:00:00Z')])
+  expect([starts.length, starts.at(-1)]).toEqual([29, at('2026-01-09T06:00:00Z')])
+  expect(ranges).toHaveLength(15)
+})
+
+test('stretches go on from one another up to now, over the very cells that the window counts', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...METRIC_WINDOWS), fc.integer({ min: 1e12, max: 2e12 }), (window, now) => {
+      const { bucketMs, starts, ranges } = seriesPlan(window, now)
+      const counted = cellRanges(window, now)
+      expect([starts[0], ranges[0]?.from, ranges.at(-1)?.to]).toEqual([
+        counted[0]?.from,
+        counted[0]?.from,
+        counted.at(-1)?.to,
+      ])
+      for (const [index, start] of starts.slice(1).entries()) {
+        expect(start % bucketMs).toBe(0)
+        expect(start - (starts[index] as number)).toBeLessThanOrEqual(bucketMs)
+      }
+      const last = starts.at(-1) as number
+      expect(last <= now && now < last + bucketMs).toBe(true)
+      for (const [index, { from, to }] of ranges.entries()) {
+        expect(from).toBeLessThan(to)
+        expect(ranges[index + 1]?.from ?? to).toBe(to)
+      }
     }),
   )
 })

@@ -33,6 +33,34 @@ export function cellRanges(window: MetricWindow, now: number): readonly CellRang
   return ranges.filter(({ from, to }) => from < to)
 }
 
+/** A window cut into equal stretches, and what they are read from. */
+export interface SeriesPlan {
+  readonly bucketMs: number
+  /** When each stretch begins, the oldest first. */
+  readonly starts: readonly number[]
+  /** Goes over the same cells as the window, a few at a time: a week of hours need not be in memory at once. */
+  readonly ranges: readonly CellRange[]
+}
+
+/** How long the stretches of a window are. Minutes are kept for two hours only, so a day is cut into hours. */
+const BUCKETS: { readonly [window in MetricWindow]: number } = { '1h': PERIODS.minute.ms, '24h': HOUR, '7d': 6 * HOUR }
+const CELLS_AT_A_TIME = 12
+
+/** How a window is shown over time: the current stretch, and all before it back to where the window begins. */
+export function seriesPlan(window: MetricWindow, now: number): SeriesPlan {
+  const bucketMs = BUCKETS[window]
+  const width = window === '1h' ? 'minute' : 'hour'
+  const from = floor(now - LENGTHS[window], PERIODS[width].ms)
+  const starts = [from]
+  for (let start = floor(from, bucketMs) + bucketMs; start <= now; start += bucketMs) starts.push(start)
+  const ranges: CellRange[] = []
+  const step = CELLS_AT_A_TIME * PERIODS[width].ms
+  for (let at = from; at <= now; at += step) {
+    ranges.push({ width, from: at, to: at + step > now ? Number.MAX_SAFE_INTEGER : at + step })
+  }
+  return { bucketMs, starts, ranges }
+}
+
 /** The days whose end lies in the window. */
 export const dayRange = (window: MetricWindow, now: number): CellRange => ({
   width: 'day',

@@ -1,3 +1,108 @@
-import { Empty } from '../../parts/states.tsx'
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { useMay } from '../../api/queries.ts'
+import { Button } from '../../parts/button.tsx'
+import { count } from '../../parts/figures.ts'
+import { Empty, Failed, Loading } from '../../parts/states.tsx'
+import { useAddress } from '../address.ts'
+import { AuditFilters } from './audit-filters.tsx'
+import { auditQuery } from './audit-query.ts'
+import { AuditTable } from './audit-table.tsx'
+import { type AuditView, auditPath, isNarrowed, viewOf } from './audit-view.ts'
 
-export const AuditLog = () => <Empty title="Nothing here yet">It is being built.</Empty>
+/** Who called what, when, and how it ended. */
+export function AuditLog() {
+  const mayObserve = useMay('observe')
+  const [params, change] = useAddress()
+  const view = viewOf(params)
+  if (!mayObserve) return <Empty title="Your key may not see calls">It lacks the scope observe.</Empty>
+  const forget = () => change(Object.fromEntries([...Object.keys(view.filters), 'last'].map((name) => [name, ''])))
+  return (
+    <div className="grid grid-cols-1 gap-3">
+      <h2 className="sr-only">Audit log</h2>
+      <AuditFilters view={view} change={change} />
+      <Rows view={view} forget={forget} />
+    </div>
+  )
+}
+
+interface RowsProps {
+  readonly view: AuditView
+  readonly forget: () => void
+}
+
+function Rows({ view, forget }: RowsProps) {
+  const client = useQueryClient()
+  const query = auditQuery(view)
+  const log = useInfiniteQuery(query)
+  const rows = useMemo(() => log.data?.pages.flatMap((page) => page.rows) ?? [], [log.data])
+  const refresh = () => {
+    // Pages further down have moved: whoever wants them asks for them again.
+    client.setQueryData(
+      query.queryKey,
+      (before) => before && { pages: before.pages.slice(0, 1), pageParams: before.pageParams.slice(0, 1) },
+    )
+    void log.refetch()
+  }
+  if (log.data === undefined) {
+    if (!log.error) return <Loading what="the audit log" />
+    return (
+      <>
+        <Failed error={log.error} what="the audit log" again={() => void log.refetch()} />
+        {isNarrowed(view) && <Clear forget={forget} />}
+      </>
+    )
+  }
+  return (
+    <>
+      <div className="flex flex-wrap items-center gap-2">
+        <p role="status" className="mr-auto text-sm text-muted">
+          {log.isPlaceholderData ? 'Looking …' : `${count(rows.length, 'call')}${log.hasNextPage ? ', and more' : ''}`}
+        </p>
+        {isNarrowed(view) && <Clear forget={forget} />}
+        <Button onClick={refresh} disabled={log.isFetching}>
+          Refresh
+        </Button>
+        <Export view={view} at={log.dataUpdatedAt} format="csv" />
+        <Export view={view} at={log.dataUpdatedAt} format="json" />
+      </div>
+      {log.isRefetchError && <Failed error={log.error} what="newer calls" />}
+      {rows.length > 0 && <AuditTable rows={rows} tenants={view.filters.tenant !== undefined} />}
+      {rows.length === 0 && !isNarrowed(view) && (
+        <Empty title="There are no calls yet">Run a tool, or test a model: every call leaves a row here.</Empty>
+      )}
+      {rows.length === 0 && isNarrowed(view) && (
+        <Empty title="No call fits">Take away a filter. Names and ids are compared whole.</Empty>
+      )}
+      {log.isFetchNextPageError && <Failed error={log.error} what="older calls" />}
+      {log.hasNextPage && (
+        <Button className="justify-self-center" onClick={() => void log.fetchNextPage()} disabled={log.isFetching}>
+          {log.isFetchingNextPage ? 'Loading …' : 'Load more'}
+        </Button>
+      )}
+    </>
+  )
+}
+
+const Clear = ({ forget }: { readonly forget: () => void }) => (
+  <Button className="justify-self-start" onClick={forget}>
+    Clear filters
+  </Button>
+)
+
+interface ExportProps {
+  readonly view: AuditView
+  readonly at: number
+  readonly format: 'csv' | 'json'
+}
+
+/** Everything that fits, also what is not loaded yet, as a file. */
+const Export = ({ view, at, format }: ExportProps) => (
+  <a
+    href={auditPath(view, at, { format })}
+    download
+    className="inline-flex min-h-9 items-center rounded-lg border border-edge bg-panel px-3 py-1 text-sm font-medium hover:bg-sunk"
+  >
+    Export {format.toUpperCase()}
+  </a>
+)

@@ -1,0 +1,93 @@
+import type { ReactNode } from 'react'
+import { Link } from 'wouter'
+import type { AuditRow } from '../../../../src/core/storage/audit.ts'
+import { CopyButton } from '../../parts/copy-button.tsx'
+import { count, inTime } from '../../parts/figures.ts'
+import { useAddress } from '../address.ts'
+import { OUTCOMES } from './audit-view.ts'
+
+const LINK = 'text-accent underline underline-offset-2 wrap-anywhere'
+
+/** All that was kept of one call. */
+export const AuditDetails = ({ row }: { readonly row: AuditRow }) => (
+  <div className="grid grid-cols-1 gap-3 px-4 py-3">
+    <p>
+      {OUTCOMES[row.outcome]} It took {inTime(row.duration_ms)}
+      {row.attempts === 0 ? ', and the tool was not run for it.' : `, in ${count(row.attempts, 'attempt')}.`}
+    </p>
+    <dl className="grid grid-cols-1 gap-x-4 gap-y-1.5 md:grid-cols-[9rem_minmax(0,1fr)]">
+      <Fact name="Tool">
+        <Link href={`/tool/${encodeURIComponent(row.tool)}`} className={LINK}>
+          {row.tool}
+        </Link>
+        <Same name="tool" value={row.tool} what="this tool" />
+      </Fact>
+      {row.error_code !== null && <Fact name="Error">{row.error_code}</Fact>}
+      <Fact name="Began">
+        <time dateTime={row.time}>{row.time}</time>
+      </Fact>
+      <Fact name="Caller">
+        {row.caller ?? 'nobody'}
+        {row.source !== null && `, through ${row.source}`}, of the tenant {row.tenant}
+        {row.caller !== null && <Same name="caller" value={row.caller} what="this caller" />}
+      </Fact>
+      {row.run_id !== null && (
+        <Fact name="Run">
+          <Link href={`/runs/${encodeURIComponent(row.run_id)}`} className={LINK}>
+            {row.run_id}
+          </Link>
+          <Same name="run_id" value={row.run_id} what="this run" />
+        </Fact>
+      )}
+      <Fact name="Parameters">
+        {row.params_hash === null ? 'They could not be read.' : <Code>{row.params_hash}</Code>}
+      </Fact>
+      <Fact name="Definition">{row.schema_hash === null ? 'There was none.' : <Code>{row.schema_hash}</Code>}</Fact>
+      <Fact name="Row">
+        <Code>{row.id}</Code>
+      </Fact>
+      <Fact name="Hash of the row">
+        <Code>{row.hash}</Code>
+      </Fact>
+    </dl>
+    <p className="text-muted">
+      Parameters are kept as a hash only: the same ones have the same hash. So are definitions, whose hash changes with
+      them.
+    </p>
+    <div>
+      <CopyButton text={JSON.stringify(row, null, 2)} label="Copy as JSON" />
+    </div>
+  </div>
+)
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }) => (
+  <div className="contents">
+    <dt className="text-muted max-md:mt-1">{name}</dt>
+    <dd className="min-w-0 break-words">{children}</dd>
+  </div>
+)
+
+const Code = ({ children }: { readonly children: string }) => (
+  <code className="font-mono text-xs break-all">{children}</code>
+)
+
+interface SameProps {
+  readonly name: string
+  readonly value: string
+  readonly what: string
+}
+
+/** The way to all calls that have this in common, of the tenants that are looked at. */
+function Same({ name, value, what }: SameProps) {
+  const [params] = useAddress()
+  const tenant = params.get('tenant')
+  const same = new URLSearchParams({ [name]: value, ...(tenant && { tenant }) })
+  return (
+    <>
+      {' · '}
+      <Link href={`/activity?${same}`} className={LINK}>
+        all calls of {what}
+      </Link>
+    </>
+  )
+}

@@ -1,0 +1,139 @@
+import { createColumnHelper, rowExpandingFeature, tableFeatures, useTable } from '@tanstack/react-table'
+import { Fragment } from 'react'
+import type { AuditRow } from '../../../../src/core/storage/audit.ts'
+import { inDate, inTime } from '../../parts/figures.ts'
+import { ChevronIcon } from '../../parts/icons.tsx'
+import { OutcomeChip } from '../../parts/outcome-chip.tsx'
+import { useMedia } from '../../parts/use-media.ts'
+import { AuditDetails } from './audit-details.tsx'
+
+const features = tableFeatures({ rowExpandingFeature })
+const helper = createColumnHelper<typeof features, AuditRow>()
+
+const time = ({ time }: AuditRow) => <time dateTime={time}>{inDate(time)}</time>
+
+/** Two columns, with what matters most of the others in them. */
+const NARROW = helper.columns([
+  helper.accessor('tool', {
+    header: 'Tool and time',
+    cell: ({ row }) => (
+      <>
+        <OpenRow row={row} />
+        <div className="pl-5.5 text-xs text-muted">{time(row.original)}</div>
+      </>
+    ),
+  }),
+  helper.accessor('outcome', {
+    header: 'Outcome',
+    cell: ({ row }) => (
+      <>
+        <OutcomeChip {...row.original} />
+        <div className="mt-0.5 text-xs text-muted tabular-nums">{inTime(row.original.duration_ms)}</div>
+      </>
+    ),
+  }),
+])
+
+const MIDDLE = helper.columns([
+  helper.accessor('tool', { header: 'Tool', cell: ({ row }) => <OpenRow row={row} /> }),
+  helper.accessor('outcome', { header: 'Outcome', cell: ({ row }) => <OutcomeChip {...row.original} /> }),
+  helper.accessor('time', { header: 'Time', cell: ({ row }) => time(row.original) }),
+  helper.accessor('duration_ms', { header: 'Took', cell: ({ row }) => inTime(row.original.duration_ms) }),
+])
+
+const WIDE = helper.columns([
+  ...MIDDLE,
+  helper.accessor('source', { header: 'Through' }),
+  helper.accessor('caller', { header: 'Caller' }),
+])
+const WIDE_WITH_TENANT = helper.columns([...WIDE, helper.accessor('tenant', { header: 'Tenant' })])
+
+/** What each column takes; the tool takes the rest. */
+const WIDTHS: Readonly<Record<string, string>> = {
+  outcome: 'w-42 md:w-48',
+  time: 'w-52',
+  duration_ms: 'w-24 tabular-nums',
+  source: 'w-24',
+  caller: 'w-36 truncate',
+  tenant: 'w-28 truncate',
+}
+
+interface OpenRowProps {
+  readonly row: {
+    readonly original: AuditRow
+    getIsExpanded(): boolean
+    toggleExpanded(): void
+  }
+}
+
+const OpenRow = ({ row }: OpenRowProps) => (
+  <button
+    type="button"
+    aria-expanded={row.getIsExpanded()}
+    onClick={() => row.toggleExpanded()}
+    className="group flex w-full items-start gap-1 text-left font-mono font-medium"
+  >
+    <span className="shrink-0 text-muted group-aria-[expanded=false]:-rotate-90">
+      <ChevronIcon />
+    </span>
+    <span className="min-w-0 break-words">{row.original.tool}</span>
+  </button>
+)
+
+interface AuditTableProps {
+  readonly rows: readonly AuditRow[]
+  /** Whether they may be of several tenants. */
+  readonly tenants: boolean
+}
+
+/** The rows, each of which opens. */
+export function AuditTable({ rows, tenants }: AuditTableProps) {
+  const middle = useMedia('(width >= 48rem)')
+  const wide = useMedia('(width >= 64rem)')
+  const columns = wide ? (tenants ? WIDE_WITH_TENANT : WIDE) : middle ? MIDDLE : NARROW
+  const table = useTable({
+    features,
+    columns,
+    data: rows,
+    getRowId: ({ id }) => id,
+    getRowCanExpand: () => true,
+  })
+  return (
+    <div className="panel overflow-hidden">
+      <table className="w-full table-fixed text-left text-sm">
+        <caption className="sr-only">Calls, the newest first</caption>
+        <thead className="text-xs text-muted">
+          {table.getHeaderGroups().map((group) => (
+            <tr key={group.id}>
+              {group.headers.map((header) => (
+                <th key={header.id} scope="col" className={`px-2 py-2 font-medium ${WIDTHS[header.column.id] ?? ''}`}>
+                  <table.FlexRender header={header} />
+                </th>
+              ))}
+            </tr>
+          ))}
+        </thead>
+        <tbody>
+          {table.getRowModel().rows.map((row) => (
+            <Fragment key={row.id}>
+              <tr className="border-t border-line align-top hover:bg-sunk">
+                {row.getAllCells().map((cell) => (
+                  <td key={cell.id} className={`px-2 py-2 ${WIDTHS[cell.column.id] ?? ''}`}>
+                    <table.FlexRender cell={cell} />
+                  </td>
+                ))}
+              </tr>
+              {row.getIsExpanded() && (
+                <tr className="bg-sunk">
+                  <td colSpan={columns.length}>
+                    <AuditDetails row={row.original} />
+                  </td>
+                </tr>
+              )}
+            </Fragment>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,75 @@
+import type { AuditRow } from '../../../../src/core/storage/audit.ts'
+import type { ToolErrorCode } from '../../../../src/core/tool-error-code.ts'
+
+/** What the endpoint is asked for; each name stands in the address as it is. */
+export const ASKED = ['tool', 'caller', 'run_id', 'outcome', 'error_code', 'from', 'to', 'tenant'] as const
+
+/** How far back one can look without naming a time. */
+export const SPANS: Readonly<Record<string, { readonly label: string; readonly ms: number }>> = {
+  '1h': { label: 'Last hour', ms: 3_600_000 },
+  '24h': { label: 'Last 24 hours', ms: 86_400_000 },
+  '7d': { label: 'Last 7 days', ms: 604_800_000 },
+}
+
+/** What each outcome means. */
+export const OUTCOMES: Readonly<Record<AuditRow['outcome'], string>> = {
+  success: 'The call was answered.',
+  failure: 'The call failed.',
+  unknown: 'The call failed, and what it was to write may have been written all the same.',
+}
+
+/** Every way a call can fail; the types see to it that none is missing. */
+const CODES: Readonly<Record<ToolErrorCode, true>> = {
+  TOOL_NOT_FOUND: true,
+  INVALID_PARAMETERS: true,
+  PERMISSION_DENIED: true,
+  RATE_LIMITED: true,
+  TIMEOUT: true,
+  CANCELLED: true,
+  SERVICE_UNAVAILABLE: true,
+  RESULT_TOO_LARGE: true,
+  EXECUTION_ERROR: true,
+}
+export const ERROR_CODES: readonly string[] = Object.keys(CODES)
+
+/** What the address asks for: the filters as they stand there, and how far back, where no time is named. */
+export interface AuditView {
+  readonly filters: Readonly<Record<string, string>>
+  readonly last: string
+}
+
+/** Reads the address. A span that there is not is none. */
+export function viewOf(params: URLSearchParams): AuditView {
+  const filters: Record<string, string> = {}
+  for (const name of ASKED) {
+    const value = params.get(name)
+    if (value) filters[name] = value
+  }
+  const last = params.get('last') ?? ''
+  const named = 'from' in filters || 'to' in filters
+  return { filters, last: !named && Object.hasOwn(SPANS, last) ? last : '' }
+}
+
+/** Whether anything is left out. */
+export const isNarrowed = ({ filters, last }: AuditView): boolean => last !== '' || Object.keys(filters).length > 0
+
+/** The address of the endpoint for a view, as it is `at` this time. */
+export function auditPath({ filters, last }: AuditView, at: number, more: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams({ ...filters, ...more })
+  const span = SPANS[last]
+  if (span !== undefined) query.set('from', new Date(at - span.ms).toISOString())
+  return `/audit?${query}`
+}
+
+/** ISO 8601 as the browser's field for times has it, in local time; empty where it is no time. */
+export function toField(iso: string | undefined): string {
+  const time = new Date(iso ?? '')
+  if (Number.isNaN(time.getTime())) return ''
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+/** What stands in such a field, as ISO 8601; empty where nothing does. */
+export function fromField(local: string): string {
+  const time = new Date(local)
+  return Number.isNaN(time.getTime()) ? '' : time.toISOString()
+}

@@ -1,0 +1,85 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ExecutionMetrics } from '../../../../src/core/storage/metrics.ts'
+import { inNumber, inPercent, inTime } from '../../parts/figures.ts'
+import { Empty, Failed, Loading } from '../../parts/states.tsx'
+import { ErrorChart } from './error-chart.tsx'
+import { callSeriesQuery, executionQuery, type MetricsView } from './metrics-queries.ts'
+import { Tiles } from './tiles.tsx'
+import { type Drawn, TimeChart } from './time-chart.tsx'
+
+const CALLS: readonly Drawn[] = [
+  { key: 'successful', label: 'Successful', colour: 'var(--accent)', as: 'bar' },
+  { key: 'failed', label: 'Failed', colour: 'var(--bad)', as: 'bar', hatched: true },
+]
+const RATE: readonly Drawn[] = [{ key: 'rate', label: 'Success rate', colour: 'var(--good)', as: 'line' }]
+const TIMES: readonly Drawn[] = [
+  { key: 'p50', label: 'p50', colour: 'var(--accent)', as: 'line' },
+  { key: 'p95', label: 'p95', colour: 'var(--warn)', as: 'line', dash: '7 3' },
+  { key: 'p99', label: 'p99', colour: 'var(--bad)', as: 'line', dash: '2 3' },
+]
+
+/** The figures of all calls, or of one tool; undefined where that was not called. */
+const figuresOf = (metrics: ExecutionMetrics, tool: string) =>
+  tool === '' ? metrics : Object.hasOwn(metrics.tools, tool) ? metrics.tools[tool] : undefined
+
+/** How tool calls went. */
+export function CallCharts({ view }: { readonly view: MetricsView }) {
+  const whole = useQuery(executionQuery(view))
+  const series = useQuery(callSeriesQuery(view))
+  const error = whole.error ?? series.error
+  if (whole.data === undefined || series.data === undefined) {
+    if (!error) return <Loading what="how calls went" />
+    const again = () => void Promise.all([whole.refetch(), series.refetch()])
+    return <Failed error={error} what="how calls went" again={again} />
+  }
+  const figures = figuresOf(whole.data, view.tool)
+  if (figures === undefined || figures.total === 0) {
+    return <Empty title="There were no calls in this time">Choose a longer time, or run a tool.</Empty>
+  }
+  const { window } = series.data
+  const rows = series.data.buckets.map(({ start, total, success_rate, p50_ms, p95_ms, p99_ms, errors }) => {
+    const failed = Object.values(errors).reduce((sum, calls) => sum + calls, 0)
+    const times = total === 0 ? { p50: null, p95: null, p99: null } : { p50: p50_ms, p95: p95_ms, p99: p99_ms }
+    return { start, successful: total - failed, failed, rate: total === 0 ? null : success_rate, ...times }
+  })
+  const stretch = { '1h': 'minute', '24h': 'hour', '7d': '6 hours' }[window]
+  return (
+    <>
+      {error && <Failed error={error} what="newer figures" />}
+      <Tiles
+        label="Calls in this time"
+        tiles={{
+          Calls: inNumber(figures.total),
+          Successful: inPercent(figures.success_rate),
+          Average: inTime(figures.avg_ms),
+          p50: inTime(figures.p50_ms),
+          p95: inTime(figures.p95_ms),
+          p99: inTime(figures.p99_ms),
+        }}
+      />
+      <div className="grid grid-cols-1 items-start gap-3 lg:grid-cols-2">
+        <TimeChart
+          title="Calls"
+          note={`How many, each ${stretch}`}
+          format={inNumber}
+          whole
+          {...{ window, rows, drawn: CALLS }}
+        />
+        <TimeChart
+          title="Success rate"
+          note="Of the calls that there were; no point where there were none"
+          format={inPercent}
+          most={1}
+          {...{ window, rows, drawn: RATE }}
+        />
+        <TimeChart
+          title="Latency"
+          note="So many of 100 calls took no longer"
+          format={inTime}
+          {...{ window, rows, drawn: TIMES }}
+        />
+        <ErrorChart errors={figures.errors} total={figures.total} />
+      </div>
+    </>
+  )
+}

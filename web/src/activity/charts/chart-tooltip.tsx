@@ -1,0 +1,28 @@
+interface Shown {
+  readonly dataKey?: unknown
+  readonly name?: unknown
+  readonly value?: unknown
+}
+
+interface ChartTooltipProps {
+  readonly active?: boolean
+  readonly title: string
+  readonly payload?: readonly Shown[]
+  readonly format: (value: number) => string
+}
+
+/** The figures at the place that the pointer or the arrow keys are at. */
+export const ChartTooltip = ({ active = false, title, payload = [], format }: ChartTooltipProps) => (
+  <div role="status" className={active ? 'panel px-3 py-2 text-sm shadow-lg' : undefined}>
+    {active && (
+      <>
+        <p className="font-medium">{title}</p>
+        {payload.map(({ dataKey, name, value }) => (
+          <p key={String(dataKey)} className="tabular-nums">
+            {String(name)}: {typeof value === 'number' ? format(value) : 'none'}
+          </p>
+        ))}
+      </>
+    )}
+  </div>
+)

@@ -1,0 +1,50 @@
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import type {
+  CallSeriesMetrics,
+  ExecutionMetrics,
+  MetricWindow,
+  ModelMetrics,
+  RunSeriesMetrics,
+} from '../../../../src/core/storage/metrics.ts'
+import { requestJson } from '../../api/request.ts'
+
+/** What all charts are about. An empty text: all of them, and of tenants the own one. */
+export interface MetricsView {
+  readonly window: MetricWindow
+  readonly tool: string
+  readonly model: string
+  readonly tenant: string
+}
+
+export const WINDOWS: readonly MetricWindow[] = ['1h', '24h', '7d']
+
+/** Reads the address. A window that there is not is the one that counts without. */
+export function metricsViewOf(params: URLSearchParams): MetricsView {
+  return {
+    window: WINDOWS.find((window) => window === params.get('window')) ?? '24h',
+    tool: params.get('tool') ?? '',
+    model: params.get('model') ?? '',
+    tenant: params.get('tenant') ?? '',
+  }
+}
+
+/** What every query here begins with, so that all can be asked for anew. */
+export const METRICS = 'metrics'
+
+const metrics = <Answer>(path: string, asked: Readonly<Record<string, string>>) => {
+  const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ''))
+  return queryOptions({
+    queryKey: [METRICS, path, asked],
+    queryFn: ({ signal }) => requestJson<Answer>(`${path}?${query}`, { signal }),
+    placeholderData: keepPreviousData,
+  })
+}
+
+export const executionQuery = ({ window, tenant }: MetricsView) =>
+  metrics<ExecutionMetrics>('/metrics/tools/execution', { window, tenant })
+export const callSeriesQuery = ({ window, tenant, tool }: MetricsView) =>
+  metrics<CallSeriesMetrics>('/metrics/tools/series', { window, tenant, tool })
+export const modelMetricsQuery = ({ window, tenant }: MetricsView) =>
+  metrics<ModelMetrics>('/metrics/models', { window, tenant })
+export const runSeriesQuery = ({ window, tenant, model }: MetricsView) =>
+  metrics<RunSeriesMetrics>('/metrics/models/series', { window, tenant, model })

@@ -1,0 +1,94 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ModelFigures } from '../../../../src/core/storage/metrics.ts'
+import { inMoney, inNumber } from '../../parts/figures.ts'
+import { Empty, Failed, Loading } from '../../parts/states.tsx'
+import { type MetricsView, modelMetricsQuery, runSeriesQuery } from './metrics-queries.ts'
+import { Tiles } from './tiles.tsx'
+import { type Drawn, TimeChart } from './time-chart.tsx'
+
+const COST: readonly Drawn[] = [{ key: 'cost', label: 'Cost', colour: 'var(--accent)', as: 'bar' }]
+const DEPTH: readonly Drawn[] = [
+  { key: 'average', label: 'Average', colour: 'var(--accent)', as: 'line' },
+  { key: 'deepest', label: 'Deepest', colour: 'var(--warn)', as: 'line', dash: '7 3' },
+]
+
+const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+const inDepth = (turns: number): string => short.format(turns)
+
+/** The figures of some models together. */
+function together(models: readonly ModelFigures[]) {
+  const sum = (of: (one: ModelFigures) => number) => models.reduce((total, one) => total + of(one), 0)
+  const runs = sum((one) => one.runs)
+  const priced = models.filter(({ cost }) => cost !== null)
+  return {
+    runs,
+    calls: sum((one) => one.tool_calls),
+    average: runs === 0 ? 0 : sum((one) => one.avg_iterations * one.runs) / runs,
+    deepest: Math.max(0, ...models.map(({ max_iterations }) => max_iterations)),
+    limits: sum(({ limit_hits }) => Object.values(limit_hits).reduce((all, hits) => all + hits, 0)),
+    cost: priced.length === 0 ? null : sum(({ cost }) => cost ?? 0),
+  }
+}
+
+/** What runs of models cost, and how deep they went. */
+export function RunCharts({ view }: { readonly view: MetricsView }) {
+  const whole = useQuery(modelMetricsQuery(view))
+  const series = useQuery(runSeriesQuery(view))
+  const error = whole.error ?? series.error
+  if (whole.data === undefined || series.data === undefined) {
+    if (!error) return <Loading what="how runs went" />
+    const again = () => void Promise.all([whole.refetch(), series.refetch()])
+    return <Failed error={error} what="how runs went" again={again} />
+  }
+  const chosen = Object.entries(whole.data.models).filter(([id]) => view.model === '' || id === view.model)
+  const figures = together(chosen.map(([, model]) => model))
+  if (figures.runs === 0) {
+    return <Empty title="No run ended in this time">Choose a longer time, or ask a model something on Testing.</Empty>
+  }
+  const { window } = series.data
+  const rows = series.data.buckets.map(({ start, runs, cost, avg_iterations, max_iterations }) => ({
+    start,
+    cost: cost ?? 0,
+    average: runs === 0 ? null : avg_iterations,
+    deepest: runs === 0 ? null : max_iterations,
+  }))
+  return (
+    <>
+      {error && <Failed error={error} what="newer figures" />}
+      <Tiles
+        label="Runs in this time"
+        tiles={{
+          Runs: inNumber(figures.runs),
+          'Tool calls in them': inNumber(figures.calls),
+          Cost: figures.cost === null ? 'not known' : inMoney(figures.cost),
+          'Average depth': inDepth(figures.average),
+          Deepest: inNumber(figures.deepest),
+          'Ended by a limit': inNumber(figures.limits),
+        }}
+      />
+      <div className="grid grid-cols-1 items-start gap-3 lg:grid-cols-2">
+        {figures.cost === null ? (
+          <section className="panel p-4">
+            <h3 className="font-semibold">Cost</h3>
+            <p className="text-sm text-muted">
+              No run said what it cost. Give the models <code className="font-mono">prices</code> in the configuration.
+            </p>
+          </section>
+        ) : (
+          <TimeChart
+            title="Cost"
+            note="Of runs whose model has prices"
+            format={inMoney}
+            {...{ window, rows, drawn: COST }}
+          />
+        )}
+        <TimeChart
+          title="Iteration depth"
+          note="How many turns of a run asked for tools"
+          format={inDepth}
+          {...{ window, rows, drawn: DEPTH }}
+        />
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,33 @@
+import { useId } from 'react'
+import type { Drawn } from './time-chart.tsx'
+
+interface HatchingProps {
+  readonly id: string
+  readonly colour: string
+}
+
+/** Slanted lines, for what must be told apart without colours. */
+export const Hatching = ({ id, colour }: HatchingProps) => (
+  <defs>
+    <pattern id={id} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+      <rect width="6" height="6" fill="var(--panel)" />
+      <rect width="3" height="6" fill={colour} />
+    </pattern>
+  </defs>
+)
+
+/** What a thing looks like in its chart. */
+export function Swatch({ colour, as, hatched, dash }: Pick<Drawn, 'colour' | 'as' | 'hatched' | 'dash'>) {
+  const id = useId()
+  return (
+    <svg width="22" height="12" aria-hidden="true">
+      {as === 'line' && <line x1="0" y1="6" x2="22" y2="6" stroke={colour} strokeWidth="2" strokeDasharray={dash} />}
+      {as === 'bar' && (
+        <>
+          {hatched && <Hatching id={id} colour={colour} />}
+          <rect x="5.5" y="0.5" width="11" height="11" fill={hatched ? `url(#${id})` : colour} stroke={colour} />
+        </>
+      )}
+    </svg>
+  )
+}

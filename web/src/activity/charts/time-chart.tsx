@@ -1,0 +1,133 @@
+import { useId } from 'react'
+import { Bar, CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts'
+import type { MetricWindow } from '../../../../src/core/storage/metrics.ts'
+import { ChartFrame } from './chart-frame.tsx'
+import { ChartTooltip } from './chart-tooltip.tsx'
+import { Hatching, Swatch } from './swatch.tsx'
+import { atTime, onAxis } from './time-labels.ts'
+
+/** One thing that is drawn. No two of a chart differ by colour alone. */
+export interface Drawn {
+  readonly key: string
+  readonly label: string
+  readonly colour: string
+  readonly as: 'bar' | 'line'
+  /** Of a bar: hatched. */
+  readonly hatched?: boolean
+  /** Of a line: how it is broken. */
+  readonly dash?: string
+}
+
+/** The figures of one stretch of time; null where there is none to show. */
+export interface TimeRow {
+  readonly start: string
+  readonly [key: string]: string | number | null
+}
+
+interface TimeChartProps {
+  readonly title: string
+  readonly note: string
+  readonly window: MetricWindow
+  readonly rows: readonly TimeRow[]
+  readonly drawn: readonly Drawn[]
+  readonly format: (value: number) => string
+  /** What the axis ends with; by default the largest value. */
+  readonly most?: number
+  readonly whole?: boolean
+}
+
+const TICK = { fill: 'var(--muted)', fontSize: 12 }
+
+/** Figures over time, as bars on one another or as lines. */
+export function TimeChart({ title, note, window, rows, drawn, format, most, whole = false }: TimeChartProps) {
+  const hatching = useId()
+  const columns = [
+    { label: 'From', text: ({ start }: TimeRow) => atTime(start) },
+    ...drawn.map(({ key, label }) => ({
+      label,
+      text: ({ [key]: value }: TimeRow) => (typeof value === 'number' ? format(value) : '–'),
+    })),
+  ]
+  return (
+    <ChartFrame title={title} note={note} rows={rows} columns={columns}>
+      {drawn.length > 1 && (
+        <ul aria-hidden="true" className="mt-2 flex flex-wrap gap-x-4 text-sm">
+          {drawn.map((one) => (
+            <li key={one.key} className="flex items-center gap-1.5">
+              <Swatch {...one} />
+              {one.label}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div className="mt-2 h-52">
+        <ResponsiveContainer width="100%" height="100%">
+          <ComposedChart
+            data={rows as TimeRow[]}
+            margin={{ top: 6, right: 6, bottom: 0, left: 0 }}
+            aria-label={`${title}. The arrow keys go through it; a table with the same figures follows.`}
+          >
+            <Hatching id={hatching} colour="var(--bad)" />
+            <CartesianGrid vertical={false} stroke="var(--line)" />
+            <XAxis
+              dataKey="start"
+              tickFormatter={(start: string) => onAxis(start, window)}
+              tick={TICK}
+              stroke="var(--edge)"
+              tickLine={false}
+              minTickGap={28}
+            />
+            <YAxis
+              tickFormatter={format}
+              tick={TICK}
+              stroke="var(--edge)"
+              tickLine={false}
+              axisLine={false}
+              width={64}
+              allowDecimals={!whole}
+              domain={[0, most ?? 'auto']}
+            />
+            <Tooltip
+              cursor={{ stroke: 'var(--edge)', fill: 'var(--sunk)' }}
+              isAnimationActive={false}
+              filterNull={false}
+              content={({ active, label, payload }) => (
+                <ChartTooltip
+                  active={active}
+                  title={label === undefined ? '' : atTime(String(label))}
+                  payload={payload}
+                  format={format}
+                />
+              )}
+            />
+            {drawn.map(({ key, label, colour, as, hatched, dash }) =>
+              as === 'bar' ? (
+                <Bar
+                  key={key}
+                  dataKey={key}
+                  name={label}
+                  stackId="all"
+                  fill={hatched ? `url(#${hatching})` : colour}
+                  stroke={hatched ? colour : undefined}
+                  isAnimationActive={false}
+                />
+              ) : (
+                <Line
+                  key={key}
+                  dataKey={key}
+                  name={label}
+                  stroke={colour}
+                  strokeWidth={2}
+                  dot={{ r: 2, fill: colour, strokeDasharray: 'none' }}
+                  activeDot={{ r: 4 }}
+                  isAnimationActive={false}
+                  {...(dash !== undefined && { strokeDasharray: dash })}
+                />
+              ),
+            )}
+          </ComposedChart>
+        </ResponsiveContainer>
+      </div>
+    </ChartFrame>
+  )
+}

@@ -1,0 +1,9 @@
+import type { AuditRow } from '../../../src/core/storage/audit.ts'
+import { Chip } from './states.tsx'
+
+const TONES = { success: 'good', failure: 'bad', unknown: 'warn' } as const
+
+/** How a call ended, in a word. */
+export const OutcomeChip = ({ outcome, error_code }: Pick<AuditRow, 'outcome' | 'error_code'>) => (
+  <Chip tone={TONES[outcome]}>{error_code ?? outcome}</Chip>
+)
