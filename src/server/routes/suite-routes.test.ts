@@ -5,9 +5,7 @@ import type { ModelRequest } from '../../models/model.ts'
 import type { GivenTurn } from '../../testing/scripted-model.ts'
 import { openScriptedServer, type ScriptedServerOptions } from '../fixtures/open-scripted-server.ts'
 import { readEvents } from '../fixtures/read-events.ts'
-import type { KnownSuite } from '../suites/known-suites.ts'
-import type { SuiteEstimate } from '../suites/prepare-suites.ts'
-import type { SuiteRunView } from '../suites/suite-runs.ts'
+import type { KnownSuite, SuiteEstimate, SuiteRunView } from '../suites/suite-views.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 

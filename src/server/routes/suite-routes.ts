@@ -5,7 +5,8 @@ import type { Service } from '../service.ts'
 import { isWritable, knownSuites } from '../suites/known-suites.ts'
 import { offeredTools } from '../suites/prepare-suites.ts'
 import type { SuiteRequest } from '../suites/suite-request.ts'
-import { SuiteRuns, type SuiteRunView } from '../suites/suite-runs.ts'
+import { SuiteRuns } from '../suites/suite-runs.ts'
+import type { SuiteRunView } from '../suites/suite-views.ts'
 import {
   BY_ID,
   ESTIMATE_SCHEMA,

@@ -7,20 +7,7 @@ import { questionFile } from '../../validation/bfcl/bfcl-files.ts'
 import { dataSetsFolder } from '../../validation/suites/data-sets-folder.ts'
 import { loadSuite } from '../../validation/suites/load-suite.ts'
 import { SuiteError } from '../../validation/suites/suite-error.ts'
-
-/** A suite that can be run. */
-export interface KnownSuite {
-  /** What it is asked for by. */
-  readonly id: string
-  readonly kind: 'generated' | 'file' | 'bfcl'
-  /** What it is called in reports. */
-  readonly name: string
-  /** Of a file; of the others it is found out when they are made. */
-  readonly cases?: number
-  readonly remark?: string
-  /** Why it cannot be run, and what to do. */
-  readonly problem?: string
-}
+import type { KnownSuite } from './suite-views.ts'
 
 export const GENERATED = 'generated'
 const SUITE_FILE = /^[^./\\][^/\\]*\.(?:json|jsonl|ndjson)$/i

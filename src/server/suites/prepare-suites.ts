@@ -16,6 +16,7 @@ import { HttpProblem } from '../http-problem.ts'
 import { usableTools } from '../routes/tool-routes.ts'
 import { suitePath, withoutFolder } from './known-suites.ts'
 import { limitsOf, type SuiteRequest } from './suite-request.ts'
+import type { SuiteEstimate } from './suite-views.ts'
 
 /** More could not be shown as a whole any more. */
 const MOST_TRIALS = 10_000
@@ -25,21 +26,6 @@ const FREE: ModelPrices = { input: 0, output: 0 }
 export interface PreparedSuites extends SuitesPlan {
   readonly key: string
   readonly file: string
-}
-
-/** About what a run will use up. */
-export interface SuiteEstimate {
-  readonly trials: number
-  /** Those of them that a run of the same has made, and that are not made again. */
-  readonly made_before: number
-  readonly tokens: number
-  /** In USD; null where no model has a price. */
-  readonly cost: number | null
-  /** Whether it costs nothing, for certain. */
-  readonly free: boolean
-  /** The models whose price is not known. */
-  readonly unpriced: readonly string[]
-  readonly most: { readonly cost: number; readonly tokens: number | null }
 }
 
 /** The tools that can be put into cases of a tenant. */

@@ -1,42 +1,6 @@
 import { outcomeOf } from '../../validation/reports/build-report.ts'
-import type { Outcome } from '../../validation/reports/validation-report.ts'
 import type { PlannedTrial, Stopped, Trial } from '../../validation/running/trial.ts'
-
-/** How far one model is. */
-export interface ModelProgress {
-  readonly id: string
-  readonly trials: number
-  readonly passed: number
-  readonly failed: number
-  readonly not_answered: number
-  /** Why it is not asked any more. */
-  readonly stopped?: Stopped
-}
-
-/** A trial that has just been made. */
-export interface LatestTrial {
-  readonly suite: string
-  readonly model: string
-  readonly case: string
-  readonly repetition: number
-  readonly outcome: Outcome
-  readonly message?: string
-}
-
-/** How far a run of suites is. */
-export interface SuiteProgress {
-  readonly trials: number
-  /** By an earlier run of the same; they are counted here, and not made again. */
-  readonly made_before: number
-  readonly made: number
-  readonly tokens: number
-  readonly cost: number
-  readonly models: readonly ModelProgress[]
-  /** The newest first. */
-  readonly latest: readonly LatestTrial[]
-  /** Why the trials do not count for their models, where the store did not take them. */
-  readonly not_recorded?: string
-}
+import type { LatestTrial, ModelProgress, SuiteProgress } from './suite-views.ts'
 
 const MOST_LATEST = 8
 const LONGEST_MESSAGE = 300

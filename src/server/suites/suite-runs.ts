@@ -1,34 +1,14 @@
 import type { Caller } from '../../config/callers/caller.ts'
 import type { Installation } from '../../config/installation.ts'
-import type { Job, JobState } from '../../core/storage/job-store.ts'
+import type { Job } from '../../core/storage/job-store.ts'
 import type { ValidationReport } from '../../validation/reports/validation-report.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { JobView } from '../jobs/job-view.ts'
 import type { Jobs } from '../jobs/jobs.ts'
-import { estimateSuites, prepareSuites, type SuiteEstimate } from './prepare-suites.ts'
-import type { SuiteProgress } from './suite-progress.ts'
+import { estimateSuites, prepareSuites } from './prepare-suites.ts'
 import type { SuiteRequest } from './suite-request.ts'
 import { SUITES } from './suite-task.ts'
-
-/** A run of suites as its callers see it, without what came of each trial. */
-export interface ListedSuiteRun {
-  readonly id: string
-  readonly state: JobState
-  /** The id of the key that started it. */
-  readonly caller: string | null
-  readonly created_at: string
-  readonly started_at: string | null
-  readonly ended_at: string | null
-  readonly request: SuiteRequest
-  readonly progress: SuiteProgress | null
-  /** Why nothing came of it, where that is so. */
-  readonly error: string | null
-}
-
-export interface SuiteRunView extends ListedSuiteRun {
-  /** When it is over; of one that was cancelled, what was found out until then. */
-  readonly report: ValidationReport | null
-}
+import type { ListedSuiteRun, SuiteEstimate, SuiteProgress, SuiteRunView } from './suite-views.ts'
 
 const LOOKED_AT = 20
 

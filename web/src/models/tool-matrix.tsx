@@ -45,11 +45,7 @@ function Table({ uses }: { readonly uses: readonly ListedToolUse[] }) {
   const models = [...new Set(uses.map(({ model_id }) => model_id))].sort()
   const tools = [...new Set(uses.map(({ tool }) => tool))].sort()
   if (uses.length === 0) {
-    return (
-      <Empty title="Nothing is known yet">
-        Ask a model something that needs a tool, or run <code className="font-mono">toolyard validate</code>.
-      </Empty>
-    )
+    return <Empty title="Nothing is known yet">Ask a model something that needs a tool, or run a suite.</Empty>
   }
   const found = new Map(uses.map((use) => [JSON.stringify([use.model_id, use.tool]), use]))
   return (
