@@ -58,7 +58,7 @@ async function startSuite(page: Page, url: string): Promise<void> {
   await page.getByRole('heading', { name: 'cities.json' }).waitFor()
 }
 
-const sticksOut = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+const sticksOut = "document.getElementById('main').scrollWidth - document.getElementById('main').clientWidth"
 
 describe('a run of suites', () => {
   test('says beforehand what it costs, shows its progress, and changes the badge', async () => {
@@ -109,6 +109,8 @@ describe('a run of suites', () => {
     await picture('suite-failed')
     await page.goto(`${server.url}/models`)
     await page.getByRole('link', { name: /cities\.json/ }).waitFor()
+    await page.getByText('wrong value 1').click()
+    await page.getByRole('cell').getByText('look: at is "Paris", expected "Rome".').waitFor()
     expect(await violations()).toEqual([])
     expect(await page.evaluate(sticksOut)).toBe(0)
     await picture('models-suites')
@@ -225,6 +227,9 @@ describe('a run that is kept', () => {
     expect(await page.getByLabel('Test Query').inputValue()).toBe('What is in Rome?')
     await page.getByRole('button', { name: 'Run Test' }).click()
     await page.getByText('The same calls as in the').waitFor()
+    const timeline = page.getByRole('table', { name: /Timeline/ })
+    expect(await timeline.getByRole('row', { name: /^Turn 2/ }).textContent()).toMatch(/1,100\$0\.003/)
+    expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
     await page.getByRole('button', { name: 'Run Test' }).click()
     await page.getByText('Call 1 was look with {"at":"Rome"}, and is look with {"at":"Paris"} now.').waitFor()
   })

@@ -8,6 +8,7 @@ import type { PageTool, WholePageTool } from '../../../src/server/page/page-tool
 import type { Session } from '../../../src/server/page/session.ts'
 import type { SuiteRequest } from '../../../src/server/suites/suite-request.ts'
 import type { KnownSuite, ListedSuiteRun, SuiteEstimate, SuiteRunView } from '../../../src/server/suites/suite-views.ts'
+import type { FileCase } from '../../../src/validation/suites/suite-file.ts'
 import type { GateSettings } from '../../../src/validation/tool-use/tool-use-gate.ts'
 import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use-record.ts'
 import { requestJson } from './request.ts'
@@ -67,6 +68,17 @@ export const toolUseQuery = queryOptions({
   queryFn: ({ signal }) => requestJson<ToolUses>('/api/validations/tools', { signal }),
 })
 
+/** How one model uses one tool, with its last failures. */
+export const failuresQuery = (model: string, tool: string) =>
+  queryOptions({
+    queryKey: ['tool-use', model, tool],
+    queryFn: ({ signal }) =>
+      requestJson<{ tool_use: ToolUseRecord[] }>(`/api/validations/tools?${new URLSearchParams({ model, tool })}`, {
+        signal,
+      }),
+    select: ({ tool_use }) => tool_use.flatMap(({ failures }) => failures).toReversed(),
+  })
+
 export const figuresQuery = queryOptions({
   queryKey: ['figures'],
   queryFn: ({ signal }) => requestJson<ExecutionMetrics>('/metrics/tools/execution?window=24h', { signal }),
@@ -108,7 +120,7 @@ export const suiteRunQuery = (id: string) =>
 export const runCaseQuery = (id: string) =>
   queryOptions({
     queryKey: ['runs', id, 'case'],
-    queryFn: ({ signal }) => requestJson<object>(caseAddress(id), { signal }),
+    queryFn: ({ signal }) => requestJson<FileCase>(caseAddress(id), { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   })
 

@@ -40,7 +40,7 @@ export function RunPage({ id }: { readonly id: string }) {
           Timeline
         </h2>
         <div className="overflow-x-auto">
-          <RunTimeline turns={turns} running={false} />
+          <RunTimeline turns={turns} running={false} durationMs={run.duration_ms} />
         </div>
       </section>
       <section className="panel mt-4 p-4">

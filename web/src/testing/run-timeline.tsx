@@ -5,6 +5,8 @@ import type { RunTurn } from './run-state.ts'
 interface RunTimelineProps {
   readonly turns: readonly RunTurn[]
   readonly running: boolean
+  /** What the run took as a whole, when it is over: there is time between the steps, too. */
+  readonly durationMs?: number | undefined
 }
 
 /** One thing that took time. */
@@ -23,7 +25,7 @@ interface Step {
 const TICK_MS = 250
 
 /** When each step began, how long it took and what it cost; what ran at the same time stands side by side. */
-export function RunTimeline({ turns, running }: RunTimelineProps) {
+export function RunTimeline({ turns, running, durationMs }: RunTimelineProps) {
   const now = useNow(running)
   const steps = turns.flatMap(stepsOf)
   const [first] = steps
@@ -103,7 +105,7 @@ export function RunTimeline({ turns, running }: RunTimelineProps) {
               Together
             </th>
             <td className="py-1 text-xs font-normal text-muted max-sm:hidden">{inWords(steps)}</td>
-            <td className="py-1 pl-3 text-right whitespace-nowrap tabular-nums">{inTime(span)}</td>
+            <td className="py-1 pl-3 text-right whitespace-nowrap tabular-nums">{inTime(durationMs ?? span)}</td>
             {tokens && (
               <td className="py-1 pl-3 text-right tabular-nums">{inNumber(sum(steps, (step) => step.tokens))}</td>
             )}

@@ -82,7 +82,7 @@ export function TestResults({ run, cancel, before }: TestResultsProps) {
       <details className="mt-3" open>
         <summary className="cursor-pointer text-sm font-medium">Timeline</summary>
         <div className="mt-1 overflow-x-auto">
-          <RunTimeline turns={turns} running={running} />
+          <RunTimeline turns={turns} running={running} durationMs={durationMs} />
         </div>
       </details>
       {(spoken !== '' || answer !== undefined) && (

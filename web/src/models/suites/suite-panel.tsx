@@ -9,10 +9,16 @@ import { Button } from '../../parts/button.tsx'
 import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
 import { inMoney } from '../../parts/figures.ts'
 import { Failed, Loading, Note } from '../../parts/states.tsx'
+import { useSettled } from '../../parts/use-settled.ts'
 import { ModelBadge } from '../../testing/model-badge.tsx'
 import { Estimate } from './estimate.tsx'
 import { Many } from './many.tsx'
 import { NumberField } from './number-field.tsx'
+
+const KINDS = {
+  generated: 'Made of your tools: up to four cases for each.',
+  bfcl: 'Of the Berkeley Function-Calling Leaderboard, with tools of its own.',
+}
 
 /** What was typed; empty where nothing was. */
 interface Numbers {
@@ -31,7 +37,9 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
   const [numbers, setNumbers] = useState<Numbers>({ repeat: '1', limit: '', budget: '1' })
   const [fresh, setFresh] = useState(false)
   const [asking, setAsking] = useState(false)
-  const request = requestOf(chosenModels, chosenSuites, numbers, fresh)
+  const typed = JSON.stringify(requestOf(chosenModels, chosenSuites, numbers, fresh))
+  const settled = useSettled(typed)
+  const request = JSON.parse(settled) as SuiteRequest
   const ready = request.models.length > 0 && request.suites.length > 0
   const estimate = useQuery({ ...estimateQuery(request), enabled: ready })
   const start = useMutation({
@@ -69,7 +77,7 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
           options={suites.data.suites.map(({ id, kind, name, cases, problem, remark }) => ({
             id,
             title: name,
-            note: problem ?? remark ?? (kind === 'generated' ? 'Made of your tools: up to four cases for each.' : id),
+            note: problem ?? remark ?? (kind === 'file' ? id : KINDS[kind]),
             bad: problem !== undefined,
             more: cases !== undefined && <span className="text-xs text-muted">{cases} cases</span>,
           }))}
@@ -117,7 +125,7 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
       <Button
         look="main"
         className="mt-3 min-w-28"
-        disabled={!ready || estimate.data === undefined || start.isPending}
+        disabled={!ready || settled !== typed || estimate.data === undefined || start.isPending}
         onClick={() => (estimate.data?.free === true ? start.mutate() : setAsking(true))}
       >
         {start.isPending ? 'Starting …' : 'Run suites'}
