@@ -136,6 +136,8 @@ test('a run is replayed as it was, and with a model that is asked anew; no tool 
   const { body } = await replay({ model: 'scripted:turns' })
   expect(body).toMatchObject({ same: false, difference: expect.stringContaining('note is called with {"text":"b"}') })
   expect(runs).toBe(1)
+  const silent = { same: false, difference: 'One call of the run was not made' }
+  expect((await replay({ model: 'scripted:turns' })).body).toMatchObject(silent)
   const failed = { same: false, difference: expect.stringContaining('The script is over') }
   expect((await replay({ model: 'scripted:turns' })).body).toMatchObject(failed)
   expect(await replay({ model: 'nobody:x' })).toMatchObject({

@@ -20,7 +20,7 @@ export function SaveCase({ run }: { readonly run: StoredRun }) {
         The query, the tools, what they answered, and the calls of this run as those that are right. It holds what the
         model did, which need not be what it should have done: look at it before you keep it.
       </p>
-      <h3 className="mt-3 text-sm font-medium">What is right, then</h3>
+      <h2 className="mt-3 text-sm font-medium">What is right, then</h2>
       <div className="mt-1 max-h-96 overflow-auto rounded-lg bg-sunk p-3">
         <JsonTree value={made.expect} label="What is right" />
       </div>

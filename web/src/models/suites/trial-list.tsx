@@ -60,7 +60,7 @@ function Trial({ trial }: { readonly trial: ReportedTrial }) {
     <>
       <Chip tone={OUTCOMES[outcome].tone}>{kind?.replaceAll('_', ' ') ?? OUTCOMES[outcome].word}</Chip>{' '}
       <span className="font-medium break-words">{repetition > 1 ? `${id} (${repetition})` : id}</span>{' '}
-      <span className="text-sm break-all text-muted">
+      <span className="text-sm break-words text-muted">
         {suite}, {model}
       </span>
       {message !== undefined && <span className="mt-1 block text-sm break-words">{message}</span>}
