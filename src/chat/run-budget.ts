@@ -1,3 +1,4 @@
+import { costOf } from '../models/catalogue/cost-of.ts'
 import type { ModelPrices } from '../models/catalogue/model-info.ts'
 import type { Message, OfferedTool, Usage } from '../models/model.ts'
 import { AROUND_A_MESSAGE, promptBound, textBound } from './prompt-bound.ts'
@@ -81,7 +82,7 @@ export class RunBudget {
   }
 
   #priceOf(prompt: number, completion: number): number {
-    return (prompt * this.#prices.input + completion * this.#prices.output) / 1_000_000
+    return costOf(this.#prices, prompt, completion)
   }
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import { redact, redactText } from '../core/redact.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import { costOf } from '../models/catalogue/cost-of.ts'
 import type { Message, OfferedTool } from '../models/model.ts'
 import type { RunAnswer, RunRequest, StopReason, TrackedCall } from './run.ts'
 import type { RunObserver } from './run-observer.ts'
@@ -65,7 +66,8 @@ export class RunRecord implements RunObserver {
   }
 
   heard(turn: TurnReader, failed?: StopReason): void {
-    const { text, calls, reason } = turn
+    const { text, calls, reason, usage } = turn
+    const cost = usage && costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
     const startedMs = this.#turn?.startedMs ?? this.#keeper.clock.now()
     this.#turn = undefined
     const duration_ms = this.#since(startedMs)
@@ -78,6 +80,8 @@ export class RunRecord implements RunObserver {
       finish_reason: failed ?? reason,
       text: redactText(text, LONGEST_CONTENT),
       tool_calls: calls.length,
+      ...(usage !== undefined && { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }),
+      ...(cost !== undefined && { cost }),
     })
   }
 

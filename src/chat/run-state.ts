@@ -1,6 +1,7 @@
 import type { CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
+import { costOf } from '../models/catalogue/cost-of.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import type { CallBatch } from './call-batch.ts'
@@ -97,6 +98,13 @@ export class RunState {
       usage,
       calls.reduce((said, call) => said + call.function.name + call.function.arguments, text),
     )
+  }
+
+  /** What a turn used up, to be told; nothing where its provider does not say. */
+  usageOf({ usage }: TurnReader): RunEvent | undefined {
+    if (usage === undefined) return undefined
+    const cost = costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
+    return { type: 'usage', usage, ...(cost !== undefined && { cost }) }
   }
 
   /** Adds the results of calls, each to its own message. */
@@ -206,9 +214,8 @@ export class RunState {
 
   /** What all turns cost together, where the prices are known. */
   get cost(): number | undefined {
-    const { prices } = this.#request
-    if (prices === undefined || this.usage === undefined) return undefined
-    return (this.usage.prompt_tokens * prices.input + this.usage.completion_tokens * prices.output) / 1_000_000
+    const { usage } = this
+    return usage && costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
   }
 
   #interrupted(reason: Interruption): Ending {

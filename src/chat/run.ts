@@ -82,6 +82,8 @@ export interface RunAnswer {
 export type RunEvent =
   | { readonly type: 'gate'; readonly decisions: readonly GateDecision[] }
   | Exclude<ModelEvent, { type: 'finish' }>
+  /** What a turn used up, when it is over and before its calls are made; only where the provider says it. */
+  | { readonly type: 'usage'; readonly usage: Usage; readonly cost?: number }
   | { readonly type: 'call-progress'; readonly id: string; readonly tool: string; readonly progress: unknown }
   | { readonly type: 'call-result'; readonly id: string; readonly call: TrackedCall }
   | { readonly type: 'answer'; readonly answer: RunAnswer; readonly messages: readonly Message[] }

@@ -108,6 +108,8 @@ export class ToolLoop {
         if (tell) for (let event = await turn.read(); event !== undefined; event = await turn.read()) yield event
         else await turn.drain()
         ending = this.#endingAt(run, turn)
+        const used = tell ? run.usageOf(turn) : undefined
+        if (used !== undefined) yield used
         if (ending !== undefined) break
         const { iteration } = run
         batch = new CallBatch(this.#executor, { context, guard, iteration, tell, observers }, turn.calls)
@@ -185,6 +187,8 @@ export class ToolLoop {
       if (event.type === 'text-delta' && ending.reason !== 'max_iterations') yield event
     }
     if (last.failure === undefined) this.#took(run, last)
+    const used = run.usageOf(last)
+    if (used !== undefined) yield used
     const failed = last.failure && this.#failed(run, last)
     yield run.answered(failed?.reason === 'cancelled' ? failed : ending, last.text)
   }

@@ -130,6 +130,11 @@ export class Installation {
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
   }
 
+  /** Where files are kept, besides the store. */
+  get folder(): string {
+    return dataFolder(this.#options.env ?? process.env)
+  }
+
   get config(): Config {
     return this.#config
   }

@@ -64,12 +64,18 @@ async function furnish(): Promise<Estate> {
     path: '/api/tools/validate',
     body: { model: 'demo:rules', success: true, details: 'details-of-a' },
   })
+  const suites = { models: ['demo:rules'], suites: ['generated'] }
+  const { id: suiteRunId } = await json<{ id: string }>(
+    ask(owner, 'POST', { path: '/api/validations/runs', body: suites }),
+  )
+  await (await ask(owner, 'GET', { path: `/api/validations/runs/${suiteRunId}`, headers: EVENTS })).text()
   const { id: keyId } = await json<{ id: string }>(
     ask(owner, 'POST', { path: '/api/keys', body: { name: CALLER, role: 'user' } }),
   )
   const { runs } = await json<{ runs: { id: string }[] }>(ask(owner, 'GET', { path: '/api/runs' }))
   const opened = await ask(owner, 'POST', { path: '/mcp', body: INITIALIZE, headers: POST_HEADERS })
-  return { keyId, jobId, runId: String(runs[0]?.id), session: String(opened.headers.get('mcp-session-id')) }
+  const session = String(opened.headers.get('mcp-session-id'))
+  return { keyId, jobId, runId: String(runs[0]?.id), suiteRunId, session }
 }
 
 /** Everything of the first tenant's that it can see itself. */
@@ -138,7 +144,7 @@ describe('with the key of another tenant', () => {
 
 describe('who is let in', () => {
   const open = (url: string) =>
-    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models|activity(\/:part)?|settings|runs\/:id|assets\/\*)?|api\/session)$/.test(
+    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|settings|runs\/:id|assets\/\*)?|api\/session)$/.test(
       url,
     )
   const pathOf = (url: string) => url.replaceAll(/:\w+|\*/g, 'x')

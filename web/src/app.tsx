@@ -14,6 +14,7 @@ const ToolsPage = lazyPart(async () => (await import('./tools/tools-page.tsx')).
 const ToolPage = lazyPart(async () => (await import('./tools/tool-page.tsx')).ToolPage)
 const TestingPage = lazyPart(async () => (await import('./testing/testing-page.tsx')).TestingPage)
 const ModelsPage = lazyPart(async () => (await import('./models/models-page.tsx')).ModelsPage)
+const SuiteRunPage = lazyPart(async () => (await import('./models/suites/suite-run-page.tsx')).SuiteRunPage)
 const ActivityPage = lazyPart(async () => (await import('./activity/activity-page.tsx')).ActivityPage)
 const SettingsPage = lazyPart(async () => (await import('./settings/settings-page.tsx')).SettingsPage)
 const RunPage = lazyPart(async () => (await import('./runs/run-page.tsx')).RunPage)
@@ -46,6 +47,7 @@ export const App = () => (
                 <Route path="/" component={ToolsPage} />
                 <Route path="/tool/:name">{({ name }) => <ToolPage name={name} key={name} />}</Route>
                 <Route path="/tools-testing" component={TestingPage} />
+                <Route path="/models/runs/:id">{({ id }) => <SuiteRunPage id={id} key={id} />}</Route>
                 <Route path="/models" component={ModelsPage} />
                 <Route path="/activity/*?" component={ActivityPage} />
                 <Route path="/settings" component={SettingsPage} />

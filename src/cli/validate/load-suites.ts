@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { generateSuite } from '../../validation/suites/generate-suite.ts'
-import { loadSuite } from '../../validation/suites/load-suite.ts'
+import { loadSuites as load } from '../../validation/suites/load-suites.ts'
 import type { Suite } from '../../validation/suites/suite.ts'
 import { SuiteError } from '../../validation/suites/suite-error.ts'
 import { printableLine } from '../printable.ts'
@@ -11,17 +11,9 @@ import { writeNew } from './write-new.ts'
 
 /** Loads suites by name. One that cannot be loaded is the user's to mend, and so are two of the same name. */
 export async function loadSuites(names: readonly string[], definitions: readonly ToolDefinition[]): Promise<Suite[]> {
-  const suites = new Map<string, Suite>()
-  for (const name of names) {
-    const suite = await loadSuite(name, { definitions }).catch((error: unknown) => {
-      throw error instanceof SuiteError ? new UsageError(error.message, { cause: error }) : error
-    })
-    if (suites.has(suite.name)) {
-      throw new UsageError(`Two suites are called "${suite.name}": give one of them another name, or leave it out.`)
-    }
-    suites.set(suite.name, suite)
-  }
-  return [...suites.values()]
+  return load(names, { definitions }).catch((error: unknown) => {
+    throw error instanceof SuiteError ? new UsageError(error.message, { cause: error }) : error
+  })
 }
 
 /** Writes the suite that is made of the tools, to be edited: to a file that there is not yet, else to stdout. */

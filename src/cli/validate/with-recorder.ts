@@ -1,10 +1,14 @@
+import { LOCAL_TENANT } from '../../core/call.ts'
+import { silentLog } from '../../core/log.ts'
 import type { ToolRegistry } from '../../core/tool-registry.ts'
+import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
+import { TrialRecorder } from '../../validation/running/trial-recorder.ts'
+import { ToolUseTracker } from '../../validation/tool-use/tool-use-tracker.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { hasStore } from '../has-store.ts'
 import { withStore } from '../open-store.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
-import { TrialRecorder } from './trial-recorder.ts'
 
 /** Does work with the store to record trials in, where there is one. A store that cannot be opened is said, and done without. */
 export async function withRecorder<T>(
@@ -18,8 +22,9 @@ export async function withRecorder<T>(
   try {
     return await withStore(options, async (storage) => {
       opened = true
-      const recorder = new TrialRecorder(storage, registry)
-      return work(recorder).finally(() => recorder.close())
+      const tests = new ModelValidationTracker({ store: storage.validations })
+      const uses = new ToolUseTracker({ store: storage.toolUse, log: silentLog })
+      return work(new TrialRecorder({ tests, uses, registry, tenant: LOCAL_TENANT })).finally(() => uses.close())
     })
   } catch (error) {
     if (opened) throw error

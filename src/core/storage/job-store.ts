@@ -28,8 +28,8 @@ export type NewJob = Pick<Job, 'id' | 'tenant' | 'caller' | 'tool' | 'params' | 
 export interface JobStore {
   create(job: NewJob): Promise<void>
   get(tenant: string, id: string): Promise<Job | undefined>
-  /** The newest first; only those of one caller, where that is named. */
-  list(tenant: string, limit: number, caller?: string): Promise<readonly Job[]>
+  /** The newest first; only those of one caller, and of one tool, where these are named. */
+  list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>
   /** Takes a job that waits, or whose server has died, for this instance; undefined where another has it or it is over. */
   take(id: string, now: string): Promise<Job | undefined>
   /** Jobs that wait, or whose server has died, oldest first. */

@@ -8,6 +8,11 @@ export interface RunStep {
   readonly finish_reason?: string
   readonly text?: string
   readonly tool_calls?: number
+  /** Where the provider says what the turn used up; runs of older versions have neither. */
+  readonly prompt_tokens?: number
+  readonly completion_tokens?: number
+  /** Where the prices of the model are known besides. */
+  readonly cost?: number
   /** Of a tool call. */
   readonly tool?: string
   readonly params?: unknown

@@ -37,6 +37,9 @@ const STEP = {
     finish_reason: { type: 'string', description: 'Of a turn of the model, as text and tool_calls.' },
     text: { type: 'string' },
     tool_calls: { type: 'integer' },
+    prompt_tokens: { type: 'integer', description: 'What the turn used up, where its provider says so.' },
+    completion_tokens: { type: 'integer' },
+    cost: { type: 'number', description: 'Of the turn, where the prices of the model are known.' },
     tool: { type: 'string', description: 'Of a call, as params and result.' },
     params: {},
     result: {},
@@ -95,4 +98,32 @@ export const RUNS_SCHEMA = {
 export const RUN_SCHEMA = {
   type: 'object',
   properties: { ...LISTED, steps: { type: 'array', items: STEP }, gate: GATE },
+} as const
+
+/** How a run is replayed. */
+export const REPLAY_BODY = {
+  type: ['object', 'null'],
+  additionalProperties: false,
+  properties: {
+    model: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 300,
+      description:
+        'provider:model: it is asked, and its calls get what they got in the run. Absent: it answers as it did.',
+    },
+  },
+} as const
+
+export const REPLAYED_SCHEMA = {
+  type: 'object',
+  properties: {
+    same: {
+      type: 'boolean',
+      description: 'Whether it went the same way; with a model: whether it made the same calls.',
+    },
+    model: { type: ['string', 'null'], description: 'Who was asked; null where nobody was.' },
+    difference: { type: ['string', 'null'], description: 'Where it first went another way.' },
+    answer: { type: ['object', 'null'], additionalProperties: true, description: 'Absent where it was broken off.' },
+  },
 } as const

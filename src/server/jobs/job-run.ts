@@ -8,6 +8,7 @@ import type { Job } from '../../core/storage/job-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { callOf } from './job-view.ts'
+import { type Task, TaskError } from './task.ts'
 
 /** How often progress is stored, and looked whether somebody has ended the job. */
 const LOOK_EVERY_MS = 1_000
@@ -28,6 +29,8 @@ export class JobRun {
   /** Settles when this server has nothing to do with the job any more; never rejects. */
   readonly done: Promise<void>
   readonly #installation: Installation
+  /** What is to be done, where that is no call of a tool. */
+  readonly #task: Task | undefined
   readonly #cancellation = new Cancellation()
   /** Whether a call of the tool may be repeated. */
   readonly #repeatable: boolean
@@ -36,9 +39,10 @@ export class JobRun {
   /** Why it was called off: by who wants it ended, by the end of this server, or because it is no longer ours. */
   #calledOff: 'cancelled' | 'shutdown' | 'lost' | undefined
 
-  constructor(job: Job, installation: Installation) {
+  constructor(job: Job, installation: Installation, task?: Task) {
     this.job = job
     this.#installation = installation
+    this.#task = task
     const effect = installation.manager.getExecutor().effectOf(job.tool)
     this.#repeatable = effect === 'read' || effect === 'idempotent'
     this.done = this.#run()
@@ -59,7 +63,7 @@ export class JobRun {
     const { log } = this.#installation
     const watching = this.#watch()
     try {
-      const result = await this.#work()
+      const result = await (this.#task === undefined ? this.#work() : this.#runTask(this.#task))
       watching.stop()
       // What may be repeated is left to the next server, or to this one when it is back.
       const left = this.#calledOff === 'shutdown' && this.#repeatable && wasCancelled(result)
@@ -87,6 +91,27 @@ export class JobRun {
     }
   }
 
+  /** One that another server has begun is not begun again: nobody is at hand who would pay for it twice. */
+  async #runTask(task: Task): Promise<ToolResult> {
+    const { job } = this
+    const { clock, log } = this.#installation
+    const startedMs = clock.now()
+    const callOff = clock.after(job.timeout_ms, () => this.#cancellation.abort(undefined))
+    const envelope = () => ({ tool_name: job.tool, execution_time_ms: clock.now() - startedMs })
+    try {
+      if (job.attempts > 1) throw new TaskError('The server ended before this did. Start it again: it goes on.')
+      const context = { tenant: job.tenant, signal: this.#cancellation, report: this.#report }
+      return { success: true, result: await task.run(job.params, context), ...envelope() }
+    } catch (err) {
+      const known = err instanceof TaskError
+      if (!known) writeLog(log, 'error', { err, job: job.id, tool: job.tool }, 'A task of the server failed')
+      const error = known ? err.message : 'It could not be done: the log of the server says more.'
+      return { success: false, error, error_code: 'EXECUTION_ERROR', ...envelope() }
+    } finally {
+      callOff()
+    }
+  }
+
   get #executor() {
     return this.#installation.manager.getExecutor()
   }
@@ -101,14 +126,14 @@ export class JobRun {
       source: 'job',
       timeoutMs: job.timeout_ms,
       signal: this.#cancellation,
-      report: (progress) => this.#report(progress),
+      report: this.#report,
       ...(job.caller !== null && { caller: job.caller }),
       ...(key !== undefined && { idempotencyKey: key }),
       ...(traceparent !== undefined && { traceparent }),
     }
   }
 
-  #report(progress: unknown): void {
+  readonly #report = (progress: unknown): void => {
     try {
       this.#progress = snapshotResult(progress, MOST_PROGRESS_BYTES)
       this.#unsaved = true
@@ -132,7 +157,8 @@ export class JobRun {
 
   async #end(result: ToolResult): Promise<void> {
     const { storage, clock } = this.#installation
-    const state = this.#calledOff === 'cancelled' && wasCancelled(result) ? 'cancelled' : 'done'
+    const cutShort = this.#task === undefined ? wasCancelled(result) : result.success
+    const state = this.#calledOff === 'cancelled' && cutShort ? 'cancelled' : 'done'
     for (const wait of [...END_PAUSES_MS, undefined]) {
       try {
         if (this.#unsaved) await storage.jobs.progress(this.job.id, this.#progress)

@@ -12,6 +12,7 @@ import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
 import { JobRun } from './job-run.ts'
 import { callOf, type JobView, jobView, type StoredCall } from './job-view.ts'
+import type { TaskName, Tasks } from './task.ts'
 
 const HOUR_MS = 3_600_000
 const SHORTEST_MS = 1_000
@@ -22,6 +23,8 @@ const LOOK_ELSEWHERE_MS = 500
 export interface JobsOptions {
   readonly installation: Installation
   readonly queue: JobQueue
+  /** What jobs can do besides calling tools. */
+  readonly tasks?: Tasks
 }
 
 /** What a caller wants done. */
@@ -49,12 +52,14 @@ export type JobEvent =
 export class Jobs {
   readonly #installation: Installation
   readonly #queue: JobQueue
+  readonly #tasks: Tasks
   readonly #runs = new Map<string, JobRun>()
   #closing = false
 
-  constructor({ installation, queue }: JobsOptions) {
+  constructor({ installation, queue, tasks = new Map() }: JobsOptions) {
     this.#installation = installation
     this.#queue = queue
+    this.#tasks = tasks
   }
 
   /** Begins to work on jobs, those first that were left over. */
@@ -73,6 +78,10 @@ export class Jobs {
       ...(timeout_ms !== undefined && { timeoutMs: Math.max(SHORTEST_MS, timeout_ms) }),
     }
     const executor = manager.getExecutor()
+    if (this.#tasks.has(tool_name as TaskName)) {
+      const unfit = new ToolExecutionError('TOOL_NOT_FOUND', `Tool '${tool_name}' cannot be run as a job: rename it`)
+      return { refused: executor.refuse(tool_name, unfit, context) }
+    }
     const admitted = await executor.admit(tool_name, params, context)
     if ('refused' in admitted) return admitted
     const call: StoredCall = {
@@ -96,9 +105,24 @@ export class Jobs {
     }
   }
 
-  /** The job, where the caller may see it. */
-  async get(caller: Caller, id: string): Promise<JobView | undefined> {
-    const job = await this.#find(caller, id)
+  /** Accepts a task of the server's own; whether the caller may is for the one who asks here to see to. */
+  async startTask(caller: Caller, task: TaskName, params: unknown): Promise<JobView> {
+    const { limits } = this.#installation.config
+    const job = await this.#create({
+      id: randomUUID(),
+      tenant: caller.tenant,
+      caller: caller.id,
+      tool: task,
+      params,
+      timeout_ms: limits?.job_timeout_ms ?? HOUR_MS,
+      created_at: this.#now(),
+    })
+    return jobView(job)
+  }
+
+  /** The job, where the caller may see it: one that calls a tool, or does the task that is named. */
+  async get(caller: Caller, id: string, task?: TaskName): Promise<JobView | undefined> {
+    const job = await this.#find(caller, id, task)
     return job && jobView(job, this.#runs.get(id)?.progress ?? job.progress)
   }
 
@@ -106,30 +130,43 @@ export class Jobs {
   async list(caller: Caller, limit: number): Promise<readonly Omit<JobView, 'result'>[]> {
     const only = caller.role === 'user' ? caller.id : undefined
     const jobs = await this.#installation.storage.jobs.list(caller.tenant, limit, only)
-    return jobs.map((job) => {
-      const { result: _, ...listed } = jobView(job)
-      return listed
-    })
+    return jobs
+      .filter((job) => this.#does(job, undefined))
+      .map((job) => {
+        const { result: _, ...listed } = jobView(job)
+        return listed
+      })
+  }
+
+  /** A job that does a task, whole. */
+  async getTask(caller: Caller, id: string, task: TaskName): Promise<Job | undefined> {
+    const job = await this.#find(caller, id, task)
+    return job && { ...job, progress: this.#runs.get(id)?.progress ?? job.progress }
+  }
+
+  /** The newest jobs of the tenant that do a task, whole, as they are stored. */
+  listTasks({ tenant }: Caller, task: TaskName, limit: number): Promise<readonly Job[]> {
+    return this.#installation.storage.jobs.list(tenant, limit, undefined, task)
   }
 
   /** Ends a job, whoever works on it; one that has ended stays as it is. */
-  async cancel(caller: Caller, id: string): Promise<JobView | undefined> {
-    const job = await this.#find(caller, id)
+  async cancel(caller: Caller, id: string, task?: TaskName): Promise<JobView | undefined> {
+    const job = await this.#find(caller, id, task)
     if (job === undefined) return undefined
     const run = this.#runs.get(id)
     if (run !== undefined) {
       run.cancel('cancelled')
       await run.done
     } else if (job.ended_at === null) await this.#callOff(job)
-    return this.get(caller, id)
+    return this.get(caller, id, task)
   }
 
   /** How a job goes on: its progress as it comes, then its result. Ends early where the signal aborts. */
-  async *events(caller: Caller, id: string, signal: AbortSignal): AsyncGenerator<JobEvent> {
+  async *events(caller: Caller, id: string, signal: AbortSignal, task?: TaskName): AsyncGenerator<JobEvent> {
     let last = 'null'
     while (!signal.aborted) {
       const run = this.#runs.get(id)
-      const job = await this.get(caller, id)
+      const job = await this.get(caller, id, task)
       if (job === undefined) return
       const text = JSON.stringify(job.progress)
       if (text !== last) yield { event: 'progress', data: job.progress }
@@ -156,7 +193,7 @@ export class Jobs {
     if (this.#closing) return
     const job = await this.#installation.storage.jobs.take(id, this.#now())
     if (job === undefined) return
-    const run = new JobRun(job, this.#installation)
+    const run = new JobRun(job, this.#installation, this.#tasks.get(job.tool as TaskName))
     this.#runs.set(id, run)
     await run.done
     this.#runs.delete(id)
@@ -188,9 +225,14 @@ export class Jobs {
     }
   }
 
-  async #find(caller: Caller, id: string): Promise<Job | undefined> {
+  async #find(caller: Caller, id: string, task: TaskName | undefined): Promise<Job | undefined> {
     const job = await this.#installation.storage.jobs.get(caller.tenant, id)
-    return job !== undefined && mayI(caller, job) ? job : undefined
+    return job !== undefined && this.#does(job, task) && mayI(caller, job) ? job : undefined
+  }
+
+  /** Tasks have routes of their own, with rights of their own. */
+  #does({ tool }: Job, task: TaskName | undefined): boolean {
+    return task === undefined ? !this.#tasks.has(tool as TaskName) : tool === task
   }
 
   /** Ends a job that does not run here. Who takes it has it, so that nobody can begin it any more. */
@@ -202,12 +244,13 @@ export class Jobs {
     const since = Date.parse(job.started_at ?? job.created_at)
     // Where another server has it, that one records how it ended there.
     const result: ToolResult =
-      taken === undefined
+      taken === undefined || this.#tasks.has(tool as TaskName)
         ? cancelledElsewhere(tool, clock.wall() - since)
         : executor.refuse(tool, cancelled(), { tenant, source: 'job', ...(caller !== null && { caller }) })
     const effect = executor.effectOf(tool)
     const mayHaveHappened = taken?.attempts !== 1 && effect !== 'read' && effect !== 'idempotent'
-    const kept = mayHaveHappened ? { ...result, outcome: 'unknown' as const } : result
+    const kept =
+      mayHaveHappened && !this.#tasks.has(tool as TaskName) ? { ...result, outcome: 'unknown' as const } : result
     await storage.jobs.end(id, 'cancelled', kept, this.#now())
   }
 

@@ -13,6 +13,7 @@ const ADDRESSES = [
   '/tool/:name',
   '/tools-testing',
   '/models',
+  '/models/runs/:id',
   '/activity',
   '/activity/:part',
   '/settings',

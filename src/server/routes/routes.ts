@@ -12,6 +12,7 @@ import { openAiRoutes } from './openai-routes.ts'
 import { prometheusRoutes } from './prometheus-routes.ts'
 import { runRoutes } from './run-routes.ts'
 import { statusRoutes } from './status-routes.ts'
+import { suiteRoutes } from './suite-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { validationRoutes } from './validation-routes.ts'
 
@@ -28,6 +29,7 @@ export const ROUTES: readonly AddRoutes[] = [
   runRoutes,
   modelRoutes,
   validationRoutes,
+  suiteRoutes,
   mcpRoutes,
   metricsRoutes,
   prometheusRoutes,

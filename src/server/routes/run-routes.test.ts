@@ -112,3 +112,58 @@ test('refuses what is no filter', async () => {
     expect(response.headers.get('content-type')).toContain('application/problem+json')
   }
 })
+
+test('a run is replayed as it was, and with a model that is asked anew; no tool is run', async () => {
+  let runs = 0
+  const other = { calls: [{ name: 'note', arguments: { text: 'b' } }] }
+  const { url, model } = await openScriptedServer([call, 'Noted.', call, 'Done.', other, 'Done.'], {
+    tools: { note: () => ++runs },
+  })
+  const { run_id } = await ask(url, 'Take a note')
+  const replay = async (body?: object) => {
+    const headers = body === undefined ? {} : { 'content-type': 'application/json' }
+    const response = await fetch(`${url}/api/runs/${run_id}/replay`, {
+      method: 'POST',
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, body: await response.json() }
+  }
+  expect(await replay()).toMatchObject({ status: 200, body: { same: true, model: null, difference: null } })
+  expect(model.requests).toHaveLength(2)
+  const same = { same: true, model: 'scripted:turns', answer: { content: 'Done.' } }
+  expect((await replay({ model: 'scripted:turns' })).body).toMatchObject(same)
+  const { body } = await replay({ model: 'scripted:turns' })
+  expect(body).toMatchObject({ same: false, difference: expect.stringContaining('note is called with {"text":"b"}') })
+  expect(runs).toBe(1)
+  const silent = { same: false, difference: 'One call of the run was not made' }
+  expect((await replay({ model: 'scripted:turns' })).body).toMatchObject(silent)
+  const failed = { same: false, difference: expect.stringContaining('The script is over') }
+  expect((await replay({ model: 'scripted:turns' })).body).toMatchObject(failed)
+  expect(await replay({ model: 'nobody:x' })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringContaining('Provider nobody') },
+  })
+})
+
+test('who may look at runs and not ask models replays only what was recorded', async () => {
+  const { url, key } = await openScriptedServer(['Hi.'])
+  const owner = await key('acme')
+  const { run_id } = await ask(url, 'Hello', owner)
+  const watcher = await key('acme', 'operator', ['observe'])
+  const replay = (body: object) =>
+    fetch(`${url}/api/runs/${run_id}/replay`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${watcher}` },
+      body: JSON.stringify(body),
+    })
+  expect((await replay({})).status).toBe(200)
+  expect((await replay({ model: 'scripted:turns' })).status).toBe(403)
+})
+
+test('what was not kept cannot be replayed', async () => {
+  const { url } = await openScriptedServer(['Hi.'], { config: { storage: { runs: false } } })
+  const { run_id } = await ask(url, 'Hello')
+  const response = await fetch(`${url}/api/runs/${run_id}/replay`, { method: 'POST' })
+  expect(response.status).toBe(409)
+})

@@ -1,9 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { RunFilter, StoredRun } from '../../core/storage/run-store.ts'
+import type { ModelCatalogue } from '../../models/catalogue/model-catalogue.ts'
+import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import type { Cassette } from '../../validation/cassettes/cassette.ts'
 import { cassetteCase } from '../../validation/cassettes/cassette-case.ts'
 import { CassetteError } from '../../validation/cassettes/cassette-error.ts'
+import { type ReplayOptions, replayCassette } from '../../validation/cassettes/replay-cassette.ts'
 import { runCassette } from '../../validation/cassettes/run-cassette.ts'
-import { CASSETTE_QUERY, RUN_QUERY, RUN_SCHEMA, RUNS_QUERY, RUNS_SCHEMA } from '../chat/run-schemas.ts'
+import type { FileCase } from '../../validation/suites/suite-file.ts'
+import {
+  CASSETTE_QUERY,
+  REPLAY_BODY,
+  REPLAYED_SCHEMA,
+  RUN_QUERY,
+  RUN_SCHEMA,
+  RUNS_QUERY,
+  RUNS_SCHEMA,
+} from '../chat/run-schemas.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
 import { settleRecords } from '../settle-records.ts'
@@ -83,15 +96,73 @@ export function runRoutes(app: FastifyInstance, { installation }: Service): void
       const tenant = oneTenant(request, request.query.tenant)
       await settleRecords(installation)
       const run = found(id, await storage.runs.get(tenant, id))
+      const cassette = cassetteOf(run)
+      return request.query.as === 'case' ? caseOf(cassette) : cassette
+    },
+  )
+
+  app.post<{ Params: { id: string }; Querystring: { tenant?: string }; Body: { model?: string } | null }>(
+    '/api/runs/:id/replay',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'Replays a run from its cassette: no tool is run; with a model, that one is asked anew',
+        tags: ['runs'],
+        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 200 } } },
+        querystring: RUN_QUERY,
+        body: REPLAY_BODY,
+        response: { 200: REPLAYED_SCHEMA },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const { model } = request.body ?? {}
+      if (model !== undefined && !request.caller.scopes.has('chat')) {
+        throw new HttpProblem(403, "Asking a model needs the scope 'chat'")
+      }
+      const tenant = oneTenant(request, request.query.tenant)
+      await settleRecords(installation)
+      const cassette = cassetteOf(found(id, await storage.runs.get(tenant, id)))
+      const options = replayOptions(await installation.manager.getModels(), model)
+      const gone = new AbortController()
+      reply.raw.once('close', () => gone.abort())
+      const by = model ?? null
       try {
-        const cassette = runCassette(run)
-        return request.query.as === 'case' ? cassetteCase(cassette) : cassette
+        const { answer, unused } = await replayCassette(cassette, { ...options, signal: gone.signal })
+        const difference = (model && answer.error) ?? (unused > 0 ? notMade(unused) : null)
+        return { same: difference === null, model: by, difference, answer }
       } catch (error) {
-        if (error instanceof CassetteError) throw new HttpProblem(409, error.message)
-        throw error
+        if (!(error instanceof CassetteError)) throw error
+        return { same: false, model: by, difference: error.message, answer: null }
       }
     },
   )
+}
+
+/** Which model answers, and what must be the same. */
+function replayOptions(catalogue: ModelCatalogue, model: string | undefined): ReplayOptions {
+  try {
+    return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model) }
+  } catch (error) {
+    if (error instanceof UnknownModelError) throw new HttpProblem(400, error.message)
+    throw error
+  }
+}
+
+const notMade = (unused: number): string =>
+  unused === 1 ? 'One call of the run was not made' : `${unused} calls of the run were not made`
+
+const cassetteOf = (run: StoredRun): Cassette => orConflict(() => runCassette(run))
+const caseOf = (cassette: Cassette): FileCase => orConflict(() => cassetteCase(cassette))
+
+/** What the run has not in it cannot be made of it. */
+function orConflict<T>(make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    if (error instanceof CassetteError) throw new HttpProblem(409, error.message)
+    throw error
+  }
 }
 
 function found(id: string, run: StoredRun | undefined): StoredRun {

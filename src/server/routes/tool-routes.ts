@@ -113,7 +113,7 @@ export function toolRoutes(app: FastifyInstance, { installation }: Service): voi
 }
 
 /** The tools that the caller's tenant may use. */
-export function usableTools({ manager, tenants }: Installation, { tenant }: Caller): ToolDefinition[] {
+export function usableTools({ manager, tenants }: Installation, { tenant }: Pick<Caller, 'tenant'>): ToolDefinition[] {
   const flags = tenants.flags(tenant)
   return manager
     .getRegistry()

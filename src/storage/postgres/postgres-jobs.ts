@@ -10,7 +10,8 @@ const CREATE = `
 const GET = 'SELECT * FROM toolyard.jobs WHERE tenant = $1 AND id = $2'
 
 const LIST = `
-  SELECT * FROM toolyard.jobs WHERE tenant = $1 AND ($3::text IS NULL OR caller = $3)
+  SELECT * FROM toolyard.jobs
+  WHERE tenant = $1 AND ($3::text IS NULL OR caller = $3) AND ($4::text IS NULL OR tool = $4)
   ORDER BY created_at DESC, id DESC LIMIT $2`
 
 const TAKE = `
@@ -60,8 +61,8 @@ export class PostgresJobs implements JobStore {
     return rows[0] && toJob(rows[0])
   }
 
-  async list(tenant: string, limit: number, caller?: string): Promise<readonly Job[]> {
-    const { rows } = await this.#database.run<JobRow>(LIST, [tenant, limit, caller ?? null])
+  async list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]> {
+    const { rows } = await this.#database.run<JobRow>(LIST, [tenant, limit, caller ?? null, tool ?? null])
     return rows.map(toJob)
   }
 

@@ -39,11 +39,13 @@ export class SqliteJobs implements JobStore {
     return row && readRow(row)
   }
 
-  async list(tenant: string, limit: number, caller?: string): Promise<readonly Job[]> {
+  async list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]> {
     const rows = this.#database.all<JobRow>(
-      'SELECT * FROM jobs WHERE tenant = ? AND caller IS coalesce(?, caller) ORDER BY created_at DESC, id DESC LIMIT ?',
+      `SELECT * FROM jobs WHERE tenant = ? AND caller IS coalesce(?, caller) AND tool = coalesce(?, tool)
+       ORDER BY created_at DESC, id DESC LIMIT ?`,
       tenant,
       caller ?? null,
+      tool ?? null,
       limit,
     )
     return rows.map(readRow)

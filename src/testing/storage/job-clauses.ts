@@ -81,6 +81,18 @@ export const jobClauses: Clauses = {
     assert.equal((await ids(10)).length, 5)
   },
 
+  'jobs: those of one tool can be listed alone': async (store) => {
+    const { jobs } = await store.open()
+    for (const [index, tool] of ['look', 'listen', 'look'].entries()) {
+      await jobs.create(job(`${tool}-${index}`, { tool, caller: index === 0 ? null : 'ada', created_at: at(index) }))
+    }
+    const ids = async (caller?: string, tool?: string) =>
+      (await jobs.list('acme', 10, caller, tool)).map(({ id }) => id)
+    assert.deepEqual(await ids(undefined, 'look'), ['look-2', 'look-0'])
+    assert.deepEqual(await ids('ada', 'look'), ['look-2'])
+    assert.deepEqual(await ids(undefined, 'smell'), [])
+  },
+
   'jobs: of many that take a job exactly one gets it': async (store) => {
     const both = await store.openTwo()
     for (let round = 0; round < 10; round++) {

@@ -17,6 +17,8 @@ export interface ReplayOptions {
   readonly mode?: ReplayMode
   /** Answers in the place of the model of the run: shows what another would have done with the same tools. */
   readonly model?: Model
+  /** Ends it, where that model is waited for in vain. */
+  readonly signal?: AbortSignal
 }
 
 /** What came of a replay. */
@@ -32,7 +34,7 @@ export interface Replayed {
  * asked. Rejects with a `CassetteError` that names the first difference.
  */
 export async function replayCassette(value: Cassette, options: ReplayOptions = {}): Promise<Replayed> {
-  const { mode = 'strict', model } = options
+  const { mode = 'strict', model, signal } = options
   const cassette = readCassette(value)
   if (mode === 'strict' && cassette.incomplete.length > 0) {
     throw new CassetteError(
@@ -53,7 +55,7 @@ export async function replayCassette(value: Cassette, options: ReplayOptions = {
     ...(model !== undefined && { allowed_tools: offered }),
     prior_calls: cassette.calls.filter(({ iteration }) => iteration === 0),
     budget: spent,
-    context: { signal: replay.signal },
+    context: { signal: signal === undefined ? replay.signal : AbortSignal.any([replay.signal, signal]) },
   })
   let ended: Omit<Replayed, 'unused'> | undefined
   for await (const event of run) if (event.type === 'answer') ended = event

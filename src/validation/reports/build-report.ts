@@ -68,6 +68,7 @@ function reported(planned: PlannedTrial, trial: Trial | undefined): ReportedTria
   return {
     ...known,
     ...why,
+    ...(!verdict.passed && asked.expected !== undefined && { expectation: asked.expected }),
     turns,
     tokens,
     ...(cost !== undefined && { cost }),

@@ -64,6 +64,8 @@ export interface ReportedTrial {
   readonly tool?: string
   readonly expected?: unknown
   readonly actual?: unknown
+  /** Where it was not passed: all that the case expects. */
+  readonly expectation?: unknown
   /** What the model did. */
   readonly turns?: readonly ObservedTurn[]
   readonly tokens?: number

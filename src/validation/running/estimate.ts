@@ -1,5 +1,5 @@
+import { costOf } from '../../models/catalogue/cost-of.ts'
 import type { SuiteCase } from '../suites/suite.ts'
-import { costOf } from './suite-budget.ts'
 import type { PlannedTrial, Spent } from './trial.ts'
 
 const BYTES_PER_TOKEN = 4

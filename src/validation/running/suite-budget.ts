@@ -1,3 +1,4 @@
+import { costOf } from '../../models/catalogue/cost-of.ts'
 import type { ModelPrices } from '../../models/catalogue/model-info.ts'
 import type { Spent } from './trial.ts'
 
@@ -80,11 +81,6 @@ export class SuiteBudget {
     }
     return undefined
   }
-}
-
-/** What tokens cost; undefined where nobody has said. */
-export function costOf(prices: ModelPrices | undefined, prompt: number, completion: number): number | undefined {
-  return prices && (prompt * prices.input + completion * prices.output) / 1_000_000
 }
 
 function add(to: Amount, { tokens, cost }: Amount): void {

@@ -69,15 +69,15 @@ export class TrialFile {
     }
   }
 
+  /** What would be gone on with, where this were opened; changes nothing, and gives nothing where it could not be. */
+  static async earlier(path: string, key: string, planned: readonly PlannedTrial[]): Promise<Map<string, Trial>> {
+    const found = await find(path).catch(() => undefined)
+    return found === undefined || found.finished || found.key !== key ? new Map() : trialsIn(found.lines, planned)
+  }
+
   /** The trials of an earlier run that are among these, judged anew; the last of each counts. */
   read(planned: readonly PlannedTrial[]): Map<string, Trial> {
-    const known = new Map(planned.map((trial) => [keyOf(trial), trial]))
-    const found = new Map<string, Trial>()
-    for (const line of this.#lines) {
-      const trial = readTrial(line, known)
-      if (trial !== undefined) found.set(keyOf(trial), trial)
-    }
-    return found
+    return trialsIn(this.#lines, planned)
   }
 
   async add(trial: Trial): Promise<void> {
@@ -92,6 +92,16 @@ export class TrialFile {
   close(): Promise<void> {
     return this.#handle.close()
   }
+}
+
+function trialsIn(lines: readonly string[], planned: readonly PlannedTrial[]): Map<string, Trial> {
+  const known = new Map(planned.map((trial) => [keyOf(trial), trial]))
+  const found = new Map<string, Trial>()
+  for (const line of lines) {
+    const trial = readTrial(line, known)
+    if (trial !== undefined) found.set(keyOf(trial), trial)
+  }
+  return found
 }
 
 /** Anything else than trials is never overwritten. */

@@ -1,6 +1,7 @@
 import { promptBound, textBound } from '../../chat/prompt-bound.ts'
+import { costOf } from '../../models/catalogue/cost-of.ts'
 import type { Model, ModelEvent, ModelRequest, Usage } from '../../models/model.ts'
-import { costOf, type SuiteBudget } from './suite-budget.ts'
+import type { SuiteBudget } from './suite-budget.ts'
 import type { TriedModel } from './trial.ts'
 
 /**

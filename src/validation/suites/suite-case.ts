@@ -35,6 +35,7 @@ export function suiteCase(
     mocks,
     max_iterations: iterations(expect),
     about: about(expect, names),
+    expected: expect,
     judge: ([turn = { calls: [], answer: '' }]) => judgeCase(expect, turn, tools),
   }
 }

@@ -61,6 +61,8 @@ export interface SuiteCase {
   readonly max_iterations: number
   /** The tools that the case is about, by which its outcome is counted: those of the calls expected. */
   readonly about: readonly string[]
+  /** What is right, to be read by people. */
+  readonly expected?: unknown
   judge(turns: readonly ObservedTurn[]): Verdict
 }
 

@@ -6,6 +6,9 @@ import type { ModelValidation } from '../../../src/core/storage/validation-store
 import type { ModelInfo } from '../../../src/models/catalogue/model-info.ts'
 import type { PageTool, WholePageTool } from '../../../src/server/page/page-tool.ts'
 import type { Session } from '../../../src/server/page/session.ts'
+import type { SuiteRequest } from '../../../src/server/suites/suite-request.ts'
+import type { KnownSuite, ListedSuiteRun, SuiteEstimate, SuiteRunView } from '../../../src/server/suites/suite-views.ts'
+import type { FileCase } from '../../../src/validation/suites/suite-file.ts'
 import type { GateSettings } from '../../../src/validation/tool-use/tool-use-gate.ts'
 import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use-record.ts'
 import { requestJson } from './request.ts'
@@ -23,6 +26,11 @@ export type ListedToolUse = Omit<ToolUseRecord, 'failures'>
 interface ToolUses {
   readonly gate: Required<GateSettings>
   readonly tool_use: readonly ListedToolUse[]
+}
+
+interface KnownSuites {
+  readonly suites: readonly KnownSuite[]
+  readonly folder: { readonly name: string; readonly writable: boolean }
 }
 
 export const sessionQuery = queryOptions({
@@ -60,6 +68,17 @@ export const toolUseQuery = queryOptions({
   queryFn: ({ signal }) => requestJson<ToolUses>('/api/validations/tools', { signal }),
 })
 
+/** How one model uses one tool, with its last failures. */
+export const failuresQuery = (model: string, tool: string) =>
+  queryOptions({
+    queryKey: ['tool-use', model, tool],
+    queryFn: ({ signal }) =>
+      requestJson<{ tool_use: ToolUseRecord[] }>(`/api/validations/tools?${new URLSearchParams({ model, tool })}`, {
+        signal,
+      }),
+    select: ({ tool_use }) => tool_use.flatMap(({ failures }) => failures).toReversed(),
+  })
+
 export const figuresQuery = queryOptions({
   queryKey: ['figures'],
   queryFn: ({ signal }) => requestJson<ExecutionMetrics>('/metrics/tools/execution?window=24h', { signal }),
@@ -72,6 +91,40 @@ export const historyQuery = (tool: string) =>
       requestJson<{ rows: AuditRow[] }>(`/audit?limit=20&tool=${encodeURIComponent(tool)}`, { signal }),
     select: ({ rows }) => rows,
   })
+
+export const suitesQuery = queryOptions({
+  queryKey: ['suites'],
+  queryFn: ({ signal }) => requestJson<KnownSuites>('/api/suites', { signal }),
+})
+
+/** What a run of suites would use up. */
+export const estimateQuery = (body: SuiteRequest) =>
+  queryOptions({
+    queryKey: ['suites', 'estimate', body],
+    queryFn: ({ signal }) => requestJson<SuiteEstimate>('/api/validations/estimate', { method: 'POST', body, signal }),
+  })
+
+export const suiteRunsQuery = queryOptions({
+  queryKey: ['suite-runs'],
+  queryFn: ({ signal }) => requestJson<{ runs: ListedSuiteRun[] }>('/api/validations/runs', { signal }),
+  select: ({ runs }) => runs,
+})
+
+export const suiteRunQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['suite-runs', id],
+    queryFn: ({ signal }) => requestJson<SuiteRunView>(`/api/validations/runs/${encodeURIComponent(id)}`, { signal }),
+  })
+
+/** A run as a case of a suite; the server makes it of what it has kept. */
+export const runCaseQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['runs', id, 'case'],
+    queryFn: ({ signal }) => requestJson<FileCase>(caseAddress(id), { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+
+export const caseAddress = (id: string): string => `/api/runs/${encodeURIComponent(id)}/cassette?as=case`
 
 export const runQuery = (id: string) =>
   queryOptions({

@@ -10,7 +10,7 @@ import { ThemeSwitch } from './theme-switch.tsx'
 const PAGES = [
   { href: '/', title: 'Tools', here: /^\/(tool\/.*)?$/ },
   { href: '/tools-testing', title: 'Testing', here: /^\/(tools-testing|runs\/.*)$/ },
-  { href: '/models', title: 'Models', here: /^\/models$/ },
+  { href: '/models', title: 'Models', here: /^\/models(\/.*)?$/ },
   { href: '/activity', title: 'Activity', here: /^\/activity(\/.*)?$/ },
   { href: '/settings', title: 'Settings', here: /^\/settings$/ },
 ]

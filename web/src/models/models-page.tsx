@@ -1,15 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { modelsQuery } from '../api/queries.ts'
+import { modelsQuery, useMay } from '../api/queries.ts'
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { ModelRecord } from './model-record.tsx'
+import { SuitePanel } from './suites/suite-panel.tsx'
+import { SuiteRunList } from './suites/suite-run-list.tsx'
 import { ToolMatrix } from './tool-matrix.tsx'
 
 /** Which models have shown that they can use tools, and which tool each gets right. */
 export function ModelsPage() {
   usePageTitle('Models')
   const { data: models, error, refetch } = useQuery(modelsQuery)
+  const mayObserve = useMay('observe')
+  const mayRun = useMay('validate') && mayObserve
   if (error && models === undefined) return <Failed error={error} what="the models" again={() => void refetch()} />
   if (models === undefined) return <Loading what="the models" />
   const doubtful = models.filter(({ validation }) => !validation.validated)
@@ -22,7 +26,7 @@ export function ModelsPage() {
           <Link href="/tools-testing" className="text-accent underline">
             Testing
           </Link>
-          , or many at once with <code className="font-mono">toolyard validate</code>.
+          , or with many cases at once below.
         </p>
       </div>
       {doubtful.length > 0 && (
@@ -40,6 +44,8 @@ export function ModelsPage() {
           <ModelRecord key={model.id} model={model} />
         ))}
       </ul>
+      {mayRun && models.length > 0 && <SuitePanel models={models} />}
+      {mayObserve && <SuiteRunList />}
       <ToolMatrix />
     </div>
   )

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { type ListedToolUse, toolUseQuery, useMay } from '../api/queries.ts'
 import { count, inPercent } from '../parts/figures.ts'
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
+import { Failures } from './failures.tsx'
 
 const GATES = {
   off: 'Nothing is done about tools that a model fails with.',
@@ -45,11 +46,7 @@ function Table({ uses }: { readonly uses: readonly ListedToolUse[] }) {
   const models = [...new Set(uses.map(({ model_id }) => model_id))].sort()
   const tools = [...new Set(uses.map(({ tool }) => tool))].sort()
   if (uses.length === 0) {
-    return (
-      <Empty title="Nothing is known yet">
-        Ask a model something that needs a tool, or run <code className="font-mono">toolyard validate</code>.
-      </Empty>
-    )
+    return <Empty title="Nothing is known yet">Ask a model something that needs a tool, or run a suite.</Empty>
   }
   const found = new Map(uses.map((use) => [JSON.stringify([use.model_id, use.tool]), use]))
   return (
@@ -92,7 +89,7 @@ const ToolLink = ({ tool }: { readonly tool: string }) => (
 
 function Cell({ use }: { readonly use: ListedToolUse | undefined }) {
   if (use === undefined) return <td className="px-4 py-2 text-muted">not tried</td>
-  const { rate, trials, lower_bound, failure_kinds } = use
+  const { rate, trials, lower_bound, failure_kinds, model_id, tool } = use
   const kinds = Object.entries(failure_kinds).map(([kind, times]) => `${kind.replaceAll('_', ' ')} ${times}`)
   return (
     <td className="px-4 py-2 align-top whitespace-nowrap tabular-nums">
@@ -100,7 +97,7 @@ function Cell({ use }: { readonly use: ListedToolUse | undefined }) {
       <span className="text-muted">
         {count(trials, 'trial')}, at least {inPercent(lower_bound)}
       </span>
-      {kinds.length > 0 && <div className="text-xs text-bad">{kinds.join(', ')}</div>}
+      {kinds.length > 0 && <Failures model={model_id} tool={tool} kinds={kinds.join(', ')} />}
     </td>
   )
 }

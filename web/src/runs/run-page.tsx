@@ -5,7 +5,9 @@ import { count, inDate, inMoney, inTime } from '../parts/figures.ts'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { storedRun } from '../testing/run-state.ts'
+import { RunTimeline } from '../testing/run-timeline.tsx'
 import { RunTurns } from '../testing/run-turns.tsx'
+import { RunActions } from './run-actions.tsx'
 
 /** A run that is kept, under an address that can be passed on. */
 export function RunPage({ id }: { readonly id: string }) {
@@ -14,6 +16,7 @@ export function RunPage({ id }: { readonly id: string }) {
   if (run === undefined) {
     return error ? <Failed error={error} what="the run" again={() => void refetch()} /> : <Loading what="the run" />
   }
+  const { turns } = storedRun(run)
   return (
     <>
       <nav aria-label="Where you are" className="text-sm">
@@ -34,12 +37,21 @@ export function RunPage({ id }: { readonly id: string }) {
           Its calls in the audit log
         </Link>
       </div>
+      <RunActions run={run} />
+      <section className="panel mt-4 min-w-0 p-4" aria-labelledby="timeline">
+        <h2 id="timeline" className="mb-2 font-medium">
+          Timeline
+        </h2>
+        <div className="overflow-x-auto">
+          <RunTimeline turns={turns} running={false} durationMs={run.duration_ms} />
+        </div>
+      </section>
       <section className="panel mt-4 p-4">
         <h2 className="sr-only">What happened</h2>
         <h3 className="font-medium">Query</h3>
         <p className="mt-1 break-words whitespace-pre-wrap">{run.question || '(not kept)'}</p>
         <h3 className="mt-4 mb-2 font-medium">Tool Calls ({run.tool_calls})</h3>
-        <RunTurns turns={storedRun(run).turns} running={false} />
+        <RunTurns turns={turns} running={false} />
         <h3 className="mt-4 font-medium">Final Response</h3>
         <p className="mt-1 rounded-lg bg-sunk p-3 break-words whitespace-pre-wrap">{run.answer || '(not kept)'}</p>
         {run.error !== null && (

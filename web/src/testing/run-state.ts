@@ -1,5 +1,5 @@
 import type { RunAnswer, TrackedCall } from '../../../src/chat/run.ts'
-import type { StoredRun } from '../../../src/core/storage/run-store.ts'
+import type { RunStep, StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import type { ServerEvent } from '../api/read-events.ts'
 
@@ -13,6 +13,8 @@ export interface RunCall {
   readonly result?: ToolResult
   /** The loop did not have it run. */
   readonly notRun?: boolean
+  /** Absent until it runs. */
+  readonly startedAt?: number
 }
 
 /** One turn of the model, with the calls that it asked for. */
@@ -23,6 +25,9 @@ export interface RunTurn {
   readonly durationMs?: number
   readonly text: string
   readonly calls: readonly RunCall[]
+  /** What it used up, where the provider says so; the cost where its prices are known. */
+  readonly tokens?: number
+  readonly cost?: number
 }
 
 export type Answer = RunAnswer & { readonly run_id?: string }
@@ -67,14 +72,22 @@ export function nextRun(run: RunState, { event, data }: ServerEvent, now: number
       const { call } = given as { call: { id: string; function: { name: string; arguments: string } } }
       const done = endTurn(run, now)
       const known = done.turns.at(-1)?.calls.some((one) => one.id === call.id)
-      const made = { id: call.id, tool: call.function.name, params: parsed(call.function.arguments) }
+      const made = { id: call.id, tool: call.function.name, params: parsed(call.function.arguments), startedAt: now }
       if (known) return withCall(done, call.id, (one) => ({ ...one, ...made }))
       return withTurn(done, (turn) => ({ ...turn, calls: [...turn.calls, made] }))
+    }
+    case 'usage': {
+      const { usage, cost } = given as { usage: { total_tokens: number }; cost?: number }
+      const used = { tokens: usage.total_tokens, ...(cost !== undefined && { cost }) }
+      return endTurn(
+        speaking(run, now, (turn) => ({ ...turn, ...used })),
+        now,
+      )
     }
     case 'call-progress':
       return withCall(run, id, (call) => ({ ...call, progress: given.progress }))
     case 'call-result':
-      return withResult(endTurn(run, now), id, given.call as TrackedCall)
+      return withResult(endTurn(run, now), id, given.call as TrackedCall, now)
     case 'answer':
       return { ...endTurn(run, now), status: 'done', answer: data as Answer, durationMs: now - run.startedAt }
     case 'error':
@@ -99,15 +112,22 @@ export function storedRun(run: StoredRun): { turns: RunTurn[] } {
   for (const step of run.steps) {
     if (step.type === 'model') {
       const turn = newTurn(step.iteration, Date.parse(step.started_at))
-      turns.push({ ...turn, durationMs: step.duration_ms, text: step.text ?? '' })
+      turns.push({ ...turn, durationMs: step.duration_ms, text: step.text ?? '', ...usedIn(step) })
     } else {
       const call = { id: `${turns.length}-${step.tool}-${step.started_at}`, tool: step.tool ?? '', params: step.params }
       const last = turns.at(-1) ?? newTurn(step.iteration, Date.parse(step.started_at))
-      const unique = { ...call, id: `${call.id}-${last.calls.length}`, result: step.result as ToolResult }
+      const startedAt = Date.parse(step.started_at)
+      const unique = { ...call, id: `${call.id}-${last.calls.length}`, result: step.result as ToolResult, startedAt }
       turns.splice(Math.max(0, turns.length - 1), 1, { ...last, calls: [...last.calls, unique] })
     }
   }
   return { turns }
+}
+
+/** Runs that older versions have kept do not say it. */
+function usedIn({ prompt_tokens, completion_tokens = 0, cost }: RunStep): Pick<RunTurn, 'tokens' | 'cost'> {
+  if (prompt_tokens === undefined) return {}
+  return { tokens: prompt_tokens + completion_tokens, ...(cost !== undefined && { cost }) }
 }
 
 /** What the model says after it got results is said in a new turn. */
@@ -126,8 +146,10 @@ function withTurn(run: RunState, change: (turn: RunTurn) => RunTurn): RunState {
 const withCall = (run: RunState, id: string, change: (call: RunCall) => RunCall): RunState =>
   withTurn(run, (turn) => ({ ...turn, calls: turn.calls.map((call) => (call.id === id ? change(call) : call)) }))
 
-function withResult(run: RunState, id: string, { tool, params, result, not_run }: TrackedCall): RunState {
-  const over = { tool, params, result, ...(not_run && { notRun: true }) }
+function withResult(run: RunState, id: string, call: TrackedCall, now: number): RunState {
+  const { tool, params, result, not_run } = call
+  const startedAt = now - result.execution_time_ms
+  const over = { tool, params, result, startedAt, ...(not_run && { notRun: true }) }
   const known = run.turns.at(-1)?.calls.some((call) => call.id === id)
   if (known) return withCall(run, id, (call) => ({ ...call, ...over }))
   return withTurn(run, (turn) => ({ ...turn, calls: [...turn.calls, { id, ...over }] }))

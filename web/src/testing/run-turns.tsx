@@ -1,4 +1,4 @@
-import { count, inTime } from '../parts/figures.ts'
+import { count, inMoney, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { Chip } from '../parts/states.tsx'
 import type { RunCall, RunTurn } from './run-state.ts'
@@ -16,8 +16,10 @@ export const RunTurns = ({ turns, running }: RunTurnsProps) => (
         <p className="flex flex-wrap items-center gap-2 text-sm">
           <span className="font-medium">Turn {index + 1}</span>
           <span className="text-muted tabular-nums">{whatHappened(turn, running)}</span>
+          {turn.tokens !== undefined && <span className="text-muted tabular-nums">{count(turn.tokens, 'token')}</span>}
+          {turn.cost !== undefined && <span className="text-muted tabular-nums">{inMoney(turn.cost)}</span>}
         </p>
-        {turn.text !== '' && turn.calls.length > 0 && (
+        {turn.text !== '' && (turn.calls.length > 0 || index < turns.length - 1) && (
           <p className="mt-1 text-sm whitespace-pre-wrap text-muted">{turn.text}</p>
         )}
         {turn.calls.length > 0 && (
@@ -34,8 +36,16 @@ export const RunTurns = ({ turns, running }: RunTurnsProps) => (
         )}
       </li>
     ))}
+    {running && turns.at(-1)?.calls.some(isOver) && turns.at(-1)?.calls.every(isOver) && (
+      <li className="border-l-2 border-line pl-3 text-sm">
+        <span className="font-medium">Turn {turns.length + 1}</span>{' '}
+        <span className="moving text-muted">the model is at work …</span>
+      </li>
+    )}
   </ol>
 )
+
+const isOver = ({ result }: RunCall): boolean => result !== undefined
 
 function whatHappened({ durationMs, calls }: RunTurn, running: boolean): string {
   if (durationMs === undefined) return running ? 'the model is at work …' : ''

@@ -2,8 +2,10 @@ import { Link } from 'wouter'
 import { Button } from '../parts/button.tsx'
 import { count, inMoney, inTime } from '../parts/figures.ts'
 import { Chip, Note } from '../parts/states.tsx'
+import { ComparedWith } from './compared-with.tsx'
 import { RecordTest } from './record-test.tsx'
 import type { RunState } from './run-state.ts'
+import { RunTimeline } from './run-timeline.tsx'
 import { RunTurns } from './run-turns.tsx'
 
 const STATUS = {
@@ -16,10 +18,12 @@ const STATUS = {
 interface TestResultsProps {
   readonly run: RunState
   readonly cancel: () => void
+  /** The id of a run that this one repeats. */
+  readonly before?: string | undefined
 }
 
 /** One run: as it happens, and what came of it. */
-export function TestResults({ run, cancel }: TestResultsProps) {
+export function TestResults({ run, cancel, before }: TestResultsProps) {
   const { status, turns, answer, problem, durationMs } = run
   const running = status === 'running'
   const calls = turns.reduce((sum, turn) => sum + turn.calls.length, 0)
@@ -75,6 +79,12 @@ export function TestResults({ run, cancel }: TestResultsProps) {
       )}
       <h3 className="mt-4 mb-2 font-medium">Tool Calls ({answer?.tool_calls.length ?? calls})</h3>
       <RunTurns turns={turns} running={running} />
+      <details className="mt-3" open>
+        <summary className="cursor-pointer text-sm font-medium">Timeline</summary>
+        <div className="mt-1 overflow-x-auto">
+          <RunTimeline turns={turns} running={running} durationMs={durationMs} />
+        </div>
+      </details>
       {(spoken !== '' || answer !== undefined) && (
         <>
           <h3 className="mt-4 font-medium">Final Response</h3>
@@ -98,6 +108,7 @@ export function TestResults({ run, cancel }: TestResultsProps) {
               <dd className="font-medium">{answer.service}</dd>
             </div>
           </dl>
+          {before !== undefined && <ComparedWith run={before} answer={answer} />}
           <RecordTest run={run} answer={answer} key={answer.run_id} />
         </>
       )}

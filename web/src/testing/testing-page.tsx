@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
+import { Link, useSearch } from 'wouter'
 import { modelsQuery, useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { Failed, Loading, Note } from '../parts/states.tsx'
@@ -18,8 +19,11 @@ export function TestingPage() {
   usePageTitle('Testing')
   const models = useQuery(modelsQuery)
   const mayChat = useMay('chat')
-  const [query, setQuery] = useState('')
-  const [chosen, setChosen] = useState<readonly (string | null)[]>([null])
+  // What a link to this page has filled in.
+  const [given] = useState(new URLSearchParams(useSearch()))
+  const [query, setQuery] = useState(given.get('query') ?? '')
+  const [chosen, setChosen] = useState<readonly (string | null)[]>([given.get('model')])
+  const before = given.get('run') ?? undefined
   const [missing, setMissing] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const results = useRef<HTMLElement>(null)
@@ -75,6 +79,16 @@ export function TestingPage() {
                   }}
                 />
               </div>
+              {before !== undefined && (
+                <Note>
+                  This is the query of{' '}
+                  <Link href={`/runs/${before}`} className="underline">
+                    a run
+                  </Link>
+                  . Run Test puts it anew, to the same model or to another, and the tools are run: when it is over, you
+                  see whether it made the same calls.
+                </Note>
+              )}
               {missing && (
                 <Note tone="bad" role="alert">
                   {MISSING}
@@ -124,7 +138,7 @@ export function TestingPage() {
         ) : (
           <div className="mt-3 grid grid-cols-1 items-start gap-4 lg:auto-cols-fr lg:grid-flow-col lg:grid-cols-none">
             {shown.map(({ place, run, cancel }) =>
-              run === undefined ? null : <TestResults key={place} run={run} cancel={cancel} />,
+              run === undefined ? null : <TestResults key={place} run={run} cancel={cancel} before={before} />,
             )}
           </div>
         )}

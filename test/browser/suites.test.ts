@@ -1,0 +1,264 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { describe, expect, test, vi } from 'vitest'
+import type { ModelRequest } from '../../src/models/model.ts'
+import { openScriptedServer, type ScriptedServerOptions } from '../../src/server/fixtures/open-scripted-server.ts'
+import type { GivenTurn } from '../../src/testing/scripted-model.ts'
+import { loadSuite } from '../../src/validation/suites/load-suite.ts'
+import { chooseModel } from './choose-model.ts'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const open = useBrowser()
+const USAGE = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
+const PRICES = { input: 2, output: 10 }
+const PARAMETERS = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }
+const CITIES = ['Paris', 'Rome', 'Oslo', 'Lima']
+const SUITE = {
+  name: 'cities',
+  cases: CITIES.map((at) => ({
+    id: `looks at ${at}`,
+    query: `What is in ${at}?`,
+    expect: { calls: [{ tool: 'look', params: { at } }] },
+  })),
+}
+
+const cityOf = ({ messages }: ModelRequest): string =>
+  /in (\w+)\?/.exec(String(messages.findLast(({ role }) => role === 'user')?.content))?.[1] ?? ''
+const lookAt = (at: string) => ({ calls: [{ name: 'look', arguments: { at } }], usage: USAGE })
+/** Right everywhere. */
+const good: GivenTurn = (request) => lookAt(cityOf(request))
+
+/** A server with a suite of four cases, and a model that does as told. */
+async function serve(turn: GivenTurn, options: ScriptedServerOptions = {}) {
+  const server = await openScriptedServer(
+    Array.from({ length: 100 }, () => turn),
+    { tools: { look: async () => 'a view' }, definition: { parameters: PARAMETERS }, prices: PRICES, ...options },
+  )
+  await mkdir(join(server.folder, 'suites'))
+  await writeFile(join(server.folder, 'suites', 'cities.json'), JSON.stringify(SUITE))
+  return server
+}
+
+/** Chooses the suite and the model, and starts; asked whether it may cost something, it may. */
+async function startSuite(page: Page, url: string): Promise<void> {
+  await page.goto(`${url}/models`)
+  const suites = page.getByRole('group', { name: 'Suites' })
+  await suites.getByRole('checkbox', { name: /generated/ }).uncheck()
+  await suites.getByRole('checkbox', { name: /cities/ }).check()
+  await page
+    .getByRole('group', { name: 'Models' })
+    .getByRole('checkbox', { name: /Scripted/ })
+    .check()
+  await page.getByText('4 trials').first().waitFor()
+  await page.getByRole('button', { name: 'Run suites' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Run suites' }).click()
+  await page.getByRole('heading', { name: 'cities.json' }).waitFor()
+}
+
+const sticksOut = "document.getElementById('main').scrollWidth - document.getElementById('main').clientWidth"
+
+describe('a run of suites', () => {
+  test('says beforehand what it costs, shows its progress, and changes the badge', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const server = await serve(async (request) => {
+      if (cityOf(request) === 'Lima') await released
+      return lookAt(cityOf(request))
+    })
+    const { page, violations, picture } = await open()
+    await page.goto(`${server.url}/models`)
+    await page.getByText('Choose at least one model and one suite.').waitFor()
+    expect(await page.getByText('supports tools but not validated').count()).toBeGreaterThan(0)
+    await startSuite(page, server.url)
+    const bar = page.getByRole('progressbar', { name: 'Trials made' })
+    await expect.poll(() => bar.getAttribute('aria-valuenow')).toBe('3')
+    expect(await bar.getAttribute('aria-valuemax')).toBe('4')
+    await page.getByText('3 of 4 trials').waitFor()
+    expect(await violations()).toEqual([])
+    await picture('suite-running')
+    release()
+    await page.getByText('4 of 4 trials').waitFor()
+    await page.getByRole('button', { name: '4 passed' }).waitFor()
+    await page.getByText('4,400 tokens, $0.012').waitFor()
+    await page.getByText('validated for tools').first().waitFor()
+    await page.getByRole('link', { name: 'Models', exact: true }).first().click()
+    await page.getByText('4 of 4 tests passed').first().waitFor()
+    await page.getByRole('cell', { name: /4 trials/ }).waitFor()
+    await page.getByRole('link', { name: /cities\.json/ }).waitFor()
+  })
+
+  test.each([
+    { theme: 'light', width: 1_280 },
+    { theme: 'dark', width: 1_280 },
+    { theme: 'light', width: 360 },
+    { theme: 'dark', width: 360 },
+  ] as const)('shows of a failed case what was expected and what came, $theme at $width', async (options) => {
+    const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
+    const { page, violations, picture } = await open(options)
+    await startSuite(page, server.url)
+    const cases = page.getByRole('list', { name: 'Cases' })
+    await cases.getByText('look: at is "Paris", expected "Rome".').click()
+    const expected = cases.getByRole('region', { name: 'Expected' })
+    const actual = cases.getByRole('region', { name: 'Actual' })
+    await expected.getByText('"Rome"').waitFor()
+    await actual.getByText('"Paris"').waitFor()
+    expect(await violations()).toEqual([])
+    expect(await page.evaluate(sticksOut)).toBe(0)
+    await picture('suite-failed')
+    await page.goto(`${server.url}/models`)
+    await page.getByRole('link', { name: /cities\.json/ }).waitFor()
+    await page.getByText('wrong value 1').click()
+    await page.getByRole('cell').getByText('look: at is "Paris", expected "Rome".').waitFor()
+    expect(await violations()).toEqual([])
+    expect(await page.evaluate(sticksOut)).toBe(0)
+    await picture('models-suites')
+  })
+
+  test('can be cancelled: what was found out stays, and the same goes on', async () => {
+    let holding = true
+    const server = await serve(async (request) => {
+      const { signal } = request
+      if (holding && cityOf(request) !== 'Paris') {
+        await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+      }
+      return lookAt(cityOf(request))
+    })
+    const { page } = await open()
+    await startSuite(page, server.url)
+    await page.getByText('1 of 4 trials').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('cancelled', { exact: true }).waitFor()
+    await page.getByRole('button', { name: '3 not run' }).waitFor()
+    holding = false
+    await page.goto(`${server.url}/models`)
+    await page
+      .getByRole('group', { name: 'Suites' })
+      .getByRole('checkbox', { name: /cities/ })
+      .check()
+    await page
+      .getByRole('group', { name: 'Suites' })
+      .getByRole('checkbox', { name: /generated/ })
+      .uncheck()
+    await page
+      .getByRole('group', { name: 'Models' })
+      .getByRole('checkbox', { name: /Scripted/ })
+      .check()
+    await page.getByText('it goes on: 1 of 4 trials were made before').waitFor()
+    await page.getByRole('button', { name: 'Run suites' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Run suites' }).click()
+    await page.getByText('3 of 3 trials').waitFor()
+    await page.getByRole('button', { name: '4 passed' }).waitFor()
+  })
+
+  test('is followed on after the page is loaded again', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const server = await serve(async (request) => {
+      await released
+      return lookAt(cityOf(request))
+    })
+    const { page } = await open()
+    await startSuite(page, server.url)
+    await page.reload()
+    await page.getByText('0 of 4 trials').waitFor()
+    release()
+    await page.getByText('4 of 4 trials').waitFor()
+    await page.getByRole('button', { name: '4 passed' }).waitFor()
+  })
+})
+
+describe('a run that is kept', () => {
+  const TURNS: GivenTurn[] = [
+    { text: 'Let me look.', ...lookAt('Rome') },
+    { text: 'It is old.', usage: USAGE },
+  ]
+
+  async function testOnce(page: Page, url: string): Promise<void> {
+    await page.goto(`${url}/tools-testing`)
+    await chooseModel(page, 'Scripted')
+    await page.getByLabel('Test Query').fill('What is in Rome?')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByRole('link', { name: 'Link to this run' }).waitFor()
+  }
+
+  async function openRun(turns: readonly GivenTurn[], options = {}) {
+    const server = await openScriptedServer(turns, {
+      tools: { look: async () => 'a view' },
+      definition: { parameters: PARAMETERS },
+      prices: PRICES,
+    })
+    const opened = await open(options)
+    await testOnce(opened.page, server.url)
+    await opened.page.getByRole('link', { name: 'Link to this run' }).click()
+    await opened.page.getByRole('heading', { name: 'Run', exact: true }).waitFor()
+    return { ...opened, server }
+  }
+
+  test.each([
+    { theme: 'light', width: 1_280 },
+    { theme: 'dark', width: 360 },
+  ] as const)('shows the time and the cost of each step, and of all, $theme at $width', async (options) => {
+    const { page, violations, picture } = await openRun(TURNS, options)
+    const timeline = page.getByRole('table', { name: /Timeline/ })
+    expect(await timeline.getByRole('row').count()).toBe(5)
+    expect(await timeline.getByRole('row', { name: /^Turn 1/ }).textContent()).toMatch(/1,100\$0\.003/)
+    expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
+    await page.getByRole('button', { name: 'Save as validation case' }).click()
+    await page.getByRole('region', { name: 'Save as validation case' }).waitFor()
+    expect(await violations()).toEqual([])
+    expect(await page.evaluate(sticksOut)).toBe(0)
+    await picture('run-saved')
+  })
+
+  test('can be replayed: as it was, and with a model that goes another way', async () => {
+    const { page } = await openRun([...TURNS, lookAt('Paris'), 'It is new.'])
+    await page.getByRole('button', { name: 'Replay', exact: true }).click()
+    await page.getByRole('button', { name: 'Start the replay' }).click()
+    await page.getByText('It goes the same way').waitFor()
+    await page.getByRole('combobox', { name: 'Who answers' }).selectOption({ label: 'ask Scripted' })
+    await page.getByRole('button', { name: 'Start the replay' }).click()
+    await page.getByText(/It goes another way\. .*look is called with {"at":"Paris"}/).waitFor()
+  })
+
+  test('can be run again, and says whether it makes the same calls', async () => {
+    const { page } = await openRun([...TURNS, ...TURNS, lookAt('Paris'), 'It is new.'])
+    await page.getByRole('link', { name: 'Run again' }).click()
+    expect(await page.getByLabel('Test Query').inputValue()).toBe('What is in Rome?')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('The same calls as in the').waitFor()
+    const timeline = page.getByRole('table', { name: /Timeline/ })
+    expect(await timeline.getByRole('row', { name: /^Turn 2/ }).textContent()).toMatch(/1,100\$0\.003/)
+    expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('Call 1 was look with {"at":"Rome"}, and is look with {"at":"Paris"} now.').waitFor()
+  })
+
+  test('can be saved as a case that the loader takes', async () => {
+    const { page, server } = await openRun(TURNS)
+    await page.getByRole('button', { name: 'Save as validation case' }).click()
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: /Download run-/ }).click()
+    const saved = await download
+    expect(saved.suggestedFilename()).toMatch(/^run-[\da-f]{8}\.jsonl$/)
+    const file = join(server.folder, saved.suggestedFilename())
+    await writeFile(file, await readFile(await saved.path()))
+    const definitions = server.installation.manager.getRegistry().definitions()
+    const { cases } = await loadSuite(file, { definitions })
+    expect(cases).toMatchObject([{ about: ['look'], mocks: { look: 'a view' } }])
+    const call = { tool: 'look', params: { at: 'Rome' } }
+    expect(cases[0]?.judge([{ calls: [call], answer: '' }])).toEqual({ passed: true })
+  })
+})
+
+test('a suite whose file is no good says so, and cannot be chosen', async () => {
+  const server = await serve(good)
+  await writeFile(join(server.folder, 'suites', 'bad.json'), '{"cases": [{"query": "Hi", "expect": {}}]}')
+  const { page, violations } = await open()
+  await page.goto(`${server.url}/models`)
+  const bad = page.getByRole('checkbox', { name: /bad\.json/ })
+  await bad.waitFor()
+  expect(await bad.isDisabled()).toBe(true)
+  await page.getByText(/bad\.json:1/).waitFor()
+  expect(await violations()).toEqual([])
+})

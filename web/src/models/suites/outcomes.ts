@@ -1,0 +1,7 @@
+/** What a trial can come to, in words and colours. */
+export const OUTCOMES = {
+  failed: { tone: 'bad', word: 'failed' },
+  not_answered: { tone: 'warn', word: 'not answered' },
+  not_run: { tone: 'plain', word: 'not run' },
+  passed: { tone: 'good', word: 'passed' },
+} as const

@@ -1,0 +1,164 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useLocation } from 'wouter'
+import type { SuiteRequest } from '../../../../src/server/suites/suite-request.ts'
+import type { ListedSuiteRun } from '../../../../src/server/suites/suite-views.ts'
+import { estimateQuery, type ListedModel, suitesQuery } from '../../api/queries.ts'
+import { requestJson } from '../../api/request.ts'
+import { Button } from '../../parts/button.tsx'
+import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
+import { inMoney } from '../../parts/figures.ts'
+import { Failed, Loading, Note } from '../../parts/states.tsx'
+import { useSettled } from '../../parts/use-settled.ts'
+import { ModelBadge } from '../../testing/model-badge.tsx'
+import { Estimate } from './estimate.tsx'
+import { Many } from './many.tsx'
+import { NumberField } from './number-field.tsx'
+
+const KINDS = {
+  generated: 'Made of your tools: up to four cases for each.',
+  bfcl: 'Of the Berkeley Function-Calling Leaderboard, with tools of its own.',
+}
+
+/** What was typed; empty where nothing was. */
+interface Numbers {
+  readonly repeat: string
+  readonly limit: string
+  readonly budget: string
+}
+
+/** Puts suites to models: chosen here, with what it will cost, before anything is asked. */
+export function SuitePanel({ models }: { readonly models: readonly ListedModel[] }) {
+  const client = useQueryClient()
+  const [, goTo] = useLocation()
+  const suites = useQuery(suitesQuery)
+  const [chosenModels, setModels] = useState<readonly string[]>([])
+  const [chosenSuites, setSuites] = useState<readonly string[]>(['generated'])
+  const [numbers, setNumbers] = useState<Numbers>({ repeat: '1', limit: '', budget: '1' })
+  const [fresh, setFresh] = useState(false)
+  const [asking, setAsking] = useState(false)
+  const typed = JSON.stringify(requestOf(chosenModels, chosenSuites, numbers, fresh))
+  const settled = useSettled(typed)
+  const request = JSON.parse(settled) as SuiteRequest
+  const ready = request.models.length > 0 && request.suites.length > 0
+  const estimate = useQuery({ ...estimateQuery(request), enabled: ready })
+  const start = useMutation({
+    mutationFn: () => requestJson<ListedSuiteRun>('/api/validations/runs', { method: 'POST', body: request }),
+    onSuccess: (run) => {
+      void client.invalidateQueries({ queryKey: ['suite-runs'] })
+      goTo(`/models/runs/${run.id}`)
+    },
+  })
+  const set = (name: keyof Numbers) => (value: string) => setNumbers((before) => ({ ...before, [name]: value }))
+  if (suites.data === undefined) {
+    if (suites.error) return <Failed error={suites.error} what="the suites" again={() => void suites.refetch()} />
+    return <Loading what="the suites" />
+  }
+  return (
+    <section aria-labelledby="suites" className="panel min-w-0 p-4">
+      <h2 id="suites" className="text-lg font-semibold">
+        Run a suite
+      </h2>
+      <p className="mt-1 max-w-prose text-sm text-muted">
+        Cases are put to models, and what they do is compared with what is right. Every tool is a mock here: nothing
+        real is called. Each trial counts as a test of its model.
+      </p>
+      <div className="mt-4 grid gap-5 md:grid-cols-2">
+        <Many
+          legend="Models"
+          chosen={chosenModels}
+          onChange={setModels}
+          options={models.map((model) => ({ id: model.id, title: model.name, more: <ModelBadge model={model} /> }))}
+        />
+        <Many
+          legend="Suites"
+          chosen={chosenSuites}
+          onChange={setSuites}
+          options={suites.data.suites.map(({ id, kind, name, cases, problem, remark }) => ({
+            id,
+            title: name,
+            note: problem ?? remark ?? (kind === 'file' ? id : KINDS[kind]),
+            bad: problem !== undefined,
+            more: cases !== undefined && <span className="text-xs text-muted">{cases} cases</span>,
+          }))}
+        />
+      </div>
+      <p className="mt-2 text-sm text-muted">
+        Your own suites: files in the folder <code className="font-mono">{suites.data.folder.name}</code> of the data
+        folder (<code className="font-mono">.toolyard</code>, unless TOOLYARD_DATA names another).
+      </p>
+      <div className="mt-4 grid grid-cols-[repeat(auto-fit,minmax(min(100%,11rem),1fr))] gap-3">
+        <NumberField
+          label="Each case, so many times"
+          value={numbers.repeat}
+          onChange={set('repeat')}
+          min={1}
+          max={100}
+        />
+        <NumberField
+          label="Cases of each suite, at most"
+          value={numbers.limit}
+          onChange={set('limit')}
+          min={1}
+          max={10_000}
+          hint="all"
+        />
+        <NumberField
+          label="Budget in USD"
+          value={numbers.budget}
+          onChange={set('budget')}
+          min={0}
+          max={1_000}
+          step={0.01}
+        />
+      </div>
+      <div className="mt-4 min-h-16">
+        <Estimate ready={ready} estimate={estimate} fresh={fresh} onFresh={setFresh} />
+      </div>
+      {start.error && (
+        <div className="mt-2">
+          <Note tone="bad" role="alert">
+            {start.error.message}
+          </Note>
+        </div>
+      )}
+      <Button
+        look="main"
+        className="mt-3 min-w-28"
+        disabled={!ready || settled !== typed || estimate.data === undefined || start.isPending}
+        onClick={() => (estimate.data?.free === true ? start.mutate() : setAsking(true))}
+      >
+        {start.isPending ? 'Starting …' : 'Run suites'}
+      </Button>
+      <ConfirmDialog
+        open={asking}
+        title="This may cost money"
+        action="Run suites"
+        onClose={() => setAsking(false)}
+        onConfirm={() => {
+          setAsking(false)
+          start.mutate()
+        }}
+      >
+        <Estimate ready={ready} estimate={estimate} />
+        <p className="mt-2">Not more than {inMoney(estimate.data?.most.cost ?? 0)} is spent.</p>
+      </ConfirmDialog>
+    </section>
+  )
+}
+
+function requestOf(
+  models: readonly string[],
+  suites: readonly string[],
+  { repeat, limit, budget }: Numbers,
+  fresh: boolean,
+): SuiteRequest {
+  return {
+    models,
+    suites,
+    ...(repeat !== '' && { repeat: Number(repeat) }),
+    ...(limit !== '' && { limit: Number(limit) }),
+    ...(budget !== '' && { budget: Number(budget) }),
+    ...(fresh && { fresh }),
+  }
+}

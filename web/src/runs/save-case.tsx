@@ -1,0 +1,56 @@
+import { useQuery } from '@tanstack/react-query'
+import type { StoredRun } from '../../../src/core/storage/run-store.ts'
+import { caseAddress, runCaseQuery, suitesQuery, useMay } from '../api/queries.ts'
+import { CopyButton } from '../parts/copy-button.tsx'
+import { JsonTree } from '../parts/json-tree.tsx'
+import { Failed, Loading } from '../parts/states.tsx'
+
+/** The run as a case that models are tested with: a file to keep, and what to do with it. */
+export function SaveCase({ run }: { readonly run: StoredRun }) {
+  const mayValidate = useMay('validate')
+  const { data: made, error } = useQuery(runCaseQuery(run.id))
+  const { data: suites } = useQuery({ ...suitesQuery, enabled: mayValidate })
+  const file = `run-${run.id.slice(0, 8)}.jsonl`
+  const command = `toolyard validate --suite .toolyard/suites/${file} --models ${run.model}`
+  if (error) return <Failed error={error} what="the case" />
+  if (made === undefined) return <Loading what="the case" />
+  return (
+    <section aria-label="Save as validation case" className="panel mt-3 min-w-0 p-4">
+      <p className="max-w-prose text-sm text-muted">
+        The query, the tools, what they answered, and the calls of this run as those that are right. It holds what the
+        model did, which need not be what it should have done: look at it before you keep it.
+      </p>
+      <h2 className="mt-3 text-sm font-medium">What is right, then</h2>
+      <div className="mt-1 max-h-96 overflow-auto rounded-lg bg-sunk p-3">
+        <JsonTree value={made.expect} label="What is right" />
+      </div>
+      <details className="mt-2">
+        <summary className="cursor-pointer text-sm font-medium">The whole case</summary>
+        <div className="mt-1 max-h-96 overflow-auto rounded-lg bg-sunk p-3">
+          <JsonTree value={made} label="The case" />
+        </div>
+      </details>
+      <a
+        href={caseAddress(run.id)}
+        download={file}
+        className="mt-3 inline-flex min-h-9 items-center rounded-lg border border-accent bg-accent px-3 py-1 text-sm font-medium text-on-accent hover:brightness-110"
+      >
+        Download {file}
+      </a>
+      <ol className="mt-3 grid list-decimal gap-1 pl-5 text-sm">
+        <li>
+          Put the file into the folder <code className="font-mono">suites</code> of the data folder (
+          <code className="font-mono">.toolyard/suites</code>, unless TOOLYARD_DATA names another
+          {suites?.folder.writable === false && '; this server may not write there: ask who runs it'}).
+        </li>
+        <li>Models lists it then under its name, to be run with any model. Or on the command line:</li>
+      </ol>
+      <div className="mt-2 flex flex-wrap items-center gap-2">
+        <pre className="min-w-0 flex-1 overflow-x-auto rounded-lg bg-sunk p-3 text-[0.8125rem]" tabIndex={0}>
+          {command}
+        </pre>
+        <CopyButton text={command} label="Copy command" />
+      </div>
+    </section>
+  )
+}
