@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import type { ExecutionMetrics } from '../../../../src/core/storage/metrics.ts'
 import { inNumber, inPercent, inTime } from '../../parts/figures.ts'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
+import type { Drawn } from './drawn.ts'
 import { ErrorChart } from './error-chart.tsx'
 import { callSeriesQuery, executionQuery, type MetricsView } from './metrics-queries.ts'
 import { Tiles } from './tiles.tsx'
-import { type Drawn, TimeChart } from './time-chart.tsx'
+import { TimeChart } from './time-chart.tsx'
 
 const CALLS: readonly Drawn[] = [
   { key: 'successful', label: 'Successful', colour: 'var(--accent)', as: 'bar' },

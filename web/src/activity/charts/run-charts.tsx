@@ -2,9 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import type { ModelFigures } from '../../../../src/core/storage/metrics.ts'
 import { inMoney, inNumber } from '../../parts/figures.ts'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
+import type { Drawn } from './drawn.ts'
 import { type MetricsView, modelMetricsQuery, runSeriesQuery } from './metrics-queries.ts'
 import { Tiles } from './tiles.tsx'
-import { type Drawn, TimeChart } from './time-chart.tsx'
+import { TimeChart } from './time-chart.tsx'
 
 const COST: readonly Drawn[] = [{ key: 'cost', label: 'Cost', colour: 'var(--accent)', as: 'bar' }]
 const DEPTH: readonly Drawn[] = [

@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import type { Drawn } from './time-chart.tsx'
+import type { Drawn } from './drawn.ts'
 
 interface HatchingProps {
   readonly id: string

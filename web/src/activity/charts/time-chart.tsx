@@ -3,20 +3,9 @@ import { Bar, CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, 
 import type { MetricWindow } from '../../../../src/core/storage/metrics.ts'
 import { ChartFrame } from './chart-frame.tsx'
 import { ChartTooltip } from './chart-tooltip.tsx'
+import type { Drawn } from './drawn.ts'
 import { Hatching, Swatch } from './swatch.tsx'
 import { atTime, onAxis } from './time-labels.ts'
-
-/** One thing that is drawn. No two of a chart differ by colour alone. */
-export interface Drawn {
-  readonly key: string
-  readonly label: string
-  readonly colour: string
-  readonly as: 'bar' | 'line'
-  /** Of a bar: hatched. */
-  readonly hatched?: boolean
-  /** Of a line: how it is broken. */
-  readonly dash?: string
-}
 
 /** The figures of one stretch of time; null where there is none to show. */
 export interface TimeRow {
