@@ -15,6 +15,11 @@ interface NewKeyBody {
   readonly expires_at?: string
 }
 
+/** A key as those see it who manage it. */
+export interface ShownKey extends Omit<StoredKey, 'hash' | 'tenant'> {
+  readonly last_used_at: string | null
+}
+
 const TIME = { type: ['string', 'null'], format: 'date-time' }
 const KEY = {
   id: { type: 'string' },
@@ -25,6 +30,7 @@ const KEY = {
   created_at: TIME,
   expires_at: TIME,
   revoked_at: TIME,
+  last_used_at: { ...TIME, description: 'As far as this server knows: since its start.' },
 }
 const NEW_KEY = {
   type: 'object',
@@ -60,9 +66,11 @@ export function keyRoutes(app: FastifyInstance, { installation }: Service): void
         },
       },
     },
-    async ({ caller }) => ({
-      keys: (await keys.list()).filter(({ tenant }) => tenant === caller.tenant).map(shown),
-    }),
+    async ({ caller }) => {
+      const used = installation.callers.lastUses()
+      const own = (await keys.list()).filter(({ tenant }) => tenant === caller.tenant)
+      return { keys: own.map((key) => shown(key, used.get(key.id))) }
+    },
   )
 
   app.post<{ Body: NewKeyBody }>(
@@ -133,4 +141,7 @@ function checkRights(caller: Caller, role: Role, scopes: readonly Scope[] | unde
   throw new HttpProblem(403, 'A key cannot give what it does not have', `your key lacks ${missing.join(', ')}`)
 }
 
-const shown = ({ hash: _hash, tenant: _tenant, ...key }: StoredKey) => key
+const shown = ({ hash: _hash, tenant: _tenant, ...key }: StoredKey, usedAt?: number): ShownKey => ({
+  ...key,
+  last_used_at: usedAt === undefined ? null : new Date(usedAt).toISOString(),
+})

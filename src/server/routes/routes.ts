@@ -5,13 +5,16 @@ import { auditRoutes } from './audit-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
 import { jobRoutes } from './job-routes.ts'
 import { keyRoutes } from './key-routes.ts'
+import { limitRoutes } from './limit-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
+import { mcpServerRoutes } from './mcp-server-routes.ts'
 import { metricsRoutes } from './metrics-routes.ts'
 import { modelRoutes } from './model-routes.ts'
 import { openAiRoutes } from './openai-routes.ts'
 import { prometheusRoutes } from './prometheus-routes.ts'
 import { runRoutes } from './run-routes.ts'
 import { statusRoutes } from './status-routes.ts'
+import { tenantRoutes } from './tenant-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { validationRoutes } from './validation-routes.ts'
 
@@ -29,9 +32,12 @@ export const ROUTES: readonly AddRoutes[] = [
   modelRoutes,
   validationRoutes,
   mcpRoutes,
+  mcpServerRoutes,
+  limitRoutes,
   metricsRoutes,
   prometheusRoutes,
   auditRoutes,
   keyRoutes,
+  tenantRoutes,
   statusRoutes,
 ]
