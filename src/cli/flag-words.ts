@@ -1,4 +1,4 @@
-import type { Flags } from '../config/callers/tenant-flags.ts'
+import type { Flags } from '../config/callers/listed-tenant.ts'
 
 /** Flags as they are typed. */
 export const flagWords = (flags: Flags): string =>

@@ -4,29 +4,9 @@ import type { McpConnection } from '../mcp/client/mcp-connection.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
 import type { Config } from './config.ts'
 import { mcpEntries } from './mcp-entries.ts'
+import type { McpServerStatus } from './mcp-server-status.ts'
 import { readMcpServers } from './mcp-settings.ts'
-import { type ServerToolNames, serverTools } from './server-tools.ts'
-
-/** How it stands with one configured MCP server: nothing of how it is reached but the transport. */
-export interface McpServerStatus {
-  readonly name: string
-  /** Its path in the configuration. */
-  readonly place: string
-  /** `left_out`: it lacks something, such as a variable; `idle`: tools are switched off. */
-  readonly state: 'connected' | 'connecting' | 'not_reachable' | 'left_out' | 'disabled' | 'idle'
-  readonly transport?: 'stdio' | 'http' | 'sse'
-  readonly attempts?: number
-  /** When the connection was made or lost. */
-  readonly since?: string
-  readonly next_attempt_in_ms?: number
-  /** What went wrong last, and when; it stays when the connection is there again. */
-  readonly problem?: string
-  readonly problem_at?: string
-  readonly stderr?: string
-  readonly check?: string
-  /** What was there when it was last connected. */
-  readonly tools: readonly ServerToolNames[]
-}
+import { serverTools } from './server-tools.ts'
 
 interface Surroundings {
   readonly servers: McpServers

@@ -1,10 +1,5 @@
 import type { ToolRegistry } from '../core/tool-registry.ts'
-
-/** A registered tool of an MCP server: what it is called here, and what its server calls it. */
-export interface ServerToolNames {
-  readonly name: string
-  readonly tool: string
-}
+import type { ServerToolNames } from './server-tool-names.ts'
 
 /** The registered tools of MCP servers, by server. */
 export function serverTools(registry: ToolRegistry): Map<string, ServerToolNames[]> {

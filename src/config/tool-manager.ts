@@ -12,7 +12,8 @@ import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { knowledgeModel, namedModels } from './knowledge-settings.ts'
 import { type LoadReport, loadDefinitions } from './load-definitions.ts'
-import { type McpServerStatus, mcpStatus } from './mcp-status.ts'
+import type { McpServerStatus } from './mcp-server-status.ts'
+import { mcpStatus } from './mcp-status.ts'
 import { openModels } from './open-models.ts'
 
 /** Programs that make one call and end never pay for schemas they do not use. */

@@ -1,5 +1,5 @@
+import type { McpServerStatus } from '../../config/mcp-server-status.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
-import type { McpServerStatus } from '../../config/mcp-status.ts'
 import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
 import { awaitServers, LONG_WAIT_MS } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'

@@ -1,4 +1,5 @@
-import { type Flags, listTenants, storedFlags } from '../../config/callers/tenant-flags.ts'
+import type { Flags } from '../../config/callers/listed-tenant.ts'
+import { listTenants, storedFlags } from '../../config/callers/tenant-flags.ts'
 import { flagWords } from '../flag-words.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { configFile, readConfig } from '../open-manager.ts'

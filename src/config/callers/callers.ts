@@ -5,6 +5,7 @@ import type { KeyStore, StoredKey } from '../../core/storage/key-store.ts'
 import type { LimitsConfig } from '../config.ts'
 import { hashApiKey } from './api-key.ts'
 import type { Caller } from './caller.ts'
+import type { CallerLimit } from './caller-limit.ts'
 import { ROLES, SCOPES, type Scope } from './scopes.ts'
 import type { Tenants } from './tenants.ts'
 
@@ -18,20 +19,6 @@ interface Known {
   readonly expiresAt: number
   /** When it was last found, in milliseconds since 1970; 0: not since the start. */
   usedAt: number
-}
-
-/** The limit on the calls of one caller, and how it stands. */
-export interface CallerLimit {
-  readonly id: string
-  readonly name: string
-  readonly tenant: string
-  readonly calls: number
-  readonly per_ms: number
-  readonly remaining: number
-  /** Until the next call may be made, where none may now. */
-  readonly retry_in_ms?: number
-  /** Whether it is the key's own, or that of the configuration. */
-  readonly set_by: 'key' | 'configuration'
 }
 
 /** Who calls without a key, where that is allowed: the person at this machine. */

@@ -1,19 +1,7 @@
 import type { KeyStore } from '../../core/storage/key-store.ts'
 import type { SettingStore } from '../../core/storage/setting-store.ts'
 import type { Config, TenantConfig } from '../config.ts'
-
-export type Flags = Readonly<Record<string, boolean>>
-
-/** A tenant that has flags or valid keys. */
-export interface ListedTenant {
-  readonly id: string
-  /** What holds: what is stored goes before what is configured. */
-  readonly flags: Flags
-  readonly configured: Flags
-  readonly stored: Flags
-  /** How many keys are valid. */
-  readonly keys: number
-}
+import type { Flags, ListedTenant } from './listed-tenant.ts'
 
 /** What a tenant may be called. */
 export const TENANT_NAME = /^[A-Za-z0-9_.-]{1,64}$/

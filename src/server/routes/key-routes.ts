@@ -6,6 +6,7 @@ import { ROLES, SCOPES, type Scope } from '../../config/callers/scopes.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
+import type { ShownKey } from './shown-key.ts'
 
 interface NewKeyBody {
   readonly name: string
@@ -13,11 +14,6 @@ interface NewKeyBody {
   readonly scopes?: readonly Scope[]
   readonly calls_per_minute?: number
   readonly expires_at?: string
-}
-
-/** A key as those see it who manage it. */
-export interface ShownKey extends Omit<StoredKey, 'hash' | 'tenant'> {
-  readonly last_used_at: string | null
 }
 
 const TIME = { type: ['string', 'null'], format: 'date-time' }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { McpServerStatus } from '../../config/mcp-status.ts'
+import type { McpServerStatus } from '../../config/mcp-server-status.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
 import { usableTools } from './tool-routes.ts'

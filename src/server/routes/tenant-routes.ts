@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
-import { ROLES, SCOPE_WORDS, SCOPES, type Scope } from '../../config/callers/scopes.ts'
+import type { ListedTenant } from '../../config/callers/listed-tenant.ts'
+import { ROLES, SCOPE_WORDS, SCOPES } from '../../config/callers/scopes.ts'
 import {
   changeFlags,
   isFlagName,
-  type ListedTenant,
   LONGEST_FLAG,
   listTenants,
   storedFlags,
@@ -12,12 +12,7 @@ import {
 import type { Role } from '../../core/storage/key-store.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
-
-/** What keys can be allowed. */
-export interface RolesView {
-  readonly roles: readonly { readonly name: Role; readonly scopes: readonly Scope[] }[]
-  readonly scopes: readonly { readonly name: Scope; readonly allows: string }[]
-}
+import type { RolesView } from './roles-view.ts'
 
 interface FlagChanges {
   readonly flags: Readonly<Record<string, boolean | null>>
