@@ -26,11 +26,11 @@ export function Layout({ children }: { readonly children: ReactNode }) {
       >
         Skip to the content
       </a>
-      <header className="sticky top-0 z-30 border-b border-line bg-panel">
-        <div className="mx-auto flex h-14 max-w-6xl items-center gap-1 px-4">
+      <header className="sticky top-0 z-30 max-[520px]:static border-b border-line bg-panel">
+        <div className="mx-auto flex min-h-14 max-w-6xl flex-wrap items-center gap-1 px-4 max-[520px]:py-1.5">
           <Link href="/" className="mr-2 flex items-center gap-2 font-semibold tracking-tight" aria-label="Toolyard">
             <img src="/assets/toolyard.svg" alt="" width="26" height="26" />
-            <span className="max-[420px]:hidden">Toolyard</span>
+            <span>Toolyard</span>
           </Link>
           <Navigation />
           <div className="ml-auto flex items-center gap-1">
@@ -54,13 +54,13 @@ export function Layout({ children }: { readonly children: ReactNode }) {
 function Navigation() {
   const [location] = useLocation()
   return (
-    <nav aria-label="Pages" className="flex gap-1">
+    <nav aria-label="Pages" className="flex gap-1 max-[520px]:order-last max-[520px]:-mx-2 max-[520px]:w-full">
       {PAGES.map(({ href, title, here }) => (
         <Link
           key={href}
           href={href}
           aria-current={here.test(location) ? 'page' : undefined}
-          className="rounded-lg px-2.5 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink"
+          className="rounded-lg px-2.5 py-1.5 text-sm font-medium text-muted hover:bg-sunk max-[520px]:px-2 hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink"
         >
           {title}
         </Link>
