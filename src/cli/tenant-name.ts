@@ -1,9 +1,10 @@
+import { TENANT_NAME } from '../config/callers/tenant-flags.ts'
 import { printableLine } from './printable.ts'
 import { UsageError } from './usage-error.ts'
 
 /** The name of a tenant as it may be; others are wrong usage. */
 export function tenantName(text: string): string {
-  if (/^[A-Za-z0-9_.-]{1,64}$/.test(text)) return text
+  if (TENANT_NAME.test(text)) return text
   throw new UsageError(
     `A tenant is named by up to 64 letters, digits, dots, dashes and underscores, not '${printableLine(text)}'.`,
   )

@@ -60,9 +60,23 @@ export const CONFIG_SCHEMA = {
       additionalProperties: false,
       properties: {
         enabled: { type: 'boolean', description: 'Only true enables tools; without it there are none anywhere.' },
-        max_iterations: { type: 'integer', minimum: 1, maximum: 100, description: 'Turns with tool calls in one run.' },
-        default_timeout_ms: { type: 'integer', minimum: 1, description: 'The deadline of tools that name none.' },
-        max_parallel_calls: { type: 'integer', minimum: 1, maximum: 100, description: 'Calls of one turn at a time.' },
+        max_iterations: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 100,
+          description: 'Turns with tool calls in one run; 5 if not given.',
+        },
+        default_timeout_ms: {
+          type: 'integer',
+          minimum: 1,
+          description: 'The deadline of tools that name none; 30000 if not given.',
+        },
+        max_parallel_calls: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 100,
+          description: 'Calls of one turn at a time; 8 if not given.',
+        },
         registry: { type: 'array', description: 'Tool definitions; a bad one is reported and skipped.' },
       },
     },

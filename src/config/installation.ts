@@ -23,6 +23,7 @@ import { SharedCache } from '../storage/shared-cache.ts'
 import type { ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import type { Parts } from './assemble.ts'
+import type { CallerLimit } from './callers/caller-limit.ts'
 import { Callers, LOCAL_CALLER } from './callers/callers.ts'
 import { Tenants } from './callers/tenants.ts'
 import { checkConfig } from './check-config.ts'
@@ -147,6 +148,11 @@ export class Installation {
   /** What the calls of the person at this machine are made with. */
   localContext(source: CallContext['source']): CallContext {
     return this.callers.context(LOCAL_CALLER, source)
+  }
+
+  /** How the limits on calls a minute stand: of the callers of one tenant, or of all. */
+  callerLimits(tenant: string | undefined): CallerLimit[] {
+    return this.callers.limits(tenant, this.#rates)
   }
 
   /** What hands out the jobs: of this process alone, or of all servers that share the store. */

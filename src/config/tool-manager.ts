@@ -12,6 +12,8 @@ import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { knowledgeModel, namedModels } from './knowledge-settings.ts'
 import { type LoadReport, loadDefinitions } from './load-definitions.ts'
+import type { McpServerStatus } from './mcp-server-status.ts'
+import { mcpStatus } from './mcp-status.ts'
 import { openModels } from './open-models.ts'
 
 /** Programs that make one call and end never pay for schemas they do not use. */
@@ -63,6 +65,11 @@ export class ToolManager {
   /** The MCP servers of the configuration; `loadTools` begins to connect to them. */
   getMcpServers(): McpServers {
     return this.#parts.servers
+  }
+
+  /** How it stands with each MCP server of the configuration, also with those that are left out. */
+  getMcpStatus(): McpServerStatus[] {
+    return mcpStatus(this.#config, { ...this.#parts, enabled: this.isEnabled() })
   }
 
   /** The configured models, and `demo:rules`. A provider that lacks something is said so of, once. */

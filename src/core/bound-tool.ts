@@ -2,7 +2,7 @@ import type { Flight, FlightHost } from './flight.ts'
 import { FlightTable } from './flight-table.ts'
 import type { Handler, IsolatedHandler } from './handler.ts'
 import type { Kind } from './kind.ts'
-import type { CallerRate, Rate, RateState } from './rates.ts'
+import type { CallerRate, Rate, Rates } from './rates.ts'
 import { toolHash } from './result-cache.ts'
 import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
@@ -11,12 +11,6 @@ import type { CircuitState, ToolHealth } from './tool-health.ts'
 import { type ToolLimits, toolEffect, toolLimits } from './tool-limits.ts'
 
 const MOST_TENANTS = 10_000
-
-/** What a tenant's calls are counted by, and how it stood when it was last asked. */
-interface TenantRate extends CallerRate {
-  last: RateState | undefined
-  lastMs: number
-}
 
 /** A tool made ready to be called: everything that can be worked out once is, on first use. */
 export class BoundTool implements FlightHost {
@@ -35,7 +29,7 @@ export class BoundTool implements FlightHost {
   #fault: unknown
   #hash: string | undefined
   readonly #kind: Kind | undefined
-  readonly #rates = new Map<string, TenantRate>()
+  readonly #rates = new Map<string, CallerRate>()
 
   constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number) {
     this.name = definition.name
@@ -83,12 +77,12 @@ export class BoundTool implements FlightHost {
   }
 
   /** What a tenant's calls are counted by, where the tool limits them; worked out once for each. */
-  rateOf(tenant: string): TenantRate {
+  rateOf(tenant: string): CallerRate {
     let rate = this.#rates.get(tenant)
     if (rate === undefined) {
       const { calls, perMs } = this.limits.rate as Rate
       const says = `Tool '${this.name}' allows ${calls} calls per ${perMs}ms`
-      rate = { calls, perMs, key: `tool ${tenant} ${this.name}`, says, last: undefined, lastMs: 0 }
+      rate = { calls, perMs, key: `tool ${tenant} ${this.name}`, says }
       if (this.#rates.size >= MOST_TENANTS) this.#rates.clear()
       this.#rates.set(tenant, rate)
     }
@@ -101,15 +95,14 @@ export class BoundTool implements FlightHost {
   }
 
   /** How it stands with the tool, and with what a tenant may still call of it. */
-  health(tenant: string, now: number): ToolHealth {
-    const { circuit } = this
-    const { rate } = this.limits
-    const known = this.#rates.get(tenant)
-    const past = known === undefined || known.lastMs + known.perMs <= now
-    const remaining = past ? rate?.calls : known.last?.remaining
+  health(tenant: string, rates: Rates, now: number): ToolHealth {
+    const { circuit, running } = this
+    const { rate, maxConcurrency: most } = this.limits
+    const state = rate && rates.look(this.rateOf(tenant).key, rate, now)
     return {
       ...(circuit !== undefined && { circuit }),
-      ...(rate && { rate_limit: { calls: rate.calls, per_ms: rate.perMs, remaining: remaining ?? rate.calls } }),
+      ...(rate && { rate_limit: { calls: rate.calls, per_ms: rate.perMs, remaining: state?.remaining ?? 0 } }),
+      ...(Number.isFinite(most) && { concurrency: { most, running } }),
     }
   }
 

@@ -21,6 +21,16 @@ test('never more calls than allowed in any window, whenever they come', () => {
   )
 })
 
+test('looking at a limit takes nothing of it', () => {
+  const limit = new CoarseRateLimit(2, 640)
+  expect(limit.look('a', 5)).toEqual({ waitMs: 0, remaining: 2 })
+  limit.take('a', 5)
+  for (let n = 0; n < 5; n++) expect(limit.look('a', 6)).toEqual({ waitMs: 0, remaining: 1 })
+  limit.take('a', 7)
+  const { waitMs, remaining } = limit.look('a', 8)
+  expect([remaining, waitMs > 0, limit.look('a', 8 + waitMs).remaining]).toEqual([0, true, 2])
+})
+
 test('a call that waits as long as it was told may run', () => {
   const limit = new CoarseRateLimit(3, 640)
   for (const now of [5, 100, 300]) expect(limit.take('a', now).waitMs).toBe(0)

@@ -40,6 +40,15 @@ export class CoarseRateLimit {
     return { waitMs: 0, remaining: this.#calls - window.total }
   }
 
+  /** How the limit stands for a key, without taking anything. */
+  look(key: string, now: number): RateState {
+    const window = this.#windows.get(key)
+    if (window === undefined) return { waitMs: 0, remaining: this.#calls }
+    this.#forget(window, now)
+    const remaining = Math.max(0, this.#calls - window.total)
+    return { waitMs: remaining > 0 ? 0 : this.#waitMs(window, now), remaining }
+  }
+
   #windowOf(key: string, now: number): Window {
     let window = this.#windows.get(key)
     if (window === undefined) {

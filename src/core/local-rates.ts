@@ -16,6 +16,10 @@ export class LocalRates implements Rates {
     return limit.take(key, now)
   }
 
+  look(key: string, { calls, perMs }: Rate, now: number): RateState {
+    return this.#limits.get(perMs)?.get(calls)?.look(key, now) ?? { waitMs: 0, remaining: calls }
+  }
+
   #add(calls: number, perMs: number): RateLimit | CoarseRateLimit {
     const coarse = calls > MOST_TIMES || perMs > LONGEST_EXACT_MS
     const limit = coarse ? new CoarseRateLimit(calls, perMs) : new RateLimit(calls, perMs)

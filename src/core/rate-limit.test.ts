@@ -24,6 +24,16 @@ test('a key that others crowd out while its window is open is still held to it',
   expect(wait(limit, 'mine', 999)).toBe(1)
 })
 
+test('looking at a limit takes nothing of it', () => {
+  const limit = new RateLimit(2, 100)
+  expect(limit.look('a', 0)).toEqual({ waitMs: 0, remaining: 2 })
+  limit.take('a', 0)
+  for (let n = 0; n < 5; n++) expect(limit.look('a', 10)).toEqual({ waitMs: 0, remaining: 1 })
+  limit.take('a', 10)
+  expect(limit.look('a', 40)).toEqual({ waitMs: 60, remaining: 0 })
+  expect(limit.look('a', 105)).toEqual({ waitMs: 0, remaining: 1 })
+})
+
 test('says how many more calls may run now', () => {
   const limit = new RateLimit(3, 100)
   expect([0, 10, 20, 30].map((now) => limit.take('a', now).remaining)).toEqual([2, 1, 0, 0])

@@ -33,6 +33,14 @@ export class RateLimit {
     return { waitMs: 0, remaining: this.#free(window, now) }
   }
 
+  /** How the limit stands for a key, without taking anything. */
+  look(key: string, now: number): RateState {
+    const window = this.#windows.get(key)
+    if (window === undefined) return { waitMs: 0, remaining: this.#calls }
+    const wait = (window.times[window.next] as number) + this.#perMs - now
+    return { waitMs: Math.max(0, wait), remaining: this.#free(window, now) }
+  }
+
   /** The places whose calls are past: the times are in order from the oldest on, so half of them need not be looked at. */
   #free({ times, next }: Window, now: number): number {
     let [from, to] = [0, this.#calls]

@@ -15,6 +15,8 @@ export interface RateState {
 /** Counts calls against limits. Where servers share them, the answer may have to be waited for. */
 export interface Rates {
   take(key: string, rate: Rate, now: number): RateState | Promise<RateState>
+  /** How a limit stands without taking anything of it, as far as this server knows. */
+  look(key: string, rate: Rate, now: number): RateState
 }
 
 /** One limit of a caller, besides those of the tools: what it is called in errors, and what its calls are counted by. */

@@ -80,6 +80,7 @@ describe('limits of calls', () => {
         asked.push(key)
         return { waitMs: key === 'second' ? 5 : 0, remaining: 0 }
       },
+      look: () => ({ waitMs: 0, remaining: 0 }),
     }
     const { executor, add } = toolyard({ rates })
     let runs = 0

@@ -24,10 +24,8 @@ export function takeRates(
     judge(call, rate, state, index === 0)
   }
   if (own === undefined) return undefined
-  own.lastMs = clock.now()
-  const state = rates.take(own.key, own, own.lastMs)
+  const state = rates.take(own.key, own, clock.now())
   if (state instanceof Promise) return takeRest(call, withOwn(callers, own), count, state, rates, clock)
-  own.last = state
   judge(call, own, state, false)
   return undefined
 }

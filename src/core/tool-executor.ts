@@ -141,7 +141,7 @@ export class ToolExecutor {
 
   /** How it stands with a tool, and with what a tenant may still call of it. */
   healthOf(name: string, tenant: string): ToolHealth {
-    return this.#tools.bound(name)?.health(tenant, this.#clock.now()) ?? {}
+    return this.#tools.bound(name)?.health(tenant, this.#rates, this.#clock.now()) ?? {}
   }
 
   /** The circuits of the tools that were called before, where they have one. */

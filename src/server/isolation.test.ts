@@ -84,7 +84,10 @@ async function inventory(): Promise<unknown> {
     json<{ jobs: object[] }>(ask(owner, 'GET', { path: `/api/jobs/${estate.jobId}` })),
     json<{ runs: object[] }>(ask(owner, 'GET', { path: '/api/runs' })),
     json<{ rows: object[] }>(ask(owner, 'GET', { path: '/audit?limit=1000' })),
-    json<{ keys: object[] }>(ask(owner, 'GET', { path: '/api/keys' })),
+    json<{ keys: object[] }>(ask(owner, 'GET', { path: '/api/keys' })).then(({ keys }) =>
+      // It is used to look here.
+      keys.map((key) => ({ ...key, last_used_at: null })),
+    ),
     json<{ models: object[] }>(ask(owner, 'GET', { path: '/api/models/list' })),
   ])
   const figures = await json<object>(ask(owner, 'GET', { path: '/metrics/tools/execution?window=7d' }))

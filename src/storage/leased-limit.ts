@@ -77,6 +77,13 @@ export class LeasedLimit implements Rate {
     return { waitMs: 0, remaining: left }
   }
 
+  /** How it stands without taking a place. */
+  look(now: number, capacity: number, servers: number): RateState {
+    const used = this.window.count(now)
+    const remaining = Math.max(0, Math.max(capacity, Math.floor(this.calls / servers)) - used)
+    return remaining > 0 ? { waitMs: 0, remaining } : this.refusal(now, capacity)
+  }
+
   refusal(now: number, capacity: number): RateState {
     const used = this.window.count(now)
     const pastAt = capacity > 0 ? this.window.pastAt(used - capacity) : undefined

@@ -34,6 +34,16 @@ describe('a limit that servers share', () => {
     expect(rates.take('ci', rate, clock.now())).toMatchObject({ waitMs: 0 })
   })
 
+  test('looking at a limit takes nothing of it, and says what is left here', async () => {
+    const { clock, server } = setUp()
+    const rates = server('a')
+    expect(rates.look('ci', rate, clock.now())).toEqual({ waitMs: 0, remaining: 100 })
+    expect(await calls(rates, 40, clock)).toBe(40)
+    for (let n = 0; n < 3; n++) expect(rates.look('ci', rate, clock.now())).toEqual({ waitMs: 0, remaining: 60 })
+    expect(await calls(rates, 100, clock)).toBe(60)
+    expect(rates.look('ci', rate, clock.now())).toMatchObject({ remaining: 0, waitMs: rate.perMs })
+  })
+
   test('one server alone may use all of it, and no more in any window', async () => {
     const { clock, server } = setUp()
     const rates = server('a')

@@ -52,6 +52,14 @@ export class LeasedRates implements Rates {
     return this.#mayAsk(limit, now) ? this.#wait(limit) : limit.refusal(now, capacity)
   }
 
+  /** Calls that other servers have counted are in it only as far as they leave this one a smaller part. */
+  look(key: string, rate: Rate, now: number): RateState {
+    const limit = this.#limits.get(nameOf(key, rate))
+    if (limit === undefined) return { waitMs: 0, remaining: rate.calls }
+    const capacity = this.#contact.capacity(limit, now)
+    return limit.look(now, capacity, this.#contact.servers)
+  }
+
   /** Gives back what no call has used; nothing is asked for any more. */
   async close(): Promise<void> {
     this.#closed = true
@@ -78,7 +86,7 @@ export class LeasedRates implements Rates {
   }
 
   #limitOf(key: string, rate: Rate): LeasedLimit {
-    const name = `${rate.calls}/${rate.perMs} ${key}`
+    const name = nameOf(key, rate)
     let limit = this.#limits.get(name)
     if (limit === undefined) {
       limit = new LeasedLimit(name, rate)
@@ -191,3 +199,5 @@ export class LeasedRates implements Rates {
     if (this.#contact.find(this.#clock.now())) writeLog(this.#log, 'info', {}, 'Limits are shared again')
   }
 }
+
+const nameOf = (key: string, { calls, perMs }: Rate): string => `${calls}/${perMs} ${key}`

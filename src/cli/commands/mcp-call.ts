@@ -1,3 +1,4 @@
+import { serverTools } from '../../config/server-tools.ts'
 import { suggest } from '../../core/suggest.ts'
 import type { ToolFailure } from '../../core/tool-result.ts'
 import { ConnectFailure } from '../../mcp/client/connect-failure.ts'
@@ -5,7 +6,6 @@ import { failureLines } from '../failure-lines.ts'
 import { SWITCHED_OFF } from '../open-manager.ts'
 import { type OpenServer, openServer } from '../open-server.ts'
 import { readTimeout, runCall } from '../run-call.ts'
-import { serverTools } from '../server-tools.ts'
 import { showResult } from '../show-result.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -42,7 +42,9 @@ export async function mcpCall(
 
 /** What the tool is called here: its name may belong to another. */
 const registeredName = ({ manager, connection }: OpenServer, tool: string): string | undefined =>
-  serverTools(manager, connection.settings.name).find((one) => one.tool === tool)?.name
+  serverTools(manager.getRegistry())
+    .get(connection.settings.name)
+    ?.find((one) => one.tool === tool)?.name
 
 function notFound({ manager, connection }: OpenServer, tool: string): ToolFailure {
   const { name } = connection.settings

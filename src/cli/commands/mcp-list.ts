@@ -1,23 +1,15 @@
+import type { McpServerStatus } from '../../config/mcp-server-status.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
-import type { ToolManager } from '../../config/tool-manager.ts'
 import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
 import { awaitServers, LONG_WAIT_MS } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { configFile, openManager, readConfig, SWITCHED_OFF } from '../open-manager.ts'
 import { printableLine } from '../printable.ts'
 import { type ServerContents, serverContents } from '../server-contents.ts'
-import { serverTools } from '../server-tools.ts'
 import type { Terminal } from '../terminal.ts'
 
-interface Listed extends Partial<ServerContents> {
-  readonly name: string
-  readonly state: 'connected' | 'not_reachable' | 'left_out' | 'disabled'
+interface Listed extends McpServerStatus, Partial<ServerContents> {
   readonly protocol?: string
-  readonly problem?: string
-  readonly stderr?: string
-  readonly check?: string
-  /** `name` is what it is called here, `tool` what its server calls it. */
-  readonly tools?: readonly { readonly name: string; readonly tool: string }[]
 }
 
 /** So many of each are shown to people. */
@@ -26,16 +18,14 @@ const MOST_SHOWN = 20
 /** `toolyard mcp list`: every server, whether it can be reached, and what it offers. */
 export async function mcpList(terminal: Terminal, options: GlobalOptions): Promise<number> {
   const config = await readConfig(configFile(options.config))
-  const { skipped, warnings, disabled } = readMcpServers(config, process.env)
+  const { warnings } = readMcpServers(config, process.env)
   const { manager, close } = await openManager(options, () => config)
   try {
     await awaitServers(manager, { ms: LONG_WAIT_MS })
     const servers = manager.getMcpServers()
-    const listed: Listed[] = [
-      ...(await Promise.all(servers.names.map((name) => look(manager, servers.connection(name))))),
-      ...skipped.map(({ name, problem }) => ({ name, state: 'left_out' as const, problem })),
-      ...disabled.map((name) => ({ name, state: 'disabled' as const })),
-    ]
+    const found = await Promise.all(servers.names.map((name) => look(servers.connection(name))))
+    const contents = new Map(servers.names.map((name, index) => [name, found[index]]))
+    const listed: Listed[] = manager.getMcpStatus().map((status) => ({ ...status, ...contents.get(status.name) }))
     if (terminal.json) terminal.document({ servers: listed, warnings })
     else {
       for (const server of listed) show(terminal, server)
@@ -49,20 +39,17 @@ export async function mcpList(terminal: Terminal, options: GlobalOptions): Promi
   }
 }
 
-async function look(manager: ToolManager, connection: McpConnection): Promise<Listed> {
-  const { name } = connection.settings
+/** What a server has besides its tools; where it cannot be asked, the whole reason. */
+async function look(connection: McpConnection): Promise<Partial<Listed>> {
   try {
     // One that has failed is not waited for once more.
     if (!connection.connected && connection.failure !== undefined) throw connection.failure
     const client = await connection.client(AbortSignal.timeout(LONG_WAIT_MS))
     const protocol = client.getNegotiatedProtocolVersion()
-    const tools = serverTools(manager, name)
     const contents = await serverContents(client, AbortSignal.timeout(LONG_WAIT_MS))
-    return { name, state: 'connected', ...(protocol !== undefined && { protocol }), tools, ...contents }
+    return { state: 'connected', ...(protocol !== undefined && { protocol }), ...contents }
   } catch (error) {
-    const { failure } = connection
-    if (failure === undefined) return { name, state: 'not_reachable', problem: reasonOf(error) }
-    return { name, state: 'not_reachable', problem: failure.reason, stderr: failure.stderr, check: failure.check }
+    return { state: 'not_reachable', problem: connection.failure?.reason ?? reasonOf(error) }
   }
 }
 
@@ -75,6 +62,8 @@ function show(terminal: Terminal, server: Listed): void {
     not_reachable: terminal.style('red', printableLine(`not reachable: ${problem}`)),
     left_out: terminal.style('red', printableLine(`left out: ${problem}`)),
     disabled: terminal.style('dim', 'disabled'),
+    connecting: terminal.style('red', 'has not answered yet'),
+    idle: terminal.style('dim', 'not connected'),
   }
   terminal.result(`${terminal.style('bold', name)}  ${states[state]}`)
   const lines = (what: string, names: readonly string[]) => {
@@ -82,7 +71,7 @@ function show(terminal: Terminal, server: Listed): void {
     if (names.length > MOST_SHOWN) terminal.result(`  ${what.padEnd(8)}  … and ${names.length - MOST_SHOWN} more`)
   }
   const { stderr = '', check } = server
-  if (stderr !== '') terminal.result(`  MCP Server stderr: ${printableLine(stderr)}`)
+  if (state === 'not_reachable' && stderr !== '') terminal.result(`  MCP Server stderr: ${printableLine(stderr)}`)
   if (check !== undefined) terminal.result(`  Check: ${printableLine(check)}`)
   lines(
     'tool',

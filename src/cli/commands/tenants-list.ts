@@ -1,31 +1,21 @@
+import type { Flags } from '../../config/callers/listed-tenant.ts'
+import { listTenants, storedFlags } from '../../config/callers/tenant-flags.ts'
+import { flagWords } from '../flag-words.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { configFile, readConfig } from '../open-manager.ts'
 import { readStore } from '../open-store.ts'
 import { showTable } from '../show-table.ts'
-import { type Flags, flagWords, storedFlags } from '../stored-flags.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** `toolyard tenants list`: every tenant that has flags or keys. */
 export async function tenantsList(terminal: Terminal, options: GlobalOptions): Promise<number> {
-  const { tenants: configured = {} } = await readConfig(configFile(options.config))
+  const config = await readConfig(configFile(options.config))
   const [stored, keys] = await readStore(
     options,
     ({ settings, keys }) => Promise.all([storedFlags(settings), keys.list()]),
     [new Map<string, Flags>(), []],
   )
-  const valid = keys.filter(({ revoked_at }) => revoked_at === null).map(({ tenant }) => tenant)
-  const ids = new Set([...Object.keys(configured), ...stored.keys(), ...valid])
-  const listed = [...ids].sort().map((id) => {
-    const fromFile = Object.hasOwn(configured, id) ? (configured[id]?.flags ?? {}) : {}
-    const fromStore = stored.get(id) ?? {}
-    return {
-      id,
-      flags: { ...fromFile, ...fromStore },
-      configured: fromFile,
-      stored: fromStore,
-      keys: valid.filter((tenant) => tenant === id).length,
-    }
-  })
+  const listed = listTenants(config, stored, keys)
   if (terminal.json) terminal.document({ tenants: listed })
   else if (listed.length === 0) terminal.note('No tenant has flags or keys yet.')
   else {

@@ -1,7 +1,8 @@
+import { changeFlags, isFlagName, LONGEST_FLAG } from '../../config/callers/tenant-flags.ts'
+import { flagWords } from '../flag-words.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { withStore } from '../open-store.ts'
 import { printableLine } from '../printable.ts'
-import { type Flags, flagWords, storedFlags } from '../stored-flags.ts'
 import { tenantName } from '../tenant-name.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -9,8 +10,6 @@ import { UsageError } from '../usage-error.ts'
 export interface TenantsSetOptions extends GlobalOptions {
   readonly unset?: readonly string[]
 }
-
-const LONGEST_FLAG = 128
 
 /** `toolyard tenants set`: stores flags of a tenant; others that are stored stay as they are. */
 export async function tenantsSet(
@@ -26,14 +25,8 @@ export async function tenantsSet(
     throw new UsageError('Name the flags to set, such as search=true, or --unset search.')
   const both = [...set.keys()].find((flag) => unset.has(flag))
   if (both !== undefined) throw new UsageError(`The flag '${printableLine(both)}' cannot be both set and unset.`)
-  const flags = await withStore(options, async ({ settings }) => {
-    const before = (await storedFlags(settings)).get(tenant) ?? {}
-    const kept = Object.entries(before).filter(([flag]) => !unset.has(flag) && !set.has(flag))
-    const after: Flags = Object.fromEntries([...kept, ...set])
-    if (Object.keys(after).length === 0) await settings.remove('tenant', tenant)
-    else await settings.put({ kind: 'tenant', name: tenant, value: { flags: after } })
-    return after
-  })
+  const changes = new Map<string, boolean | null>([...set, ...[...unset].map((flag) => [flag, null] as const)])
+  const flags = await withStore(options, ({ settings }) => changeFlags(settings, tenant, changes))
   if (terminal.json) terminal.document({ id: tenant, stored: flags })
   else terminal.result(printableLine(`${tenant}  ${flagWords(flags) || 'nothing stored'}`))
   return 0
@@ -46,7 +39,7 @@ function readFlag(word: string): [string, boolean] {
 }
 
 function flagName(text: string): string {
-  if (text !== '' && text.length <= LONGEST_FLAG && !/[\p{Cc}=]/u.test(text)) return text
+  if (isFlagName(text)) return text
   throw new UsageError(
     `A flag is the name of a permission or of a tool, of up to ${LONGEST_FLAG} characters, not '${printableLine(text)}'.`,
   )

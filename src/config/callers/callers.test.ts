@@ -57,6 +57,17 @@ describe('Callers', () => {
     expect(callers.find(lasting)).toBeUndefined()
   })
 
+  test('knows when a key was last used, also after the keys were read again', async () => {
+    const { callers, clock, add } = await callersYard()
+    const used = await add({ id: 'used' })
+    await add({ id: 'unused' })
+    callers.find(used)
+    const at = clock.wall()
+    clock.advance(1_000)
+    await add({ id: 'later' })
+    expect([...callers.lastUses()]).toEqual([['used', at]])
+  })
+
   test('of two readings that overlap the later has the last word', async () => {
     const { callers, add } = await callersYard()
     const key = await add()

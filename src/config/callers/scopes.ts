@@ -7,6 +7,17 @@ import type { Role } from '../../core/storage/key-store.ts'
 export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'manage', 'installation'] as const
 export type Scope = (typeof SCOPES)[number]
 
+/** What each allows, for people. */
+export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
+  read: 'lists of tools and models',
+  call: 'calling tools, jobs, MCP',
+  chat: 'asking models',
+  observe: 'audit, runs, figures and limits of the tenant',
+  validate: 'recording tests of models',
+  manage: 'the keys of the tenant',
+  installation: 'what is of all tenants: their audit, runs and figures, the MCP servers; with manage, their flags',
+}
+
 export const ROLES: Readonly<Record<Role, readonly Scope[]>> = {
   user: ['read', 'call', 'chat'],
   operator: ['read', 'call', 'chat', 'observe', 'validate'],

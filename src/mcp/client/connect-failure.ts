@@ -5,15 +5,18 @@ import type { McpServerSettings } from './server-settings.ts'
 export class ConnectFailure extends ToolExecutionError {
   readonly server: string
   readonly reason: string
+  /** What callers and models may know of the reason. */
+  readonly told: string
   readonly stderr: string
   readonly check: string
 
-  /** `told` is what callers and models may know of the reason, where that is less. */
+  /** `told` is given where that is less than the reason. */
   constructor(settings: McpServerSettings, reason: string, stderr = '', cause?: unknown, told = reason) {
     const said = stderr === '' ? '' : ` MCP Server stderr: ${stderr}`
     super('SERVICE_UNAVAILABLE', `MCP server '${settings.name}' is unavailable: ${told}.${said}`, {}, { cause })
     this.server = settings.name
     this.reason = reason
+    this.told = told
     this.stderr = stderr
     this.check = settings.check ?? checkOf(settings)
   }

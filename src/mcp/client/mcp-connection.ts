@@ -1,12 +1,12 @@
 import type { Client, ServerCapabilities, Tool } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { pause } from '../../core/pause.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { callValue } from './call-value.ts'
 import type { ConnectFailure } from './connect-failure.ts'
+import { ConnectionRecord, type ConnectionStanding } from './connection-record.ts'
 import type { Era, OpenClient } from './open-client.ts'
-import { MCP_BACKGROUND_DELAY, MCP_BACKGROUND_MOST, MCP_RETRY_ATTEMPTS, retryDelay } from './retry-plan.ts'
+import { Recovery } from './recovery.ts'
 import type { McpServerSettings } from './server-settings.ts'
 import type { TokenSupply } from './token-supply.ts'
 
@@ -49,12 +49,26 @@ export class McpConnection {
   #authProvider: Promise<TokenSupply | undefined> | undefined
   /** Those under way. */
   #calls = 0
-  #recovery: Promise<void> | undefined
+  readonly #record: ConnectionRecord
+  readonly #recovery: Recovery
   #news: Promise<void> | undefined
 
   constructor(settings: McpServerSettings, parts: ConnectionParts) {
     this.settings = settings
     this.#parts = parts
+    this.#record = new ConnectionRecord(parts.clock)
+    this.#recovery = new Recovery({
+      server: settings.name,
+      log: parts.log,
+      clock: parts.clock,
+      record: this.#record,
+      closing: this.#closing.signal,
+      isConnected: () => this.connected,
+      connect: () => this.#connect(),
+      onGivenUp: () => {
+        if (this.#lastFailure !== undefined) parts.onGivenUp(this.#lastFailure.error)
+      },
+    })
   }
 
   get connected(): boolean {
@@ -71,10 +85,31 @@ export class McpConnection {
     return this.#lastFailure?.error
   }
 
+  /** How it stands, for those who look after it. */
+  standing(): ConnectionStanding {
+    const { reach } = this.settings
+    const live = this.#live
+    const state = live !== undefined ? 'connected' : this.#attempt !== undefined ? 'connecting' : 'not_reachable'
+    const sse = reach.type === 'sse' || this.#era?.sse === true
+    const transport = reach.type === 'stdio' ? 'stdio' : sse ? 'sse' : 'http'
+    return { state, transport, ...this.#record.read(), ...(live !== undefined && { stderr: live.stderrTail() }) }
+  }
+
   /** Tries to connect, as often as the plan says, and goes on in the background where that fails. Never rejects. */
   start(): Promise<void> {
-    this.#recovery ??= this.#recover()
-    return this.#recovery
+    return this.#recovery.start()
+  }
+
+  /** Lets go of the connection that there is, and makes one now: nothing is waited for that the plan would wait for. */
+  async reconnect(): Promise<void> {
+    this.#recovery.callOff()
+    const live = this.#live
+    this.#live = undefined
+    this.#record.renewed(this.#attempt !== undefined)
+    this.#parts.log.info({ server: this.settings.name }, 'MCP connection is made anew, as asked')
+    // Two of them at once may be in each other's way.
+    await live?.close().catch(() => {})
+    if (!this.#closing.signal.aborted) await this.start()
   }
 
   /** A connection that works as far as is known: the live one, else one that is made now. */
@@ -135,57 +170,6 @@ export class McpConnection {
     return this.#news
   }
 
-  async #recover(): Promise<void> {
-    const over = (): void => {
-      this.#recovery = undefined
-    }
-    try {
-      if (await this.#tryPlan()) return over()
-    } catch {
-      // Only closing ends the pauses.
-      return over()
-    }
-    if (this.#lastFailure !== undefined) this.#parts.onGivenUp(this.#lastFailure.error)
-    this.#tryInBackground()
-      .catch(() => {})
-      .finally(over)
-  }
-
-  async #tryPlan(): Promise<boolean> {
-    const { log, clock } = this.#parts
-    const server = this.settings.name
-    for (let attempt = 1; attempt <= MCP_RETRY_ATTEMPTS; attempt++) {
-      const delay_ms = retryDelay(attempt)
-      if (delay_ms > 0) await pause(delay_ms, clock, this.#closing.signal)
-      if (this.#live !== undefined) return true
-      log.info({ server, attempt, delay_ms }, `MCP connection attempt ${attempt} of ${MCP_RETRY_ATTEMPTS}`)
-      try {
-        await this.#connect()
-        log.info({ server, attempt }, `MCP connection succeeded on attempt ${attempt}`)
-        return true
-      } catch (error) {
-        if (this.#closing.signal.aborted) throw error
-        log.warn({ server, attempt, reason: String(error) }, `MCP connection attempt ${attempt} failed`)
-      }
-    }
-    return false
-  }
-
-  async #tryInBackground(): Promise<void> {
-    const { log, clock } = this.#parts
-    for (let delay = MCP_BACKGROUND_DELAY; ; delay = Math.min(delay * 2, MCP_BACKGROUND_MOST)) {
-      await pause(delay, clock, this.#closing.signal)
-      if (this.#live !== undefined) return
-      try {
-        await this.#connect()
-        log.info({ server: this.settings.name }, 'MCP connection succeeded in the background')
-        return
-      } catch (error) {
-        if (this.#closing.signal.aborted) throw error
-      }
-    }
-  }
-
   /** One attempt, for all who want a connection now. */
   #connect(): Promise<OpenClient> {
     this.#attempt ??= this.#open().finally(() => {
@@ -199,6 +183,7 @@ export class McpConnection {
     const { signal } = this.#closing
     try {
       signal.throwIfAborted()
+      this.#record.attempted()
       const { openClient } = await sdkParts()
       // One for all connections: those who wait for new tokens wait for the same.
       this.#authProvider ??= Promise.resolve(this.#parts.authProvider?.())
@@ -213,6 +198,7 @@ export class McpConnection {
       })
       signal.throwIfAborted()
       this.#live = opened
+      this.#record.connected()
       this.#lastFailure = undefined
       return opened
     } catch (error) {
@@ -220,6 +206,7 @@ export class McpConnection {
       const failure = connectFailure(this.settings, error, '')
       this.#era = nextEra(this.settings, this.#era, failure)
       this.#lastFailure = { error: failure, atMs: clock.now() }
+      this.#record.failed(failure)
       throw failure
     }
   }
@@ -236,6 +223,7 @@ export class McpConnection {
   #lost(opened: OpenClient): void {
     if (this.#live !== opened) return
     this.#live = undefined
+    this.#record.lost(opened.stderrTail())
     opened.close().catch(() => {})
     if (this.#closing.signal.aborted) return
     this.#parts.log.warn({ server: this.settings.name }, 'MCP connection lost')

@@ -15,6 +15,7 @@ const SESSION = {
       enum: ['signed_out', 'local', 'signed_in'],
       description: 'local: the server has no keys, and needs none from this machine.',
     },
+    id: { type: 'string', description: 'The id of the key.' },
     name: { type: 'string' },
     tenant: { type: 'string' },
     role: { type: 'string' },
@@ -27,9 +28,9 @@ const SESSION = {
 export function sessionRoutes(app: FastifyInstance, { installation, version }: Service, gate: Gate): void {
   const sessionOf = (caller: Caller | undefined): Session => {
     if (caller === undefined) return { state: 'signed_out', scopes: [], version }
-    const { name, tenant, role, scopes } = caller
+    const { id, name, tenant, role, scopes } = caller
     const state = caller === LOCAL_CALLER ? 'local' : 'signed_in'
-    return { state, name, tenant, role, scopes: [...scopes], version }
+    return { state, id, name, tenant, role, scopes: [...scopes], version }
   }
 
   app.get(

@@ -33,10 +33,11 @@ describe('keys', () => {
       created_at: expect.any(String),
       expires_at: null,
       revoked_at: null,
+      last_used_at: null,
     })
     expect((await call('hello', {}, { 'x-api-key': key })).status).toBe(200)
     expect(await records('acme')).toMatchObject([{ caller: rest.id }])
-    expect(await list()).toContainEqual(rest)
+    expect(await list()).toContainEqual({ ...rest, last_used_at: expect.any(String) })
     expect(JSON.stringify(await list())).not.toMatch(/ty_|hash/)
   })
 

@@ -6,6 +6,7 @@ import { ROLES, SCOPES, type Scope } from '../../config/callers/scopes.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'
+import type { ShownKey } from './shown-key.ts'
 
 interface NewKeyBody {
   readonly name: string
@@ -25,6 +26,7 @@ const KEY = {
   created_at: TIME,
   expires_at: TIME,
   revoked_at: TIME,
+  last_used_at: { ...TIME, description: 'As far as this server knows: since its start.' },
 }
 const NEW_KEY = {
   type: 'object',
@@ -60,9 +62,11 @@ export function keyRoutes(app: FastifyInstance, { installation }: Service): void
         },
       },
     },
-    async ({ caller }) => ({
-      keys: (await keys.list()).filter(({ tenant }) => tenant === caller.tenant).map(shown),
-    }),
+    async ({ caller }) => {
+      const used = installation.callers.lastUses()
+      const own = (await keys.list()).filter(({ tenant }) => tenant === caller.tenant)
+      return { keys: own.map((key) => shown(key, used.get(key.id))) }
+    },
   )
 
   app.post<{ Body: NewKeyBody }>(
@@ -133,4 +137,7 @@ function checkRights(caller: Caller, role: Role, scopes: readonly Scope[] | unde
   throw new HttpProblem(403, 'A key cannot give what it does not have', `your key lacks ${missing.join(', ')}`)
 }
 
-const shown = ({ hash: _hash, tenant: _tenant, ...key }: StoredKey) => key
+const shown = ({ hash: _hash, tenant: _tenant, ...key }: StoredKey, usedAt?: number): ShownKey => ({
+  ...key,
+  last_used_at: usedAt === undefined ? null : new Date(usedAt).toISOString(),
+})

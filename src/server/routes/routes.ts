@@ -5,7 +5,9 @@ import { auditRoutes } from './audit-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
 import { jobRoutes } from './job-routes.ts'
 import { keyRoutes } from './key-routes.ts'
+import { limitRoutes } from './limit-routes.ts'
 import { mcpRoutes } from './mcp-routes.ts'
+import { mcpServerRoutes } from './mcp-server-routes.ts'
 import { metricsRoutes } from './metrics-routes.ts'
 import { modelRoutes } from './model-routes.ts'
 import { openAiRoutes } from './openai-routes.ts'
@@ -13,6 +15,7 @@ import { prometheusRoutes } from './prometheus-routes.ts'
 import { runRoutes } from './run-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { suiteRoutes } from './suite-routes.ts'
+import { tenantRoutes } from './tenant-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { validationRoutes } from './validation-routes.ts'
 
@@ -31,9 +34,12 @@ export const ROUTES: readonly AddRoutes[] = [
   validationRoutes,
   suiteRoutes,
   mcpRoutes,
+  mcpServerRoutes,
+  limitRoutes,
   metricsRoutes,
   prometheusRoutes,
   auditRoutes,
   keyRoutes,
+  tenantRoutes,
   statusRoutes,
 ]

@@ -27,7 +27,7 @@ const HEALTH = {
       properties: {
         calls: { type: 'integer' },
         per_ms: { type: 'number' },
-        remaining: { type: 'integer', description: 'What may be called now at the least.' },
+        remaining: { type: 'integer', description: 'What may be called now, as far as this server knows.' },
       },
     },
   },

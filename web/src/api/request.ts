@@ -2,7 +2,7 @@ import { ApiProblem } from './api-problem.ts'
 import { serverAnswered, serverIsAway } from './connection.ts'
 
 export interface RequestOptions {
-  readonly method?: 'GET' | 'POST' | 'DELETE'
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly body?: unknown
   readonly accept?: string
   readonly signal?: AbortSignal

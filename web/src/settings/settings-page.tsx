@@ -1,7 +1,41 @@
+import { useState } from 'react'
+import { useMay } from '../api/queries.ts'
+import { Code, Section } from '../parts/section.tsx'
 import { Empty } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
+import { Keys } from './keys.tsx'
+import { NewKey } from './new-key.tsx'
+import { Roles } from './roles.tsx'
+import type { MadeKey } from './setting-queries.ts'
+import { Tenants } from './tenants.tsx'
+import { You } from './you.tsx'
 
+/** Who may do what: keys, tenants with their flags, and roles. */
 export function SettingsPage() {
   usePageTitle('Settings')
-  return <Empty title="Nothing here yet">It is being built.</Empty>
+  const mayManage = useMay('manage')
+  const mayRead = useMay('read')
+  // Kept here: the first key changes who one is, and with that what stands below.
+  const [made, setMade] = useState<MadeKey>()
+  return (
+    <div className="grid grid-cols-1 gap-8">
+      <h1 className="text-2xl font-semibold tracking-tight">Settings</h1>
+      <You />
+      {made !== undefined && <NewKey made={made} onDone={() => setMade(undefined)} />}
+      {mayManage ? (
+        <>
+          <Keys onMade={setMade} />
+          <Tenants />
+        </>
+      ) : (
+        <Section title="Keys, tenants and flags">
+          <Empty title="Your key may not manage keys and tenants">
+            It lacks the scope <Code>manage</Code>, which admins have. Ask an admin of your tenant for such a key, or
+            make one at the machine of the server: <Code>npx toolyard keys create --role admin</Code>
+          </Empty>
+        </Section>
+      )}
+      {mayRead && <Roles />}
+    </div>
+  )
 }

@@ -61,7 +61,7 @@ test('what an attempt gives or throws comes back as it is', async () => {
 test('after five failures in a row the service is not asked, and the refusal says for how long', async () => {
   const { call, circuit: breaker, asked, clock } = circuit()
   for (let n = 0; n < 5; n++) expect(await call(n % 2 === 0 ? down() : timedOut(10_000))).toBeInstanceOf(Error)
-  expect(breaker.state()).toEqual({ state: 'open', failures: 5, retry_in_ms: 30_000 })
+  expect(breaker.state()).toMatchObject({ state: 'open', failures: 5, retry_in_ms: 30_000 })
   clock.advance(12_500)
   expect(await call('never asked')).toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
@@ -70,7 +70,23 @@ test('after five failures in a row the service is not asked, and the refusal say
     repeat: { neverLeft: true, afterMs: 17_500 },
   })
   expect(asked()).toBe(5)
-  expect(breaker.state()).toEqual({ state: 'open', failures: 5, retry_in_ms: 17_500 })
+  expect(breaker.state()).toMatchObject({ state: 'open', failures: 5, retry_in_ms: 17_500 })
+})
+
+test('it says since when it is open, or a trial runs', async () => {
+  const { call, hold, circuit: breaker, clock } = circuit(1, 5_000)
+  clock.advance(1_000)
+  const opened = clock.wall()
+  await call(down())
+  clock.advance(4_000)
+  expect(breaker.state()).toEqual({ state: 'open', failures: 1, retry_in_ms: 1_000, since: opened })
+  clock.advance(1_000)
+  const trial = hold()
+  clock.advance(10)
+  expect(breaker.state()).toEqual({ state: 'half_open', failures: 1, since: opened + 5_000 })
+  trial.resolve('back')
+  await trial.ended
+  expect(breaker.state()).toEqual({ state: 'closed', failures: 0 })
 })
 
 test('one success begins the count anew', async () => {
@@ -109,9 +125,9 @@ test('when the time is over one call tries, and all others are refused meanwhile
   clock.advance(4_999)
   expect(await call('too early')).toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
   clock.advance(1)
-  expect(breaker.state()).toEqual({ state: 'open', failures: 2, retry_in_ms: 0 })
+  expect(breaker.state()).toMatchObject({ state: 'open', failures: 2, retry_in_ms: 0 })
   const trial = hold()
-  expect(breaker.state()).toEqual({ state: 'half_open', failures: 2 })
+  expect(breaker.state()).toMatchObject({ state: 'half_open', failures: 2 })
   const others = await Promise.all(Array.from({ length: 20 }, () => call('never asked')))
   for (const other of others) {
     expect(other).toMatchObject({ code: 'SERVICE_UNAVAILABLE', repeat: { neverLeft: true, afterMs: 1_000 } })
@@ -128,7 +144,7 @@ test('a trial that fails opens it for the whole time again', async () => {
   clock.advance(7_000)
   const error = timedOut(10_000)
   expect(await call(error)).toBe(error)
-  expect(breaker.state()).toEqual({ state: 'open', failures: 3, retry_in_ms: 5_000 })
+  expect(breaker.state()).toMatchObject({ state: 'open', failures: 3, retry_in_ms: 5_000 })
   clock.advance(5_000)
   expect(await call('back')).toBe('back')
   expect(breaker.state().state).toBe('closed')
@@ -152,7 +168,7 @@ test.each([
   const { call, circuit: breaker, clock, log } = await opened(2, 5_000)
   clock.advance(5_000)
   for (let n = 0; n < 3; n++) expect(await call(error)).toBe(error)
-  expect(breaker.state()).toEqual({ state: 'open', failures: 2, retry_in_ms: 0 })
+  expect(breaker.state()).toMatchObject({ state: 'open', failures: 2, retry_in_ms: 0 })
   expect(log.at('warn')).toHaveLength(1)
   expect(await call('back')).toBe('back')
   expect(breaker.state()).toEqual({ state: 'closed', failures: 0 })
@@ -167,7 +183,7 @@ test('what began before it opened changes nothing afterwards', async () => {
   slower.reject(down())
   expect(await slow.ended).toBe('late')
   await slower.ended
-  expect(breaker.state()).toEqual({ state: 'open', failures: 2, retry_in_ms: 5_000 })
+  expect(breaker.state()).toMatchObject({ state: 'open', failures: 2, retry_in_ms: 5_000 })
   clock.advance(5_000)
   const trial = hold()
   slowest.reject(down())

@@ -39,6 +39,7 @@ export class Circuit {
   readonly #breaker: ConsecutiveBreaker
   readonly #policy: CircuitBreakerPolicy
   #retryAt = 0
+  #since = 0
 
   constructor(options: CircuitOptions) {
     this.#tool = options.tool
@@ -53,6 +54,9 @@ export class Circuit {
     )
     this.#policy.onBreak((reason) => this.#opened('error' in reason && isFailure(reason.error)))
     this.#policy.onReset(() => this.#closed())
+    this.#policy.onHalfOpen(() => {
+      this.#since = this.#clock.wall()
+    })
   }
 
   /** Runs the attempt, or fails at once while the service is taken to be down. */
@@ -67,8 +71,9 @@ export class Circuit {
   state(): CircuitState {
     const { state: failures } = this.#breaker
     if (this.#policy.state === State.Closed) return { state: 'closed', failures }
-    if (this.#policy.state === State.HalfOpen) return { state: 'half_open', failures }
-    return { state: 'open', failures, retry_in_ms: this.#waitMs() }
+    const since = this.#since
+    if (this.#policy.state === State.HalfOpen) return { state: 'half_open', failures, since }
+    return { state: 'open', failures, retry_in_ms: this.#waitMs(), since }
   }
 
   readonly #succeeded = <Value>(value: Value): Value => {
@@ -95,6 +100,7 @@ export class Circuit {
   }
 
   #opened(failed: boolean): void {
+    this.#since = this.#clock.wall()
     if (!failed) {
       // A trial that was called off has found out nothing: the next caller may try at once.
       this.#breaker.state--

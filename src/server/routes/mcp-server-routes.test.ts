@@ -1,0 +1,142 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { McpServerStatus } from '../../config/mcp-server-status.ts'
+import { hostileServer } from '../../mcp/fixtures/connect.ts'
+import { openToolServer } from '../fixtures/open-tool-server.ts'
+
+/** Says a word and a secret on stderr, then serves. */
+const HOSTILE = {
+  command: process.execPath,
+  args: [
+    '--input-type=module',
+    '-e',
+    `console.error('ready to serve with token=abcd1234efgh'); await import(${JSON.stringify(hostileServer)})`,
+  ],
+  env: { SECRET_OF_SERVER: 'env-secret-value' },
+}
+const BROKEN = {
+  command: process.execPath,
+  args: ['-e', 'console.error("no broker"); process.exit(1)'],
+  check: 'the broker',
+}
+const SERVERS = {
+  hostile: HOSTILE,
+  broken: BROKEN,
+  lacking: { command: 'x', env: { KEY: '${NOWHERE_TO_BE_FOUND}' } },
+  off: { command: 'x', disabled: true },
+}
+
+async function openYard(mcpServers: object = SERVERS) {
+  const config = { mcpServers, tenants: { narrow: { flags: { echo: false } }, shut: { flags: {} } } }
+  const server = await openToolServer({ local_tool: async () => 1 }, config as never, { local: false })
+  const admin = {
+    'x-api-key': await server.key('acme', 'admin', ['read', 'call', 'observe', 'manage', 'installation']),
+  }
+  const list = async (headers: Record<string, string> = admin) =>
+    ((await (await server.get('/api/mcp/servers', headers)).json()) as { servers: McpServerStatus[] }).servers
+  const find = async (name: string, headers?: Record<string, string>) =>
+    (await list(headers)).find((one) => one.name === name) as McpServerStatus
+  const reconnect = (name: string, headers: Record<string, string> = admin) =>
+    server.post(`/api/mcp/servers/${name}/reconnect`, {}, headers)
+  const until = (name: string, state: string) =>
+    vi.waitFor(async () => expect((await find(name)).state).toBe(state), { timeout: 15_000, interval: 50 })
+  return { ...server, admin, list, find, reconnect, until }
+}
+
+describe('the MCP servers', () => {
+  test('are listed with state, attempts, tools and what they said last, without secrets and addresses', async () => {
+    const { list, until, get, admin } = await openYard()
+    await until('hostile', 'connected')
+    await vi.waitFor(async () => expect((await list())[1]?.next_attempt_in_ms).toBeGreaterThan(0), { timeout: 15_000 })
+    const [hostile, broken, lacking, off] = await list()
+    expect(hostile).toMatchObject({
+      name: 'hostile',
+      place: 'mcpServers.hostile',
+      transport: 'stdio',
+      attempts: 1,
+      since: expect.any(String),
+      stderr: 'ready to serve with token=[redacted]',
+      tools: expect.arrayContaining([{ name: 'echo', tool: 'echo' }]),
+    })
+    expect(broken).toMatchObject({
+      state: expect.stringMatching(/not_reachable|connecting/),
+      attempts: expect.any(Number),
+      problem: 'it ended the connection before it had answered',
+      problem_at: expect.any(String),
+      stderr: 'no broker',
+      check: 'the broker',
+      tools: [],
+    })
+    expect(lacking).toMatchObject({ state: 'left_out', problem: expect.stringContaining('NOWHERE_TO_BE_FOUND') })
+    expect(off).toEqual({ name: 'off', place: 'mcpServers.off', state: 'disabled', tools: [] })
+    const text = await (await get('/api/mcp/servers', admin)).text()
+    expect(text).not.toMatch(/env-secret-value|abcd1234|hostile-server|--input-type/)
+  })
+
+  test('of a server whose address holds credentials nothing of the address is shown', async () => {
+    const url = 'http://user:secret-word@127.0.0.1:1/mcp?key=secret-key'
+    const { find, get, admin } = await openYard({ web: { url } })
+    await vi.waitFor(async () => expect((await find('web')).problem).toBeDefined(), { timeout: 15_000 })
+    expect(await find('web')).toMatchObject({ transport: 'http', problem: expect.any(String) })
+    expect(await (await get('/api/mcp/servers', admin)).text()).not.toMatch(/secret-|127\.0\.0\.1/)
+  })
+
+  test('one that died is there again after reconnecting, and its tools work', async () => {
+    const { until, find, reconnect, call, admin, installation } = await openYard({ hostile: HOSTILE })
+    await until('hostile', 'connected')
+    const before = (await find('hostile')).since
+    expect(await (await call('kill-self', {}, admin)).json()).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
+    const answer = await reconnect('hostile')
+    expect([answer.status, await answer.json()]).toMatchObject([
+      200,
+      { name: 'hostile', state: 'connected', problem: 'the connection was lost', attempts: 1 },
+    ])
+    expect((await find('hostile')).since).not.toBe(before)
+    expect(await (await call('echo', { text: 'again' }, admin)).json()).toMatchObject({ result: 'again' })
+    expect(installation.manager.getMcpServers().connection('hostile').connected).toBe(true)
+  })
+
+  test('one that works is started anew', async () => {
+    const { until, reconnect, call, admin } = await openYard({ hostile: HOSTILE })
+    await until('hostile', 'connected')
+    const pid = async () => {
+      const result = (await (await call('environment', {}, admin)).json()) as { result: string }
+      return result.result
+    }
+    expect(await pid()).toBeTypeOf('string')
+    expect(await (await reconnect('hostile')).json()).toMatchObject({ state: 'connected', attempts: 1 })
+    expect(await pid()).toBeTypeOf('string')
+  })
+
+  test('that are not used cannot be reconnected, and that is said', async () => {
+    const { reconnect } = await openYard({ lacking: SERVERS.lacking, off: SERVERS.off })
+    for (const [name, status, words] of [
+      ['lacking', 409, 'it lacks something'],
+      ['off', 409, 'take "disabled" out'],
+      ['nobody', 404, "MCP server 'nobody' not found"],
+    ] as const) {
+      const answer = await reconnect(name)
+      expect([name, answer.status, await answer.text()]).toEqual([
+        name,
+        status,
+        expect.stringContaining(JSON.stringify(words).slice(1, -1)),
+      ])
+    }
+  })
+
+  test('a tenant sees those that it can use something of, and not what they said; reconnecting is not for it', async () => {
+    const { until, list, key, reconnect } = await openYard()
+    await until('hostile', 'connected')
+    const operator = { 'x-api-key': await key('narrow', 'operator') }
+    const seen = await list(operator)
+    expect(seen.map(({ name }) => name)).toEqual(['hostile'])
+    expect(seen[0]).not.toHaveProperty('stderr')
+    const names = seen[0]?.tools.map(({ name }) => name)
+    expect(names).toContain('environment')
+    expect(names).not.toContain('echo')
+    const answer = await reconnect('hostile', { 'x-api-key': await key('narrow', 'admin') })
+    expect([answer.status, await answer.text()]).toEqual([
+      403,
+      expect.stringContaining("lacks the scope 'installation'"),
+    ])
+  })
+})

@@ -1,0 +1,175 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Config } from 'toolyard'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { hostileServer } from '../../src/mcp/fixtures/connect.ts'
+import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const open = useBrowser()
+const ADDRESS = '/activity/connections'
+const HOSTILE = {
+  command: process.execPath,
+  args: [
+    '--input-type=module',
+    '-e',
+    `console.error('ready to serve'); await import(${JSON.stringify(hostileServer)})`,
+  ],
+}
+const BROKEN = {
+  command: process.execPath,
+  args: ['-e', 'console.error("Error: no broker at all"); process.exit(1)'],
+  check: 'Does the broker run?',
+}
+
+/** Tools behind a service that fails, tools that are limited, and servers of every state. */
+async function openYard(mcpServers: Config['mcpServers'], options: { readonly local?: boolean } = { local: true }) {
+  const service = createServer((_request, response) => response.writeHead(503).end())
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}/`
+  const tool = (name: string, more: object) => ({ name, description: name, parameters: { type: 'object' }, ...more })
+  const http = { type: 'http', url, circuit_breaker: { failures: 1, open_ms: 600_000 }, retry: { max_attempts: 1 } }
+  const mock = { type: 'mock', mock_response: 1 }
+  const registry = [
+    tool('flaky', { implementation: http }),
+    tool('rationed', { implementation: mock, rate_limit: { calls: 3, per_ms: 600_000 }, max_concurrency: 2 }),
+  ]
+  const server = await openTestServer(
+    {
+      tools: { enabled: true, registry },
+      http: { allow_private: ['127.0.0.1'] } as never,
+      limits: { calls_per_minute: 100 },
+      mcpServers: mcpServers ?? {},
+    },
+    options,
+  )
+  const call = (tool_name: string, key = '') =>
+    fetch(`${server.url}/tools/execute`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(key !== '' && { 'x-api-key': key }) },
+      body: JSON.stringify({ tool_name, params: {} }),
+    })
+  const close = async () => {
+    await server.close()
+    await new Promise((resolve) => service.close(resolve))
+  }
+  return { ...server, call, close }
+}
+
+describe('connections and limits', () => {
+  let server: TestServer
+  beforeAll(async () => {
+    const yard = await openYard({
+      hostile: HOSTILE,
+      broken: BROKEN,
+      lacking: { command: 'x', env: { KEY: '${NOWHERE_TO_BE_FOUND}' } },
+      off: { command: 'x', disabled: true },
+    })
+    server = yard
+    await yard.call('flaky')
+    await yard.call('rationed')
+  })
+  afterAll(() => server.close())
+
+  test.each([
+    { theme: 'light', width: 1_280 },
+    { theme: 'dark', width: 1_280 },
+    { theme: 'light', width: 360 },
+    { theme: 'dark', width: 360 },
+  ] as const)('are without fault for axe, and nothing sticks out, $theme at $width', async (options) => {
+    const { page, violations, picture } = await open(options)
+    await page.goto(server.url + ADDRESS)
+    await page.getByText('Error: no broker at all').waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'hostile' }).getByText('connected', { exact: true }).waitFor()
+    await page.getByText('2 of 3 left per 10 min').waitFor()
+    expect(await violations()).toEqual([])
+    const sticksOut = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+    await picture('connections')
+    expect(await page.evaluate(sticksOut)).toBe(0)
+  })
+
+  test('say how each server, breaker and limit stands', async () => {
+    const { page } = await open()
+    await page.goto(server.url + ADDRESS)
+    const row = (list: string, text: string) =>
+      page.getByRole('list', { name: list, exact: true }).getByRole('listitem').filter({ hasText: text }).first()
+    await row('MCP servers', 'broken').getByText('Does the broker run?').waitFor()
+    await row('MCP servers', 'lacking').getByText('NOWHERE_TO_BE_FOUND').waitFor()
+    await row('MCP servers', 'mcpServers.off').getByText('disabled', { exact: true }).waitFor()
+    await row('Circuit breakers', 'flaky').getByText('1 failure in a row').waitFor()
+    await row('Circuit breakers', 'flaky')
+      .getByText(/tries again in (10|9\.\d+) min/)
+      .waitFor()
+    await row('Limits in use', 'rationed').getByText('0 of 2 at a time running').waitFor()
+    await row('Limits in use', 'local').getByText('98 of 100 left per 1 min').waitFor()
+    expect(await page.getByRole('button', { name: 'Reconnect lacking' }).count()).toBe(0)
+  })
+
+  test('are asked for every few seconds, and no more often', async () => {
+    const { page, asked } = await open()
+    await page.goto(server.url + ADDRESS)
+    await page.getByText('Error: no broker at all').waitFor()
+    const count = () => asked.filter((address) => address.endsWith('/api/limits')).length
+    const before = count()
+    await page.waitForTimeout(7_000)
+    expect(count() - before).toBeGreaterThanOrEqual(1)
+    expect(count() - before).toBeLessThanOrEqual(3)
+  })
+})
+
+test('a server that died is reconnected by the button, and one that works after a question', async () => {
+  const server = await openYard({ hostile: HOSTILE, broken: BROKEN })
+  onTestFinished(() => server.close())
+  const connection = server.installation.manager.getMcpServers().connection('hostile')
+  const { page } = await open()
+  await page.goto(server.url + ADDRESS)
+  const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'hostile' }) })
+  await card.getByText('connected', { exact: true }).waitFor()
+  // It dies under a call.
+  await server.call('kill-self')
+  await page.getByRole('button', { name: 'Reconnect hostile' }).click()
+  const dialog = page.getByRole('alertdialog')
+  await card.getByText('the connection was lost').or(dialog).first().waitFor()
+  if (await dialog.isVisible()) await dialog.getByRole('button', { name: 'Reconnect' }).click()
+  await card.getByText('the connection was lost').waitFor()
+  await card.getByText('connected', { exact: true }).waitFor()
+  expect(connection.connected).toBe(true)
+  // Now it works: whoever cuts it off is asked.
+  const since = connection.standing().since
+  await page.getByRole('button', { name: 'Reconnect hostile' }).click()
+  await dialog.getByText('Calls that run on it now will fail.').waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  expect(connection.standing().since).toBe(since)
+  await page.getByRole('button', { name: 'Reconnect hostile' }).click()
+  await dialog.getByRole('button', { name: 'Reconnect' }).click()
+  await expect.poll(() => connection.standing().since, { timeout: 15_000 }).not.toBe(since)
+  await card.getByText('connected', { exact: true }).waitFor()
+  // One that cannot be reached is tried at once, and says so again.
+  const broken = server.installation.manager.getMcpServers().connection('broken')
+  const failed = broken.standing().problem?.at
+  await page.getByRole('button', { name: 'Reconnect broken' }).click()
+  await expect.poll(() => broken.standing().problem?.at, { timeout: 15_000 }).not.toBe(failed)
+})
+
+test('a key that may not see this is told what it lacks, and nothing is asked for it', async () => {
+  const server = await openYard({ hostile: HOSTILE }, {})
+  onTestFinished(() => server.close())
+  const member = await server.key('acme', 'user')
+  const operator = await server.key('acme', 'operator')
+  const { page, asked, violations } = await open()
+  await page.goto(server.url + ADDRESS)
+  await page.getByLabel('API key').fill(member)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Your key may not see connections and limits').waitFor()
+  expect(await violations()).toEqual([])
+  expect(asked.filter((address) => /mcp\/servers|api\/limits/.test(address))).toEqual([])
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('API key').fill(operator)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('You see the servers whose tools your tenant may use.').waitFor()
+  await page.getByRole('heading', { name: 'hostile' }).waitFor()
+  expect(await page.getByRole('button', { name: /Reconnect/ }).count()).toBe(0)
+  expect(await page.getByText('ready to serve').count()).toBe(0)
+})

@@ -1,0 +1,157 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openTestServer } from '../../src/server/fixtures/open-server.ts'
+import { DEMO_CONFIG } from './demo-config.ts'
+import { type OpenPage, type PageOptions, useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const open = useBrowser()
+const TENANTS = { acme: { flags: { documents: true, get_weather: false } } }
+
+async function openServer(local = false) {
+  const server = await openTestServer({ ...DEMO_CONFIG, tenants: TENANTS }, { local })
+  onTestFinished(() => server.close())
+  return server
+}
+
+async function openSettings(url: string, key?: string, options: PageOptions = {}): Promise<OpenPage> {
+  const opened = await open(options)
+  await opened.page.goto(`${url}/settings`)
+  if (key !== undefined) {
+    await opened.page.getByLabel('API key').fill(key)
+    await opened.page.getByRole('button', { name: 'Sign in' }).click()
+  }
+  await opened.page.getByRole('heading', { name: 'Settings' }).waitFor()
+  return opened
+}
+
+const READABLE = 'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'
+
+test('the first key is made on the page, which is signed in with it at once; it is shown once, and its holder signs in', async () => {
+  const server = await openServer(true)
+  const { page, context, violations, picture } = await openSettings(server.url)
+  await page.getByText('This server has no keys.').waitFor()
+  await page.getByText('There are no keys yet').waitFor()
+  await picture('settings-local')
+  await page.getByRole('textbox', { name: 'Name' }).fill('ada')
+  expect(await page.getByRole('combobox', { name: 'Role' }).inputValue()).toBe('admin')
+  await page.keyboard.press('Enter')
+  await page.getByText('The key “ada” is made').waitFor()
+  const key = String(await page.getByText(/^ty_/).textContent())
+  expect(server.installation.callers.find(key)).toMatchObject({ name: 'ada', role: 'admin', tenant: 'local' })
+  await page.getByText('Signed in with the key “ada”').waitFor()
+  const [cookie] = await context.cookies()
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', value: key })
+  expect(await page.evaluate(READABLE)).not.toContain('ty_')
+  expect(await violations()).toEqual([])
+  await picture('settings-new-key')
+  await page.getByRole('button', { name: 'I have kept it' }).click()
+  await expect.poll(() => page.getByText(/^ty_/).count()).toBe(0)
+  await page.reload()
+  await page.getByText('Signed in with the key “ada”').waitFor()
+  expect(await page.content()).not.toContain('ty_')
+})
+
+test('a key is made, signs in, and is refused when it is revoked, after a question', async () => {
+  const server = await openServer()
+  const admin = await openSettings(server.url, await server.key('acme', 'admin'))
+  const form = admin.page.getByRole('form', { name: 'Make a key' })
+  await form.getByRole('textbox', { name: 'Name' }).fill('ci')
+  await form.getByRole('combobox', { name: 'Role' }).selectOption('operator')
+  await form.getByRole('combobox', { name: 'Valid' }).selectOption('90')
+  await form.getByRole('spinbutton', { name: 'Calls a minute' }).fill('60')
+  await form.getByRole('checkbox', { name: 'chat' }).uncheck()
+  await form.getByRole('button', { name: 'Make a key' }).click()
+  await admin.page.getByText('The key “ci” is made').waitFor()
+  const key = String(await admin.page.getByText(/^ty_/).textContent())
+  const stored = (await server.installation.storage.keys.list()).find(({ name }) => name === 'ci')
+  expect(stored).toMatchObject({ tenant: 'acme', role: 'operator', calls_per_minute: 60 })
+  expect(stored?.scopes).toEqual(['read', 'call', 'observe', 'validate'])
+  expect(Date.parse(String(stored?.expires_at)) - Date.now()).toBeGreaterThan(89 * 86_400_000)
+
+  const holder = await openSettings(server.url, key, { mayComplain: /401/ })
+  await holder.page.getByText('Signed in with the key “ci”').waitFor()
+  await holder.page.getByText('Your key may not manage keys and tenants').waitFor()
+
+  await admin.page.getByRole('button', { name: 'Revoke ci' }).click()
+  const dialog = admin.page.getByRole('alertdialog')
+  await dialog.getByText('That cannot be taken back.').waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  expect(server.installation.callers.find(key)).toBeDefined()
+  await admin.page.getByRole('button', { name: 'Revoke ci' }).click()
+  await dialog.getByRole('button', { name: 'Revoke' }).click()
+  await admin.page.getByText('Revoked keys (1)').waitFor()
+  expect(server.installation.callers.find(key)).toBeUndefined()
+  await holder.page.getByRole('link', { name: 'Models' }).click()
+  await holder.page.getByLabel('API key').waitFor()
+})
+
+test('who revokes its own key is told before, and then signed out', async () => {
+  const server = await openServer()
+  const { page } = await openSettings(server.url, await server.key('acme', 'admin'), { mayComplain: /401/ })
+  await page.getByRole('button', { name: 'Revoke acme admin' }).click()
+  const dialog = page.getByRole('alertdialog')
+  await dialog.getByText('It is the key that you are signed in with.').waitFor()
+  await dialog.getByText('No other key of this tenant manages keys').waitFor()
+  await dialog.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByLabel('API key').waitFor()
+})
+
+test('who may less sees what is missing, and nothing is asked that would be refused', async () => {
+  const server = await openServer()
+  const { page, asked, violations } = await openSettings(server.url, await server.key('acme', 'user'))
+  await page.getByText('Your key may not manage keys and tenants').waitFor()
+  await page.getByText('the keys of the tenant').waitFor()
+  expect(await violations()).toEqual([])
+  expect(asked.filter((address) => /api\/(keys|tenants)/.test(address))).toEqual([])
+})
+
+test('an admin of one tenant sees its flags and where they stand, and cannot change them', async () => {
+  const server = await openServer()
+  const { page } = await openSettings(server.url, await server.key('acme', 'admin'))
+  const flags = page.getByRole('list', { name: 'Flags of acme' })
+  await flags.getByText('tenants.acme.flags.get_weather').waitFor()
+  expect(await page.getByRole('form', { name: 'Set a flag' }).count()).toBe(0)
+  expect(await flags.getByRole('button').count()).toBe(0)
+})
+
+test('flags are stored over the configuration, and forgotten again, by who sees the installation', async () => {
+  const server = await openServer()
+  const scopes = ['read', 'manage', 'installation'] as const
+  const key = await server.key('home', 'admin', scopes)
+  const { page } = await openSettings(server.url, key, { mayComplain: /400/ })
+  const flags = () => server.installation.tenants.flags('acme')
+  await page.getByRole('button', { name: 'Allow get_weather for acme' }).click()
+  await expect.poll(flags).toMatchObject({ get_weather: true })
+  await page.getByRole('button', { name: 'Forget get_weather for acme' }).click()
+  await expect.poll(flags).toMatchObject({ get_weather: false })
+  const form = page.getByRole('form', { name: 'Set a flag' })
+  await form.getByRole('combobox', { name: 'Tenant' }).fill('globex')
+  await form.getByRole('combobox', { name: 'Permission or tool' }).fill('calculate')
+  await form.getByRole('combobox', { name: 'Allowed or denied' }).selectOption('false')
+  await form.getByRole('button', { name: 'Set the flag' }).click()
+  await page.getByRole('list', { name: 'Flags of globex' }).getByText('calculate').waitFor()
+  expect(server.installation.tenants.flags('globex')).toEqual({ calculate: false })
+  await form.getByRole('combobox', { name: 'Permission or tool' }).fill('a=b')
+  await form.getByRole('button', { name: 'Set the flag' }).click()
+  await page.getByRole('alert').getByText("There can be no flag 'a=b'").waitFor()
+})
+
+test.each([
+  { theme: 'light', width: 1_280 },
+  { theme: 'dark', width: 1_280 },
+  { theme: 'light', width: 360 },
+  { theme: 'dark', width: 360 },
+] as const)('is without fault for axe, and nothing sticks out, $theme at $width', async (options) => {
+  const server = await openServer()
+  await server.key('acme', 'operator', ['read', 'call'], 60)
+  const admin = await server.key('acme', 'admin', ['read', 'call', 'chat', 'observe', 'manage', 'installation'])
+  const { page, violations, picture } = await openSettings(server.url, admin, options)
+  await page.getByText('the keys of the tenant').waitFor()
+  await page.getByText('acme operator').waitFor()
+  await page.getByText('tenants.acme.flags.get_weather').waitFor()
+  expect(await violations()).toEqual([])
+  const sticksOut = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+  expect(await page.evaluate(sticksOut)).toBe(0)
+  await picture('settings')
+})

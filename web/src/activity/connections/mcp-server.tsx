@@ -1,0 +1,159 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import type { McpServerStatus } from '../../../../src/config/mcp-server-status.ts'
+import { requestJson } from '../../api/request.ts'
+import { Button } from '../../parts/button.tsx'
+import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
+import { count, inDate, inTime } from '../../parts/figures.ts'
+import { Code } from '../../parts/section.tsx'
+import { Chip, Note } from '../../parts/states.tsx'
+import { serversQuery } from './connection-queries.ts'
+
+const STATES = {
+  connected: { tone: 'good', words: 'connected' },
+  connecting: { tone: 'warn', words: 'connecting' },
+  not_reachable: { tone: 'bad', words: 'not reachable' },
+  left_out: { tone: 'bad', words: 'left out' },
+  disabled: { tone: 'plain', words: 'disabled' },
+  idle: { tone: 'plain', words: 'not used' },
+} as const
+
+const TRANSPORTS = { stdio: 'a program, over stdio', http: 'streamable HTTP', sse: 'HTTP with SSE' } as const
+
+interface McpServerProps {
+  readonly server: McpServerStatus
+  readonly mayReconnect: boolean
+}
+
+/** One MCP server: how it stands, what it gives and what it said last. */
+export function McpServer({ server, mayReconnect }: McpServerProps) {
+  const { name, place, state, transport, problem, problem_at, check, stderr } = server
+  const { tone, words } = STATES[state]
+  const used = transport !== undefined && state !== 'idle'
+  return (
+    <li className="panel grid grid-cols-1 gap-2 p-4">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <h3 className="font-semibold break-all">{name}</h3>
+        <Chip tone={tone}>{words}</Chip>
+        {transport !== undefined && <span className="text-sm text-muted">{TRANSPORTS[transport]}</span>}
+        {mayReconnect && used && <Reconnect server={server} />}
+      </div>
+      <p className="text-sm">{standing(server)}</p>
+      {problem !== undefined && (
+        <p className={`text-sm break-words ${state === 'connected' ? 'text-muted' : ''}`}>
+          <span className="font-medium">{state === 'left_out' ? 'It lacks something: ' : 'Last error: '}</span>
+          {problem}
+          {problem_at !== undefined && <span className="text-muted"> ({inDate(problem_at)})</span>}
+        </p>
+      )}
+      {check !== undefined && (
+        <p className="text-sm break-words">
+          <span className="font-medium">Check: </span>
+          {check}
+        </p>
+      )}
+      <Tools server={server} />
+      {stderr !== undefined && (
+        <details open={state !== 'connected'}>
+          <summary className="text-sm font-medium">The last it wrote to stderr</summary>
+          <section
+            aria-label={`stderr of ${name}`}
+            tabIndex={0}
+            className="mt-2 max-h-64 overflow-auto rounded-lg bg-sunk p-3"
+          >
+            <pre className="font-mono text-xs break-words whitespace-pre-wrap">{stderr}</pre>
+          </section>
+        </details>
+      )}
+      <p className="text-xs text-muted">
+        Configured at <Code>{place}</Code>
+      </p>
+    </li>
+  )
+}
+
+/** How it stands with the connection, as a sentence or two. */
+function standing({ state, attempts = 0, since, next_attempt_in_ms: next }: McpServerStatus): string {
+  const when = since === undefined ? '' : inDate(since)
+  if (state === 'connected') return `Since ${when}, on ${attempts <= 1 ? 'the first attempt' : `attempt ${attempts}`}.`
+  if (state === 'left_out') return 'It is not connected until the server is started with what it lacks.'
+  if (state === 'disabled') return 'It is switched off in the configuration.'
+  if (state === 'idle') return 'Tools are switched off in the configuration, and with them MCP servers.'
+  const lost = since === undefined ? 'It was not connected yet.' : `Lost at ${when}.`
+  if (state === 'connecting') return `${lost} Attempt ${Math.max(1, attempts)} is under way.`
+  const again = next === undefined ? '' : ` The next is in ${inTime(Math.ceil(next / 1_000) * 1_000)}.`
+  return `${lost} ${count(attempts, 'attempt')} failed.${again}`
+}
+
+function Tools({ server: { name, tools, state } }: { readonly server: McpServerStatus }) {
+  if (tools.length === 0) return state === 'connected' ? <p className="text-sm text-muted">It gives no tools.</p> : null
+  return (
+    <details>
+      <summary className="text-sm font-medium">{count(tools.length, 'tool')}</summary>
+      <ul aria-label={`Tools of ${name}`} className="mt-2 flex flex-wrap gap-x-4 gap-y-1.5 text-sm">
+        {tools.map((tool) => (
+          <li key={tool.name}>
+            <Link href={`/tool/${encodeURIComponent(tool.name)}`} className="font-mono break-all text-accent underline">
+              {tool.name}
+            </Link>
+            {tool.tool !== tool.name && <span className="text-muted"> (there: {tool.tool})</span>}
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+function Reconnect({ server: { name, state } }: { readonly server: McpServerStatus }) {
+  const client = useQueryClient()
+  const [asking, setAsking] = useState(false)
+  const reconnect = useMutation({
+    mutationFn: () =>
+      requestJson<McpServerStatus>(`/api/mcp/servers/${encodeURIComponent(name)}/reconnect`, {
+        method: 'POST',
+        body: {},
+      }),
+    onSuccess: async (now) => {
+      await client.cancelQueries({ queryKey: serversQuery.queryKey })
+      client.setQueryData(serversQuery.queryKey, (before) =>
+        before === undefined
+          ? undefined
+          : { servers: before.servers.map((server) => (server.name === now.name ? now : server)) },
+      )
+      void client.invalidateQueries({ queryKey: ['tools'] })
+    },
+  })
+  const start = () => {
+    setAsking(false)
+    reconnect.mutate()
+  }
+  return (
+    <>
+      <Button
+        className="ml-auto"
+        aria-label={`Reconnect ${name}`}
+        disabled={reconnect.isPending}
+        onClick={() => (state === 'connected' ? setAsking(true) : start())}
+      >
+        {reconnect.isPending ? 'Reconnecting …' : 'Reconnect'}
+      </Button>
+      {reconnect.error && (
+        <div className="w-full">
+          <Note tone="bad" role="alert">
+            {reconnect.error.message}
+          </Note>
+        </div>
+      )}
+      <ConfirmDialog
+        open={asking}
+        title={`Reconnect ${name}?`}
+        action="Reconnect"
+        onConfirm={start}
+        onClose={() => setAsking(false)}
+      >
+        It is connected. Calls that run on it now will fail.
+      </ConfirmDialog>
+    </>
+  )
+}

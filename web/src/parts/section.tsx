@@ -1,0 +1,24 @@
+import type { ReactNode } from 'react'
+
+interface SectionProps {
+  readonly title: string
+  /** What it is about, in a sentence. */
+  readonly about?: ReactNode
+  readonly children: ReactNode
+}
+
+/** A part of a page under a heading of its own. */
+export const Section = ({ title, about, children }: SectionProps) => (
+  <section aria-label={title} className="grid grid-cols-1 gap-3">
+    <div>
+      <h2 className="text-lg font-semibold">{title}</h2>
+      {about !== undefined && <p className="mt-0.5 max-w-prose text-sm text-muted">{about}</p>}
+    </div>
+    {children}
+  </section>
+)
+
+/** Text that is typed somewhere: a path, a command, a name. */
+export const Code = ({ children }: { readonly children: ReactNode }) => (
+  <code className="font-mono text-[0.9em] break-words">{children}</code>
+)

@@ -1,0 +1,104 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { ShownKey } from '../../../src/server/routes/shown-key.ts'
+import { request } from '../api/request.ts'
+import { Button } from '../parts/button.tsx'
+import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
+import { inDate, inNumber } from '../parts/figures.ts'
+import { Chip, Note } from '../parts/states.tsx'
+
+interface KeyEntryProps {
+  readonly shown: ShownKey
+  /** The one that is signed in with here. */
+  readonly isOwn: boolean
+  /** Without it, nobody of the tenant manages keys here. */
+  readonly isLastAdmin: boolean
+}
+
+/** One key: what it may do, how long, and the way to end it. */
+export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
+  const { id, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at, last_used_at } = shown
+  const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
+  return (
+    <li className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5">
+        <span className="font-medium break-all">{name}</span>
+        <Chip>{role}</Chip>
+        {isOwn && <Chip tone="good">yours</Chip>}
+        {revoked_at !== null && <Chip tone="bad">revoked</Chip>}
+        {revoked_at === null && isOver && <Chip tone="bad">expired</Chip>}
+        {revoked_at === null && <Revoke shown={shown} isOwn={isOwn} isLastAdmin={isLastAdmin} />}
+      </div>
+      <dl className="flex flex-wrap gap-x-5 gap-y-0.5 text-muted">
+        <Fact name="Made">{inDate(created_at)}</Fact>
+        {revoked_at !== null && <Fact name="Revoked">{inDate(revoked_at)}</Fact>}
+        {revoked_at === null && <Fact name="Expires">{expires_at === null ? 'never' : inDate(expires_at)}</Fact>}
+        {revoked_at === null && (
+          <Fact name="Last used">{last_used_at === null ? 'not since the server started' : inDate(last_used_at)}</Fact>
+        )}
+        {scopes !== null && <Fact name="May only">{scopes.join(', ')}</Fact>}
+        {calls_per_minute !== null && <Fact name="Calls a minute">{inNumber(calls_per_minute)}</Fact>}
+        <Fact name="Id">
+          <span className="font-mono text-xs break-all">{id}</span>
+        </Fact>
+      </dl>
+    </li>
+  )
+}
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: React.ReactNode }) => (
+  <div className="flex flex-wrap gap-x-1.5">
+    <dt>{name}:</dt>
+    <dd className="text-ink">{children}</dd>
+  </div>
+)
+
+function Revoke({ shown: { id, name }, isOwn, isLastAdmin }: KeyEntryProps) {
+  const client = useQueryClient()
+  const [asking, setAsking] = useState(false)
+  const revoke = useMutation({
+    mutationFn: () => request(`/api/keys/${encodeURIComponent(id)}`, { method: 'DELETE' }),
+    onSuccess: async () => {
+      if (isOwn) await client.invalidateQueries({ queryKey: ['session'] })
+      else await client.invalidateQueries({ queryKey: ['keys'] })
+    },
+  })
+  return (
+    <>
+      <Button
+        look="danger"
+        className="ml-auto"
+        aria-label={`Revoke ${name}`}
+        disabled={revoke.isPending}
+        onClick={() => setAsking(true)}
+      >
+        {revoke.isPending ? 'Revoking …' : 'Revoke'}
+      </Button>
+      {revoke.error && (
+        <div className="w-full">
+          <Note tone="bad" role="alert">
+            {revoke.error.message}
+          </Note>
+        </div>
+      )}
+      <ConfirmDialog
+        open={asking}
+        title={`Revoke the key “${name}”?`}
+        action="Revoke"
+        onConfirm={() => {
+          setAsking(false)
+          revoke.mutate()
+        }}
+        onClose={() => setAsking(false)}
+      >
+        <p>Whoever uses it is refused from then on. That cannot be taken back.</p>
+        {isOwn && <p className="mt-2 font-medium text-ink">It is the key that you are signed in with.</p>}
+        {isLastAdmin && (
+          <p className="mt-2 font-medium text-ink">
+            No other key of this tenant manages keys: afterwards only the command line makes one.
+          </p>
+        )}
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,157 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useId, useState } from 'react'
+import type { Session } from '../../../src/server/page/session.ts'
+import { sessionQuery } from '../api/queries.ts'
+import { requestJson } from '../api/request.ts'
+import { Button } from '../parts/button.tsx'
+import { Choice } from '../parts/choice.tsx'
+import { Note } from '../parts/states.tsx'
+import { type MadeKey, rolesQuery } from './setting-queries.ts'
+
+const DAY_MS = 24 * 60 * 60_000
+const EXPIRIES = [
+  { value: '', label: 'never expires' },
+  { value: '30', label: 'for 30 days' },
+  { value: '90', label: 'for 90 days' },
+  { value: '365', label: 'for a year' },
+]
+
+interface KeyFormProps {
+  readonly onMade: (made: MadeKey) => void
+  /** There are no keys yet: the first one is signed in with, or whoever makes it would be locked out. */
+  readonly isFirst: boolean
+}
+
+/** Makes a key. */
+export function KeyForm({ onMade, isFirst }: KeyFormProps) {
+  const ids = useId()
+  const client = useQueryClient()
+  const { data: session } = useQuery(sessionQuery)
+  const { data: known } = useQuery(rolesQuery)
+  const [name, setName] = useState('')
+  const [chosen, setRole] = useState<string>()
+  const [days, setDays] = useState('')
+  const [calls, setCalls] = useState('')
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
+  const role = chosen ?? (isFirst ? 'admin' : 'user')
+  const scopes = known?.roles.find((one) => one.name === role)?.scopes ?? []
+  // Nobody gives away more than it has.
+  const lacking = new Set<string>(scopes.filter((scope) => session?.scopes.includes(scope) !== true))
+  const given = scopes.filter((scope) => !left.has(scope) && !lacking.has(scope))
+  const make = useMutation({
+    mutationFn: async () => {
+      const body = {
+        name: name.trim(),
+        role,
+        ...(given.length < scopes.length && { scopes: given }),
+        ...(calls !== '' && { calls_per_minute: Number(calls) }),
+        ...(days !== '' && { expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString() }),
+      }
+      const made = await requestJson<MadeKey>('/api/keys', { method: 'POST', body })
+      onMade(made)
+      if (!isFirst) return undefined
+      return requestJson<Session>('/api/session', { method: 'POST', body: { key: made.key } })
+    },
+    onSuccess: async (signedIn) => {
+      if (signedIn !== undefined) client.setQueryData(['session'], signedIn)
+      setName('')
+      setCalls('')
+      setRole(undefined)
+      setLeft(new Set())
+      await client.invalidateQueries({ predicate: ({ queryKey }) => ['keys', 'tenants'].includes(String(queryKey[0])) })
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (name.trim() !== '' && given.length > 0) make.mutate()
+  }
+  const toggle = (scope: string) =>
+    setLeft((before) => {
+      const next = new Set(before)
+      if (!next.delete(scope)) next.add(scope)
+      return next
+    })
+  return (
+    <form onSubmit={submit} aria-label="Make a key" className="panel grid grid-cols-1 gap-3 p-4">
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-[1fr_9rem_10rem_9rem]">
+        <label htmlFor={`${ids}name`} className="grid gap-1 text-sm font-medium">
+          Name
+          <input
+            id={`${ids}name`}
+            className="field font-normal"
+            placeholder="who or what will use it"
+            maxLength={100}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
+        </label>
+        <div className="grid gap-1 text-sm font-medium">
+          <span aria-hidden="true">Role</span>
+          <Choice
+            label="Role"
+            value={role}
+            options={(known?.roles ?? [{ name: role }]).map((one) => ({ value: one.name, label: one.name }))}
+            onChange={(value) => {
+              setRole(value)
+              setLeft(new Set())
+            }}
+          />
+        </div>
+        <div className="grid gap-1 text-sm font-medium">
+          <span aria-hidden="true">Valid</span>
+          <Choice label="Valid" value={days} options={EXPIRIES} onChange={setDays} />
+        </div>
+        <label htmlFor={`${ids}calls`} className="grid gap-1 text-sm font-medium">
+          Calls a minute
+          <input
+            id={`${ids}calls`}
+            type="number"
+            min={1}
+            max={10_000_000}
+            step={1}
+            className="field font-normal"
+            placeholder="as usual"
+            value={calls}
+            onChange={(event) => setCalls(event.target.value)}
+          />
+        </label>
+      </div>
+      <fieldset>
+        <legend className="text-sm font-medium">It may</legend>
+        <div className="mt-1 flex flex-wrap gap-x-5 gap-y-2 text-sm">
+          {scopes.map((scope) => (
+            <label key={scope} className="inline-flex min-h-6 items-center gap-2">
+              <input
+                type="checkbox"
+                className="size-4 accent-accent"
+                checked={!left.has(scope) && !lacking.has(scope)}
+                disabled={lacking.has(scope)}
+                onChange={() => toggle(scope)}
+              />
+              {scope}
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      {isFirst && role !== 'admin' && (
+        <Note tone="warn">
+          The first key ends the time without keys. With one that is no admin’s, only the command line makes further
+          keys.
+        </Note>
+      )}
+      {make.error && (
+        <Note tone="bad" role="alert">
+          {make.error.message}
+        </Note>
+      )}
+      <Button
+        type="submit"
+        look="main"
+        className="justify-self-start"
+        disabled={name.trim() === '' || given.length === 0 || make.isPending}
+      >
+        {make.isPending ? 'Making it …' : isFirst ? 'Make the first key' : 'Make a key'}
+      </Button>
+    </form>
+  )
+}

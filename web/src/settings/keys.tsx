@@ -1,0 +1,55 @@
+import { useQuery } from '@tanstack/react-query'
+import { sessionQuery } from '../api/queries.ts'
+import { Code, Section } from '../parts/section.tsx'
+import { Empty, Failed, Loading } from '../parts/states.tsx'
+import { KeyEntry } from './key-entry.tsx'
+import { KeyForm } from './key-form.tsx'
+import { keysQuery, type MadeKey } from './setting-queries.ts'
+
+/** The keys of the own tenant: to be made and revoked. */
+export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
+  const { data: session } = useQuery(sessionQuery)
+  const { data: keys, error, refetch } = useQuery(keysQuery)
+  const valid = keys?.filter((key) => key.revoked_at === null) ?? []
+  const revoked = keys?.filter((key) => key.revoked_at !== null) ?? []
+  const entry = (key: (typeof valid)[number]) => (
+    <KeyEntry
+      key={key.id}
+      shown={key}
+      isOwn={key.id === session?.id}
+      isLastAdmin={valid.filter(managesKeys).length === 1 && managesKeys(key)}
+    />
+  )
+  return (
+    <Section
+      title="Keys"
+      about={
+        <>
+          Of the tenant <Code>{session?.tenant}</Code>. Keys of other tenants are made with{' '}
+          <Code>npx toolyard keys create --tenant NAME</Code>.
+        </>
+      }
+    >
+      <KeyForm onMade={onMade} isFirst={session?.state === 'local'} />
+      {keys === undefined && error && <Failed error={error} what="the keys" again={() => void refetch()} />}
+      {keys === undefined && !error && <Loading what="the keys" />}
+      {keys?.length === 0 && <Empty title="There are no keys yet">Make one above.</Empty>}
+      {valid.length > 0 && (
+        <ul aria-label="Valid keys" className="panel divide-y divide-line">
+          {valid.map(entry)}
+        </ul>
+      )}
+      {revoked.length > 0 && (
+        <details>
+          <summary className="text-sm font-medium">Revoked keys ({revoked.length})</summary>
+          <ul aria-label="Revoked keys" className="panel mt-2 divide-y divide-line">
+            {revoked.map(entry)}
+          </ul>
+        </details>
+      )}
+    </Section>
+  )
+}
+
+const managesKeys = ({ role, scopes }: { readonly role: string; readonly scopes: readonly string[] | null }): boolean =>
+  role === 'admin' && (scopes === null || scopes.includes('manage'))

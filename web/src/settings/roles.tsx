@@ -1,0 +1,56 @@
+import { useQuery } from '@tanstack/react-query'
+import { CheckIcon } from '../parts/icons.tsx'
+import { Section } from '../parts/section.tsx'
+import { Failed, Loading } from '../parts/states.tsx'
+import { rolesQuery } from './setting-queries.ts'
+
+/** What each role may. They are the same everywhere, and cannot be changed. */
+export function Roles() {
+  const { data, error, refetch } = useQuery(rolesQuery)
+  return (
+    <Section title="Roles" about="Roles are fixed. A key may be given less than its role may, when it is made.">
+      {data === undefined && error && <Failed error={error} what="the roles" again={() => void refetch()} />}
+      {data === undefined && !error && <Loading what="the roles" />}
+      {data !== undefined && (
+        <section aria-label="What each role may" className="panel overflow-x-auto" tabIndex={0}>
+          <table className="w-full text-left text-sm">
+            <thead className="text-xs text-muted">
+              <tr>
+                <th scope="col" className="px-3 py-2 font-medium sm:px-4">
+                  Scope
+                </th>
+                {data.roles.map(({ name }) => (
+                  <th key={name} scope="col" className="px-2 py-2 text-center font-medium sm:px-4">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {data.scopes.map(({ name, allows }) => (
+                <tr key={name} className="border-t border-line">
+                  <th scope="row" className="px-3 py-2 font-normal sm:px-4">
+                    <span className="font-mono">{name}</span>
+                    <span className="block text-xs text-muted">{allows}</span>
+                  </th>
+                  {data.roles.map((role) => (
+                    <td key={role.name} className="px-2 py-2 text-center sm:px-4">
+                      {role.scopes.includes(name) ? (
+                        <span className="inline-block text-good">
+                          <CheckIcon />
+                          <span className="sr-only">yes</span>
+                        </span>
+                      ) : (
+                        <span className="sr-only">no</span>
+                      )}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </Section>
+  )
+}

@@ -1,0 +1,28 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { ListedTenant } from '../../../src/config/callers/listed-tenant.ts'
+import type { RolesView } from '../../../src/server/routes/roles-view.ts'
+import type { ShownKey } from '../../../src/server/routes/shown-key.ts'
+import { requestJson } from '../api/request.ts'
+
+/** A key that has just been made: its text is known this once. */
+export interface MadeKey extends ShownKey {
+  readonly key: string
+}
+
+export const keysQuery = queryOptions({
+  queryKey: ['keys'],
+  queryFn: ({ signal }) => requestJson<{ keys: ShownKey[] }>('/api/keys', { signal }),
+  select: ({ keys }) => keys,
+})
+
+export const tenantsQuery = queryOptions({
+  queryKey: ['tenants'],
+  queryFn: ({ signal }) => requestJson<{ tenants: ListedTenant[] }>('/api/tenants', { signal }),
+  select: ({ tenants }) => tenants,
+})
+
+export const rolesQuery = queryOptions({
+  queryKey: ['roles'],
+  queryFn: ({ signal }) => requestJson<RolesView>('/api/roles', { signal }),
+  staleTime: Number.POSITIVE_INFINITY,
+})
