@@ -19,7 +19,7 @@ export function TestingPage() {
   const models = useQuery(modelsQuery)
   const mayChat = useMay('chat')
   const [query, setQuery] = useState('')
-  const [chosen, setChosen] = useState<readonly (string | null)[]>([null])
+  const [picked, setPicked] = useState<readonly (string | null)[]>([null])
   const [missing, setMissing] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const results = useRef<HTMLElement>(null)
@@ -29,6 +29,9 @@ export function TestingPage() {
     { place: 'second', ...useTestRun() },
     { place: 'third', ...useTestRun() },
   ]
+  // Where there is but one model nobody has to choose it.
+  const only = models.data?.length === 1 ? (models.data[0]?.id ?? null) : null
+  const chosen = picked.map((id, index) => id ?? (index === 0 ? only : null))
   const running = runs.some(({ run }) => run?.status === 'running')
   const shown = runs.filter(({ run }, index) => run !== undefined && index < chosen.length)
   const start = () => {
@@ -56,7 +59,7 @@ export function TestingPage() {
                   <Loading what="the models" />
                 )
               ) : (
-                <ModelChoices models={models.data} chosen={chosen} onChange={setChosen} most={MOST_MODELS} />
+                <ModelChoices models={models.data} chosen={chosen} onChange={setPicked} most={MOST_MODELS} />
               )}
               <div>
                 <label htmlFor="query" className="block text-sm font-medium">
