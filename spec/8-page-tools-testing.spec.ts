@@ -40,7 +40,8 @@ describe('Page `/tools-testing`', () => {
     await page.getByLabel('Test Query').fill("What's the weather in Paris and London?")
     await page.getByRole('button', { name: 'Run Test' }).click()
     const results = page.getByRole('region', { name: 'Test Results' })
-    await results.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor()
+    // The first question loads the model.
+    await results.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor({ timeout: 60_000 })
     await results.getByRole('heading', { name: 'Final Response' }).waitFor()
     await results.getByText('Paris: temperature 22 °C, condition sunny, humidity 65%.', { exact: false }).waitFor()
     const calls = results.getByRole('list', { name: 'Calls of turn 1' }).getByRole('listitem')

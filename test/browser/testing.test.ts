@@ -142,7 +142,7 @@ test('a newcomer runs a tool, tests the model that comes with it, sees its badge
     expect(await chosen.textContent()).toContain('supports tools but not validated')
     await page.getByRole('button', { name: /Simple Tool Call/ }).click()
     await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('Paris: temperature 22 °C, condition sunny').waitFor()
+    await page.getByText('Paris: temperature 22 °C, condition sunny').waitFor({ timeout: 60_000 })
     await page.getByRole('button', { name: 'Record as passed' }).click()
     await page.getByText('Recorded as passed: 1 of 1 passed so far.').waitFor()
     await expect.poll(() => chosen.textContent()).toContain('validated for tools, 1 of 1 test passed')
