@@ -197,7 +197,7 @@ describe('Tool definition', () => {
   test("a rule's tools.enabled: only true enables", async () => {
     const registry = [{ ...mock('get_weather'), parameters: { type: 'object' } }]
     const called = async (tools: object) => {
-      const rule = { llm: 'demo', model: 'rules', prompt: '', ...tools }
+      const rule = { llm: 'mini', model: 'v0', prompt: '', ...tools }
       const manager = new ToolManager({ tools: { enabled: true, registry }, responses: [rule] }, { log: silentLog })
       onTestFinished(() => manager.close())
       await manager.loadTools()

@@ -293,7 +293,7 @@ describe('Provider clients', () => {
     const { catalogue, log } = await configuredCatalogue(config, { OFFICE_KEY: 'k-1', TEAM: 'blue' })
     expect(await catalogue.discover('office')).toMatchObject([{ id: 'office:small' }])
     expect(asked).toMatchObject([{ authorization: 'Bearer k-1', 'x-team': 'blue' }])
-    expect(catalogue.providers).toEqual(['openai', 'office', 'demo'])
+    expect(catalogue.providers).toEqual(['openai', 'office', 'mini'])
     expect(log.at('warn')).toMatchObject([
       { provider: 'openai', problem: expect.stringContaining('OPENAI_API_KEY is not set') },
     ])
@@ -302,15 +302,15 @@ describe('Provider clients', () => {
 
   test('configuration: models [{id, name, capabilities, prices?}], prices per million tokens', async () => {
     const priced = {
-      id: 'demo:priced',
+      id: 'mini:priced',
       name: 'Priced',
       capabilities: ['function-calling'],
       prices: { input: 2.5, output: 10 },
     }
-    const plain = { id: 'demo:plain', name: 'Plain', capabilities: [] }
+    const plain = { id: 'mini:plain', name: 'Plain', capabilities: [] }
     const { catalogue } = await configuredCatalogue({ models: [priced, plain] })
-    expect(catalogue.list()).toMatchObject([priced, plain, { id: 'demo:rules' }])
-    expect(catalogue.info('demo:priced').prices).toEqual({ input: 2.5, output: 10 })
+    expect(catalogue.list()).toMatchObject([priced, plain, { id: 'mini:v0' }])
+    expect(catalogue.info('mini:priced').prices).toEqual({ input: 2.5, output: 10 })
     expect(() => checkConfig({ models: [{ ...plain, prices: { input: 1 } }] }, 'x.json')).toThrow(
       "x.json: missing 'models[0].prices.output'",
     )

@@ -9,7 +9,7 @@ import { ruleRun } from '../src/chat/rules/rule-run.ts'
 import { ModelCatalogue } from '../src/models/catalogue/model-catalogue.ts'
 import { commandLine } from './command-line.ts'
 
-const rule = (more: Partial<ResponseRule> = {}): ResponseRule => ({ llm: 'demo', model: 'rules', prompt: '', ...more })
+const rule = (more: Partial<ResponseRule> = {}): ResponseRule => ({ llm: 'mini', model: 'v0', prompt: '', ...more })
 
 /** Rules by the name of their model. */
 const rules = (named: Readonly<Record<string, ResponseRule['match']>>) =>
@@ -34,8 +34,8 @@ describe('Response rules', () => {
     })
     start({ responses: [whole] })
     expect(ruleRun(whole)).toEqual({
-      model_id: 'demo:rules',
-      service: 'demo',
+      model_id: 'mini:v0',
+      service: 'mini',
       max_tokens: 500,
       temperature: 0.2,
       allowed_tools: ['get_weather'],

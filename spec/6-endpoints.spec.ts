@@ -299,7 +299,7 @@ describe('Endpoints', () => {
 
   test('POST /api/tools/test: 400 Missing query or model', async () => {
     const { post } = await serverYard([])
-    for (const body of [{}, { query: 'x' }, { model: 'demo:rules' }, { query: '', model: 'demo:rules' }]) {
+    for (const body of [{}, { query: 'x' }, { model: 'mini:v0' }, { query: '', model: 'mini:v0' }]) {
       const answer = await post('/api/tools/test', body)
       expect([answer.status, answer.body.error]).toEqual([400, 'Missing query or model'])
     }
@@ -332,7 +332,7 @@ describe('Endpoints', () => {
 
   test('POST /api/tools/validate: 400 if model or success is missing', async () => {
     const { post } = await serverYard([])
-    for (const body of [{}, { model: 'demo:rules' }, { success: true }]) {
+    for (const body of [{}, { model: 'mini:v0' }, { success: true }]) {
       const { status, body: problem } = await post('/api/tools/validate', body)
       expect([status, typeof problem.error]).toEqual([400, 'string'])
     }

@@ -65,8 +65,8 @@ describe('Tenants and permissions', () => {
 
   test("one tenant can never see or use what is another's", async () => {
     const { ask, post, key, installation } = await serverYard([mock('get_weather')])
-    await post('/api/tools/test', { query: "What's 2+2?", model: 'demo:rules' })
-    await post('/api/tools/validate', { model: 'demo:rules', success: true })
+    await post('/api/tools/test', { query: "What's 2+2?", model: 'mini:v0' })
+    await post('/api/tools/validate', { model: 'mini:v0', success: true })
     const { headers } = await post(
       '/tools/execute',
       { tool_name: 'get_weather', params: {} },

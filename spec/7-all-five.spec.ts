@@ -83,7 +83,7 @@ describe('All five', () => {
     // One of the configuration stays. Of a model that cannot write there is what needs no writing.
     const own = await configured([mock('summarize', 'mine')], { config: { providers, responses: [rule] } })
     expect(await own.execute('summarize', { text: 'Long.' })).toMatchObject({ result: 'mine' })
-    const config = { responses: [{ llm: 'demo', model: 'rules', prompt: '' }] }
+    const config = { responses: [{ llm: 'mini', model: 'v0', prompt: '' }] }
     expect((await configured([], { config })).registry.list()).toMatchObject([{ name: 'ingest_docs' }])
     // Without a model, and where tools are switched off, there are none.
     expect((await configured([])).registry.list()).toEqual([])

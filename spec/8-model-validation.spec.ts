@@ -29,14 +29,14 @@ async function modelsPage(open: ReturnType<typeof useBrowser>, tests: readonly b
   onTestFinished(() => server.close())
   for (const success of tests) {
     const error = success ? {} : { error: 'It made up the weather' }
-    const body = JSON.stringify({ model: 'demo:rules', success, ...error })
+    const body = JSON.stringify({ model: 'mini:v0', success, ...error })
     const headers = { 'content-type': 'application/json' }
     const { status } = await fetch(`${server.url}/api/tools/validate`, { method: 'POST', headers, body })
     expect(status).toBe(200)
   }
   const { page } = await open()
   await page.goto(`${server.url}/models`)
-  return { page, demo: page.getByRole('list', { name: 'Models' }).locator('> li').filter({ hasText: 'demo:rules' }) }
+  return { page, mini: page.getByRole('list', { name: 'Models' }).locator('> li').filter({ hasText: 'mini:v0' }) }
 }
 
 describe('Model validation', () => {
@@ -79,9 +79,9 @@ describe('Model validation', () => {
       [[true, true, true, true, false], '🔧✓', '4 of 5 tests passed'],
       [[true, true, true, false], '🔧⚠️', '3 of 4 tests passed'],
     ] as const) {
-      const { demo } = await modelsPage(open, tests)
-      await demo.getByText(trials, { exact: true }).waitFor()
-      expect(await demo.getByText(sign, { exact: true }).count()).toBe(1)
+      const { mini } = await modelsPage(open, tests)
+      await mini.getByText(trials, { exact: true }).waitFor()
+      expect(await mini.getByText(sign, { exact: true }).count()).toBe(1)
     }
   })
 
@@ -98,9 +98,9 @@ describe('Model validation', () => {
     const { run, serve } = await installationFolder({ tools: { enabled: true, registry: [weather] } })
     const installation = await serve()
     const tracker = new ModelValidationTracker({ store: installation.storage.validations })
-    const suite = { models: 'demo:rules', suite: ['generated'], limit: '2' }
+    const suite = { models: 'mini:v0', suite: ['generated'], limit: '2' }
     await run((terminal, options) => validate(terminal, { ...options, ...suite }))
-    expect(await tracker.getStatus('demo:rules')).toMatchObject({
+    expect(await tracker.getStatus('mini:v0')).toMatchObject({
       tested: true,
       test_count: 2,
       test_history: [{ details: { suite: 'generated' } }, { details: { suite: 'generated' } }],
@@ -154,9 +154,9 @@ describe('Model validation', () => {
   })
 
   test('a history view', async () => {
-    const { demo } = await modelsPage(open, [true, false])
-    await demo.getByText('History of its tests').click()
-    const tests = demo.getByRole('list', { name: /^Tests of Demo/ }).getByRole('listitem')
+    const { mini } = await modelsPage(open, [true, false])
+    await mini.getByText('History of its tests').click()
+    const tests = mini.getByRole('list', { name: /^Tests of Mini/ }).getByRole('listitem')
     expect(await tests.count()).toBe(2)
     // The newest first.
     expect(await tests.nth(0).textContent()).toMatch(/^failed.*It made up the weather/)
@@ -165,7 +165,7 @@ describe('Model validation', () => {
 
   test('a warning on models not validated', async () => {
     const doubtful = await modelsPage(open, [false])
-    await doubtful.page.getByText(/^Not validated: Demo, Plain, Bare\./).waitFor()
+    await doubtful.page.getByText(/^Not validated: Mini, Plain, Bare\./).waitFor()
     const { page } = await modelsPage(open, [true])
     await page.getByText(/^Not validated: Plain, Bare\./).waitFor()
   })

@@ -12,7 +12,7 @@ describe('Page `/tools-testing`', () => {
   beforeAll(async () => {
     server = await openTestServer(DEMO_CONFIG, { local: true })
     // Of three models one is validated, one takes tools, one does not.
-    const body = JSON.stringify({ model: 'demo:plain', success: true })
+    const body = JSON.stringify({ model: 'mini:plain', success: true })
     const headers = { 'content-type': 'application/json' }
     await fetch(`${server.url}/api/tools/validate`, { method: 'POST', headers, body })
   })
@@ -36,18 +36,19 @@ describe('Page `/tools-testing`', () => {
       'Test Results',
       'Test Tool Calling',
     ])
-    await chooseModel(page, 'Demo')
+    await chooseModel(page, 'Mini')
     await page.getByLabel('Test Query').fill("What's the weather in Paris and London?")
     await page.getByRole('button', { name: 'Run Test' }).click()
     const results = page.getByRole('region', { name: 'Test Results' })
-    await results.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor()
+    // The first question loads the model.
+    await results.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor({ timeout: 60_000 })
     await results.getByRole('heading', { name: 'Final Response' }).waitFor()
-    await results.getByText('In Paris it is sunny, 22 °C, with 65% humidity.', { exact: false }).waitFor()
+    await results.getByText('Paris: temperature 22 °C, condition sunny, humidity 65%.', { exact: false }).waitFor()
     const calls = results.getByRole('list', { name: 'Calls of turn 1' }).getByRole('listitem')
     const first = await calls.filter({ hasText: 'Paris' }).first().textContent()
     expect(first).toMatch(/get_weather.*Iteration 1, [\d.]+ m?s.*Parameters.*location.*Paris.*Result.*temperature.*22/)
     expect(await results.getByRole('term').allTextContents()).toEqual(['Model', 'Service'])
-    expect(await results.getByRole('definition').allTextContents()).toEqual(['rules', 'demo'])
+    expect(await results.getByRole('definition').allTextContents()).toEqual(['v0', 'mini'])
   })
 
   test('sections: in the navigation', async () => {
@@ -62,11 +63,11 @@ describe('Page `/tools-testing`', () => {
     const { page } = await openTesting()
     await page.getByRole('combobox', { name: /Select Model/ }).click()
     const said = async (name: string) => await page.getByRole('option', { name: new RegExp(`^${name} `) }).textContent()
-    expect(await said('Demo')).toMatch(/🔧⚠️supports tools but not validated, no tests yet$/)
+    expect(await said('Mini')).toMatch(/🔧⚠️supports tools but not validated, no tests yet$/)
     expect(await said('Plain')).toMatch(/🔧✓validated for tools, 1 of 1 test passed$/)
     expect(await said('Bare')).not.toContain('🔧')
     // What a screen reader says has the words, and not the signs.
-    const option = page.getByRole('option', { name: /^Plain demo:plain validated for tools/ })
+    const option = page.getByRole('option', { name: /^Plain mini:plain validated for tools/ })
     expect(await option.count()).toBe(1)
   })
 
@@ -75,7 +76,7 @@ describe('Page `/tools-testing`', () => {
     const message = page.getByRole('alert').getByText('Please enter a test query and select a model', { exact: true })
     await page.getByRole('button', { name: 'Run Test' }).click()
     await message.waitFor()
-    await chooseModel(page, 'Demo')
+    await chooseModel(page, 'Mini')
     await page.getByRole('button', { name: 'Run Test' }).click()
     await message.waitFor()
     await page.reload()
@@ -106,7 +107,7 @@ describe('Page `/tools-testing`', () => {
     onTestFinished(() => another.close())
     const { page } = await open()
     await page.goto(`${another.url}/tools-testing`)
-    await chooseModel(page, 'Demo')
+    await chooseModel(page, 'Mini')
     const record = async (name: string) => {
       await page.getByLabel('Test Query').fill("What's 2+2?")
       await page.getByRole('button', { name: 'Run Test' }).click()
@@ -119,6 +120,6 @@ describe('Page `/tools-testing`', () => {
     const { models } = (await (await fetch(`${another.url}/api/models/list`)).json()) as {
       models: { id: string; validation: object }[]
     }
-    expect(models.find(({ id }) => id === 'demo:rules')?.validation).toMatchObject({ test_count: 2, success_count: 1 })
+    expect(models.find(({ id }) => id === 'mini:v0')?.validation).toMatchObject({ test_count: 2, success_count: 1 })
   })
 })

@@ -96,7 +96,7 @@ const SEARCH = {
 /** A yard whose collections are in this store, for a tenant that has nothing in it yet; `batch`: texts embedded at once. */
 export async function collectionYard(knowledge: KnowledgeStore, batch = 16) {
   const embedder = wordEmbedder({ batch })
-  const config = { responses: [{ llm: 'demo', model: 'rules', prompt: '' }] }
+  const config = { responses: [{ llm: 'mini', model: 'v0', prompt: '' }] }
   const around = { config, handlers: new ToolHandlers(), knowledge: async () => knowledge, embedder }
   const yard = await configured([SEARCH], around)
   const tenant = `spec-${crypto.randomUUID()}`

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hashApiKey, newApiKey } from '../../src/config/callers/api-key.ts'
-import type { Config } from '../../src/index.ts'
+import type { Config, ToolDefinition } from '../../src/index.ts'
 import { silentLog } from '../../src/index.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { temporaryFolder } from '../storage/temporary-folder.ts'
@@ -21,6 +21,14 @@ export interface StartedToolyard {
   close(): Promise<void>
 }
 
+/** What the model calls for the question of the bench: sums it reads from the words, without its weights. */
+const SUM: ToolDefinition = {
+  name: 'calculate',
+  description: 'Evaluate an expression.',
+  parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },
+  implementation: { type: 'mock', mock_response: { result: 16 } },
+}
+
 /** The weather tool under a limit of its own, a limit for the caller, and a model that calls tools. */
 const CONFIG: Config = {
   tools: {
@@ -30,12 +38,13 @@ const CONFIG: Config = {
         implementation: { type: 'mock', mock_response: WEATHER },
         rate_limit: { calls: 100_000, per_ms: 1_000 },
       }),
+      SUM,
     ],
   },
   limits: { calls_per_minute: 10_000_000 },
   // The vectors of its own docs, which a new server makes in the background, are another matter.
   knowledge: { embedder: 'none' },
-  responses: [{ llm: 'demo', model: 'rules', prompt: 'Use the tools.', tools: { enabled: true } }],
+  responses: [{ llm: 'mini', model: 'v0', prompt: 'Use the tools.', tools: { enabled: true } }],
 }
 
 /** `toolyard serve` on this machine, over an embedded store in a folder of its own, with one key. */

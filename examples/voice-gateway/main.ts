@@ -73,7 +73,7 @@ page = await startPage({
 say(`Page:    ${page.url}`)
 say(`Broker:  ${broker ? `${broker.url}, with ${HOUSE.length} simulated devices` : 'yours, at MQTT_URL'}`)
 const { mqtt, mcp } = await gateway.start()
-say(`Model:   ${await gateway.modelId()}`)
+say(`Model:   ${gateway.modelId}`)
 say(`Tools:   ${gateway.tools().join(', ')}`)
 if (mqtt) say(`Listens: ${settings.prefix}/transcript, answers on ${settings.prefix}/response`)
 say(mcp ? 'Say something, such as: turn on switch one' : 'Say something, such as: what time is it')

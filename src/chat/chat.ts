@@ -29,7 +29,8 @@ export interface ChatRequest {
 
 /** How a model is asked where no response rule is. */
 const TRIAL: Partial<RuleRun> = { max_tokens: 500 }
-const TRIAL_PROMPT = 'You are a helpful assistant with access to tools. Use them when appropriate.'
+/** What a model is told where nobody configured a prompt. */
+export const TRIAL_PROMPT = 'You are a helpful assistant with access to tools. Use them when appropriate.'
 
 export interface ChatParts {
   readonly rules: ResponseRules

@@ -38,7 +38,7 @@ test('without an embedder it is found by words', async () => {
   const search = { type: 'object', properties: { query: { type: 'string' }, collection: { type: 'string' } } }
   const implementation = { type: 'internal', handler: 'rag_query' }
   const registry = [{ name: 'find', description: 'Finds.', parameters: search, implementation }]
-  const responses = [{ llm: 'demo', model: 'rules', prompt: '' }]
+  const responses = [{ llm: 'mini', model: 'v0', prompt: '' }]
   const config = { tools: { enabled: true, registry }, responses, knowledge: { embedder: 'none' } }
   await writeFile(file, JSON.stringify(config))
   await exec('ingest_docs', { content: 'A stone.', collection: 'plain' }, '--config', file)

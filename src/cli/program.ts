@@ -38,11 +38,11 @@ Examples:
   $ toolyard exec search_documents query="deadline" max_results=2 --json`
 
 const CHAT_HELP = `
-Without a key or a server there is demo:rules, which is no language model but a few rules that call the right tools.
+Without a key or a server mini:v0 answers, a small model that comes with Toolyard: it calls tools, and writes no texts.
 
 Examples:
   $ toolyard chat "What's the weather in Paris?"
-  $ toolyard chat "Calculate 15% tip on $45" --model demo:rules
+  $ toolyard chat "Calculate 15% tip on $45" --model mini:v0
   $ toolyard chat "What time is it in Tokyo?" --model ollama:llama3.2:3b --json`
 
 const VALIDATE_HELP = `

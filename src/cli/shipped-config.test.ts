@@ -8,7 +8,7 @@ import { BIN, ENV, removeFolder } from './fixtures/toolyard.ts'
 import { openManager, shippedConfig } from './open-manager.ts'
 import { choicesOf, parameterSchema } from './typed-value.ts'
 
-const NAMES = ['get_weather', 'calculate', 'echo', 'datetime', 'string', 'search_documents']
+const NAMES = ['get_weather', 'calculate', 'echo', 'datetime', 'string', 'set_light', 'search_documents']
 const page = (name: string) => readFile(new URL(`../../docs/tools/${name}.md`, import.meta.url), 'utf8')
 
 let manager: ToolManager

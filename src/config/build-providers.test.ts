@@ -13,6 +13,7 @@ async function build(providers: Config['providers'], env: Record<string, string>
     log,
     create: async (one) => {
       if (one.type === 'anthropic') throw new ModelError('It has no key.')
+      if (one.type === 'mini' && env.BARE !== undefined) throw new ModelError('npm install it')
       if (one.type === 'gemini') throw new TypeError('A mistake of ours')
       settings.push(one)
       return { name: one.name, model: (name) => ({ id: `${one.name}:${name}`, stream: async function* () {} }) }
@@ -55,14 +56,24 @@ describe('buildProviders', () => {
         timeout_ms: 9,
         api: 'chat',
       },
-      { name: 'demo', type: 'demo' },
+      { name: 'mini', type: 'mini' },
     ])
     expect(log.lines).toEqual([])
   })
 
-  test('demo is there without being configured, and can be', async () => {
-    expect((await build(undefined)).names).toEqual(['demo'])
-    expect((await build({ demo: { timeout_ms: 5 } })).settings).toEqual([{ name: 'demo', type: 'demo', timeout_ms: 5 }])
+  test('mini is there without being configured, and can be', async () => {
+    expect((await build(undefined)).names).toEqual(['mini'])
+    expect((await build({ mini: { timeout_ms: 5 } })).settings).toEqual([{ name: 'mini', type: 'mini', timeout_ms: 5 }])
+  })
+
+  test('where its packages are missing its model says so, and the log only where it is configured or alone', async () => {
+    const bare = { BARE: 'yes' }
+    const alone = await build({}, bare)
+    expect(alone.log.at('warn')).toMatchObject([{ provider: 'mini', problem: 'npm install it' }])
+    expect((await build({ ollama: {}, mini: {} }, bare)).log.at('warn')).toHaveLength(1)
+    const beside = await build({ ollama: {} }, bare)
+    expect(beside.log.lines).toEqual([])
+    expect(await beside.said('mini')).toEqual(new ModelError('npm install it'))
   })
 
   test('a variable that is not set is said once, and disables that provider only', async () => {
@@ -80,7 +91,7 @@ describe('buildProviders', () => {
       },
     ])
     expect(await said('openai')).toEqual(new ModelError(problem))
-    expect(settings.map(({ name }) => name)).toEqual(['ollama', 'demo'])
+    expect(settings.map(({ name }) => name)).toEqual(['ollama', 'mini'])
   })
 
   test('several variables are named in one line, each once', async () => {
@@ -94,7 +105,7 @@ describe('buildProviders', () => {
     const { log, said, names } = await build({ anthropic: {}, ollama: {} })
     expect(log.at('warn')).toEqual([{ provider: 'anthropic', place: 'providers.anthropic', problem: 'It has no key.' }])
     expect(await said('anthropic')).toEqual(new ModelError('It has no key.'))
-    expect(names).toEqual(['anthropic', 'ollama', 'demo'])
+    expect(names).toEqual(['anthropic', 'ollama', 'mini'])
   })
 
   test('a fault that is not about the provider is not taken for one', async () => {

@@ -1,5 +1,5 @@
 import { type Environment, expandVariables, hasVariable } from '../core/expand-variables.ts'
-import type { Log } from '../core/log.ts'
+import { type Log, silentLog } from '../core/log.ts'
 import { redact } from '../core/redact.ts'
 import type { CatalogueProvider } from '../models/catalogue/catalogue-provider.ts'
 import { disabledProvider } from '../models/catalogue/disabled-provider.ts'
@@ -7,7 +7,7 @@ import { ModelError } from '../models/model-error.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { Config, ProviderConfig } from './config.ts'
 import { isWebAddress } from './is-web-address.ts'
-import { DEMO_PROVIDER } from './provider-types.ts'
+import { EMBEDDED_PROVIDER } from './provider-types.ts'
 
 interface Surroundings {
   readonly env: Environment
@@ -17,16 +17,20 @@ interface Surroundings {
 }
 
 /**
- * The providers of a configuration, and `demo`, which needs none. One that lacks a key, a variable or a package is said
- * so of once, and from then on answers with that sentence; the others do not suffer.
+ * The providers of a configuration, and `mini`, which needs none. One that lacks a key, a variable or a package is said
+ * so of once, and from then on answers with that sentence; the others do not suffer. Of `mini` that is said only where
+ * it is configured, or all that there is.
  */
 export async function buildProviders(
   providers: Config['providers'],
   around: Surroundings,
 ): Promise<CatalogueProvider[]> {
   const entries = Object.entries(providers ?? {})
-  if (!entries.some(([name]) => name === DEMO_PROVIDER)) entries.push([DEMO_PROVIDER, {}])
-  return Promise.all(entries.map(([name, provider]) => build(name, provider, around)))
+  const built = entries.map(([name, provider]) => build(name, provider, around))
+  if (!entries.some(([name]) => name === EMBEDDED_PROVIDER)) {
+    built.push(build(EMBEDDED_PROVIDER, {}, entries.length === 0 ? around : { ...around, log: silentLog }))
+  }
+  return Promise.all(built)
 }
 
 async function build(name: string, provider: ProviderConfig, around: Surroundings): Promise<CatalogueProvider> {

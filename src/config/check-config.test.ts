@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { ConfigError, checkConfig } from './check-config.ts'
 import { configuredModels } from './configured-models.ts'
 
-const rule = (more: object) => ({ responses: [{ llm: 'demo', model: 'rules', prompt: '', ...more }] })
+const GONE = 'demo:rules is gone, and mini:v0 took its place: write mini for demo, and v0 for rules.'
+const rule = (more: object) => ({ responses: [{ llm: 'mini', model: 'v0', prompt: '', ...more }] })
 const model = (...ids: string[]) => ({ models: ids.map((id) => ({ id, name: id, capabilities: [] })) })
 
 describe('checkConfig', () => {
@@ -50,7 +51,7 @@ describe('checkConfig', () => {
     ],
     [
       'a key of prices',
-      { models: [{ id: 'demo:a', name: 'a', capabilities: [], prices: { input: 1, output: 1, outptu: 1 } }] },
+      { models: [{ id: 'mini:a', name: 'a', capabilities: [], prices: { input: 1, output: 1, outptu: 1 } }] },
       "unknown key 'models[0].prices.outptu': did you mean 'output'?",
     ],
     ['a key of a rule', rule({ promt: 'x' }), "unknown key 'responses[0].promt': did you mean 'prompt'?"],
@@ -61,7 +62,7 @@ describe('checkConfig', () => {
     ],
     ['a key like nothing', rule({ zzzzzz: 1 }), "unknown key 'responses[0].zzzzzz': remove it."],
     ['a rule without llm', { responses: [{ model: 'a', prompt: '' }] }, "missing 'responses[0].llm'"],
-    ['a model without capabilities', { models: [{ id: 'demo:a', name: 'a' }] }, "missing 'models[0].capabilities'"],
+    ['a model without capabilities', { models: [{ id: 'mini:a', name: 'a' }] }, "missing 'models[0].capabilities'"],
     ['a value of match that is a list', rule({ match: { service: [] } }), 'responses[0].match.service must be'],
     [
       "a rule's enabled that is no boolean",
@@ -76,7 +77,7 @@ describe('checkConfig', () => {
     [
       'an unknown type',
       { providers: { mine: { type: 'mistral' } } },
-      'providers.mine.type must be one of: openai, anthropic, gemini, ollama, llama, mini, demo',
+      'providers.mine.type must be one of: openai, anthropic, gemini, ollama, llama, mini',
     ],
     [
       'a name that is no type',
@@ -102,12 +103,16 @@ describe('checkConfig', () => {
     [
       'an id of no provider',
       model('mistral:small'),
-      'models[0].id: Provider mistral not found: add it to providers (known: demo).',
+      'models[0].id: Provider mistral not found: add it to providers (known: mini).',
     ],
+    ['a rule for the model that was there before', rule({ llm: 'demo', model: 'rules' }), `responses[0].llm: ${GONE}`],
+    ['a model of it', model('demo:rules'), `models[0].id: ${GONE}`],
+    ['the provider of it', { providers: { demo: {} } }, `providers.demo: ${GONE}`],
+    ['its type', { providers: { mine: { type: 'demo' } } }, `providers.mine.type: ${GONE}`],
     [
       'an id that comes twice',
-      model('demo:a', 'demo:b', 'demo:a'),
-      "models[2].id 'demo:a' is at models[0] already: remove one of them.",
+      model('mini:a', 'mini:b', 'mini:a'),
+      "models[2].id 'mini:a' is at models[0] already: remove one of them.",
     ],
     [
       'a rule for no provider',
@@ -142,9 +147,14 @@ describe('checkConfig', () => {
 })
 
 describe('configuredModels', () => {
-  test('demo:rules is among them without being configured, unless demo is', () => {
-    expect(configuredModels({}).map(({ id }) => id)).toEqual(['demo:rules'])
-    expect(configuredModels(model('demo:rules'))).toHaveLength(1)
-    expect(configuredModels({ providers: { demo: { type: 'ollama' } } })).toEqual([])
+  test('mini:v0 is among them without being configured, unless mini is something else', () => {
+    expect(configuredModels({}).map(({ id }) => id)).toEqual(['mini:v0'])
+    expect(configuredModels({ providers: { mini: { timeout_ms: 5 } } })).toHaveLength(1)
+    expect(configuredModels(model('mini:v0'))).toHaveLength(1)
+    expect(configuredModels({ ...model('office:m'), providers: { office: { type: 'ollama' } } })).toMatchObject([
+      { id: 'office:m' },
+      { id: 'mini:v0' },
+    ])
+    expect(configuredModels({ providers: { mini: { type: 'ollama' } } })).toEqual([])
   })
 })

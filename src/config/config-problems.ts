@@ -6,12 +6,12 @@ import { isWebAddress } from './is-web-address.ts'
 import { knowledgeProblems } from './knowledge-problems.ts'
 import { mcpProblems } from './mcp-problems.ts'
 import { modelProblem, providerNotFound } from './model-problem.ts'
-import { DEMO_PROVIDER, PROVIDER_TYPES } from './provider-types.ts'
+import { EMBEDDED_PROVIDER, FORMER_PROVIDER, FORMER_PROVIDER_GONE, PROVIDER_TYPES } from './provider-types.ts'
 
 /** What a schema cannot say of a configuration that fits it: each problem with its path and what to do. */
 export function configProblems(config: Config): string[] {
   const { providers = {}, models = [], responses = [] } = config
-  const known = [...new Set([...Object.keys(providers), DEMO_PROVIDER])]
+  const known = [...new Set([...Object.keys(providers), EMBEDDED_PROVIDER])]
   const ids = models.map(({ id }) => id)
   return [
     ...Object.entries(providers).flatMap(([name, provider]) => providerProblems(name, provider)),
@@ -39,6 +39,7 @@ function networkProblem(http: Config['http'] = {}): string[] {
 function providerProblems(name: string, provider: ProviderConfig): string[] {
   const place = `providers.${name}`
   const type = provider.type ?? name
+  if (type === FORMER_PROVIDER) return [`${place}: ${FORMER_PROVIDER_GONE}`]
   if (!PROVIDER_TYPES.some((one) => one === type)) {
     return [`${place}.type is missing, and '${name}' is none: give it one of ${PROVIDER_TYPES.join(', ')}.`]
   }

@@ -1,15 +1,16 @@
 import type { ModelInfo } from '../models/catalogue/model-info.ts'
 import type { Config } from './config.ts'
-import { DEMO_PROVIDER } from './provider-types.ts'
+import { EMBEDDED_MODEL, EMBEDDED_PROVIDER } from './provider-types.ts'
 
-const DEMO_MODEL: ModelInfo = {
-  id: `${DEMO_PROVIDER}:rules`,
-  name: 'Demo (rules, no language model)',
+const EMBEDDED: ModelInfo = {
+  id: `${EMBEDDED_PROVIDER}:${EMBEDDED_MODEL}`,
+  name: 'Mini (comes with Toolyard)',
   capabilities: ['function-calling'],
 }
 
-/** The models of a configuration, and the one that needs none. */
+/** The models of a configuration, and at their end the one that needs none. */
 export function configuredModels({ models = [], providers = {} }: Config): readonly ModelInfo[] {
-  const ours = Object.hasOwn(providers, DEMO_PROVIDER) || models.some(({ id }) => id === DEMO_MODEL.id)
-  return ours ? models : [...models, DEMO_MODEL]
+  const type = Object.hasOwn(providers, EMBEDDED_PROVIDER) ? providers[EMBEDDED_PROVIDER]?.type : undefined
+  const other = type !== undefined && type !== EMBEDDED_PROVIDER
+  return other || models.some(({ id }) => id === EMBEDDED.id) ? models : [...models, EMBEDDED]
 }

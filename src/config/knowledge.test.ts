@@ -43,11 +43,7 @@ describe('the section knowledge', () => {
       { model: 'offic:m' },
       "knowledge.model: Provider offic not found: did you mean 'office'?",
     ],
-    [
-      'a model that cannot write',
-      { model: 'demo:rules' },
-      "knowledge.model 'demo:rules' follows rules and cannot write",
-    ],
+    ['a model that cannot write', { model: 'mini:v0' }, "knowledge.model 'mini:v0' follows rules and cannot write"],
     ['an embedder without provider', { embedder: 'minilm' }, "knowledge.embedder 'minilm' names no provider"],
     ['an embedder of nobody', { embedder: 'x:y' }, 'knowledge.embedder: Provider x not found'],
     [
@@ -63,10 +59,10 @@ describe('the section knowledge', () => {
 
   test.each<[string | undefined, Config]>([
     [undefined, {}],
-    [undefined, { responses: [rule('demo', 'rules')] }],
-    [undefined, { providers: { mine: { type: 'demo' } }, responses: [rule('mine')] }],
+    [undefined, { responses: [rule('mini', 'v0')] }],
+    [undefined, { providers: { mine: { type: 'mini' } }, responses: [rule('mine')] }],
     ['office:m', { ...ollama, responses: [rule('office')] }],
-    ['office:m', { ...ollama, responses: [rule('demo', 'rules'), rule('office')] }],
+    ['office:m', { ...ollama, responses: [rule('mini', 'v0'), rule('office')] }],
     ['office:x', { ...ollama, models: [{ id: 'office:x', name: 'x', capabilities: [] }] }],
     ['office:best', { ...ollama, knowledge: { model: 'office:best' }, responses: [rule('office')] }],
   ])('the tools ask %s', (model, config) => {

@@ -10,6 +10,7 @@ import type { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
 import { assemble, type Parts } from './assemble.ts'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
+import { defaultRules } from './default-rules.ts'
 import { knowledgeModel, namedModels } from './knowledge-settings.ts'
 import { type LoadReport, loadDefinitions } from './load-definitions.ts'
 import type { McpServerStatus } from './mcp-server-status.ts'
@@ -72,7 +73,7 @@ export class ToolManager {
     return mcpStatus(this.#config, { ...this.#parts, enabled: this.isEnabled() })
   }
 
-  /** The configured models, and `demo:rules`. A provider that lacks something is said so of, once. */
+  /** The configured models, and `mini:v0`. A provider that lacks something is said so of, once. */
   getModels(): Promise<ModelCatalogue> {
     this.#models ??= openModels(this.#config, this.#parts)
     return this.#models
@@ -82,7 +83,7 @@ export class ToolManager {
   getChat(): Promise<Chat> {
     this.#chat ??= this.getModels().then((models) => {
       const { log, loop, registry, executor } = this.#parts
-      const rules = new ResponseRules(this.#config.responses ?? [], { log })
+      const rules = new ResponseRules(this.#config.responses ?? defaultRules(this.#config), { log })
       return new Chat({ rules, models, loop, registry, executor })
     })
     return this.#chat

@@ -55,7 +55,7 @@ test('a record says what was called by which model, how often it was tried, and 
   }
   add('flaky', flaky, { effect: 'read', retry: { max_attempts: 3, backoff_ms: 1 } })
   add('slow', () => later(500), { timeout_ms: 10 })
-  await executor.execute('flaky', {}, { model: 'demo:rules' })
+  await executor.execute('flaky', {}, { model: 'mini:v0' })
   await executor.execute('slow', {})
   await executor.execute('nowhere', {})
   executor.flush()
@@ -67,7 +67,7 @@ test('a record says what was called by which model, how often it was tried, and 
       typeof schemaHash,
     ]),
   ).toEqual([
-    [3, false, 'demo:rules', 'string'],
+    [3, false, 'mini:v0', 'string'],
     [1, true, undefined, 'string'],
     [0, false, undefined, 'undefined'],
   ])

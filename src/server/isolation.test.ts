@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SCOPES } from '../config/callers/scopes.ts'
 import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
+import { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
+import { scripted } from '../testing/scripted-model.ts'
 import { type Estate, EVENTS, ofSession, rpc, TRIES, type Try } from './fixtures/isolation-tries.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'
 import { toolConfig } from './fixtures/open-tool-server.ts'
@@ -25,11 +27,16 @@ beforeAll(async () => {
     {
       ...config,
       tenants: { 'tenant-a': { flags: { only_a: true } } },
-      responses: [{ llm: 'demo', model: 'rules', prompt: 'Be brief.', tools: { enabled: true } }],
+      responses: [{ llm: 'mini', model: 'v0', prompt: 'Be brief.', tools: { enabled: true } }],
       limits: { calls_per_session: 1 },
     },
     { handlers },
   )
+  // What a model says is not the point, and nobody need wait for one to be loaded.
+  const model = { ...scripted(...Array<string>(50).fill('Fine.')), id: 'mini:v0' }
+  const info = { id: model.id, name: 'Scripted', capabilities: ['function-calling'] }
+  const models = new ModelCatalogue([{ name: 'mini', model: () => model }], [info])
+  server.installation.manager.getModels = async () => models
   owner = await server.key('tenant-a')
   estate = await furnish()
 })
@@ -62,7 +69,7 @@ async function furnish(): Promise<Estate> {
   await ask(owner, 'POST', { path: '/chat', body: { message: 'question-of-a' } })
   await ask(owner, 'POST', {
     path: '/api/tools/validate',
-    body: { model: 'demo:rules', success: true, details: 'details-of-a' },
+    body: { model: 'mini:v0', success: true, details: 'details-of-a' },
   })
   const suites = { models: ['demo:rules'], suites: ['generated'] }
   const { id: suiteRunId } = await json<{ id: string }>(

@@ -55,7 +55,7 @@ const run: StoredRun = {
   id: 'run',
   tenant: 'acme',
   caller: null,
-  model: 'demo:one',
+  model: 'mini:one',
   service: 'chat',
   started_at: new Date(1_000).toISOString(),
   duration_ms: 1,
@@ -186,10 +186,10 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     const all = [
       cell(),
       cell({ tool: '' }),
-      cell({ model: 'demo:one' }),
+      cell({ model: 'mini:one' }),
       cell({ start: 7_200_000 }),
       cell({ width: 'minute' }),
-      cell({ kind: 'run', tool: '', model: 'demo:one' }),
+      cell({ kind: 'run', tool: '', model: 'mini:one' }),
       cell({ tenant: 'other' }),
       cell({ tenant: '*' }),
     ]
@@ -204,7 +204,7 @@ const clauses: Readonly<Record<string, (open: OpenEngine) => Promise<void>>> = {
     assert.deepEqual(await picked({ from: 3_600_001, to: 7_200_000 }), [])
     assert.deepEqual(await picked({ from: 3_600_001, to: 7_200_001 }), plain([cell({ start: 7_200_000 })]))
     assert.deepEqual(await picked({ width: 'minute' }), plain([cell({ width: 'minute' })]))
-    assert.deepEqual(await picked({ kind: 'run' }), plain([cell({ kind: 'run', tool: '', model: 'demo:one' })]))
+    assert.deepEqual(await picked({ kind: 'run' }), plain([cell({ kind: 'run', tool: '', model: 'mini:one' })]))
     assert.deepEqual(await picked({ tenant: '*' }), plain([cell({ tenant: '*' })]))
     assert.deepEqual(await picked({ tenant: undefined }), plain([...calls, cell({ tenant: 'other' })]))
   },

@@ -7,9 +7,9 @@ const shipped = JSON.parse(readFileSync(new URL('../../toolyard.config.json', im
 export const DEMO_CONFIG: Config = {
   ...shipped,
   models: [
-    { id: 'demo:rules', name: 'Demo', capabilities: ['function-calling'] },
-    { id: 'demo:plain', name: 'Plain', capabilities: [] },
-    { id: 'demo:bare', name: 'Bare', capabilities: [] },
+    { id: 'mini:v0', name: 'Mini', capabilities: ['function-calling'] },
+    { id: 'mini:plain', name: 'Plain', capabilities: [] },
+    { id: 'mini:bare', name: 'Bare', capabilities: [] },
   ],
 }
 

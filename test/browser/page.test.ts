@@ -13,7 +13,7 @@ let run: string
 
 beforeAll(async () => {
   server = await openTestServer(DEMO_CONFIG, { local: true })
-  const body = JSON.stringify({ query: "What's the weather in Paris and London?", model: 'demo:rules' })
+  const body = JSON.stringify({ query: 'Calculate 15% tip on $45', model: 'mini:v0' })
   const headers = { 'content-type': 'application/json' }
   const answer = await fetch(`${server.url}/api/tools/test`, { method: 'POST', headers, body })
   run = ((await answer.json()) as { run_id: string }).run_id

@@ -96,7 +96,7 @@ describe('a run', () => {
     try {
       const { page } = await open()
       await page.goto(`${server.url}/tools-testing`)
-      await chooseModel(page, 'Demo')
+      await chooseModel(page, 'Mini')
       await page.getByRole('button', { name: /Calculator/ }).click()
       await page.getByRole('button', { name: 'Run Test' }).click()
       await page.getByRole('link', { name: 'Link to this run' }).click()
@@ -115,19 +115,19 @@ test('several models answer the same query side by side', async () => {
   try {
     const { page, picture } = await open()
     await page.goto(`${server.url}/tools-testing`)
-    await chooseModel(page, 'Demo')
+    await chooseModel(page, 'Mini')
     await page.getByRole('button', { name: 'Compare with another model' }).click()
-    await chooseModel(page, 'Demo', /Compare with/)
-    await page.getByLabel('Test Query').fill("What's the weather in Paris and London?")
+    await chooseModel(page, 'Mini', /Compare with/)
+    await page.getByLabel('Test Query').fill('Calculate 15% tip on $45')
     await page.getByRole('button', { name: 'Run Test' }).click()
-    await expect.poll(() => page.getByRole('heading', { name: 'Tool Calls (2)' }).count()).toBe(2)
+    await expect.poll(() => page.getByRole('heading', { name: 'Tool Calls (1)' }).count()).toBe(2)
     await picture('testing-compared')
   } finally {
     await server.close()
   }
 })
 
-test('a newcomer runs a tool, tests the demo model, sees its badge change and finds the calls', async () => {
+test('a newcomer runs a tool, tests the model that comes with it, sees its badge change and finds the calls', async () => {
   const server = await openTestServer(DEMO_CONFIG, { local: true })
   try {
     const { page, picture } = await open()
@@ -137,12 +137,12 @@ test('a newcomer runs a tool, tests the demo model, sees its badge change and fi
     await page.getByRole('button', { name: 'Run' }).click()
     await page.getByText('"sunny"').waitFor()
     await page.getByRole('link', { name: 'Testing' }).click()
-    await chooseModel(page, 'Demo')
+    await chooseModel(page, 'Mini')
     const chosen = page.getByRole('combobox', { name: /Select Model/ })
     expect(await chosen.textContent()).toContain('supports tools but not validated')
     await page.getByRole('button', { name: /Simple Tool Call/ }).click()
     await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('In Paris it is sunny').waitFor()
+    await page.getByText('Paris: temperature 22 °C, condition sunny').waitFor({ timeout: 60_000 })
     await page.getByRole('button', { name: 'Record as passed' }).click()
     await page.getByText('Recorded as passed: 1 of 1 passed so far.').waitFor()
     await expect.poll(() => chosen.textContent()).toContain('validated for tools, 1 of 1 test passed')

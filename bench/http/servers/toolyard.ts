@@ -12,6 +12,8 @@ interface Route {
   readonly path: string
   readonly body: unknown
   readonly headers: Readonly<Record<string, string>>
+  /** What is in every right answer. */
+  readonly expects?: string
 }
 
 const EXECUTE: Route = { path: '/tools/execute', body: { tool_name: NAME, params: PARAMS }, headers: {} }
@@ -24,11 +26,17 @@ const MCP: Route = {
 
 const CHAT: Route = {
   path: '/v1/chat/completions',
-  body: { model: 'demo:rules', messages: [{ role: 'user', content: 'What is the weather in Paris?' }] },
+  body: { model: 'mini:v0', messages: [{ role: 'user', content: 'What is 20% of 80?' }] },
   headers: {},
+  expects: '20% of 80 is 16.',
 }
 
-const variant = (id: string, { path, body, headers }: Route, weight: number, paced = false): HttpServer => ({
+const variant = (
+  id: string,
+  { path, body, headers, expects = WEATHER.condition }: Route,
+  weight: number,
+  paced = false,
+): HttpServer => ({
   id,
   name: 'Toolyard',
   asked: `POST ${path}`,
@@ -40,7 +48,7 @@ const variant = (id: string, { path, body, headers }: Route, weight: number, pac
     const text = postJson(path, body, { authorization: `Bearer ${key}`, ...headers })
     return {
       server,
-      request: { text, expects: WEATHER.condition },
+      request: { text, expects },
       check: (requests) => checkRecords(started, requests),
       close,
     }

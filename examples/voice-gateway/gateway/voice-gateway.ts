@@ -41,8 +41,8 @@ export interface PartsReady {
 
 const FOLDER = fileURLToPath(new URL('..', import.meta.url))
 const SERVER = 'zwave'
-/** The models that are part of Toolyard, the best first: no key, no server, no download. */
-const EMBEDDED_MODELS = ['mini:v0', 'demo:rules'] as const
+/** The model that comes with Toolyard: no key, no server, no download. */
+const EMBEDDED_MODEL = 'mini:v0'
 const MODEL_MS = 10_000
 /** Longer than three attempts take where the server ends at once; what takes longer goes on beside. */
 const MCP_MS = 20_000
@@ -122,13 +122,9 @@ export class VoiceGateway {
     }
   }
 
-  /** The model of the settings, else the best that is part of Toolyard. */
-  async modelId(): Promise<string> {
-    const { settings } = this.#parts
-    if (settings.model !== undefined) return settings.model
-    const { providers } = await this.#manager.getModels()
-    const [first] = EMBEDDED_MODELS
-    return EMBEDDED_MODELS.find((id) => providers.some((provider) => id.startsWith(`${provider}:`))) ?? first
+  /** The model of the settings, else the one that comes with Toolyard. */
+  get modelId(): string {
+    return this.#parts.settings.model ?? EMBEDDED_MODEL
   }
 
   /** The tools of the household: those of its configuration, and those of its MCP server. */
@@ -183,17 +179,17 @@ export class VoiceGateway {
         throw new Error(`no answer within ${MODEL_MS / 1000} s.`)
       })
       this.#modelReady = true
-      log.info({}, `Model ${await this.modelId()} is there`)
+      log.info({}, `Model ${this.modelId} is there`)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      log.warn({}, `Model ${await this.modelId()} is not there: ${reason} It is asked again with every transcript.`)
+      log.warn({}, `Model ${this.modelId} is not there: ${reason} It is asked again with every transcript.`)
     }
   }
 
   async #lookForModel(): Promise<void> {
     await this.#model()
     if (this.#parts.model !== undefined) return
-    const [provider = ''] = (await this.modelId()).split(':')
+    const [provider = ''] = this.modelId.split(':')
     await (await this.#manager.getModels()).discover(provider)
   }
 
@@ -231,7 +227,7 @@ export class VoiceGateway {
 
   async #model(): Promise<Model> {
     const { model } = this.#parts
-    return model === undefined ? (await this.#manager.getModels()).get(await this.modelId()) : model()
+    return model === undefined ? (await this.#manager.getModels()).get(this.modelId) : model()
   }
 
   #respond(response: VoiceResponse): void {

@@ -5,7 +5,7 @@ import type { Profile, ResponseRule } from './response-rule.ts'
 import { ResponseRules } from './response-rules.ts'
 
 const rule = (model: string, match?: ResponseRule['match'], prompt = ''): ResponseRule => ({
-  llm: 'demo',
+  llm: 'mini',
   model,
   prompt,
   ...(match && { match }),

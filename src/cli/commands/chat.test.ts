@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
-import { folder, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { CALCULATE, folder, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
 import { startManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 import { chat } from './chat.ts'
 
 afterAll(removeFolder)
 
-const rule = { llm: 'demo', model: 'rules', prompt: 'Be brief.', tools: { enabled: true } }
+const rule = { llm: 'mini', model: 'v0', prompt: 'Be brief.', tools: { enabled: true } }
 
 async function config(name: string, content: object): Promise<string> {
   const file = join(folder, `${name}.json`)
@@ -27,9 +27,8 @@ describe('chat', () => {
     ["What's the weather in Paris?", 'get_weather', { location: 'Paris' }, /Paris.*22/],
     ['Calculate 15% tip on $45', 'calculate', { expression: expect.any(String) }, /6\.75/],
     ["What's 2+2?", undefined, undefined, /4/],
-    ['Search for Python decorators in the docs', 'search_documents', { query: 'Python decorators' }, /nothing/],
   ])('answers %j on a machine without key or server', async (question, tool, params, answer) => {
-    const { code, out } = await toolyard(['chat', question, '--model', 'demo:rules', '--json'])
+    const { code, out } = await toolyard(['chat', question, '--json'])
     const { content, tool_calls, stop_reason } = JSON.parse(out)
     expect({ code, stop_reason }).toEqual({ code: 0, stop_reason: 'stop' })
     expect(content).toMatch(answer)
@@ -39,15 +38,25 @@ describe('chat', () => {
   })
 
   test('writes the answer on stdout and the calls on stderr', async () => {
-    expect(await toolyard(['chat', "What's the weather in Rome?"])).toMatchObject({
+    expect(await toolyard(['chat', 'What is 20% of 80?'])).toMatchObject({
       code: 0,
-      out: 'In Rome it is sunny, 22 °C, with 65% humidity.\n',
-      err: expect.stringMatching(/^→ get_weather \{"location":"Rome"\} ✓ [\d.]+ ms\n$/),
+      out: '20% of 80 is 16.\n',
+      err: expect.stringMatching(/^→ calculate \{"expression":"80 \* 0\.2"\} ✓ [\d.]+ ms\n$/),
     })
   })
 
+  test('without response rules the first model answers, and without models the one in the box', async () => {
+    const file = await config('no-rules', {})
+    expect(await toolyard(['chat', "What's 2+2?", '--config', file])).toMatchObject({ code: 0, out: '2 + 2 is 4.\n' })
+    const models = [{ id: 'office:m', name: 'M', capabilities: ['function-calling'] }]
+    const providers = { office: { type: 'openai', base_url: 'http://127.0.0.1:1', timeout_ms: 1 } }
+    const other = await config('other-model', { models, providers })
+    const { code, err } = await toolyard(['chat', "What's 2+2?", '--config', other])
+    expect([code, err]).toEqual([1, expect.stringContaining('office:m')])
+  })
+
   test.each([
-    [['chat', 'hi', '--model', 'nope:x'], 'Provider nope not found (known: demo)'],
+    [['chat', 'hi', '--model', 'nope:x'], 'Provider nope not found (known: mini)'],
     [['chat', 'hi', '--model', 'nope'], "Model 'nope' names no provider"],
     [['chat', ' '], 'The question is empty'],
     [['chat'], "Missing required argument 'message'"],
@@ -92,22 +101,22 @@ describe('chat', () => {
       style: (_, text) => text,
       styleNote: (_, text) => text,
     }
-    const registry = [mock('get_weather', { temperature: 9, condition: 'rain', humidity: 90 })]
+    const registry = [CALCULATE]
     const open = () => startManager({ tools: { enabled: true, registry }, responses: [rule] }, {}, new ToolHandlers())
-    expect(await chat(terminal, "What's the weather in Oslo?", {}, open)).toBe(0)
+    expect(await chat(terminal, 'What is 20% of 80?', {}, open)).toBe(0)
     expect(written.length).toBeGreaterThan(3)
-    expect(written.join('')).toBe('In Oslo it is rain, 9 °C, with 90% humidity.\n')
-    expect(notes).toEqual([expect.stringContaining('→ get_weather'), 'demo:rules'])
+    expect(written.join('')).toBe('20% of 80 is 16.\n')
+    expect(notes).toEqual([expect.stringContaining('→ calculate'), 'mini:v0'])
   })
 })
 
 describe('models', () => {
   test('lists those that are configured', async () => {
-    const models = [{ id: 'demo:rules', name: 'Rules', capabilities: ['function-calling'] }]
+    const models = [{ id: 'mini:v0', name: 'Rules', capabilities: ['function-calling'] }]
     const file = await config('models', { models })
     expect(await toolyard(['models', '--config', file])).toMatchObject({
       code: 0,
-      out: 'demo:rules  Rules  function-calling\n',
+      out: 'mini:v0  Rules  function-calling\n',
     })
     const { out } = await toolyard(['models', '--config', file, '--json'])
     expect(JSON.parse(out)).toEqual({ models })

@@ -3,25 +3,23 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSuite } from '../../validation/suites/load-suite.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { mock } from '../fixtures/toolyard.ts'
+import { CALCULATE } from '../fixtures/toolyard.ts'
 import type { Terminal } from '../terminal.ts'
 import { runsList } from './runs-list.ts'
 import { runsReplay } from './runs-replay.ts'
 import { type RunsSaveOptions, runsSave } from './runs-save.ts'
 import { runsShow } from './runs-show.ts'
 
-const CONFIG = {
-  tools: { enabled: true, registry: [mock('get_weather', { condition: 'sunny' }, { location: { type: 'string' } })] },
-}
-const QUESTION = "What's the weather in Paris?"
+const CONFIG = { tools: { enabled: true, registry: [CALCULATE] } }
+const QUESTION = 'What is 20% of 80?'
 
-/** A folder in whose store there is a run of the demo model. */
+/** A folder in whose store there is a run of the model in the box. */
 async function asked(config: object = {}) {
   const opened = await installationFolder({ ...CONFIG, ...config })
   const server = await opened.serve()
   const chat = await server.manager.getChat()
   const context = { ...server.localContext('rest'), runId: 'run-1' }
-  await chat.answer({ message: QUESTION, model: 'demo:rules', context })
+  await chat.answer({ message: QUESTION, model: 'mini:v0', context })
   await server.close()
   return opened
 }
@@ -33,18 +31,18 @@ describe('runs', () => {
     const { run, toolyard } = await asked()
     const listed = await toolyard('runs', 'list')
     expect(listed.out).toMatch(
-      /^ID +TIME +MODEL +END +CALLS +MS +QUESTION\nrun-1 +\S+Z +demo:rules +stop +1 +\d+ +What's/,
+      /^ID +TIME +MODEL +END +CALLS +MS +QUESTION\nrun-1 +\S+Z +mini:v0 +stop +1 +\d+ +What is/,
     )
     const { out } = await run((terminal) => runsShow(terminal, 'run-1', {}))
-    expect(out).toMatch(/^demo:rules, \S+, \d+ ms, ended by stop\nQuestion: What's the weather in Paris\?\n1\. model/)
-    expect(out).toContain('1. get_weather { "location": "Paris" }')
-    expect(out).toMatch(/Answer: In Paris it is sunny\.\n$/)
+    expect(out).toMatch(/^mini:v0, \S+, \d+ ms, ended by stop\nQuestion: What is 20% of 80\?\n1\. model/)
+    expect(out).toContain('1. calculate { "expression": "80 * 0.2" }')
+    expect(out).toMatch(/Answer: 20% of 80 is 16\.\n$/)
   })
 
   test('of a model, with an end, or of another tenant', async () => {
     const { json } = await asked()
     const count = async (options: object) => (await json((terminal) => runsList(terminal, options))).runs.length
-    expect(await count({ model: 'demo:rules', stopReason: 'stop', limit: '1' })).toBe(1)
+    expect(await count({ model: 'mini:v0', stopReason: 'stop', limit: '1' })).toBe(1)
     expect(await count({ model: 'other:model' })).toBe(0)
     expect(await count({ stopReason: 'error' })).toBe(0)
     expect(await count({ tenant: 'acme' })).toBe(0)
@@ -57,14 +55,14 @@ describe('runs', () => {
     const replayed = await toolyard('runs', 'replay', file)
     expect(replayed).toMatchObject({
       code: 0,
-      out: 'In Paris it is sunny.\n',
+      out: '20% of 80 is 16.\n',
       err: 'Replayed exactly (turns: 2, calls: 1, not made again: 0).\n',
     })
-    await writeFile(file, (await readFile(file, 'utf8')).replaceAll('{\\"location\\":\\"Paris\\"}', '{}'))
+    await writeFile(file, (await readFile(file, 'utf8')).replaceAll('{\\"expression\\":\\"80 * 0.2\\"}', '{}'))
     for (const loose of [false, true]) {
       const failed = await run((terminal) => runsReplay(terminal, file, { loose }))
       expect(failed).toMatchObject({ code: 1, out: '' })
-      expect(failed.err).toContain('get_weather is called with {}, and the cassette has get_weather with {"location"')
+      expect(failed.err).toContain('calculate is called with {}, and the cassette has calculate with {"expression"')
     }
     const document = await json((terminal) => runsReplay(terminal, file, {}))
     expect(document).toMatchObject({ mode: 'strict', same: false, error: expect.any(String) })
@@ -78,13 +76,11 @@ describe('runs', () => {
       const file = join(data, name)
       await run(save({ asCase: true, out: file }))
       const { cases } = await loadSuite(file, { definitions })
-      expect(cases).toMatchObject([
-        { id: 'run-run-1', about: ['get_weather'], mocks: { get_weather: { condition: 'sunny' } } },
-      ])
-      const call = (location: string) => ({ tool: 'get_weather', params: { location } })
-      const judge = (location: string) => cases[0]?.judge([{ calls: [call(location)], answer: '' }])
-      expect(judge('Paris')).toEqual({ passed: true })
-      expect(judge('Rome')).toMatchObject({ passed: false, kind: 'wrong_value' })
+      expect(cases).toMatchObject([{ id: 'run-run-1', about: ['calculate'], mocks: { calculate: { result: 16 } } }])
+      const call = (expression: string) => ({ tool: 'calculate', params: { expression } })
+      const judge = (expression: string) => cases[0]?.judge([{ calls: [call(expression)], answer: '' }])
+      expect(judge('80 * 0.2')).toEqual({ passed: true })
+      expect(judge('80 * 2')).toMatchObject({ passed: false, kind: 'wrong_value' })
       if (name === 'cases.jsonl') expect(await readFile(file, 'utf8')).toBe(line.out)
     }
   })

@@ -1,3 +1,4 @@
+import { EMBEDDED_PROVIDER } from '../../config/provider-types.ts'
 import { systemClock } from '../../core/clock.ts'
 import { buildReport } from '../../validation/reports/build-report.ts'
 import { reportFormat } from '../../validation/reports/report-format.ts'
@@ -13,7 +14,7 @@ import { printableLine } from '../printable.ts'
 import { type OpenManager, startManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { chooseModels, DEMO_MODEL } from '../validate/choose-models.ts'
+import { chooseModels, EMBEDDED } from '../validate/choose-models.ts'
 import { generateFile, loadSuites } from '../validate/load-suites.ts'
 import { runSuites } from '../validate/run-suites.ts'
 import { showReport } from '../validate/show-report.ts'
@@ -32,11 +33,11 @@ export async function validate(
   open: typeof openManager = openManager,
 ): Promise<number> {
   const settings = validateSettings(options)
-  let ownDemo = false
+  let configuredIt = false
   const opened = await open(
     options,
     (config) => {
-      ownDemo = Object.hasOwn(config.providers ?? {}, 'demo')
+      configuredIt = Object.hasOwn(config.providers ?? {}, EMBEDDED_PROVIDER)
       return settings.suites.every(isYardstick) && !options.generate ? withoutServers(config) : config
     },
     startManager,
@@ -50,7 +51,7 @@ export async function validate(
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (options.generate) return await generateFile(terminal, tools, settings.out)
     const suites = (await loadSuites(settings.suites, tools)).map((suite) => hashed(suite, settings.limit))
-    const models = chooseModels(await manager.getModels(), settings.models, ownDemo)
+    const models = chooseModels(await manager.getModels(), settings.models, configuredIt)
     const ran = await withRecorder(terminal, options, manager.getRegistry(), (recorder) =>
       runSuites(terminal, { suites, models, settings, signal: interrupt.signal, recorder }),
     )
@@ -103,9 +104,9 @@ function conclude(
     terminal.note(printableLine(`${left} The same command goes on with the others.`))
   }
   if (gate !== undefined) tellGate(terminal, gate)
-  if (models.length === 1 && models[0]?.id === DEMO_MODEL) {
+  if (models.length === 1 && models[0]?.id === EMBEDDED) {
     terminal.note(
-      'demo:rules is a few rules, no language model. To try real ones: "models" and "providers" in the configuration, or --models openai:gpt-4o.',
+      `${EMBEDDED} is the small model that comes with Toolyard. To try others: "models" and "providers" in the configuration, or --models openai:gpt-4o.`,
     )
   }
 }

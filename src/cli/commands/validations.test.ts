@@ -5,21 +5,21 @@ import type { ToolDefinition } from '../../core/tool.ts'
 import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
 import { schemaHash } from '../../validation/tool-use/schema-hash.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { mock } from '../fixtures/toolyard.ts'
+import { CALCULATE } from '../fixtures/toolyard.ts'
 import { validationsExport } from './validations-export.ts'
 import { validationsImport } from './validations-import.ts'
 import { validationsList } from './validations-list.ts'
 
-const CONFIG = { tools: { enabled: true, registry: [mock('get_weather', 'sunny', { location: { type: 'string' } })] } }
+const CONFIG = { tools: { enabled: true, registry: [CALCULATE] } }
 
 async function known() {
   const opened = await installationFolder(CONFIG)
   const server = await opened.serve()
   const chat = await server.manager.getChat()
   const context = server.localContext('rest')
-  await chat.answer({ message: "What's the weather in Paris?", model: 'demo:rules', context })
-  await new ModelValidationTracker({ store: server.storage.validations }).recordSuccess('demo:rules')
-  const tool = { tenant: 'local', model: 'demo:rules', tool: 'gone', schemaHash: 'aa', source: 'suite' } as const
+  await chat.answer({ message: 'What is 20% of 80?', model: 'mini:v0', context })
+  await new ModelValidationTracker({ store: server.storage.validations }).recordSuccess('mini:v0')
+  const tool = { tenant: 'local', model: 'mini:v0', tool: 'gone', schemaHash: 'aa', source: 'suite' } as const
   server.toolUse.record({ ...tool, outcome: { passed: false, kind: 'wrong_type', message: 'n must be a number' } })
   await server.close()
   return opened
@@ -30,8 +30,8 @@ test('what is known is listed, with what it is worth', async () => {
   const { out } = await toolyard('validations', 'list')
   const [head, first, second] = out.trimEnd().split('\n')
   expect(head).toMatch(/^MODEL +TOOL +SUCCEEDED +RATE +AT LEAST +LAST +SCHEMA +FAILED BY$/)
-  expect(first).toMatch(/^demo:rules +get_weather +1 of 1 +1\.00 +0\.21 +\S+Z +current$/)
-  expect(second).toMatch(/^demo:rules +gone +0 of 1 +0\.00 +0\.00 +\S+Z +gone +wrong_type 1$/)
+  expect(first).toMatch(/^mini:v0 +calculate +1 of 1 +1\.00 +0\.21 +\S+Z +current$/)
+  expect(second).toMatch(/^mini:v0 +gone +0 of 1 +0\.00 +0\.00 +\S+Z +gone +wrong_type 1$/)
   expect(await json((terminal, options) => validationsList(terminal, options))).toMatchObject({
     tool_use: [{ run: { trials: 1 } }, { suite: { trials: 1 }, failures: [{ kind: 'wrong_type' }] }],
   })
@@ -65,20 +65,19 @@ test('where there is no store nothing is known', async () => {
 })
 
 test.each([
-  ['warn', 'may get it wrong', 'sunny'],
-  ['hide', 'is not offered it', "I would need the tool 'get_weather'"],
+  ['warn', 'may get it wrong', '20% of 80 is 16.'],
+  ['hide', 'is not offered it', 'No tools are offered to me here.'],
 ] as const)('what is known of a tool is acted on (%s), and chat says so', async (gate, done, answer) => {
-  const rule = { llm: 'demo', model: 'rules', prompt: 'Be brief.', tools: { enabled: true } }
-  const opened = await installationFolder({ ...CONFIG, responses: [rule], validation: { gate, minimum_trials: 2 } })
+  const opened = await installationFolder({ ...CONFIG, validation: { gate, minimum_trials: 2 } })
   const server = await opened.serve()
-  const definition = server.manager.getRegistry().get('get_weather')
-  const tool = { tenant: 'local', model: 'demo:rules', tool: 'get_weather', source: 'suite' } as const
+  const definition = server.manager.getRegistry().get('calculate')
+  const tool = { tenant: 'local', model: 'mini:v0', tool: 'calculate', source: 'suite' } as const
   for (const kind of ['wrong_value', 'wrong_type'] as const) {
     const outcome = { passed: false, kind, message: 'no' } as const
     server.toolUse.record({ ...tool, schemaHash: schemaHash(definition as ToolDefinition), outcome })
   }
   await server.close()
-  const { out, err } = await opened.toolyard('chat', "What's the weather in Paris?")
-  expect(err).toContain(`! get_weather: this model used it rightly in 0 of 2 trials, and ${done}\n`)
+  const { out, err } = await opened.toolyard('chat', 'What is 20% of 80?')
+  expect(err).toContain(`! calculate: this model used it rightly in 0 of 2 trials, and ${done}\n`)
   expect(out).toContain(answer)
 })

@@ -1,13 +1,22 @@
+import type { Handler, IsolatedHandler } from '../../core/handler.ts'
+import type { Effect } from '../../core/tool.ts'
 import type { ToolHandlers } from '../tool-handlers.ts'
 import { datetimeHandler } from './datetime.ts'
 import { echo } from './echo.ts'
 import { mathEvalHandler } from './math-eval-handler.ts'
+import { simulatedLightHandler } from './simulated-light.ts'
 import { string } from './string.ts'
 
-/** Puts the shipped builtins under their names, where the host application has not put its own. All of them only read. */
+/** Puts the shipped builtins under their names, where the host application has not put its own. */
 export function addShippedBuiltins(handlers: ToolHandlers): void {
-  const shipped = { math_eval: mathEvalHandler, echo, datetime: datetimeHandler(Date.now), string }
-  for (const [name, handler] of Object.entries(shipped)) {
-    if (handlers.get(name) === undefined) handlers.register(name, handler, { effect: 'read' })
+  const shipped: readonly (readonly [string, Handler | IsolatedHandler, Effect])[] = [
+    ['math_eval', mathEvalHandler, 'read'],
+    ['echo', echo, 'read'],
+    ['datetime', datetimeHandler(Date.now), 'read'],
+    ['string', string, 'read'],
+    ['simulated_light', simulatedLightHandler(), 'idempotent'],
+  ]
+  for (const [name, handler, effect] of shipped) {
+    if (handlers.get(name) === undefined) handlers.register(name, handler, { effect })
   }
 }

@@ -1,4 +1,3 @@
-import { demoWire } from '../demo/demo-wire.ts'
 import { llamaWire } from '../llama/llama-wire.ts'
 import { miniWire } from '../mini/mini-wire.ts'
 import type { WireMaker } from '../provider.ts'
@@ -14,6 +13,5 @@ export const wires: Readonly<Record<string, WireMaker>> = {
   gemini: geminiWire,
   ollama: ollamaWire,
   llama: llamaWire,
-  demo: demoWire,
   mini: miniWire,
 }

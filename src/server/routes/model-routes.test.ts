@@ -2,21 +2,21 @@ import { expect, test } from 'vitest'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
 const MODELS = [
-  { id: 'demo:one', name: 'One', capabilities: ['function-calling'] },
-  { id: 'demo:two', name: 'Two', capabilities: [] },
+  { id: 'mini:one', name: 'One', capabilities: ['function-calling'] },
+  { id: 'mini:two', name: 'Two', capabilities: [] },
 ]
 
 test('models are listed with what their tests came to, and each tenant has its own tests', async () => {
-  const server = await openToolServer({}, { models: MODELS, providers: { demo: {} } })
+  const server = await openToolServer({}, { models: MODELS, providers: { mini: {} } })
   const acme = { 'x-api-key': await server.key('acme', 'operator') }
   const globex = { 'x-api-key': await server.key('globex', 'operator') }
   const record = (body: object) => server.post('/api/tools/validate', body, acme)
-  const first = await record({ model: 'demo:one', success: true, details: { query: 'weather' } })
+  const first = await record({ model: 'mini:one', success: true, details: { query: 'weather' } })
   expect([first.status, await first.json()]).toMatchObject([
     200,
-    { model_id: 'demo:one', tested: true, validated: true, test_count: 1, success_count: 1 },
+    { model_id: 'mini:one', tested: true, validated: true, test_count: 1, success_count: 1 },
   ])
-  const second = await record({ model: 'demo:one', success: false, error: 'It called nothing' })
+  const second = await record({ model: 'mini:one', success: false, error: 'It called nothing' })
   expect(await second.json()).toMatchObject({
     validated: false,
     test_count: 2,
@@ -29,7 +29,7 @@ test('models are listed with what their tests came to, and each tenant has its o
   })
   const list = async (headers: Record<string, string>) =>
     ((await (await server.get('/api/models/list', headers)).json()) as { models: { id: string }[] }).models
-  expect((await list(acme)).filter(({ id }) => id !== 'demo:rules')).toEqual([
+  expect((await list(acme)).filter(({ id }) => id !== 'mini:v0')).toEqual([
     { ...MODELS[0], validation: expect.objectContaining({ test_count: 2, validated: false }) },
     { ...MODELS[1], validation: expect.objectContaining({ tested: false, validated: false, test_history: [] }) },
   ])
@@ -40,8 +40,8 @@ test('models are listed with what their tests came to, and each tenant has its o
 
 test.each([
   [{ success: true }, "missing 'model'"],
-  [{ model: 'demo:one' }, "missing 'success'"],
-  [{ model: 'demo:one', success: 'true' }, 'success must be a boolean'],
+  [{ model: 'mini:one' }, "missing 'success'"],
+  [{ model: 'mini:one', success: 'true' }, 'success must be a boolean'],
   [{ model: 7, success: true }, 'model must be a string'],
   [[], 'the body must be an object'],
 ])('a test such as %j is refused with 400', async (body, problem) => {

@@ -233,7 +233,7 @@ describe('GET /v1/models', () => {
     try {
       const client = clientOf(server.url)
       const ids = (await Array.fromAsync(client.models.list())).map(({ id }) => id)
-      expect(ids).toEqual([...models.map(({ id }) => id), 'demo:rules'])
+      expect(ids).toEqual([...models.map(({ id }) => id), 'mini:v0'])
       for (const id of ids) {
         expect(await client.models.retrieve(id)).toEqual({
           id,
@@ -247,7 +247,7 @@ describe('GET /v1/models', () => {
         code: 'model_not_found',
       })
       const answer = await client.chat.completions.create({
-        model: 'demo:rules',
+        model: 'mini:v0',
         messages: [{ role: 'user', content: "What's 2+2?" }],
       })
       expect(answer.choices[0]?.message.content).toBe('2 + 2 is 4.')

@@ -11,7 +11,7 @@ const run = (id: string, more: Partial<StoredRun> = {}): StoredRun => ({
   id,
   tenant: 'acme',
   caller: null,
-  model: 'demo:one',
+  model: 'mini:one',
   service: 'chat',
   started_at: new Date().toISOString(),
   duration_ms: 100,
@@ -103,8 +103,8 @@ export const ledgerClauses: Clauses = {
 
   'ledger: runs are counted by model and tenant': async (store) => {
     const [one, other] = await store.openTwo()
-    await one.ledger.append([call({ model: 'demo:one', runId: 'a' })], [run('a', { tool_calls: 1, iterations: 3 })])
-    await other.ledger.append([], [run('b'), run('c', { tenant: 'other', model: 'demo:two', cost: null })])
+    await one.ledger.append([call({ model: 'mini:one', runId: 'a' })], [run('a', { tool_calls: 1, iterations: 3 })])
+    await other.ledger.append([], [run('b'), run('c', { tenant: 'other', model: 'mini:two', cost: null })])
     const modelsOf = async (query: MetricsQuery, total: number): Promise<ModelMetrics> => {
       await until(`${total} runs`, async () => {
         await one.ledger.models(query)
@@ -114,13 +114,13 @@ export const ledgerClauses: Clauses = {
       return one.ledger.models(query)
     }
     const { models } = await modelsOf({ tenant: 'acme', window: '1h' }, 2)
-    assert.deepEqual(Object.keys(models), ['demo:one'])
-    const figures = models['demo:one']
+    assert.deepEqual(Object.keys(models), ['mini:one'])
+    const figures = models['mini:one']
     assert.deepEqual([figures?.runs, figures?.runs_with_tools, figures?.max_iterations], [2, 1, 3])
     assert.deepEqual([figures?.prompt_tokens, figures?.completion_tokens, figures?.cost], [20, 10, 1])
     const all = await modelsOf({ tenant: undefined, window: '1h' }, 3)
-    assert.deepEqual(Object.keys(all.models).toSorted(), ['demo:one', 'demo:two'])
-    assert.equal(all.models['demo:two']?.cost, null)
+    assert.deepEqual(Object.keys(all.models).toSorted(), ['mini:one', 'mini:two'])
+    assert.equal(all.models['mini:two']?.cost, null)
     assert.deepEqual([all.tenants?.acme?.runs, all.tenants?.other?.runs, all.tenants?.acme?.calls], [2, 1, 1])
   },
 

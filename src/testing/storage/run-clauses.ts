@@ -93,15 +93,15 @@ export const runClauses: Clauses = {
       [],
       [
         run('a', { started_at: at(1) }),
-        run('b', { started_at: at(3), model: 'demo:one' }),
+        run('b', { started_at: at(3), model: 'mini:one' }),
         run('c', { started_at: at(2), stop_reason: 'max_iterations' }),
-        run('d', { started_at: at(4), model: 'demo:one', stop_reason: 'max_iterations' }),
+        run('d', { started_at: at(4), model: 'mini:one', stop_reason: 'max_iterations' }),
       ],
     )
     assert.deepEqual(await idsOf(storage), ['d', 'b', 'c', 'a'])
-    assert.deepEqual(await idsOf(storage, { model: 'demo:one' }), ['d', 'b'])
+    assert.deepEqual(await idsOf(storage, { model: 'mini:one' }), ['d', 'b'])
     assert.deepEqual(await idsOf(storage, { stopReason: 'max_iterations' }), ['d', 'c'])
-    assert.deepEqual(await idsOf(storage, { model: 'demo:one', stopReason: 'stop' }), ['b'])
+    assert.deepEqual(await idsOf(storage, { model: 'mini:one', stopReason: 'stop' }), ['b'])
     assert.deepEqual(await idsOf(storage, { limit: 1 }), ['d'])
   },
 

@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { call, GO, loopYard } from '../../chat/fixtures/loop-yard.ts'
 import type { RunRequest } from '../../chat/run.ts'
-import { systemClock } from '../../core/clock.ts'
-import { silentLog } from '../../core/log.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import { demoWire } from '../../models/demo/demo-wire.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
 import type { Cassette } from './cassette.ts'
@@ -80,15 +77,6 @@ describe('a replay', () => {
       expect([made.length, replayed.unused]).toEqual([before, 0])
     },
   )
-
-  test.each(['strict', 'loose'] as const)('%s: of a run of the demo model', async (mode) => {
-    const wire = await demoWire({ name: 'demo', type: 'demo' }, { log: silentLog, clock: systemClock })
-    const demo = { id: 'demo:rules', stream: wire.stream.bind(wire, 'rules') }
-    const messages = [{ role: 'user', content: "What's the weather in Paris and Rome?" }] as const
-    const { cassette, answer } = await recorded(demo, { messages })
-    expect(answer.tool_calls).toHaveLength(2)
-    expect((await replayCassette(cassette, { mode })).answer.content).toBe(answer.content)
-  })
 
   const secret = { calls: [{ name: 'add', arguments: { n: 1, token: 12345 } }] }
   test.each<[string, readonly GivenTurn[], Partial<RunRequest>]>([

@@ -22,7 +22,7 @@ export function TestingPage() {
   // What a link to this page has filled in.
   const [given] = useState(new URLSearchParams(useSearch()))
   const [query, setQuery] = useState(given.get('query') ?? '')
-  const [chosen, setChosen] = useState<readonly (string | null)[]>([given.get('model')])
+  const [picked, setPicked] = useState<readonly (string | null)[]>([given.get('model')])
   const before = given.get('run') ?? undefined
   const [missing, setMissing] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
@@ -33,6 +33,9 @@ export function TestingPage() {
     { place: 'second', ...useTestRun() },
     { place: 'third', ...useTestRun() },
   ]
+  // Where there is but one model nobody has to choose it.
+  const only = models.data?.length === 1 ? (models.data[0]?.id ?? null) : null
+  const chosen = picked.map((id, index) => id ?? (index === 0 ? only : null))
   const running = runs.some(({ run }) => run?.status === 'running')
   const shown = runs.filter(({ run }, index) => run !== undefined && index < chosen.length)
   const start = () => {
@@ -60,7 +63,7 @@ export function TestingPage() {
                   <Loading what="the models" />
                 )
               ) : (
-                <ModelChoices models={models.data} chosen={chosen} onChange={setChosen} most={MOST_MODELS} />
+                <ModelChoices models={models.data} chosen={chosen} onChange={setPicked} most={MOST_MODELS} />
               )}
               <div>
                 <label htmlFor="query" className="block text-sm font-medium">

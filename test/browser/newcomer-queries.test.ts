@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 200_000, hookTimeout: 60_000 })
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** A busy machine may take its time to load the model. */
+const ANSWER_MS = 60_000
+
+const open = useBrowser()
+let folder: string
+let server: ChildProcess
+let url: string
+
+/** What `npm start` runs, on a machine that has nothing yet: no home, no data, no key. */
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'toolyard-newcomer-'))
+  const { PATH = '' } = process.env
+  const env = { PATH, HOME: folder, TOOLYARD_DATA: join(folder, 'data'), TOOLYARD_LOG: 'warn' }
+  server = spawn(process.execPath, ['bin/toolyard.js', 'serve', '--port', '0', '--json'], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [started] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
+  url = JSON.parse(started.toString()).url
+})
+afterAll(async () => {
+  server.kill('SIGTERM')
+  if (server.exitCode === null) await once(server, 'exit')
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function openTesting() {
+  const opened = await open()
+  await opened.page.goto(`${url}/tools-testing`)
+  // Nobody has to choose the only model that there is.
+  await opened.page
+    .getByRole('combobox', { name: /Select Model/ })
+    .getByText('Mini')
+    .waitFor()
+  return opened
+}
+
+/** Runs what stands in the field until this sentence is said; gives the calls, each as one text. */
+async function ask(page: Page, sentence: RegExp): Promise<string[]> {
+  await page.getByRole('button', { name: 'Run Test' }).click()
+  const results = page.getByRole('region', { name: 'Test Results' })
+  await results.getByRole('paragraph').filter({ hasText: sentence }).waitFor({ timeout: ANSWER_MS })
+  return results.getByRole('list', { name: 'Calls of turn 1' }).getByRole('article').allTextContents()
+}
+
+test('what a newcomer types gets the right calls, and sentences about what came of them', async () => {
+  const { page, picture } = await openTesting()
+  const type = async (query: string, sentence: RegExp) => {
+    await page.getByLabel('Test Query').fill(query)
+    return ask(page, sentence)
+  }
+  expect(await type('how hot is it in Cairo right now?', /^Cairo: .*22 °C/)).toEqual([
+    expect.stringMatching(/get_weather.*location.*Cairo.*temperature/),
+  ])
+  expect(await type('remind me what the docs say about error codes', /"error codes".*in errors\.md/)).toEqual([
+    expect.stringMatching(/search_documents.*query.*error codes/),
+  ])
+  expect(await type('turn on the porch light', /^The porch light is on now\. In this simulated house/)).toEqual([
+    expect.stringMatching(/set_light.*light.*porch.*state.*on/),
+  ])
+  await picture('newcomer-light')
+})
+
+test('the examples of the page do as they say', async () => {
+  const { page } = await openTesting()
+  const choose = async (name: RegExp, sentence: RegExp) => {
+    await page.getByRole('button', { name }).click()
+    return ask(page, sentence)
+  }
+  expect(await choose(/Simple Tool Call/, /^Paris: /)).toEqual([expect.stringMatching(/get_weather.*location.*Paris/)])
+  expect(await choose(/Calculator/, /^15% tip on \$45 is \$6\.75\./)).toEqual([
+    expect.stringMatching(/calculate.*expression.*45 \* 0\.15/),
+  ])
+  expect(await choose(/Direct Answer Test/, /^2 \+ 2 is 4\./)).toEqual([])
+  expect(await choose(/RAG Tool/, /nothing about "Python decorators"/)).toEqual([
+    expect.stringMatching(/search_documents.*query.*Python decorators/),
+  ])
+})
