@@ -71,7 +71,7 @@ async function furnish(): Promise<Estate> {
     path: '/api/tools/validate',
     body: { model: 'mini:v0', success: true, details: 'details-of-a' },
   })
-  const suites = { models: ['demo:rules'], suites: ['generated'] }
+  const suites = { models: ['mini:v0'], suites: ['generated'] }
   const { id: suiteRunId } = await json<{ id: string }>(
     ask(owner, 'POST', { path: '/api/validations/runs', body: suites }),
   )

@@ -24,7 +24,7 @@ beforeAll(async () => {
     broken: async () => Promise.reject(new Error('It broke')),
   })
   const models = [
-    { id: 'demo:rules', name: 'Demo', capabilities: ['function-calling' as const], prices: { input: 2, output: 8 } },
+    { id: 'mini:v0', name: 'Mini', capabilities: ['function-calling' as const], prices: { input: 2, output: 8 } },
   ]
   server = await openTestServer({ ...config, models }, { local: true, handlers })
   await server.installation.storage.ledger.append(
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await call('hello', { secret: 'never kept' })
   await call('hello', {})
   await call('broken', {})
-  const answer = await post('/api/tools/test', { query: 'hello', model: 'demo:rules' })
+  const answer = await post('/api/tools/test', { query: 'hello', model: 'mini:v0' })
   runId = ((await answer.json()) as { run_id: string }).run_id
 })
 afterAll(() => server.close())
@@ -53,7 +53,7 @@ const storedRun = (index: number): StoredRun => ({
   id: `run-${index}`,
   tenant: 'local',
   caller: 'local',
-  model: index % 2 === 0 ? 'demo:rules' : 'demo:other',
+  model: index % 2 === 0 ? 'mini:v0' : 'mini:other',
   service: 'chat',
   started_at: new Date(Date.now() - (2 + index) * HOUR).toISOString(),
   duration_ms: 900,

@@ -80,7 +80,7 @@ describe('the limits', () => {
   test('of the configuration have their paths, and budgets theirs', async () => {
     const budget = { tokens: 5_000, wall_time_ms: 30_000 }
     const { view } = await openYard(
-      { limits: { calls_per_session: 7 }, responses: [{ llm: 'demo', model: 'rules', prompt: 'x', budget }] },
+      { limits: { calls_per_session: 7 }, responses: [{ llm: 'mini', model: 'v0', prompt: 'x', budget }] },
       { local: true },
     )
     const { configured, budgets } = await view()
@@ -91,7 +91,7 @@ describe('the limits', () => {
     })
     expect(configured.find(({ path }) => path === 'limits.calls_per_minute')?.value).toBeNull()
     expect(configured.map(({ path }) => path)).toContain('tools.default_timeout_ms')
-    expect(budgets).toEqual([{ path: 'responses[0].budget', model: 'demo:rules', ...budget }])
+    expect(budgets).toEqual([{ path: 'responses[0].budget', model: 'mini:v0', ...budget }])
   })
 })
 

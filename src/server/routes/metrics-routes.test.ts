@@ -66,8 +66,8 @@ describe('metrics', () => {
     expect(await series('window=7d&tool=hello')).toMatchObject({ tool: 'hello', bucket_ms: 21_600_000, total: 2 })
     expect(await series('tool=only_elsewhere', globex)).toMatchObject({ total: 0 })
     expect(await series('tenant=*', whole)).toMatchObject({ total: 4 })
-    const runs = await json('/metrics/models/series?window=1h&model=demo:rules', acme)
-    expect(runs).toMatchObject({ window: '1h', model: 'demo:rules', bucket_ms: 60_000 })
+    const runs = await json('/metrics/models/series?window=1h&model=mini:v0', acme)
+    expect(runs).toMatchObject({ window: '1h', model: 'mini:v0', bucket_ms: 60_000 })
     expect((runs.buckets as object[])[60]).toMatchObject({ runs: 0, avg_iterations: 0, cost: null })
     for (const query of [
       'tools/series?model=a',
