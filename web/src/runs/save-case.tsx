@@ -46,7 +46,10 @@ export function SaveCase({ run }: { readonly run: StoredRun }) {
         <li>Models lists it then under its name, to be run with any model. Or on the command line:</li>
       </ol>
       <div className="mt-2 flex flex-wrap items-center gap-2">
-        <pre className="min-w-0 flex-1 overflow-x-auto rounded-lg bg-sunk p-3 text-[0.8125rem]" tabIndex={0}>
+        <pre
+          className="min-w-0 flex-1 overflow-x-auto max-sm:basis-full rounded-lg bg-sunk p-3 text-[0.8125rem]"
+          tabIndex={0}
+        >
           {command}
         </pre>
         <CopyButton text={command} label="Copy command" />

@@ -85,7 +85,7 @@ export function RunTimeline({ turns, running, durationMs }: RunTimelineProps) {
               </div>
             </td>
             <td className="py-1 pl-3 text-right whitespace-nowrap tabular-nums">
-              {step.durationMs === undefined ? (running ? 'running …' : '') : inTime(step.durationMs)}
+              {step.durationMs !== undefined ? inTime(step.durationMs) : running && '…'}
             </td>
             {tokens && (
               <td className="py-1 pl-3 text-right tabular-nums">
