@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from 'toolyard'
 
-const shipped = JSON.parse(readFileSync(new URL('../../toolyard.config.json', import.meta.url), 'utf8')) as Config
+/** What a newcomer has. */
+export const SHIPPED_CONFIG = JSON.parse(
+  readFileSync(new URL('../../toolyard.config.json', import.meta.url), 'utf8'),
+) as Config
 
 /** What ships, and two models that take no tools beside the one that does. */
 export const DEMO_CONFIG: Config = {
-  ...shipped,
+  ...SHIPPED_CONFIG,
   models: [
     { id: 'demo:rules', name: 'Demo', capabilities: ['function-calling'] },
     { id: 'demo:plain', name: 'Plain', capabilities: [] },

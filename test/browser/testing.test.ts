@@ -127,34 +127,6 @@ test('several models answer the same query side by side', async () => {
   }
 })
 
-test('a newcomer runs a tool, tests the demo model, sees its badge change and finds the calls', async () => {
-  const server = await openTestServer(DEMO_CONFIG, { local: true })
-  try {
-    const { page, picture } = await open()
-    await page.goto(server.url)
-    await page.getByRole('link', { name: /get_weather/ }).click()
-    await page.getByRole('textbox', { name: 'location' }).fill('Paris')
-    await page.getByRole('button', { name: 'Run' }).click()
-    await page.getByText('"sunny"').waitFor()
-    await page.getByRole('link', { name: 'Testing' }).click()
-    await chooseModel(page, 'Demo')
-    const chosen = page.getByRole('combobox', { name: /Select Model/ })
-    expect(await chosen.textContent()).toContain('supports tools but not validated')
-    await page.getByRole('button', { name: /Simple Tool Call/ }).click()
-    await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('In Paris it is sunny').waitFor()
-    await page.getByRole('button', { name: 'Record as passed' }).click()
-    await page.getByText('Recorded as passed: 1 of 1 passed so far.').waitFor()
-    await expect.poll(() => chosen.textContent()).toContain('validated for tools, 1 of 1 test passed')
-    await picture('testing-recorded')
-    await page.getByRole('link', { name: 'get_weather' }).click()
-    await page.getByRole('tab', { name: 'History' }).click()
-    await expect.poll(() => page.getByRole('cell', { name: 'success' }).count()).toBe(2)
-  } finally {
-    await server.close()
-  }
-})
-
 const LOOK = [
   {
     name: 'look',

@@ -179,7 +179,7 @@ describe('a tool', () => {
     await page.getByLabel('name', { exact: false }).first().waitFor()
     await page.getByRole('button', { name: 'Run' }).click()
     await page.getByText('INVALID_PARAMETERS').first().waitFor()
-    await page.getByText('This is required.').first().waitFor()
+    await page.getByText('customer is required.').first().waitFor()
   })
 
   test('that writes is marked red, and runs only after it was confirmed', async () => {

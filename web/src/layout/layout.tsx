@@ -26,18 +26,20 @@ export function Layout({ children }: { readonly children: ReactNode }) {
       >
         Skip to the content
       </a>
-      <header className="sticky top-0 z-30 border-b border-line bg-panel">
-        <div className="mx-auto flex h-14 max-w-6xl items-center gap-1 px-4">
-          <Link href="/" className="mr-2 flex items-center gap-2 font-semibold tracking-tight" aria-label="Toolyard">
+      {/* In a narrow window in two lines, which would take too much of it to stay. */}
+      <header className="z-30 border-b border-line bg-panel sm:sticky sm:top-0">
+        <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-1 px-4 max-sm:py-1.5 sm:h-14 sm:flex-nowrap">
+          <Link
+            href="/"
+            className="mr-2 flex shrink-0 items-center gap-2 font-semibold tracking-tight"
+            aria-label="Toolyard"
+          >
             <img src="/assets/toolyard.svg" alt="" width="26" height="26" />
-            <span className="max-[420px]:hidden">Toolyard</span>
+            <span className="sm:max-md:hidden">Toolyard</span>
           </Link>
           <Navigation />
           <div className="ml-auto flex items-center gap-1">
-            <a
-              href="/docs"
-              className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink max-[480px]:hidden"
-            >
+            <a href="/docs" className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink">
               API
             </a>
             <ThemeSwitch />
@@ -45,8 +47,8 @@ export function Layout({ children }: { readonly children: ReactNode }) {
           </div>
         </div>
       </header>
-      <ConnectionNotice />
       <Main>{children}</Main>
+      <ConnectionNotice />
     </div>
   )
 }
@@ -54,13 +56,16 @@ export function Layout({ children }: { readonly children: ReactNode }) {
 function Navigation() {
   const [location] = useLocation()
   return (
-    <nav aria-label="Pages" className="flex gap-1">
+    <nav
+      aria-label="Pages"
+      className="flex gap-1 max-sm:order-1 max-sm:-mx-2 max-sm:w-[calc(100%+1rem)] max-sm:justify-between"
+    >
       {PAGES.map(({ href, title, here }) => (
         <Link
           key={href}
           href={href}
           aria-current={here.test(location) ? 'page' : undefined}
-          className="rounded-lg px-2.5 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink"
+          className="rounded-lg px-2 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink sm:px-2.5"
         >
           {title}
         </Link>

@@ -19,7 +19,7 @@ export function TestingPage() {
   const models = useQuery(modelsQuery)
   const mayChat = useMay('chat')
   const [query, setQuery] = useState('')
-  const [chosen, setChosen] = useState<readonly (string | null)[]>([null])
+  const [picked, setChosen] = useState<readonly (string | null)[]>([null])
   const [missing, setMissing] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const results = useRef<HTMLElement>(null)
@@ -29,13 +29,20 @@ export function TestingPage() {
     { place: 'second', ...useTestRun() },
     { place: 'third', ...useTestRun() },
   ]
+  // Where there is but one, nobody has to choose.
+  const only = models.data?.length === 1 ? (models.data[0]?.id ?? null) : null
+  const chosen = picked.map((id) => id ?? only)
   const running = runs.some(({ run }) => run?.status === 'running')
-  const shown = runs.filter(({ run }, index) => run !== undefined && index < chosen.length)
+  const shown = runs.filter(({ run }) => run !== undefined)
   const start = () => {
     const ids = chosen.filter((id) => id !== null)
     setMissing(query.trim() === '' || ids.length === 0)
     if (query.trim() === '' || ids.length === 0) return
-    for (const [index, id] of chosen.entries()) if (id !== null) void runs[index]?.start(id, query.trim())
+    for (const [index, { start, clear }] of runs.entries()) {
+      const id = chosen[index] ?? null
+      if (id === null) clear()
+      else void start(id, query.trim())
+    }
     results.current?.scrollIntoView({ block: 'start' })
   }
   return (
@@ -124,7 +131,14 @@ export function TestingPage() {
         ) : (
           <div className="mt-3 grid grid-cols-1 items-start gap-4 lg:auto-cols-fr lg:grid-flow-col lg:grid-cols-none">
             {shown.map(({ place, run, cancel }) =>
-              run === undefined ? null : <TestResults key={place} run={run} cancel={cancel} />,
+              run === undefined ? null : (
+                <TestResults
+                  key={place}
+                  run={run}
+                  model={models.data?.find(({ id }) => id === run.model)}
+                  cancel={cancel}
+                />
+              ),
             )}
           </div>
         )}

@@ -1,0 +1,41 @@
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { findChromium, NO_CHROMIUM } from '../../scripts/find-chromium.js'
+
+const DEADLINE_MS = 20_000
+const BETWEEN_PICTURES_MS = 150
+
+export interface WindowOptions {
+  readonly theme?: 'light' | 'dark'
+  readonly width?: number
+}
+
+/** A real Chromium. */
+export async function launchBrowser(): Promise<Browser> {
+  const executablePath = await findChromium()
+  if (executablePath === undefined) throw new Error(NO_CHROMIUM)
+  return chromium.launch({ executablePath })
+}
+
+/** A window of its own, with nothing kept from another, in which nothing moves that need not. */
+export async function openWindow(browser: Browser, options: WindowOptions = {}): Promise<BrowserContext> {
+  const { theme = 'light', width = 1_280 } = options
+  const viewport = { width, height: width < 500 ? 780 : 900 }
+  const context = await browser.newContext({ colorScheme: theme, viewport, reducedMotion: 'reduce' })
+  context.setDefaultTimeout(DEADLINE_MS)
+  return context
+}
+
+/** A picture of what is in sight, when all is loaded and two pictures in a row are the same. */
+export async function pictureAtRest(page: Page): Promise<Buffer> {
+  await page.waitForLoadState('networkidle')
+  await page.waitForFunction("document.querySelector('.moving') === null")
+  const deadline = Date.now() + DEADLINE_MS
+  let last = await page.screenshot()
+  while (Date.now() < deadline) {
+    await page.waitForTimeout(BETWEEN_PICTURES_MS)
+    const next = await page.screenshot()
+    if (next.equals(last)) return next
+    last = next
+  }
+  throw new Error(`${page.url()} did not come to rest within ${DEADLINE_MS} ms`)
+}
