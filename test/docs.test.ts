@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { publishedSchema } from '../src/config/config-schema.ts'
 import { TOOL_ERRORS } from '../src/core/tool-error-code.ts'
 
+const MOST_IMAGE_BYTES = 150_000
 const root = new URL('..', import.meta.url).pathname
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
@@ -71,6 +72,18 @@ test.each(pages)('the links in %s lead somewhere', (page) => {
       expect(anchors, `${page} links to ${target}`).toContain(anchor)
     }
   }
+})
+
+test('pictures say in words what they show, and are not heavy', () => {
+  const shown = new Set<string>()
+  for (const page of pages) {
+    for (const [, words, target] of read(page).matchAll(/!\[([^\]]*)\]\(([^)]+)\)/g)) {
+      expect(words, `${page} shows ${target}`).toMatch(/\w+ \w+/)
+      shown.add(normalize(join(dirname(page), target as string)))
+    }
+  }
+  expect(shown.size).toBeGreaterThan(2)
+  for (const file of shown) expect(statSync(join(root, file)).size, file).toBeLessThan(MOST_IMAGE_BYTES)
 })
 
 test('every page is linked from the README, or from a page that is', () => {

@@ -81,6 +81,20 @@ test('what has the focus is never behind what stays on top', async () => {
   }
 })
 
+test('who comes back from a tool is where it stands in the list, and who opens it begins at the top', async () => {
+  const { page } = await open()
+  await page.goto(server.url)
+  await page.getByText('tool_0001').first().waitFor()
+  await page.evaluate('window.scrollTo(0, 2000)')
+  await page.getByRole('link', { name: /tool_0030/ }).click()
+  await page.getByRole('heading', { name: 'tool_0030' }).waitFor()
+  expect(await page.evaluate('window.scrollY')).toBe(0)
+  await page.goBack()
+  await page.getByRole('link', { name: /tool_0030/ }).waitFor()
+  // Rows are measured anew, which may move it by a little.
+  expect(Math.abs(((await page.evaluate('window.scrollY')) as number) - 2_000)).toBeLessThan(100)
+})
+
 describe('models side by side', () => {
   test('are named where they answer, and one that is removed while it runs can still be cancelled', async () => {
     const scripted = await openScriptedServer([{ calls: [{ name: 'wait' }] }, { calls: [{ name: 'wait' }] }], {

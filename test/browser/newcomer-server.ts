@@ -5,16 +5,20 @@ import { SHIPPED_CONFIG } from './demo-config.ts'
 
 const HOUR_MS = 3_600_000
 
-/** Good calls and bad ones, as people make them. */
+/** Calls as people make them. */
 const CALLS = [
   { tool_name: 'get_weather', params: { location: 'Paris' } },
   { tool_name: 'get_weather', params: { location: 'Lisbon', units: 'fahrenheit' } },
   { tool_name: 'calculate', params: { expression: 'sqrt(2) ^ 3' } },
-  { tool_name: 'calculate', params: { expression: '2 +' } },
   { tool_name: 'datetime', params: { operation: 'now', timezone: 'Europe/Paris' } },
   { tool_name: 'string', params: { operation: 'slug', text: 'A tool for every yard' } },
-  { tool_name: 'string', params: { operation: 'shout', text: 'hello' } },
   { tool_name: 'search_documents', params: { query: 'idempotency keys' } },
+]
+
+/** And those that go wrong, now and then. */
+const MISTAKES = [
+  { tool_name: 'calculate', params: { expression: '2 +' } },
+  { tool_name: 'string', params: { operation: 'shout', text: 'hello' } },
 ]
 
 /** What a test or a picture needs to know of a model. */
@@ -41,8 +45,9 @@ export async function openUsedServer(): Promise<NewcomerServer & { readonly run:
   const server = await openTestServer(SHIPPED_CONFIG, { local: true, clock })
   const model = await defaultModel(server.url)
   for (; hoursAgo > 0; hoursAgo--) {
-    const busy = 2 + ((hoursAgo * 5) % 7)
-    for (const call of CALLS.slice(0, busy)) await post(server.url, '/tools/execute', call)
+    const calls = CALLS.slice(0, 1 + ((hoursAgo * 5) % CALLS.length))
+    if (hoursAgo % 8 === 0) calls.push(...MISTAKES)
+    for (const call of calls) await post(server.url, '/tools/execute', call)
     const { query } = EXAMPLES[hoursAgo % EXAMPLES.length] ?? { query: '' }
     if (hoursAgo % 3 === 0) await post(server.url, '/api/tools/test', { model: model.id, query })
   }

@@ -1,6 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { atRest } from './browser-window.ts'
 import { openUsedServer } from './newcomer-server.ts'
 import { useBrowser } from './open-browser.ts'
 import { PAGES } from './page-list.ts'
@@ -28,6 +29,7 @@ describe.each(PAGES)('the page $name', ({ name, path, ready }) => {
     const { page, violations, picture } = await open(options)
     await page.goto(server.url + path(server))
     await page.getByText(ready).first().waitFor()
+    await atRest(page)
     expect(await violations()).toEqual([])
     expect(await page.evaluate(STICKS_OUT)).toBe(0)
     await picture(name)
@@ -40,7 +42,9 @@ describe.each(PAGES)('the page $name', ({ name, path, ready }) => {
       if (response.request().resourceType() !== 'script') return
       scripts.push(response.body().then((body) => gzipSync(body).length))
     })
-    await page.goto(server.url + path(server), { waitUntil: 'networkidle' })
+    await page.goto(server.url + path(server))
+    await page.getByText(ready).first().waitFor()
+    await atRest(page)
     const bytes = (await Promise.all(scripts)).reduce((sum, size) => sum + size, 0)
     console.info(`${name}: ${(bytes / 1_000).toFixed(1)} kB of script in ${scripts.length} files`)
     expect(scripts.length).toBeGreaterThan(2)
@@ -53,6 +57,7 @@ test('nothing sticks out at twice the size', async () => {
   for (const { name, path, ready } of PAGES) {
     await page.goto(server.url + path(server))
     await page.getByText(ready).first().waitFor()
+    await atRest(page)
     expect(await page.evaluate(STICKS_OUT), name).toBe(0)
   }
 })

@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter'
 import { sessionQuery } from '../api/queries.ts'
 import { SignOut } from '../session/sign-out.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
+import { placeToGo } from './scroll-memory.ts'
 import { ThemeSwitch } from './theme-switch.tsx'
 
 /** The pages that there are, and the addresses that belong to each. */
@@ -83,7 +84,7 @@ function Main({ children }: { readonly children: ReactNode }) {
     if (seen.current === location) return
     seen.current = location
     main.current?.focus({ preventScroll: true })
-    window.scrollTo(0, 0)
+    window.scrollTo(0, placeToGo())
   }, [location])
   return (
     <main id="main" ref={main} tabIndex={-1} className="mx-auto w-full max-w-6xl flex-1 px-4 py-6">

@@ -122,7 +122,7 @@ export function TestingPage() {
         </div>
         <AvailableTools />
       </div>
-      <section ref={results} aria-labelledby="results" className="mt-6 min-h-[60dvh] scroll-mt-16">
+      <section ref={results} aria-labelledby="results" className="mt-6 min-h-[calc(100dvh-4rem)] scroll-mt-16">
         <h2 id="results" className="text-lg font-semibold">
           Test Results
         </h2>

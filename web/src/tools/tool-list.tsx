@@ -7,7 +7,7 @@ import { WindowList } from '../parts/virtual-list.tsx'
 import { EffectChip } from './effect-chip.tsx'
 import type { ToolFigures } from './search-tools.ts'
 
-const ROW_PX = 69
+const ROW_PX = 68
 const COLUMNS = 'md:grid-cols-[minmax(0,1fr)_5.5rem_6.5rem_8.5rem_6rem_5rem]'
 
 interface ToolListProps {
