@@ -7,7 +7,6 @@ import { openUsedServer } from '../test/browser/newcomer-server.ts'
 import { type ListedPage, PAGES } from '../test/browser/page-list.ts'
 
 const IMAGES = fileURLToPath(new URL('../docs/images/', import.meta.url))
-const DARK = 'testing'
 
 type Server = Awaited<ReturnType<typeof openUsedServer>>
 
@@ -29,8 +28,7 @@ const browser = await launchBrowser()
 const server = await openUsedServer()
 try {
   for (const listed of PAGES) {
-    await write(browser, server, listed, 'light')
-    if (listed.name === DARK) await write(browser, server, listed, 'dark')
+    for (const theme of listed.pictured ?? []) await write(browser, server, listed, theme)
   }
 } finally {
   await browser.close()

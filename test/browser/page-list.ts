@@ -9,20 +9,36 @@ export interface ListedPage {
   readonly name: string
   readonly path: (server: UsedServer) => string
   readonly ready: string
-  /** What somebody does there before the picture for the docs is taken. */
+  /** In which light the docs show it, if they do. */
+  readonly pictured?: readonly ('light' | 'dark')[]
+  /** What somebody does there before a picture for the docs is taken. */
   readonly use?: (page: Page, server: UsedServer) => Promise<void>
 }
 
-/** Every page: each is looked at by the tests, and pictured in the docs. */
+const LIGHT = ['light'] as const
+
+/** Every page: each is looked at by the tests, and most are pictured in the docs. */
 export const PAGES: readonly ListedPage[] = [
-  { name: 'tools', path: () => '/', ready: 'search_documents' },
-  { name: 'tool', path: () => '/tool/get_weather', ready: 'The unit of the temperature.', use: callTool },
-  { name: 'testing', path: () => '/tools-testing', ready: 'search_documents', use: testModel },
-  { name: 'models', path: () => '/models', ready: 'at least' },
-  { name: 'activity', path: () => '/activity', ready: 'Audit log' },
-  { name: 'metrics', path: () => '/activity/metrics', ready: 'Metrics' },
+  { name: 'tools', path: () => '/', ready: 'search_documents', pictured: LIGHT },
+  {
+    name: 'tool',
+    path: () => '/tool/get_weather',
+    ready: 'The unit of the temperature.',
+    pictured: LIGHT,
+    use: callTool,
+  },
+  {
+    name: 'testing',
+    path: () => '/tools-testing',
+    ready: 'search_documents',
+    pictured: ['light', 'dark'],
+    use: testModel,
+  },
+  { name: 'models', path: () => '/models', ready: 'at least', pictured: LIGHT },
+  { name: 'activity', path: () => '/activity', ready: 'Audit log', pictured: LIGHT },
+  { name: 'metrics', path: () => '/activity/metrics', ready: 'Metrics', pictured: LIGHT },
   { name: 'connections', path: () => '/activity/connections', ready: 'Connections' },
-  { name: 'settings', path: () => '/settings', ready: 'Settings' },
+  { name: 'settings', path: () => '/settings', ready: 'Settings', pictured: LIGHT },
   { name: 'run', path: ({ run }) => `/runs/${run}`, ready: 'Final Response' },
 ]
 
