@@ -1,38 +1,48 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { type Requirement, specScenarios } from './spec-scenarios.ts'
 import { specTests } from './spec-tests.ts'
 
-/** A scenario and the names of the tests that show it: more than one where a scenario holds several sentences. */
-export interface CoveredScenario {
-  readonly scenario: string
-  readonly tests: readonly string[]
+/** A test, and the file that it is in. */
+export interface SpecTest {
+  readonly name: string
+  readonly file: string
 }
 
-/** A requirement, the file that tests it, and what is wrong between the two. */
+/** A scenario and the tests that show it: more than one where a scenario holds several sentences. */
+export interface CoveredScenario {
+  readonly scenario: string
+  readonly tests: readonly SpecTest[]
+}
+
+/** A requirement, the tests of it, and what is wrong between the two. */
 export interface Coverage {
   readonly requirement: Requirement
-  readonly file: string
   readonly scenarios: readonly CoveredScenario[]
   readonly faults: readonly string[]
 }
+
+/** `6-endpoints.spec.ts`, and `6-endpoints.chat.spec.ts` beside it where one file would be too long. */
+const PART = /(\.[a-z-]+)?\.spec\.ts$/
 
 const folder = new URL('../spec/', import.meta.url)
 
 /** Lays tests beside scenarios, heading by heading. */
 export function specCoverage(): Coverage[] {
   return specScenarios().map((requirement) => {
-    const file = specFile(requirement)
-    const url = new URL(file, folder)
-    if (!existsSync(url)) return { requirement, file, scenarios: untested(requirement), faults: [`${file} is missing`] }
-    return { requirement, file, ...cover(requirement, file, specTests(url)) }
+    const heading = specName(requirement)
+    const files = specFiles().filter((file) => file.replace(PART, '') === heading)
+    if (files.length > 0) return { requirement, ...cover(requirement, files) }
+    return { requirement, scenarios: untested(requirement), faults: [`${heading}.spec.ts is missing`] }
   })
 }
 
 /** Files in `spec/` that belong to no heading. */
 export function straySpecFiles(): string[] {
-  const expected = new Set(['coverage.spec.ts', ...specScenarios().map(specFile)])
-  return readdirSync(folder).filter((file) => file.endsWith('.spec.ts') && !expected.has(file))
+  const expected = new Set(['coverage', ...specScenarios().map(specName)])
+  return specFiles().filter((file) => !expected.has(file.replace(PART, '')))
 }
+
+const specFiles = (): string[] => readdirSync(folder).filter((file) => file.endsWith('.spec.ts'))
 
 /**
  * A name fits a scenario when its words are words of the scenario, in the same order, and at least four of them, or
@@ -47,24 +57,23 @@ export function fits(name: string, scenario: string): boolean {
   return at === given.length
 }
 
-function cover(
-  requirement: Requirement,
-  file: string,
-  { headings, tests }: ReturnType<typeof specTests>,
-): Pick<Coverage, 'scenarios' | 'faults'> {
-  const shown = new Map<string, string[]>(requirement.scenarios.map((scenario) => [scenario, []]))
+function cover(requirement: Requirement, files: readonly string[]): Pick<Coverage, 'scenarios' | 'faults'> {
+  const shown = new Map<string, SpecTest[]>(requirement.scenarios.map((scenario) => [scenario, []]))
   const faults: string[] = []
-  if (headings.length !== 1 || headings[0] !== requirement.heading)
-    faults.push(`${file} must hold one describe, '${requirement.heading}'; it has: ${headings.join(', ') || 'none'}`)
-  for (const name of tests) {
-    const fitting = requirement.scenarios.filter((scenario) => fits(name, scenario))
-    const [scenario] = fitting
-    if (scenario !== undefined && fitting.length === 1) shown.get(scenario)?.push(name)
-    else faults.push(`${file}: test '${name}' fits ${fitting.length} scenarios; it must fit exactly one`)
+  for (const file of files) {
+    const { headings, tests } = specTests(new URL(file, folder))
+    if (headings.length !== 1 || headings[0] !== requirement.heading)
+      faults.push(`${file} must hold one describe, '${requirement.heading}'; it has: ${headings.join(', ') || 'none'}`)
+    for (const name of tests) {
+      const fitting = requirement.scenarios.filter((scenario) => fits(name, scenario))
+      const [scenario] = fitting
+      if (scenario !== undefined && fitting.length === 1) shown.get(scenario)?.push({ name, file })
+      else faults.push(`${file}: test '${name}' fits ${fitting.length} scenarios; it must fit exactly one`)
+    }
   }
-  const scenarios = [...shown].map(([scenario, names]) => ({ scenario, tests: names }))
-  for (const { scenario, tests: names } of scenarios)
-    if (names.length === 0) faults.push(`${file}: no test for '${scenario}'`)
+  const scenarios = [...shown].map(([scenario, tests]) => ({ scenario, tests }))
+  for (const { scenario, tests } of scenarios)
+    if (tests.length === 0) faults.push(`${files.join(', ')}: no test for '${scenario}'`)
   return { scenarios, faults }
 }
 
@@ -72,9 +81,10 @@ function untested(requirement: Requirement): CoveredScenario[] {
   return requirement.scenarios.map((scenario) => ({ scenario, tests: [] }))
 }
 
-function specFile({ section, heading }: Requirement): string {
+/** What the names of its files begin with. */
+function specName({ section, heading }: Requirement): string {
   const words = wordsOf(heading.replace(/\(.*\)/, '').replaceAll('_', ' '))
-  return `${section.toLowerCase()}-${words.join('-')}.spec.ts`
+  return `${section.toLowerCase()}-${words.join('-')}`
 }
 
 function wordsOf(text: string): string[] {

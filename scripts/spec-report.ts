@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { styleText } from 'node:util'
 import { startVitest, type TestCase } from 'vitest/node'
-import { type CoveredScenario, specCoverage } from './spec-coverage.ts'
+import { type CoveredScenario, type SpecTest, specCoverage } from './spec-coverage.ts'
 import { specMissing } from './spec-missing.ts'
 
 type State = 'holds' | 'fails' | 'todo'
@@ -18,7 +18,7 @@ const folder = fileURLToPath(new URL('../spec/', import.meta.url))
 const { outcomes, broken } = await run()
 const total = { holds: 0, fails: 0, todo: 0 }
 let section = ''
-for (const { requirement, file, scenarios } of specCoverage()) {
+for (const { requirement, scenarios } of specCoverage()) {
   if (requirement.section !== section) {
     section = requirement.section
     const title = /^\d/.test(section) ? `${section}. ${requirement.title}` : requirement.title
@@ -26,7 +26,7 @@ for (const { requirement, file, scenarios } of specCoverage()) {
   }
   const counts = { holds: 0, fails: 0, todo: 0 }
   const lines = scenarios.flatMap((covered) => {
-    const { state, reason } = judge(covered, (name) => outcomes.get(`${folder}${file}\n${name}`))
+    const { state, reason } = judge(covered, ({ file, name }) => outcomes.get(`${folder}${file}\n${name}`))
     counts[state]++
     total[state]++
     const text = wrap(covered.scenario, 6).join('\n')
@@ -65,13 +65,13 @@ function outcomeOf(test: TestCase): Outcome {
 }
 
 /** A scenario holds when all its tests do, and fails as soon as one of them does. */
-function judge({ tests }: CoveredScenario, outcomeOf: (name: string) => Outcome | undefined): Outcome {
+function judge({ tests }: CoveredScenario, outcomeOf: (test: SpecTest) => Outcome | undefined): Outcome {
   if (tests.length === 0) return { state: 'fails', reason: 'no test' }
   const waiting: string[] = []
-  for (const name of tests) {
-    const outcome = outcomeOf(name) ?? { state: 'fails', reason: `not run: ${name}` }
+  for (const test of tests) {
+    const outcome = outcomeOf(test) ?? { state: 'fails', reason: `not run: ${test.name}` }
     if (outcome.state === 'fails') return outcome
-    if (outcome.state === 'todo') waiting.push(name)
+    if (outcome.state === 'todo') waiting.push(test.name)
   }
   if (waiting.length === 0) return { state: 'holds' }
   return waiting.length === tests.length

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { publishedSchema } from '../src/config/config-schema.ts'
 import { TOOL_ERRORS } from '../src/core/tool-error-code.ts'
 
+const MOST_IMAGE_BYTES = 150_000
 const root = new URL('..', import.meta.url).pathname
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
@@ -73,6 +74,18 @@ test.each(pages)('the links in %s lead somewhere', (page) => {
   }
 })
 
+test('pictures say in words what they show, and are not heavy', () => {
+  const shown = new Set<string>()
+  for (const page of pages) {
+    for (const [, words, target] of read(page).matchAll(/!\[([^\]]*)\]\(([^)]+)\)/g)) {
+      expect(words, `${page} shows ${target}`).toMatch(/\w+ \w+/)
+      shown.add(normalize(join(dirname(page), target as string)))
+    }
+  }
+  expect(shown.size).toBeGreaterThan(2)
+  for (const file of shown) expect(statSync(join(root, file)).size, file).toBeLessThan(MOST_IMAGE_BYTES)
+})
+
 test('every page is linked from the README, or from a page that is', () => {
   const reached = new Set(['README.md'])
   for (const page of reached) {
@@ -117,14 +130,18 @@ describe('code on the pages', () => {
     expect(said.split('\n').filter((line) => /^\S*\d+\.mts\(/.test(line))).toEqual([])
   })
 
-  test.each(['README.md', 'docs/command-line.md'])('the commands in %s work as they stand', (page) => {
-    const lines = blocks(page, 'sh').flatMap((code) => code.split('\n'))
-    const commands = lines
-      .map((line) => line.replace(/^npm exec toolyard --/, 'toolyard'))
-      .filter((line) => /^toolyard (?!completion)/.test(line))
-    expect(commands.length).toBeGreaterThan(2)
-    const bin = join(root, 'bin/toolyard.js')
-    const script = `toolyard() { "${process.execPath}" "${bin}" "$@" >/dev/null || exit 1; }\n${commands.join('\n')}`
-    execFileSync('bash', ['-c', script], { stdio: ['ignore', 'ignore', 'inherit'] })
-  })
+  test.each(['README.md', 'docs/command-line.md'])(
+    'the commands in %s work as they stand',
+    (page) => {
+      const lines = blocks(page, 'sh').flatMap((code) => code.split('\n'))
+      const commands = lines
+        .map((line) => line.replace(/^npm exec toolyard --/, 'toolyard'))
+        .filter((line) => /^toolyard (?!completion)/.test(line))
+      expect(commands.length).toBeGreaterThan(2)
+      const bin = join(root, 'bin/toolyard.js')
+      const script = `toolyard() { "${process.execPath}" "${bin}" "$@" >/dev/null || exit 1; }\n${commands.join('\n')}`
+      execFileSync('bash', ['-c', script], { stdio: ['ignore', 'ignore', 'inherit'] })
+    },
+    120_000,
+  )
 })

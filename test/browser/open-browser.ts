@@ -1,22 +1,19 @@
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import { findChromium, NO_CHROMIUM } from '../../scripts/find-chromium.js'
+import { launchBrowser, openWindow, type WindowOptions } from './browser-window.ts'
 
 const AXE = fileURLToPath(new URL('../../web/node_modules/axe-core/axe.min.js', import.meta.url))
 const PICTURES = fileURLToPath(new URL('../../.vitest/screenshots/', import.meta.url))
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-const DEADLINE_MS = 20_000
 
 /** What axe gives, as far as it is looked at. */
 interface Findings {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
 }
 
-export interface PageOptions {
-  readonly theme?: 'light' | 'dark'
-  readonly width?: number
+export interface PageOptions extends WindowOptions {
   /** What the console may say, because the test makes it happen. */
   readonly mayComplain?: RegExp
 }
@@ -37,9 +34,7 @@ export interface OpenPage {
 export function useBrowser(): (options?: PageOptions) => Promise<OpenPage> {
   let browser: Browser
   beforeAll(async () => {
-    const executablePath = await findChromium()
-    if (executablePath === undefined) throw new Error(NO_CHROMIUM)
-    browser = await chromium.launch({ executablePath })
+    browser = await launchBrowser()
   }, 60_000)
   afterAll(() => browser?.close())
   return (options) => openPage(browser, options)
@@ -48,9 +43,7 @@ export function useBrowser(): (options?: PageOptions) => Promise<OpenPage> {
 /** A page in a window of its own. A test in which its console complains, or its policy is broken, fails. */
 async function openPage(browser: Browser, options: PageOptions = {}): Promise<OpenPage> {
   const { theme = 'light', width = 1_280, mayComplain } = options
-  const viewport = { width, height: width < 500 ? 780 : 900 }
-  const context = await browser.newContext({ colorScheme: theme, viewport, reducedMotion: 'reduce' })
-  context.setDefaultTimeout(DEADLINE_MS)
+  const context = await openWindow(browser, { theme, width })
   // Before the page's own, so that its policy need not allow it.
   await context.addInitScript({ path: AXE })
   const page = await context.newPage()

@@ -1,35 +1,23 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
-import { DEMO_CONFIG } from './demo-config.ts'
+import { atRest } from './browser-window.ts'
+import { openUsedServer } from './newcomer-server.ts'
 import { useBrowser } from './open-browser.ts'
+import { PAGES } from './page-list.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
+const MOST_SCRIPT_BYTES = 250_000
+const STICKS_OUT = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+
 const open = useBrowser()
-let server: TestServer
-let run: string
+let server: Awaited<ReturnType<typeof openUsedServer>>
 
 beforeAll(async () => {
-  server = await openTestServer(DEMO_CONFIG, { local: true })
-  const body = JSON.stringify({ query: 'Calculate 15% tip on $45', model: 'mini:v0' })
-  const headers = { 'content-type': 'application/json' }
-  const answer = await fetch(`${server.url}/api/tools/test`, { method: 'POST', headers, body })
-  run = ((await answer.json()) as { run_id: string }).run_id
+  server = await openUsedServer()
 })
 afterAll(() => server.close())
-
-/** Every page, and what stands there when it is whole. */
-const PAGES = [
-  { name: 'tools', path: () => '/', ready: 'search_documents' },
-  { name: 'tool', path: () => '/tool/get_weather', ready: 'The unit of the temperature.' },
-  { name: 'testing', path: () => '/tools-testing', ready: 'search_documents' },
-  { name: 'models', path: () => '/models', ready: 'at least' },
-  { name: 'activity', path: () => '/activity', ready: 'get_weather' },
-  { name: 'metrics', path: () => '/activity/metrics', ready: 'Iteration depth' },
-  { name: 'run', path: () => `/runs/${run}`, ready: 'Final Response' },
-]
 
 describe.each(PAGES)('the page $name', ({ name, path, ready }) => {
   test.each([
@@ -39,11 +27,11 @@ describe.each(PAGES)('the page $name', ({ name, path, ready }) => {
     { theme: 'dark', width: 360 },
   ] as const)('is without fault for axe, and nothing sticks out, $theme at $width', async (options) => {
     const { page, violations, picture } = await open(options)
-    await page.goto(server.url + path())
+    await page.goto(server.url + path(server))
     await page.getByText(ready).first().waitFor()
+    await atRest(page)
     expect(await violations()).toEqual([])
-    const sticksOut = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-    expect(await page.evaluate(sticksOut)).toBe(0)
+    expect(await page.evaluate(STICKS_OUT)).toBe(0)
     await picture(name)
   })
 
@@ -54,11 +42,24 @@ describe.each(PAGES)('the page $name', ({ name, path, ready }) => {
       if (response.request().resourceType() !== 'script') return
       scripts.push(response.body().then((body) => gzipSync(body).length))
     })
-    await page.goto(server.url + path(), { waitUntil: 'networkidle' })
+    await page.goto(server.url + path(server))
+    await page.getByText(ready).first().waitFor()
+    await atRest(page)
     const bytes = (await Promise.all(scripts)).reduce((sum, size) => sum + size, 0)
+    console.info(`${name}: ${(bytes / 1_000).toFixed(1)} kB of script in ${scripts.length} files`)
     expect(scripts.length).toBeGreaterThan(2)
-    expect(bytes).toBeLessThan(250_000)
+    expect(bytes).toBeLessThan(MOST_SCRIPT_BYTES)
   })
+})
+
+test('nothing sticks out at twice the size', async () => {
+  const { page } = await open({ width: 640 })
+  for (const { name, path, ready } of PAGES) {
+    await page.goto(server.url + path(server))
+    await page.getByText(ready).first().waitFor()
+    await atRest(page)
+    expect(await page.evaluate(STICKS_OUT), name).toBe(0)
+  }
 })
 
 test('what was chosen, light or dark, holds after the page is loaded again', async () => {
@@ -105,7 +106,9 @@ test('a server that goes away is said, is not asked over and over, and is found 
   await page.getByText('calculate').first().waitFor()
   await door.close()
   await page.getByRole('link', { name: 'get_weather' }).click()
+  const place = await page.getByRole('main').boundingBox()
   await page.getByText('The server does not answer.').waitFor()
+  expect((await page.getByRole('main').boundingBox())?.y).toBe(place?.y)
   const before = asked.length
   await page.waitForTimeout(4_000)
   // After one second, two and four: whoever asked in a loop would have asked hundreds of times.

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
-import { DEMO_CONFIG } from './demo-config.ts'
+import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 import { type OpenPage, type PageOptions, useBrowser } from './open-browser.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -9,7 +9,7 @@ const open = useBrowser()
 const TENANTS = { acme: { flags: { documents: true, get_weather: false } } }
 
 async function openServer(local = false) {
-  const server = await openTestServer({ ...DEMO_CONFIG, tenants: TENANTS }, { local })
+  const server = await openTestServer({ ...WITH_PLAIN_MODELS, tenants: TENANTS }, { local })
   onTestFinished(() => server.close())
   return server
 }

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
-import { DEMO_CONFIG } from './demo-config.ts'
+import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 import { useBrowser } from './open-browser.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 const open = useBrowser()
 
 async function openKeyed() {
-  const server = await openTestServer(DEMO_CONFIG)
+  const server = await openTestServer(WITH_PLAIN_MODELS)
   onTestFinished(() => server.close())
   return { ...server, admin: await server.key('acme') }
 }

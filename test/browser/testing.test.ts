@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { chooseModel } from './choose-model.ts'
-import { DEMO_CONFIG } from './demo-config.ts'
+import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 import { useBrowser } from './open-browser.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -92,7 +92,7 @@ describe('a run', () => {
   })
 
   test('has an address that can be passed on', async () => {
-    const server = await openTestServer(DEMO_CONFIG, { local: true })
+    const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
     try {
       const { page } = await open()
       await page.goto(`${server.url}/tools-testing`)
@@ -111,7 +111,7 @@ describe('a run', () => {
 })
 
 test('several models answer the same query side by side', async () => {
-  const server = await openTestServer(DEMO_CONFIG, { local: true })
+  const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   try {
     const { page, picture } = await open()
     await page.goto(`${server.url}/tools-testing`)
@@ -122,34 +122,6 @@ test('several models answer the same query side by side', async () => {
     await page.getByRole('button', { name: 'Run Test' }).click()
     await expect.poll(() => page.getByRole('heading', { name: 'Tool Calls (1)' }).count()).toBe(2)
     await picture('testing-compared')
-  } finally {
-    await server.close()
-  }
-})
-
-test('a newcomer runs a tool, tests the model that comes with it, sees its badge change and finds the calls', async () => {
-  const server = await openTestServer(DEMO_CONFIG, { local: true })
-  try {
-    const { page, picture } = await open()
-    await page.goto(server.url)
-    await page.getByRole('link', { name: /get_weather/ }).click()
-    await page.getByRole('textbox', { name: 'location' }).fill('Paris')
-    await page.getByRole('button', { name: 'Run' }).click()
-    await page.getByText('"sunny"').waitFor()
-    await page.getByRole('link', { name: 'Testing' }).click()
-    await chooseModel(page, 'Mini')
-    const chosen = page.getByRole('combobox', { name: /Select Model/ })
-    expect(await chosen.textContent()).toContain('supports tools but not validated')
-    await page.getByRole('button', { name: /Simple Tool Call/ }).click()
-    await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('Paris: temperature 22 °C, condition sunny').waitFor({ timeout: 60_000 })
-    await page.getByRole('button', { name: 'Record as passed' }).click()
-    await page.getByText('Recorded as passed: 1 of 1 passed so far.').waitFor()
-    await expect.poll(() => chosen.textContent()).toContain('validated for tools, 1 of 1 test passed')
-    await picture('testing-recorded')
-    await page.getByRole('link', { name: 'get_weather' }).click()
-    await page.getByRole('tab', { name: 'History' }).click()
-    await expect.poll(() => page.getByRole('cell', { name: 'success' }).count()).toBe(2)
   } finally {
     await server.close()
   }

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
-import { manyTools } from './demo-config.ts'
+import { manyTools } from './shipped-config.ts'
 import { useBrowser } from './open-browser.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -179,7 +179,7 @@ describe('a tool', () => {
     await page.getByLabel('name', { exact: false }).first().waitFor()
     await page.getByRole('button', { name: 'Run' }).click()
     await page.getByText('INVALID_PARAMETERS').first().waitFor()
-    await page.getByText('This is required.').first().waitFor()
+    await page.getByText('customer is required.').first().waitFor()
   })
 
   test('that writes is marked red, and runs only after it was confirmed', async () => {

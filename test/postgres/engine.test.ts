@@ -1,32 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Change } from '../../src/core/storage/storage.ts'
 import { migrations } from '../../src/storage/postgres/migrations.ts'
 import { captureLog } from '../../src/testing/capture-log.ts'
 import { ask, type Databases, startDatabases } from './databases.ts'
 import { startProxy } from './proxy.ts'
+import { answer, claimOf, job, settings, until } from './samples.ts'
 
 let databases: Databases
 beforeAll(async () => {
   databases = await startDatabases()
 }, 60_000)
 afterAll(() => databases.stop(), 60_000)
-
-const claimOf = (key: string, fingerprint = 'echo') => ({
-  tenant: 'acme',
-  caller: 'ci',
-  key,
-  fingerprint,
-  expiresAt: Date.now() + 60_000,
-})
-
-const answer = { success: true, result: 'sent', tool_name: 'send', execution_time_ms: 1 } as const
-
-const settings = (name: string) => ({ kind: 'limits', name, value: { calls: 1 } }) as const
-
-/** Takes the wait for a condition off a test's hands; the deadline is for machines under load. */
-const until = (condition: () => unknown) => vi.waitFor(condition, { timeout: 15_000, interval: 20 })
 
 describe('migrations', () => {
   test('any number of servers that start at once on an empty database all find it whole', async () => {
@@ -267,16 +253,6 @@ describe('a database that goes away', () => {
     missing.pathname = 'nowhere'
     await expect(databases.open({ url: missing.href })).rejects.toThrow('does not exist: create it (SQLSTATE 3D000)')
   })
-})
-
-const job = (id: string) => ({
-  id,
-  tenant: 'acme',
-  caller: null,
-  tool: 'echo',
-  params: { a: 1 },
-  timeout_ms: 1_000,
-  created_at: '2026-01-01T00:00:00.000Z',
 })
 
 describe('at the same time', () => {

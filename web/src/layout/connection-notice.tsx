@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'react'
 import { askNow, useConnection } from '../api/connection.ts'
 
-/** Says that the server is away, when it is asked again, and goes by itself when it is back. */
+/** Says that the server is away, when it is asked again, and goes by itself when it is back. It is below, so that nothing moves. */
 export function ConnectionNotice() {
   const { up, retryAt } = useConnection()
   return (
-    <div role="status" className={up ? '' : 'sticky top-(--header) z-20 border-b border-line bg-warn-ground text-warn'}>
+    <div role="status" className={up ? '' : 'sticky bottom-0 z-30 border-t border-warn bg-warn-ground text-warn'}>
       {!up && (
         <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2 text-sm">
           <span>

@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter'
 import { sessionQuery } from '../api/queries.ts'
 import { SignOut } from '../session/sign-out.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
+import { placeToGo } from './scroll-memory.ts'
 import { ThemeSwitch } from './theme-switch.tsx'
 
 /** The pages that there are, and the addresses that belong to each. */
@@ -26,11 +27,16 @@ export function Layout({ children }: { readonly children: ReactNode }) {
       >
         Skip to the content
       </a>
-      <header className="sticky top-0 z-30 border-b border-line bg-panel">
-        <div className="mx-auto flex h-(--header) max-w-6xl flex-wrap content-center items-center gap-x-1 px-4">
-          <Link href="/" className="mr-2 flex items-center gap-2 font-semibold tracking-tight" aria-label="Toolyard">
+      {/* In a narrow window in two lines, which would take too much of it to stay. */}
+      <header className="z-30 border-b border-line bg-panel sm:sticky sm:top-0">
+        <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-1 px-4 max-sm:py-1.5 sm:h-14 sm:flex-nowrap">
+          <Link
+            href="/"
+            className="mr-2 flex shrink-0 items-center gap-2 font-semibold tracking-tight"
+            aria-label="Toolyard"
+          >
             <img src="/assets/toolyard.svg" alt="" width="26" height="26" />
-            <span>Toolyard</span>
+            <span className="sm:max-md:hidden">Toolyard</span>
           </Link>
           <Navigation />
           <div className="ml-auto flex items-center gap-1">
@@ -42,8 +48,8 @@ export function Layout({ children }: { readonly children: ReactNode }) {
           </div>
         </div>
       </header>
-      <ConnectionNotice />
       <Main>{children}</Main>
+      <ConnectionNotice />
     </div>
   )
 }
@@ -51,7 +57,10 @@ export function Layout({ children }: { readonly children: ReactNode }) {
 function Navigation() {
   const [location] = useLocation()
   return (
-    <nav aria-label="Pages" className="flex sm:gap-1 max-sm:order-last max-sm:-mx-2 max-sm:w-full">
+    <nav
+      aria-label="Pages"
+      className="flex gap-1 max-sm:order-1 max-sm:-mx-2 max-sm:w-[calc(100%+1rem)] max-sm:justify-between"
+    >
       {PAGES.map(({ href, title, here }) => (
         <Link
           key={href}
@@ -75,7 +84,7 @@ function Main({ children }: { readonly children: ReactNode }) {
     if (seen.current === location) return
     seen.current = location
     main.current?.focus({ preventScroll: true })
-    window.scrollTo(0, 0)
+    window.scrollTo(0, placeToGo())
   }, [location])
   return (
     <main id="main" ref={main} tabIndex={-1} className="mx-auto w-full max-w-6xl flex-1 px-4 py-6">

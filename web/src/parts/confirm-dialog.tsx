@@ -17,8 +17,8 @@ export const ConfirmDialog = ({ open, title, children, action, onConfirm, onClos
   <AlertDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
     <AlertDialog.Portal>
       <AlertDialog.Backdrop className="fixed inset-0 z-40 bg-black/50" />
-      <AlertDialog.Popup className="panel fixed top-1/2 left-1/2 z-50 w-[min(28rem,calc(100vw-2rem))] -translate-x-1/2 -translate-y-1/2 border-bad p-5 shadow-xl">
-        <AlertDialog.Title className="text-lg font-semibold">{title}</AlertDialog.Title>
+      <AlertDialog.Popup className="panel fixed top-1/2 left-1/2 z-50 max-h-[calc(100dvh-2rem)] overflow-y-auto w-[min(28rem,calc(100vw-2rem))] -translate-x-1/2 -translate-y-1/2 border-bad p-5 shadow-xl">
+        <AlertDialog.Title className="text-lg font-semibold wrap-anywhere">{title}</AlertDialog.Title>
         <AlertDialog.Description render={<div />} className="mt-2 text-muted">
           {children}
         </AlertDialog.Description>

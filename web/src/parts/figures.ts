@@ -8,6 +8,12 @@ export function inTime(ms: number): string {
 }
 
 export const inPercent = (part: number): string => `${short.format(Math.floor(part * 1_000) / 10)} %`
+/** 640 B, 12 kB, 1.05 MB. */
+export function inBytes(bytes: number): string {
+  if (bytes < 1_000) return `${whole.format(bytes)} B`
+  return bytes < 1_000_000 ? `${short.format(bytes / 1_000)} kB` : `${short.format(bytes / 1_000_000)} MB`
+}
+
 export const inNumber = (number: number): string => whole.format(number)
 export const inMoney = (cost: number): string => `$${short.format(cost)}`
 export const inDate = (iso: string): string =>

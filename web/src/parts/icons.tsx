@@ -34,6 +34,12 @@ export const CopyIcon = icon(
 )
 export const ArrowUpIcon = icon(<path d="M12 19V5M6 11l6-6 6 6" />)
 export const ArrowDownIcon = icon(<path d="M12 5v14M6 13l6 6 6-6" />)
+export const KeyIcon = icon(
+  <>
+    <circle cx="8" cy="15" r="4" />
+    <path d="m11 12 9-9M17 6l3 3" />
+  </>,
+)
 export const PlusIcon = icon(<path d="M12 5v14M5 12h14" />)
 export const WrenchIcon = icon(
   <path d="M14.5 6.5a4.5 4.5 0 0 1 6-1.8l-3 3 .4 1.9 1.9.4 3-3a4.5 4.5 0 0 1-6 6L9 20.7a2.4 2.4 0 0 1-3.4-3.4Z" />,

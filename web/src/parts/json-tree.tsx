@@ -1,4 +1,8 @@
+import { useMemo } from 'react'
 import { collapseAllNested, JsonView } from 'react-json-view-lite'
+import { CopyButton } from './copy-button.tsx'
+import { inBytes } from './figures.ts'
+import { shortened } from './shortened.ts'
 
 const STYLE = {
   container: 'font-mono text-[0.8125rem] leading-6 break-words',
@@ -19,7 +23,9 @@ const STYLE = {
   quotesForFieldNames: false,
 } as const
 
+/** Up to here everything is open; from there on only a part is drawn. In characters. */
 const SMALL = 400
+const LARGE = 20_000
 
 interface JsonTreeProps {
   readonly value: unknown
@@ -27,12 +33,27 @@ interface JsonTreeProps {
   readonly label: string
 }
 
-/** Any JSON value, to be opened and closed part by part. */
+/** Any JSON value, to be opened and closed part by part. Of a large one a part is shown, and the whole can be copied. */
 export function JsonTree({ value, label }: JsonTreeProps) {
+  const text = useMemo(() => plain(value), [value])
+  const shown = useMemo(() => (text.length > LARGE ? shortened(value) : value), [text, value])
+  return (
+    <>
+      <Tree value={shown} label={label} small={text.length <= SMALL} />
+      {text.length > LARGE && (
+        <div className="mt-2 flex flex-wrap items-center gap-3 text-sm text-muted">
+          <span>Of {inBytes(text.length)}, what is long is shown in part.</span>
+          <CopyButton text={text} label="Copy all of it" />
+        </div>
+      )}
+    </>
+  )
+}
+
+function Tree({ value, label, small }: JsonTreeProps & { readonly small: boolean }) {
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) {
     return <code className="font-mono text-[0.8125rem] break-words whitespace-pre-wrap">{plain(value)}</code>
   }
-  const small = JSON.stringify(value).length <= SMALL
   return (
     <JsonView
       data={value}

@@ -27,7 +27,7 @@ interface FailedProps {
 
 /** Something could not be had: why, and what to do next. */
 export const Failed = ({ error, what, again }: FailedProps) => (
-  <div role="alert" className="rounded-xl border border-bad bg-bad-ground p-4 text-bad">
+  <div role="alert" className="rounded-xl border border-bad bg-bad-ground p-4 wrap-anywhere text-bad">
     <p className="font-medium">Could not load {what}</p>
     <p className="mt-1">{error.message}</p>
     <p className="mt-1">{adviceOn(error)}</p>
@@ -65,7 +65,7 @@ interface NoteProps {
 
 /** A sentence that must not be missed. */
 export const Note = ({ tone = 'plain', role, children }: NoteProps) => (
-  <div role={role} className={`rounded-lg border px-3 py-2 text-sm ${TONES[tone]}`}>
+  <div role={role} className={`rounded-lg border px-3 py-2 text-sm wrap-anywhere ${TONES[tone]}`}>
     {children}
   </div>
 )

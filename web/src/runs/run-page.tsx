@@ -2,11 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { runQuery } from '../api/queries.ts'
 import { count, inDate, inMoney, inTime } from '../parts/figures.ts'
-import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
+import { Failed, Loading, Note } from '../parts/states.tsx'
 import { usePageTitle } from '../parts/use-page-title.ts'
 import { storedRun } from '../testing/run-state.ts'
 import { RunTimeline } from '../testing/run-timeline.tsx'
 import { RunTurns } from '../testing/run-turns.tsx'
+import { StopChip } from '../testing/stop-chip.tsx'
 import { RunActions } from './run-actions.tsx'
 
 /** A run that is kept, under an address that can be passed on. */
@@ -27,7 +28,7 @@ export function RunPage({ id }: { readonly id: string }) {
       </nav>
       <h1 className="mt-2 text-2xl font-semibold tracking-tight">Run</h1>
       <div className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
-        <Chip tone={run.stop_reason === 'stop' ? 'good' : 'warn'}>{run.stop_reason}</Chip>
+        <StopChip reason={run.stop_reason} />
         <span>{run.model}</span>
         <time dateTime={run.started_at}>{inDate(run.started_at)}</time>
         <span className="tabular-nums">{inTime(run.duration_ms)}</span>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react'
 import type { ListedModel } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { Empty, Note } from '../parts/states.tsx'
@@ -16,6 +17,15 @@ interface ModelChoicesProps {
 
 /** The model that is tested, or several to be compared; with a word on those that have not shown what they can. */
 export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesProps) {
+  const places = useRef<HTMLDivElement>(null)
+  const before = useRef(chosen.length)
+  // The button that was pressed may have gone: the keyboard goes on at the last list.
+  useEffect(() => {
+    if (before.current === chosen.length) return
+    before.current = chosen.length
+    const lists = places.current?.querySelectorAll<HTMLElement>('[role="combobox"]')
+    lists?.[lists.length - 1]?.focus()
+  }, [chosen.length])
   if (models.length === 0) {
     return (
       <Empty title="There are no models">
@@ -25,7 +35,7 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
   }
   const doubtful = models.filter((model) => chosen.includes(model.id) && !model.validation.validated)
   return (
-    <div className="grid grid-cols-1 gap-3">
+    <div ref={places} className="grid grid-cols-1 gap-3">
       {chosen.map((value, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: which model stands in which place is all that there is.
         <div key={index} className="flex items-end gap-2">
@@ -38,18 +48,23 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
             />
           </div>
           {index > 0 && (
-            <Button className="min-h-10" onClick={() => onChange(chosen.toSpliced(index, 1))}>
+            <Button
+              className="min-h-10"
+              aria-label={`Remove model ${index + 1}`}
+              onClick={() => onChange(chosen.toSpliced(index, 1))}
+            >
               Remove
             </Button>
           )}
         </div>
       ))}
-      {doubtful.map((model) => (
-        <Note key={model.id} tone="warn">
-          {model.name} is not validated for tools: {badgeOf(model).trials}
-          {model.validation.tested && ', and four of five are needed'}. Do not rely on it yet.
+      {doubtful.length > 0 && (
+        <Note tone="warn">
+          Not validated for tools: {doubtful.map((model) => `${model.name} (${badgeOf(model).trials})`).join(', ')}.{' '}
+          {doubtful.some(({ validation }) => validation.tested) && 'Four of five are needed. '}
+          Do not rely on {doubtful.length === 1 ? 'it' : 'them'} yet.
         </Note>
-      ))}
+      )}
       {chosen.length < Math.min(most, models.length) && (
         <div>
           <button

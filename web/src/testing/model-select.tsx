@@ -22,13 +22,13 @@ export function ModelSelect({ label, models, value, onChange, invalid = false }:
         aria-invalid={invalid}
         className="field mt-1 flex min-h-10 items-center justify-between gap-2 text-left"
       >
-        <Select.Value>
+        <Select.Value className="min-w-0">
           {() =>
             chosen === undefined ? (
               <span className="text-muted">Choose a model</span>
             ) : (
               <span className="flex min-w-0 flex-wrap items-center gap-x-2">
-                <span className="truncate font-medium">{chosen.name}</span>
+                <span className="max-w-full truncate font-medium">{chosen.name}</span>
                 <ModelBadge model={chosen} />
               </span>
             )

@@ -62,8 +62,11 @@ interface CallProps {
 function Call({ call, iteration, running }: CallProps) {
   const { tool, params, progress, result, notRun } = call
   return (
-    <article className={`rounded-lg border bg-panel p-3 ${result?.success === false ? 'border-bad' : 'border-line'}`}>
-      <h4 className="flex flex-wrap items-center gap-2">
+    <article
+      aria-label={`Call of ${tool}`}
+      className={`rounded-lg border bg-panel p-3 ${result?.success === false ? 'border-bad' : 'border-line'}`}
+    >
+      <div className="flex flex-wrap items-center gap-2">
         <span className="font-mono text-sm font-medium break-all">{tool}</span>
         {result !== undefined && (
           <Chip tone={result.success ? 'good' : 'bad'}>{result.success ? 'success' : result.error_code}</Chip>
@@ -73,7 +76,7 @@ function Call({ call, iteration, running }: CallProps) {
           Iteration {iteration}
           {result !== undefined && `, ${inTime(result.execution_time_ms)}`}
         </span>
-      </h4>
+      </div>
       <p className="mt-2 text-xs font-medium text-muted">Parameters</p>
       <div className="overflow-x-auto">
         <JsonTree value={params} label={`Parameters of ${tool}`} />

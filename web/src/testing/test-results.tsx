@@ -1,39 +1,42 @@
 import { Link } from 'wouter'
+import type { ListedModel } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { count, inMoney, inTime } from '../parts/figures.ts'
 import { Chip, Note } from '../parts/states.tsx'
 import { ComparedWith } from './compared-with.tsx'
+import { ModelBadge } from './model-badge.tsx'
 import { RecordTest } from './record-test.tsx'
 import type { RunState } from './run-state.ts'
 import { RunTimeline } from './run-timeline.tsx'
 import { RunTurns } from './run-turns.tsx'
+import { StopChip } from './stop-chip.tsx'
 
-const STATUS = {
-  running: { tone: 'plain', word: 'running' },
-  done: { tone: 'good', word: 'finished' },
-  cancelled: { tone: 'warn', word: 'cancelled' },
-  failed: { tone: 'bad', word: 'failed' },
-} as const
+const TONES = { running: 'plain', done: 'good', cancelled: 'warn', failed: 'bad' } as const
 
 interface TestResultsProps {
   readonly run: RunState
+  /** Unless it has gone since. */
+  readonly model: ListedModel | undefined
   readonly cancel: () => void
   /** The id of a run that this one repeats. */
   readonly before?: string | undefined
 }
 
 /** One run: as it happens, and what came of it. */
-export function TestResults({ run, cancel, before }: TestResultsProps) {
+export function TestResults({ run, model, cancel, before }: TestResultsProps) {
   const { status, turns, answer, problem, durationMs } = run
   const running = status === 'running'
   const calls = turns.reduce((sum, turn) => sum + turn.calls.length, 0)
   const spoken = turns.at(-1)?.calls.length === 0 ? (turns.at(-1)?.text ?? '') : ''
-  const bad = answer !== undefined && answer.stop_reason !== 'stop'
-  const { tone, word } = bad ? { tone: 'warn' as const, word: answer.stop_reason } : STATUS[status]
   return (
     <article className="panel min-w-0 p-4" aria-label={`Results of ${run.model}`}>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <Chip tone={tone}>{word}</Chip>
+        <h3 className="font-semibold wrap-anywhere">{model?.name ?? run.model}</h3>
+        {model !== undefined && <ModelBadge model={model} />}
+      </div>
+      <p className="mt-1 mb-2 line-clamp-3 wrap-anywhere text-muted">“{run.query}”</p>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        {answer === undefined ? <Chip tone={TONES[status]}>{status}</Chip> : <StopChip reason={answer.stop_reason} />}
         <span className="text-sm text-muted tabular-nums" role="status">
           {running ? (
             <span className="moving">The model is at work …</span>
@@ -77,7 +80,7 @@ export function TestResults({ run, cancel, before }: TestResultsProps) {
           </Note>
         </div>
       )}
-      <h3 className="mt-4 mb-2 font-medium">Tool Calls ({answer?.tool_calls.length ?? calls})</h3>
+      <h4 className="mt-4 mb-2 font-medium">Tool Calls ({answer?.tool_calls.length ?? calls})</h4>
       <RunTurns turns={turns} running={running} />
       <details className="mt-3" open>
         <summary className="cursor-pointer text-sm font-medium">Timeline</summary>
@@ -87,7 +90,7 @@ export function TestResults({ run, cancel, before }: TestResultsProps) {
       </details>
       {(spoken !== '' || answer !== undefined) && (
         <>
-          <h3 className="mt-4 font-medium">Final Response</h3>
+          <h4 className="mt-4 font-medium">Final Response</h4>
           <p className="mt-1 rounded-lg bg-sunk p-3 break-words whitespace-pre-wrap">
             {answer?.content || spoken || '(empty)'}
           </p>

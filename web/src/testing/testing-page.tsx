@@ -37,12 +37,16 @@ export function TestingPage() {
   const only = models.data?.length === 1 ? (models.data[0]?.id ?? null) : null
   const chosen = picked.map((id, index) => id ?? (index === 0 ? only : null))
   const running = runs.some(({ run }) => run?.status === 'running')
-  const shown = runs.filter(({ run }, index) => run !== undefined && index < chosen.length)
+  const shown = runs.filter(({ run }) => run !== undefined)
   const start = () => {
     const ids = chosen.filter((id) => id !== null)
     setMissing(query.trim() === '' || ids.length === 0)
     if (query.trim() === '' || ids.length === 0) return
-    for (const [index, id] of chosen.entries()) if (id !== null) void runs[index]?.start(id, query.trim())
+    for (const [index, { start, clear }] of runs.entries()) {
+      const id = chosen[index] ?? null
+      if (id === null) clear()
+      else void start(id, query.trim())
+    }
     results.current?.scrollIntoView({ block: 'start' })
   }
   return (
@@ -132,7 +136,7 @@ export function TestingPage() {
         </div>
         <AvailableTools />
       </div>
-      <section ref={results} aria-labelledby="results" className="mt-6 min-h-[60dvh] scroll-mt-16">
+      <section ref={results} aria-labelledby="results" className="mt-6 min-h-[calc(100dvh-4rem)] scroll-mt-16">
         <h2 id="results" className="text-lg font-semibold">
           Test Results
         </h2>
@@ -141,7 +145,15 @@ export function TestingPage() {
         ) : (
           <div className="mt-3 grid grid-cols-1 items-start gap-4 lg:auto-cols-fr lg:grid-flow-col lg:grid-cols-none">
             {shown.map(({ place, run, cancel }) =>
-              run === undefined ? null : <TestResults key={place} run={run} cancel={cancel} before={before} />,
+              run === undefined ? null : (
+                <TestResults
+                  key={place}
+                  run={run}
+                  model={models.data?.find(({ id }) => id === run.model)}
+                  cancel={cancel}
+                  before={before}
+                />
+              ),
             )}
           </div>
         )}

@@ -34,5 +34,10 @@ export function useTestRun() {
   }, [])
 
   const cancel = useCallback(() => abort.current?.abort(), [])
-  return { run, start, cancel }
+  const clear = useCallback(() => {
+    abort.current?.abort()
+    abort.current = undefined
+    setRun(undefined)
+  }, [])
+  return { run, start, cancel, clear }
 }

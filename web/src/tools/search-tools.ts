@@ -20,7 +20,7 @@ export const EFFECTS: readonly Option[] = [
 ]
 
 export const SORTS: readonly Option[] = [
-  { value: 'name', label: 'Name' },
+  { value: 'name', label: 'By name' },
   { value: 'calls', label: 'Most called' },
   { value: 'failing', label: 'Most failing' },
   { value: 'slow', label: 'Slowest' },

@@ -19,7 +19,7 @@ export function ToolPage({ name }: { readonly name: string }) {
   const { data: tool, error, refetch } = useQuery(toolQuery(name))
   return (
     <>
-      <nav aria-label="Where you are" className="text-sm">
+      <nav aria-label="Where you are" className="text-sm wrap-anywhere">
         <Link href="/" className="text-accent underline underline-offset-2">
           Tools
         </Link>
@@ -46,7 +46,7 @@ function WholeTool({ tool }: { readonly tool: WholePageTool }) {
   const [params, setParams] = useState<Record<string, unknown>>({})
   return (
     <>
-      <h1 className="mt-2 font-mono text-2xl font-semibold tracking-tight break-words">{tool.name}</h1>
+      <h1 className="mt-2 font-mono text-2xl font-semibold tracking-tight wrap-anywhere">{tool.name}</h1>
       <div className="mt-2 flex flex-wrap items-center gap-1.5">
         <Chip>{tool.kind}</Chip>
         <EffectChip tool={tool} />
@@ -56,7 +56,7 @@ function WholeTool({ tool }: { readonly tool: WholePageTool }) {
         ))}
         <Figures name={tool.name} />
       </div>
-      <p className="mt-3 max-w-3xl whitespace-pre-line">{tool.description}</p>
+      <p className="mt-3 max-w-3xl whitespace-pre-line wrap-anywhere">{tool.description}</p>
       {tool.broken !== undefined && (
         <div className="mt-3">
           <Note tone="bad">This tool cannot be called: {tool.broken}</Note>

@@ -5,15 +5,23 @@ import { useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'
 import { ErrorBoundary } from '../parts/error-boundary.tsx'
+import { inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { lazyPart } from '../parts/lazy-part.ts'
 import { Loading, Note } from '../parts/states.tsx'
 import { CallResult } from './call-result.tsx'
 import { writesLive } from './effect-chip.tsx'
 import { ParamsText } from './params-text.tsx'
-import { useToolCall } from './use-tool-call.ts'
+import { type CallState, useToolCall } from './use-tool-call.ts'
 
 const ParamsForm = lazyPart(async () => (await import('./form/params-form.tsx')).ParamsForm)
+
+const said = ({ running, problem, result }: CallState): string => {
+  if (running) return 'Running'
+  if (problem !== undefined) return problem
+  if (result === undefined) return ''
+  return result.success ? `It succeeded after ${inTime(result.execution_time_ms)}.` : `It failed: ${result.error}`
+}
 
 interface TryToolProps {
   readonly tool: WholePageTool
@@ -80,7 +88,11 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
         )}
         {!mayCall && <span className="text-sm text-muted">Your key may not call tools.</span>}
       </div>
-      <div aria-live="polite" className="mt-4">
+      {/* A reader hears how it went in a few words, not a whole envelope. */}
+      <p role="status" className="sr-only">
+        {said(call)}
+      </p>
+      <div className="mt-4">
         {call.running && (
           <div className="panel p-4">
             <p className="moving text-muted">Running …</p>

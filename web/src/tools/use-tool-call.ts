@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from 'react'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { readEvents } from '../api/read-events.ts'
 
-interface CallState {
+/** A call as far as it has come. */
+export interface CallState {
   readonly running: boolean
   readonly result?: ToolResult
   /** What the tool reported last. */

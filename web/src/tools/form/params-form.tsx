@@ -21,18 +21,23 @@ const TEMPLATES = { ...fieldTemplates, ButtonTemplates: buttonTemplates }
 const UI = { 'ui:submitButtonOptions': { norender: true }, 'ui:title': ' ' }
 const DEFAULTS = { emptyObjectFields: 'skipEmptyDefaults', arrayMinItems: { populate: 'requiredOnly' } } as const
 
+/** No field is made for what may be anything. */
+const takesAnything = (schema: unknown): boolean =>
+  schema === true || (typeof schema === 'object' && schema !== null && Object.keys(schema).length === 0)
+
 /** A form made from a schema. It checks nothing by itself: the server does, and its words are shown at the fields. */
 export function ParamsForm({ schema, params, onParams, problems }: ParamsFormProps) {
   const shown = useMemo(() => ({ ...schema, title: undefined, description: undefined }) as RJSFSchema, [schema])
   const errors = useMemo(() => problemsByField(problems) as ErrorSchema, [problems])
-  const hasFields = Object.keys((schema.properties as object | undefined) ?? {}).length > 0
+  const properties = Object.entries((schema.properties as Record<string, unknown> | undefined) ?? {})
+  const fieldless = properties.filter(([, inner]) => takesAnything(inner)).map(([name]) => name)
   const change = ({ formData }: IChangeEvent) => {
     const next = JSON.parse(JSON.stringify(formData ?? {})) as Record<string, unknown>
     if (JSON.stringify(next) !== JSON.stringify(params)) onParams(next)
   }
   return (
     <div className="params-form">
-      {!hasFields && <p className="text-muted">It takes no named parameters.</p>}
+      {properties.length === 0 && <p className="text-muted">It takes no named parameters.</p>}
       <Form
         schema={shown}
         uiSchema={UI}
@@ -48,6 +53,12 @@ export function ParamsForm({ schema, params, onParams, problems }: ParamsFormPro
         tagName="div"
         idPrefix="param"
       />
+      {fieldless.length > 0 && (
+        <p className="mt-3 text-sm text-muted">
+          Any value will do for <span className="font-mono wrap-anywhere">{fieldless.join(', ')}</span>: write it as
+          JSON.
+        </p>
+      )}
     </div>
   )
 }

@@ -11,16 +11,18 @@ export function problemsByField(problems: readonly Problem[]): FieldErrors {
   const root: FieldErrors = {}
   for (const problem of problems) {
     let at = root
-    for (const step of problem.path.split(/[.[\]]+/).filter(Boolean)) {
+    const steps = problem.path.split(/[.[\]]+/).filter(Boolean)
+    for (const step of steps) {
       at[step] ??= {}
       at = at[step] as FieldErrors
     }
-    at.__errors = [...(at.__errors ?? []), sentence(problem)]
+    at.__errors = [...(at.__errors ?? []), sentence(problem, steps.at(-1))]
   }
   return root
 }
 
-function sentence({ rule, expected }: Problem): string {
-  if (rule === 'required') return 'This is required.'
+/** It names the field: what is said of an object stands below all that is in it. */
+function sentence({ rule, expected }: Problem, field = 'This'): string {
+  if (rule === 'required') return `${field} is required.`
   return `It does not fit: ${rule} ${typeof expected === 'object' ? JSON.stringify(expected) : String(expected)}`
 }

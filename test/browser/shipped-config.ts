@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from 'toolyard'
 
-const shipped = JSON.parse(readFileSync(new URL('../../toolyard.config.json', import.meta.url), 'utf8')) as Config
+/** What a newcomer has. */
+export const SHIPPED_CONFIG = JSON.parse(
+  readFileSync(new URL('../../toolyard.config.json', import.meta.url), 'utf8'),
+) as Config
 
 /** What ships, and two models that take no tools beside the one that does. */
-export const DEMO_CONFIG: Config = {
-  ...shipped,
+export const WITH_PLAIN_MODELS: Config = {
+  ...SHIPPED_CONFIG,
   models: [
     { id: 'mini:v0', name: 'Mini', capabilities: ['function-calling'] },
     { id: 'mini:plain', name: 'Plain', capabilities: [] },

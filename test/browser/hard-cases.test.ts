@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
+import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
+import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
+import { chooseModel } from './choose-model.ts'
+import { manyTools } from './shipped-config.ts'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const LONG = 'a_name_that_was_made_from_an_address_and_never_seen_by_anybody'
+const ROWS = Array.from({ length: 8_000 }, (_, id) => ({ id, text: 'lorem ipsum dolor sit amet, consectetur' }))
+const WORDS = 'word '.repeat(180_000)
+const STICKS_OUT = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+
+const open = useBrowser()
+let server: TestServer
+
+beforeAll(async () => {
+  const properties = { [LONG]: { type: 'string', description: 'x'.repeat(400) }, free: {} }
+  const { config, handlers } = toolConfig({
+    [LONG]: { run: async () => 1, effect: 'read', parameters: { type: 'object', properties }, description: LONG },
+    rows: { run: async () => ROWS, effect: 'read' },
+    words: { run: async () => WORDS, effect: 'read' },
+  })
+  const registry = [...(config.tools?.registry ?? []), ...manyTools(60)]
+  const capabilities = ['function-calling']
+  const models = [
+    { id: 'mini:v0', name: LONG, capabilities },
+    { id: 'mini:other', name: 'Other', capabilities },
+  ]
+  server = await openTestServer({ tools: { enabled: true, registry }, models }, { local: true, handlers })
+})
+afterAll(() => server.close())
+
+test('names and descriptions without a space stick out nowhere', async () => {
+  const { page, violations, picture } = await open({ width: 360 })
+  await page.goto(`${server.url}/tool/${LONG}`)
+  await page.getByRole('textbox', { name: LONG }).waitFor()
+  await page.getByText('Any value will do for free').waitFor()
+  expect(await page.evaluate(STICKS_OUT)).toBe(0)
+  await picture('tool-long')
+  await page.goto(`${server.url}/tools-testing`)
+  await chooseModel(page, LONG)
+  expect(await page.evaluate(STICKS_OUT)).toBe(0)
+  expect(await violations()).toEqual([])
+})
+
+test.each([
+  { tool: 'rows', left: '7,900 more' },
+  { tool: 'words', left: '895,000 more characters' },
+])('of a megabyte of $tool a part is drawn, and all of it can be copied', async ({ tool, left }) => {
+  const { page, context } = await open()
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.goto(`${server.url}/tool/${tool}`)
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByText('what is long is shown in part').waitFor()
+  if (tool === 'rows') await page.getByRole('button', { name: 'expand' }).first().click()
+  await page.getByText(left).waitFor()
+  expect(await page.evaluate('document.querySelectorAll("*").length')).toBeLessThan(3_000)
+  await page.getByRole('button', { name: 'Copy all of it' }).click()
+  await page.getByText('Copied').waitFor()
+  const copied = JSON.parse(await page.evaluate('navigator.clipboard.readText()'))
+  expect(copied.result).toEqual(tool === 'rows' ? ROWS : WORDS)
+})
+
+test('what has the focus is never behind what stays on top', async () => {
+  const { page } = await open()
+  await page.goto(server.url)
+  await page.getByText('tool_0001').first().waitFor()
+  await page.evaluate('window.scrollTo(0, 2000)')
+  await page.getByRole('link', { name: /tool_0030/ }).focus()
+  const inSight = `(() => {
+    const { left, top, width, height } = document.activeElement.getBoundingClientRect()
+    return document.activeElement.contains(document.elementFromPoint(left + width / 2, top + 2))
+      && document.activeElement.contains(document.elementFromPoint(left + width / 2, top + height - 2))
+  })()`
+  for (let step = 0; step < 15; step++) {
+    await page.keyboard.press('Shift+Tab')
+    expect(await page.evaluate(inSight), `${step + 1} steps back`).toBe(true)
+  }
+})
+
+test('who comes back from a tool is where it stands in the list, and who opens it begins at the top', async () => {
+  const { page } = await open()
+  await page.goto(server.url)
+  await page.getByText('tool_0001').first().waitFor()
+  await page.evaluate('window.scrollTo(0, 2000)')
+  await page.getByRole('link', { name: /tool_0030/ }).click()
+  await page.getByRole('heading', { name: 'tool_0030' }).waitFor()
+  expect(await page.evaluate('window.scrollY')).toBe(0)
+  await page.goBack()
+  await page.getByRole('link', { name: /tool_0030/ }).waitFor()
+  // Rows are measured anew, which may move it by a little.
+  expect(Math.abs(((await page.evaluate('window.scrollY')) as number) - 2_000)).toBeLessThan(100)
+})
+
+describe('models side by side', () => {
+  test('are named where they answer, and one that is removed while it runs can still be cancelled', async () => {
+    const scripted = await openScriptedServer([{ calls: [{ name: 'wait' }] }, { calls: [{ name: 'wait' }] }], {
+      tools: {
+        wait: (_params, { signal }) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      },
+    })
+    const { models } = (await (await fetch(`${scripted.url}/api/models/list`)).json()) as { models: object[] }
+    const { page } = await open()
+    // The server has one model; the page is to see two.
+    await page.route('**/api/models/list', (route) =>
+      route.fulfill({ json: { models: [...models, { ...models[0], name: 'Again' }] } }),
+    )
+    await page.goto(`${scripted.url}/tools-testing`)
+    await chooseModel(page, 'Scripted')
+    await page.getByRole('button', { name: 'Compare with another model' }).click()
+    await chooseModel(page, 'Scripted', /Compare with/)
+    await page.getByLabel('Test Query').fill('Wait')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    const results = page.getByRole('region', { name: 'Test Results' })
+    await expect.poll(() => results.getByRole('heading', { name: 'Scripted' }).count()).toBe(2)
+    await page.getByRole('button', { name: 'Remove model 2' }).click()
+    expect(await page.evaluate('document.activeElement.getAttribute("role")')).toBe('combobox')
+    const cancel = results.getByRole('button', { name: 'Cancel' })
+    expect(await cancel.count()).toBe(2)
+    await cancel.first().click()
+    await cancel.first().click()
+    await page.getByRole('button', { name: 'Run Test' }).waitFor()
+  })
+})
+
+test('where there is one model, it is chosen', async () => {
+  const scripted = await openScriptedServer(['Done.'])
+  const { page } = await open()
+  await page.goto(`${scripted.url}/tools-testing`)
+  await page.getByLabel('Test Query').fill('Anything')
+  await page.keyboard.press('Control+Enter')
+  await page.getByText('Done.').waitFor()
+})
