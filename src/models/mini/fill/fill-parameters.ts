@@ -5,7 +5,7 @@ import { describedOptions, mentioned } from '../values/described-options.ts'
 import { writtenObject } from '../values/written-object.ts'
 import { assignSpans } from './assign-spans.ts'
 import type { Candidate } from './candidates.ts'
-import { chooseOption, optionsOf } from './choose-option.ts'
+import { chooseOption, chooseSeveral, optionsOf } from './choose-option.ts'
 import { makeValue, wordedNumber } from './make-value.ts'
 import type { Parameter } from './parameter.ts'
 
@@ -46,23 +46,27 @@ export async function fillParameters(
     params[name] = value
     found.set(name, score)
   }
+  let at = pieces.length
+  const chosen = choices.flatMap((parameter) => {
+    const count = optionsOf(parameter).length
+    const relevance = scores.slice(at, at + count).map((score) => score.relevance)
+    at += count
+    const choice = chooseOption(parameter, relevance, said)
+    put(parameter.name, choice?.value)
+    return choice ?? []
+  })
   const spans = assignSpans(
     pieces,
     scores.map(({ span }) => span),
     said,
+    filling.now,
+    chosen,
   )
   for (const parameter of pieces) {
     const span = spans.get(parameter)
     const worded = wordedValue(parameter, span, said)
     if (worded !== undefined) put(parameter.name, worded)
-    else if (span !== undefined) put(parameter.name, makeValue(parameter, span, said, filling.now), span.score)
-  }
-  let at = pieces.length
-  for (const parameter of choices) {
-    const count = optionsOf(parameter).length
-    const relevance = scores.slice(at, at + count).map((score) => score.relevance)
-    put(parameter.name, chooseOption(parameter, relevance, said))
-    at += count
+    else if (span !== undefined) put(parameter.name, makeValue(parameter, span, said), span.score)
   }
   for (const parameter of parameters) {
     if (parameter.kind === 'object') put(parameter.name, await objectValue(tool, parameter, said, filling))
@@ -76,7 +80,12 @@ function wordedValue(parameter: Parameter, span: Candidate | undefined, said: st
     const [only, ...others] = mentioned(describedOptions(parameter.description), said)
     return others.length === 0 ? only?.value : undefined
   }
-  return parameter.kind !== 'list' && (span?.score ?? 0) <= 0 ? wordedNumber(parameter, said) : undefined
+  if (parameter.kind === 'list') {
+    const { options = [] } = parameter.items ?? {}
+    const several = chooseSeveral(options, said)
+    return several.length > 0 ? several : undefined
+  }
+  return (span?.score ?? 0) <= 0 ? wordedNumber(parameter, said) : undefined
 }
 
 /** An object that is written out, else one whose members are found one by one. */
