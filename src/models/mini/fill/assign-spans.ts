@@ -2,7 +2,7 @@ import type { SpanScores } from '../engine/pair-scorer.ts'
 import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
 import { type Quote, quotesIn } from '../values/quotes-in.ts'
 import { type Candidate, numberCandidates, spanCandidates } from './candidates.ts'
-import { directionFits } from './direction.ts'
+import { directedPieces, directionFits } from './direction.ts'
 import { namedBefore } from './named-before.ts'
 import { numberFits } from './number-fits.ts'
 import type { Parameter } from './parameter.ts'
@@ -25,10 +25,11 @@ interface Said {
 
 const REQUIRED_BONUS = 2
 const NAMED_BONUS = 4
-const DIRECTION_BONUS = 3
-const CHOSEN = -8
+const DIRECTION_BONUS = 10
+const CHOSEN = -20
+const TOUCHES_CHOSEN = -5
 /** Of values of one type, those that a call cannot do without come first. */
-const TYPED_REQUIRED_BONUS = 6
+const TYPED_REQUIRED_BONUS = 12
 
 /** Which piece of what was said goes to which parameter: best first, and no two share a piece. */
 export function assignSpans(
@@ -67,11 +68,18 @@ function claimsOf(parameters: readonly Parameter[], spans: readonly SpanScores[]
       candidatesOf(parameter, spans[index] as SpanScores, said).map((candidate) => {
         const named = namedBefore(parameter.name, said.said, candidate.from) ? NAMED_BONUS : 0
         const direction = directionFits(parameter.name, said.said, candidate.from) * DIRECTION_BONUS
-        const taken = said.chosen.some(({ from, to }) => from <= candidate.from && candidate.to <= to) ? CHOSEN : 0
+        const taken = takenBy(said.chosen, candidate)
         return { parameter, candidate: { ...candidate, score: candidate.score + named + direction + taken } }
       }),
     )
     .sort((left, right) => rank(right) - rank(left))
+}
+
+/** A piece that names an option is hardly anything else as well. */
+function takenBy(chosen: Said['chosen'], { from, to, type }: Candidate): number {
+  if (type !== undefined) return 0
+  if (chosen.some((one) => one.from <= from && to <= one.to)) return CHOSEN
+  return chosen.some((one) => one.from < to && from < one.to) ? TOUCHES_CHOSEN : 0
 }
 
 function candidatesOf(parameter: Parameter, span: SpanScores, { said, numbers, quotes, now }: Said): Candidate[] {
@@ -85,5 +93,6 @@ function candidatesOf(parameter: Parameter, span: SpanScores, { said, numbers, q
   const typed = typedValues(parameter, said, now)
   const found = typed === undefined ? [] : typedCandidates(span, typed)
   if (typed !== undefined && (found.length > 0 || !parameter.required)) return found
-  return spanCandidates(span).flatMap((one) => wholeSpan(one, said, kind === 'list' ? [] : quotes) ?? [])
+  const pieces = spanCandidates(span).flatMap((one) => wholeSpan(one, said, kind === 'list' ? [] : quotes) ?? [])
+  return kind === 'text' ? [...pieces, ...directedPieces(parameter.name, said)] : pieces
 }

@@ -2,6 +2,7 @@ import type { Params } from '../../../core/tool.ts'
 import type { Pair, PairScorer } from '../engine/pair-scorer.ts'
 import { optionText, valueText } from '../pair-texts.ts'
 import { describedOptions, mentioned } from '../values/described-options.ts'
+import { takesWholeText, wholeText } from '../values/whole-text.ts'
 import { writtenObject } from '../values/written-object.ts'
 import { assignSpans } from './assign-spans.ts'
 import type { Candidate } from './candidates.ts'
@@ -24,6 +25,10 @@ export interface Filled {
 
 /** What was said by name is as good as found. */
 const NAMED_SCORE = 6
+/** What a whole sentence counts as, where it is the value. */
+const UNMARKED_SCORE = 0
+/** A text that scores less is no better than the whole. */
+const LEAST_OF_WHOLE = -2
 
 /** Finds the values of a tool's parameters in what was said. */
 export async function fillParameters(
@@ -66,12 +71,20 @@ export async function fillParameters(
     const span = spans.get(parameter)
     const worded = wordedValue(parameter, span, said)
     if (worded !== undefined) put(parameter.name, worded)
-    else if (span !== undefined) put(parameter.name, makeValue(parameter, span, said), span.score)
+    else if (span !== undefined && !isWhole(parameter, span))
+      put(parameter.name, makeValue(parameter, span, said), span.score)
+    else if (isWhole(parameter, span)) put(parameter.name, wholeText(parameter.description, said), UNMARKED_SCORE)
   }
   for (const parameter of parameters) {
     if (parameter.kind === 'object') put(parameter.name, await objectValue(tool, parameter, said, filling))
   }
   return { params, scores: found }
+}
+
+/** Whether all of a sentence is the value, because the model found no part of it to be. */
+function isWhole({ kind, required, name, description }: Parameter, span: Candidate | undefined): boolean {
+  const unmarked = span === undefined || span.score < LEAST_OF_WHOLE
+  return kind === 'text' && required && unmarked && span?.value === undefined && takesWholeText(name, description)
 }
 
 /** A value that is said by words of its own rather than as a piece of text. */

@@ -5,6 +5,7 @@ import { inUnit, unitAfter, unitWanted } from '../values/measures.ts'
 import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
 import { patternsIn, patternWanted } from '../values/patterns.ts'
 import { timeZoneOf, withState } from '../values/places.ts'
+import { shapesIn, shapeWanted } from '../values/shapes.ts'
 import type { Candidate } from './candidates.ts'
 import type { Parameter } from './parameter.ts'
 import { textWithoutName } from './text-without-name.ts'
@@ -62,7 +63,8 @@ function inWantedUnit({ kind, name, description }: Parameter, { value, to }: Fou
 function listAt(parameter: Parameter, from: number, to: number, said: string): unknown[] | undefined {
   const { items, name, description } = parameter
   const pattern = patternWanted(name, description, items?.format)
-  const written = pattern === undefined ? [] : patternsIn(pattern, said)
+  const shape = pattern === undefined ? shapeWanted(description) : undefined
+  const written = pattern !== undefined ? patternsIn(pattern, said) : shape === undefined ? [] : shapesIn(shape, said)
   if (written.length > 0) return written.map(({ value }) => value)
   const inside = bracketsAround(said, from, to)
   const numeric = items?.kind === 'number' || items?.kind === 'integer'

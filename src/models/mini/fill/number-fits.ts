@@ -4,8 +4,8 @@ import { sameMeasure, unitAfter, unitWanted } from '../values/measures.ts'
 import type { Candidate } from './candidates.ts'
 import type { Parameter } from './parameter.ts'
 
-const FITS = 4
-const CONTRADICTS = -6
+const FITS = 15
+const CONTRADICTS = -30
 const MONEY_NAME = /\b(?:amount|price|cost|budget|salary|income|principal|deposit|payment|fee|value|balance|money)\b/
 const RATE_NAME = /\b(?:rate|percent|percentage|interest|ratio|probability|discount|tax|share|tip)\b/
 const TIME_AFTER = /^[\s-](second|minute|hour|day|week|month|year)s?\b/i

@@ -2,6 +2,7 @@ import type { SpanScores } from '../engine/pair-scorer.ts'
 import { codesIn, codeWanted, type FoundValue } from '../values/codes.ts'
 import { dateFormat, datesIn, wantsDate } from '../values/dates.ts'
 import { patternsIn, patternWanted } from '../values/patterns.ts'
+import { shapesIn, shapeWanted } from '../values/shapes.ts'
 import { allSpans, type Candidate } from './candidates.ts'
 import type { Parameter } from './parameter.ts'
 
@@ -12,9 +13,9 @@ export interface TypedValues {
 }
 
 /** A value of the wanted type speaks for itself. */
-const TYPE_BONUS = 3
+const TYPE_BONUS = 10
 /** Where the model marked nothing of it. */
-const UNMARKED = -1
+const UNMARKED = -8
 
 /** The values in what was said that are of the type that a parameter asks for; undefined where it asks for none. */
 export function typedValues(parameter: Parameter, said: string, now: Date): TypedValues | undefined {
@@ -26,6 +27,8 @@ export function typedValues(parameter: Parameter, said: string, now: Date): Type
   if (wanted !== undefined && (format !== undefined || wantsDate(name, description))) {
     return { type: wanted, values: datesIn(said, wanted, now) }
   }
+  const shape = shapeWanted(description)
+  if (shape !== undefined) return { type: 'shape', values: shapesIn(shape, said) }
   const code = codeWanted(name, description, fallback)
   if (code === undefined) return undefined
   const values = codesIn(code.kind, said).map((one) => ({ ...one, value: code.write(one.value) }))
