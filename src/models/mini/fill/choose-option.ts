@@ -27,7 +27,10 @@ export function chooseOption(parameter: Parameter, relevance: readonly number[],
 
 /** The options of a list that were said, in the order in which they were. */
 export function chooseSeveral(options: readonly unknown[], said: string): unknown[] {
-  const all = saidOptions(options, said).filter(({ evidence }) => evidence > 0)
+  const single = (index: number): boolean => !/[\s_-]/.test(String(options[index]))
+  const all = saidOptions(options, said).filter(
+    ({ evidence, index }) => evidence > 1 || (evidence > 0 && single(index)),
+  )
   return all.sort((left, right) => left.from - right.from).map(({ index }) => options[index])
 }
 

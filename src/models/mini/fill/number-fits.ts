@@ -40,7 +40,7 @@ function namedAfter(words: string, rest: string): boolean {
   const near = (until < 0 ? next : next.slice(0, until)).map(singular)
   return words
     .split(' ')
-    .filter((word) => word.length > 2 && !EMPTY.has(word))
+    .filter((word) => word.length > 3 && !EMPTY.has(word))
     .some((word) => near.includes(singular(word)))
 }
 

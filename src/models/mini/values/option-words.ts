@@ -26,7 +26,11 @@ export function saidOptions(options: readonly unknown[], said: string): SaidOpti
   })
 }
 
-const EMPTY = new Set('a an the of in at to for and or is it by with all any none no not set get'.split(' '))
+const EMPTY = new Set(
+  'a an the of in at to for and or is it by with all any none no not set get last next first time date day type per'.split(
+    ' ',
+  ),
+)
 
 const wordsOf = (option: unknown): string[] =>
   String(option)
@@ -43,7 +47,9 @@ function saysStem(said: string, word: string): boolean {
 }
 
 function found(index: number, evidence: number, said: string, words: string): SaidOption {
-  const loose = words.replaceAll(/[^\p{L}\p{N}]+/gu, '[^\\p{L}\\p{N}]+').replace(/s$/, 's?')
+  const loose = words
+    .replace(/(?<=\p{L}{4})(?:ing|ed|es|s|e|y)$/u, '')
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '[^\\p{L}\\p{N}]+')
   const match = new RegExp(loose, 'iu').exec(said)
   return { index, evidence, from: match?.index ?? -1, to: match === null ? -1 : match.index + match[0].length }
 }

@@ -8,7 +8,7 @@ const PATTERNS: Readonly<Record<Pattern, RegExp>> = {
   url: /\b(?:https?|ftp|wss?):\/\/[^\s<>"'`]{1,1000}|(?<![@\p{L}\d.])(?:www\.[^\s<>"'`,]{3,500}|(?:[\p{L}\d-]{1,60}\.){1,4}(?:com|org|net|io|dev|edu|gov|example)(?:\/[^\s<>"'`]{0,500})?)/giu,
   phone: /(?<![\p{L}\d.-])\+?\d[\d ().-]{5,18}\d(?![\p{L}\d])/gu,
   airport: /\b[A-Z]{3}\b/g,
-  ticker: /\b[A-Z]{1,5}(?:\.[A-Z]{1,2})?\b(?!['’])/g,
+  ticker: /\b(?![AI]\b)[A-Z]{1,5}(?:\.[A-Z]{1,2})?\b(?!['’])/g,
   file: /(?<![\p{L}\d@])(?:[A-Za-z]:\\|~?\.{0,2}\/)?[\p{L}\d_./\\-]{1,200}\.(?:[a-z]{1,2}\d?|[a-z]{3,5}|mp[34]|7z)(?![\p{L}\d@])/gu,
 }
 const ABOUT: readonly (readonly [Pattern, RegExp, RegExp])[] = [
