@@ -16,5 +16,6 @@ export const MEASURES: Readonly<Record<string, () => Promise<(options: never) =>
   'knowledge-ingest': async () => (await import('./knowledge-ingest.ts')).knowledgeIngest,
   'knowledge-query': async () => (await import('./knowledge-query.ts')).knowledgeQuery,
   'knowledge-memory': async () => (await import('./knowledge-memory.ts')).knowledgeMemory,
+  mini: async () => (await import('./mini.ts')).mini,
   deadlines: async () => (await import('./deadlines.ts')).deadlines,
 }

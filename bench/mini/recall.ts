@@ -48,23 +48,27 @@ for (const name of [
 }
 await report('bfcl simple_python and multiple', [...byName.values()], asked)
 
-/** As somebody would ask who read the first words of the description, without the name. */
+/** As somebody would ask who read the first sentence of the description that no other tool has, without the name. */
 const made: Asked[] = []
+const sentencesOf = (text: string): string[] => [...new Set(text.split(/[.:\n]\s/).map((one) => one.trim()))]
 const real = new Map<string, OfferedTool>()
 for (const file of readdirSync(join(folder, 'mcp-tools'))) {
   if (!file.endsWith('.json')) continue
   for (const tool of JSON.parse(readFileSync(join(folder, 'mcp-tools', file), 'utf8')).tools ?? []) {
     const { name, description = '', inputSchema: parameters } = tool
-    if (real.has(name)) continue
-    real.set(name, { name, description, parameters })
-    const words = description
-      .split(/[.\n]/)[0]
-      .split(/\s+/)
-      .filter((_: string, index: number) => index % 2 === 0)
-    if (words.length > 2) made.push({ said: `please ${words.slice(0, 8).join(' ').toLowerCase()}`, meant: name })
+    if (!real.has(name)) real.set(name, { name, description, parameters })
   }
 }
-await report('mcp-tools, every other word of the first sentence', [...real.values()], made)
+const times = new Map<string, number>()
+for (const { description } of real.values()) {
+  for (const one of sentencesOf(description)) times.set(one, (times.get(one) ?? 0) + 1)
+}
+for (const { name, description } of real.values()) {
+  const own = sentencesOf(description).find((one) => times.get(one) === 1 && one.split(/\s+/).length > 4)
+  const words = own?.split(/\s+/).filter((_, index) => index % 2 === 0) ?? []
+  if (words.length > 0) made.push({ said: `please ${words.slice(0, 8).join(' ').toLowerCase()}`, meant: name })
+}
+await report('mcp-tools, every other word of the first sentence of its own', [...real.values()], made)
 const many = Array.from({ length: 5_000 }, (_, index): OfferedTool => {
   const tools = [...byName.values(), ...real.values()]
   const tool = tools[index % tools.length] as OfferedTool

@@ -8,6 +8,7 @@ import { knowledge } from './knowledge.ts'
 import { loop } from './loop.ts'
 import { mcp } from './mcp.ts'
 import { metrics } from './metrics.ts'
+import { mini } from './mini.ts'
 import { openapi } from './openapi.ts'
 import { registering } from './registering.ts'
 import { scale } from './scale.ts'
@@ -28,4 +29,5 @@ export const sections: readonly Section[] = [
   audit,
   metrics,
   knowledge,
+  mini,
 ]

@@ -3,9 +3,11 @@ import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/core/clock.ts'
 import { loadConfigFile, silentLog, ToolManager } from '../../src/index.ts'
 import { llamaWire } from '../../src/models/llama/llama-wire.ts'
+import { miniWire } from '../../src/models/mini/mini-wire.ts'
 import type { Model } from '../../src/models/model.ts'
 import { checks } from './checks.ts'
 import { runQueries } from './queries.ts'
+import { compareOnSameCases } from './same-cases.ts'
 import { prepareWeights } from './weights.ts'
 
 const OFFERED = ['get_weather', 'calculate', 'search_documents']
@@ -71,6 +73,18 @@ for (const [title, { model }] of [
     console.log(`    calls:  ${calls}\n    answer: ${answer}`)
   }
 }
+
+const box = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
+const mini: Model = { id: 'mini:v0', stream: (request) => box.stream('v0', request) }
+console.log('\nThe same cases of BFCL, by the rules of BFCL:')
+console.log(
+  await compareOnSameCases([
+    ['mini:v0', mini],
+    ['llama:tinyllama, held to the grammar', held.model],
+    ['llama:tinyllama, free', free.model],
+  ]),
+)
+await box.close()
 
 clearInterval(beat)
 await Promise.all([held.wire.close(), free.wire.close(), manager.close()])

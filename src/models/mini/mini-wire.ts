@@ -2,6 +2,7 @@ import { answerEvents } from '../answer-events.ts'
 import { ModelError } from '../model-error.ts'
 import type { ProviderSettings, ProviderSurroundings, Wire } from '../provider.ts'
 import { findPackages } from './engine/find-packages.ts'
+import { inWindows } from './engine/in-windows.ts'
 import { ProcessScorer } from './engine/process-scorer.ts'
 
 const MODEL = 'v0'
@@ -33,7 +34,10 @@ export function miniWire(
       const { answerTo } = await import('./talk/answer.ts')
       const { messages, tools, signal } = request
       const now = new Date(clock.wall())
-      yield* answerEvents(request, await answerTo(messages, { id, tools, scorer, now, ...(signal && { signal }) }))
+      yield* answerEvents(
+        request,
+        await answerTo(messages, { id, tools, scorer: inWindows(scorer), now, ...(signal && { signal }) }),
+      )
     },
     list: async () => [{ name: MODEL, capabilities: ['function-calling'] }],
     close: () => scorer.close(),

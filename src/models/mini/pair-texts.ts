@@ -10,6 +10,10 @@ export const wordsOfName = (name: string): string =>
 export const toolText = (name: string, description: string, parameters: readonly string[]): string =>
   `tool: ${wordsOfName(name)}. ${description.slice(0, 160)} needs: ${parameters.slice(0, 8).map(wordsOfName).join(', ')}`
 
+/** The first of them without its description: people often say what a tool takes, not what it does. */
+export const shortToolText = (name: string, parameters: readonly string[]): string =>
+  `tool: ${wordsOfName(name)}. needs: ${parameters.slice(0, 8).map(wordsOfName).join(', ')}`
+
 export const valueText = (parameter: string, description: string, tool: string): string =>
   `value: ${wordsOfName(parameter)}: ${description.slice(0, 110)} of ${wordsOfName(tool)}`
 

@@ -16,13 +16,11 @@ export interface Understood {
   readonly relevance: number
 }
 
-/** Below it no tool is meant, whatever was found. */
-const LEAST_RELEVANCE = 0.05
 /** How much the value that was found worst counts, beside the relevance of the tool; both as logits. */
-const WEIGHT_OF_VALUES = 0.3
-const MOST_OF_VALUES = 6
-const LEAST_OF_VALUES = -8
-const LEAST_SUM = 1
+const WEIGHT_OF_VALUES = 0.5
+const MOST_OF_VALUES = 10
+const LEAST_OF_VALUES = -12
+const LEAST_SUM = 0
 /** A text that a call cannot do without, and that scores less, was not said; a number is taken where there is one. */
 const LEAST_SCORE = -16
 /** Only where a tool is this likely is it worth to ask for what it lacks. */
@@ -41,7 +39,9 @@ export async function understand(
     return { tool: calculator, relevance: 1, ...(await validParams(calculator.parameters, [], params)) }
   }
   const [best] = await rankTools(tools, said, filling.scorer, filling.signal)
-  if (best === undefined || best.relevance < LEAST_RELEVANCE) return undefined
+  // Below it no tool is meant, whatever is found.
+  const hopeless = LEAST_SUM - WEIGHT_OF_VALUES * MOST_OF_VALUES
+  if (best === undefined || logit(best.relevance) < hopeless) return undefined
   const { tool, relevance } = best
   const parameters = readParameters(tool.parameters)
   const { params, scores } = await fillParameters(tool.name, parameters, said, filling)
@@ -52,16 +52,18 @@ export async function understand(
       .filter(({ name, kind }) => name in params && (isNumber(kind) || (scores.get(name) as number) >= LEAST_SCORE))
       .map(({ name }) => [name, params[name]]),
   )
+  for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
   const checked = await validParams(tool.parameters, parameters, likely)
   if (checked.missing.length > 0) return relevance >= ASK_RELEVANCE ? { tool, relevance, ...checked } : undefined
-  const weakest = Math.max(LEAST_OF_VALUES, Math.min(MOST_OF_VALUES, ...required.map(scoreOf)))
+  const worst = required.length === 0 ? Math.max(0, ...scores.values()) : Math.min(...required.map(scoreOf))
+  const weakest = Math.max(LEAST_OF_VALUES, Math.min(MOST_OF_VALUES, worst))
   const total = logit(relevance) + WEIGHT_OF_VALUES * weakest
   return checked.valid && total >= LEAST_SUM ? { tool, relevance, ...checked } : undefined
 }
 
 const isNumber = (kind: ParameterKind): boolean => kind === 'number' || kind === 'integer'
 
-const logit = (share: number): number => Math.log(share / (1 - Math.min(share, 1 - 1e-7)))
+const logit = (share: number): number => Math.log(Math.max(share, 1e-7) / (1 - Math.min(share, 1 - 1e-7)))
 
 const takesExpression = (tool: OfferedTool): boolean => expressionOf(tool) !== undefined
 

@@ -1,7 +1,7 @@
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import type { OfferedTool } from '../../model.ts'
 import type { PairScorer } from '../engine/pair-scorer.ts'
-import { toolText, wordsOfName } from '../pair-texts.ts'
+import { shortToolText, toolText, wordsOfName } from '../pair-texts.ts'
 import { likelyTools } from './tool-index.ts'
 import { toolsToAsk } from './tools-to-ask.ts'
 
@@ -11,6 +11,9 @@ export interface RankedTool {
   readonly relevance: number
 }
 
+/** So many of the likeliest are looked at a second time, by their names alone. */
+const LOOKED_AT_TWICE = 3
+
 /** The tools that may be meant, the likeliest first. */
 export async function rankTools(
   tools: readonly OfferedTool[],
@@ -19,15 +22,25 @@ export async function rankTools(
   signal?: AbortSignal,
 ): Promise<RankedTool[]> {
   const likely = toolsToAsk(said, await likelyTools(tools, said))
-  const pairs = likely.map(({ name, description, parameters: { properties } }) => ({
-    meant: toolText(name, description, isObject(properties) ? Object.keys(properties) : []),
-    said,
-  }))
-  const scores = await scorer.score(pairs, signal)
-  return likely
+  const described = likely.map((tool) => ({ meant: toolText(tool.name, tool.description, parametersOf(tool)), said }))
+  const scores = await scorer.score(described, signal)
+  const ranked = likely
     .map((tool, index) => ({ tool, relevance: called(tool.name, said) ? 1 : (scores[index]?.relevance ?? 0) }))
-    .sort((left, right) => right.relevance - left.relevance)
+    .sort(byRelevance)
+  const first = ranked.slice(0, LOOKED_AT_TWICE)
+  const short = first.map(({ tool }) => ({ meant: shortToolText(tool.name, parametersOf(tool)), said }))
+  const again = await scorer.score(short, signal)
+  const better = first.map(({ tool, relevance }, index) => ({
+    tool,
+    relevance: Math.max(relevance, again[index]?.relevance ?? 0),
+  }))
+  return [...better.sort(byRelevance), ...ranked.slice(LOOKED_AT_TWICE)]
 }
+
+const byRelevance = (left: RankedTool, right: RankedTool): number => right.relevance - left.relevance
+
+const parametersOf = ({ parameters: { properties } }: OfferedTool): string[] =>
+  isObject(properties) ? Object.keys(properties) : []
 
 /** Whether somebody calls the tool by its name: "echo hello". */
 const called = (name: string, said: string): boolean => said.toLowerCase().startsWith(`${wordsOfName(name)} `)

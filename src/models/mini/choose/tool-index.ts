@@ -10,6 +10,7 @@ const LONGEST_QUERY = 600
 /** Of a description the beginning says what a tool is for. */
 const LONGEST_DESCRIPTION = 400
 const MOST_PARAMETERS = 40
+const LONGEST_DETAILS = 600
 /** So many are indexed before others get their turn. */
 const CHUNK = 50
 const indices = new WeakMap<readonly OfferedTool[], Promise<MiniSearch<{ id: number }>>>()
@@ -19,7 +20,7 @@ export async function likelyTools(tools: readonly OfferedTool[], said: string): 
   if (tools.length <= MOST_SCORED) return tools
   const index = await indexOf(tools)
   const found = index.search(said.slice(0, LONGEST_QUERY), {
-    boost: { name: 2 },
+    boost: { name: 2, details: 0.3 },
     prefix: (term) => term.length > 3,
     fuzzy: (term) => (term.length > 5 ? 0.15 : false),
   })
@@ -35,12 +36,16 @@ function indexOf(tools: readonly OfferedTool[]): Promise<MiniSearch<{ id: number
 }
 
 async function makeIndex(tools: readonly OfferedTool[]): Promise<MiniSearch<{ id: number }>> {
-  const index = new MiniSearch<{ id: number }>({ fields: ['name', 'description', 'parameters'], processTerm: stem })
+  const index = new MiniSearch<{ id: number }>({
+    fields: ['name', 'description', 'parameters', 'details'],
+    processTerm: stem,
+  })
   const documents = tools.map(({ name, description, parameters }, id) => ({
     id,
     name: wordsOfName(name),
     description: description.slice(0, LONGEST_DESCRIPTION),
     parameters: parameterWords(parameters.properties),
+    details: parameterDetails(parameters.properties),
   }))
   await index.addAllAsync(documents, { chunkSize: CHUNK })
   return index
@@ -49,6 +54,16 @@ async function makeIndex(tools: readonly OfferedTool[]): Promise<MiniSearch<{ id
 function parameterWords(properties: unknown): string {
   if (!isObject(properties)) return ''
   return Object.keys(properties).slice(0, MOST_PARAMETERS).map(wordsOfName).join(' ')
+}
+
+/** What the descriptions of parameters say, which counts less than their names. */
+function parameterDetails(properties: unknown): string {
+  if (!isObject(properties)) return ''
+  return Object.values(properties)
+    .slice(0, MOST_PARAMETERS)
+    .map((one) => (isObject(one) && typeof one.description === 'string' ? one.description.slice(0, 80) : ''))
+    .join(' ')
+    .slice(0, LONGEST_DETAILS)
 }
 
 const EMPTY = new Set(

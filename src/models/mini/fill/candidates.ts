@@ -7,6 +7,9 @@ export interface Candidate {
   readonly score: number
   readonly from: number
   readonly to: number
+  /** The value, where the piece is known to stand for it, and what it is. */
+  readonly value?: string
+  readonly type?: string
 }
 
 const TOP_SIDES = 15
@@ -24,10 +27,23 @@ export function numberCandidates(span: SpanScores, numbers: readonly FoundNumber
     if (only === undefined || others.length > 0 || found.has(only)) continue
     found.set(only, { score, from: only.from, to: only.to })
   }
+  // Where the model marked others, a number is as good as its own first and last token.
+  for (const number of numbers) {
+    const one = found.has(number) ? undefined : ownScore(span, number)
+    if (one !== undefined) found.set(number, one)
+  }
   return [...found.values()]
 }
 
-function allSpans(span: SpanScores): Candidate[] {
+function ownScore(span: SpanScores, { from, to }: FoundNumber): Candidate | undefined {
+  const first = span.from.findIndex((at, index) => at >= from && (span.to[index] as number) <= to)
+  const last = span.to.findLastIndex((at, index) => at <= to && (span.from[index] as number) >= from)
+  if (first < 0 || last < first) return undefined
+  return { score: (span.start[first] as number) + (span.end[last] as number) - span.absent, from, to }
+}
+
+/** All pieces that begin and end well, best first. */
+export function allSpans(span: SpanScores): Candidate[] {
   const found: Candidate[] = []
   const ends = bestOf(span.end)
   for (const first of bestOf(span.start)) {

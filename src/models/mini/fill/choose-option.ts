@@ -1,39 +1,61 @@
-import { negates, saidBoolean } from '../values/booleans.ts'
-import { mentioned } from '../values/described-options.ts'
+import { describedBoolean, namesBoolean, negates, saidBoolean } from '../values/booleans.ts'
+import { type SaidOption, saidOptions } from '../values/option-words.ts'
 import type { Parameter } from './parameter.ts'
 
 /** What is taken where nothing names it. */
 const SURE = 0.5
+/** What is taken instead of what the tool would take by itself. */
+const VERY_SURE = 0.95
+
+/** A choice, and where in what was said it stands. */
+export interface Choice {
+  readonly value: unknown
+  readonly from: number
+  readonly to: number
+}
 
 /** What a choice can be. */
 export const optionsOf = ({ kind, options }: Parameter): readonly unknown[] =>
   kind === 'boolean' ? [true, false] : options
 
 /** The option that was meant: one that was named goes before what the model thinks. */
-export function chooseOption(parameter: Parameter, relevance: readonly number[], said: string): unknown {
-  return parameter.kind === 'boolean'
-    ? chooseBoolean(parameter, relevance, said)
-    : chooseOne(parameter, relevance, said)
+export function chooseOption(parameter: Parameter, relevance: readonly number[], said: string): Choice | undefined {
+  if (parameter.kind === 'option') return chooseOne(parameter, relevance, said)
+  const value = chooseBoolean(parameter, relevance, said)
+  return value === undefined ? undefined : { value, from: -1, to: -1 }
 }
 
-function chooseBoolean({ name, required }: Parameter, relevance: readonly number[], said: string): boolean | undefined {
+/** The options of a list that were said, in the order in which they were. */
+export function chooseSeveral(options: readonly unknown[], said: string): unknown[] {
+  const single = (index: number): boolean => !/[\s_-]/.test(String(options[index]))
+  const all = saidOptions(options, said).filter(
+    ({ evidence, index }) => evidence > 1 || (evidence > 0 && single(index)),
+  )
+  return all.sort((left, right) => left.from - right.from).map(({ index }) => options[index])
+}
+
+function chooseBoolean(parameter: Parameter, relevance: readonly number[], said: string): boolean | undefined {
+  const { name, description, required, fallback } = parameter
   const [yes = 0, no = 0] = relevance
-  const named = saidBoolean(name, said)
+  const named = saidBoolean(name, said) ?? describedBoolean(description, said)
   if (named !== undefined) return named
-  if (yes > SURE && yes >= no) return true
-  if (no > SURE && negates(said)) return false
-  return required ? yes >= no : undefined
+  if (yes > SURE && yes >= no && (required || namesBoolean(name, description, said))) return true
+  if (no > SURE && negates(said) && (required || namesBoolean(name, description, said))) return false
+  if (!required) return undefined
+  return typeof fallback === 'boolean' ? fallback : yes >= no
 }
 
-function chooseOne({ options, required, fallback }: Parameter, relevance: readonly number[], said: string): unknown {
-  const named = mentioned(
-    options.map((option, index) => ({ index, words: [String(option)] })),
-    said,
-  ).map(({ index }) => index)
-  const among = named.length > 0 ? named : [...options.keys()]
-  const score = (index: number): number => relevance[index] as number
+function chooseOne(parameter: Parameter, relevance: readonly number[], said: string): Choice | undefined {
+  const { options, required, fallback, description } = parameter
+  const all = saidOptions(options, said)
+  const most = Math.max(...all.map(({ evidence }) => evidence))
+  const score = ({ index }: SaidOption): number => relevance[index] as number
+  const among = most > 0 ? all.filter(({ evidence }) => evidence === most) : all
   const best = among.reduce((left, right) => (score(right) > score(left) ? right : left))
-  if (named.length > 0 || required) return options[best]
-  // What the tool takes by itself is not guessed at.
-  return score(best) > SURE && fallback === undefined ? options[best] : undefined
+  const choice = { value: options[best.index], from: best.from, to: best.to }
+  if (most > 1 || (most > 0 && (required || among.length === 1))) return choice
+  const known = fallback !== undefined || /\bdefaults?\b/i.test(description)
+  if (score(best) > (known ? VERY_SURE : SURE)) return choice
+  if (!required) return undefined
+  return options.includes(fallback) ? { value: fallback, from: -1, to: -1 } : choice
 }

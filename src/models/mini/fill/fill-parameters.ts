@@ -2,10 +2,11 @@ import type { Params } from '../../../core/tool.ts'
 import type { Pair, PairScorer } from '../engine/pair-scorer.ts'
 import { optionText, valueText } from '../pair-texts.ts'
 import { describedOptions, mentioned } from '../values/described-options.ts'
+import { takesWholeText, wholeText } from '../values/whole-text.ts'
 import { writtenObject } from '../values/written-object.ts'
 import { assignSpans } from './assign-spans.ts'
 import type { Candidate } from './candidates.ts'
-import { chooseOption, optionsOf } from './choose-option.ts'
+import { chooseOption, chooseSeveral, optionsOf } from './choose-option.ts'
 import { makeValue, wordedNumber } from './make-value.ts'
 import type { Parameter } from './parameter.ts'
 
@@ -24,6 +25,10 @@ export interface Filled {
 
 /** What was said by name is as good as found. */
 const NAMED_SCORE = 6
+/** What a whole sentence counts as, where it is the value. */
+const UNMARKED_SCORE = 0
+/** A text that scores less is no better than the whole. */
+const LEAST_OF_WHOLE = -2
 
 /** Finds the values of a tool's parameters in what was said. */
 export async function fillParameters(
@@ -46,28 +51,40 @@ export async function fillParameters(
     params[name] = value
     found.set(name, score)
   }
+  let at = pieces.length
+  const chosen = choices.flatMap((parameter) => {
+    const count = optionsOf(parameter).length
+    const relevance = scores.slice(at, at + count).map((score) => score.relevance)
+    at += count
+    const choice = chooseOption(parameter, relevance, said)
+    put(parameter.name, choice?.value)
+    return choice ?? []
+  })
   const spans = assignSpans(
     pieces,
     scores.map(({ span }) => span),
     said,
+    filling.now,
+    chosen,
   )
   for (const parameter of pieces) {
     const span = spans.get(parameter)
     const worded = wordedValue(parameter, span, said)
     if (worded !== undefined) put(parameter.name, worded)
-    else if (span !== undefined) put(parameter.name, makeValue(parameter, span, said, filling.now), span.score)
-  }
-  let at = pieces.length
-  for (const parameter of choices) {
-    const count = optionsOf(parameter).length
-    const relevance = scores.slice(at, at + count).map((score) => score.relevance)
-    put(parameter.name, chooseOption(parameter, relevance, said))
-    at += count
+    else if (span !== undefined && !isWhole(parameter, span))
+      put(parameter.name, makeValue(parameter, span, said), span.score)
+    else if (isWhole(parameter, span)) put(parameter.name, wholeText(parameter.description, said), UNMARKED_SCORE)
   }
   for (const parameter of parameters) {
     if (parameter.kind === 'object') put(parameter.name, await objectValue(tool, parameter, said, filling))
   }
   return { params, scores: found }
+}
+
+/** Whether all of a sentence is the value, because the model found no part of it to be. */
+function isWhole({ kind, required, name, description }: Parameter, span: Candidate | undefined): boolean {
+  const unmarked = span === undefined || span.score < LEAST_OF_WHOLE
+  return kind === 'text' && required && unmarked && span?.value === undefined && takesWholeText(name, description)
 }
 
 /** A value that is said by words of its own rather than as a piece of text. */
@@ -76,7 +93,12 @@ function wordedValue(parameter: Parameter, span: Candidate | undefined, said: st
     const [only, ...others] = mentioned(describedOptions(parameter.description), said)
     return others.length === 0 ? only?.value : undefined
   }
-  return parameter.kind !== 'list' && (span?.score ?? 0) <= 0 ? wordedNumber(parameter, said) : undefined
+  if (parameter.kind === 'list') {
+    const { options = [] } = parameter.items ?? {}
+    const several = chooseSeveral(options, said)
+    return several.length > 0 ? several : undefined
+  }
+  return (span?.score ?? 0) <= 0 ? wordedNumber(parameter, said) : undefined
 }
 
 /** An object that is written out, else one whose members are found one by one. */

@@ -1,9 +1,11 @@
-import { dateAs, dateFormat, wantsDate } from '../values/dates.ts'
-import { durationFactor, timesAYear, timeUnit, wordDuration } from '../values/durations.ts'
+import { inTimeUnit, timesAYear, timeUnit, wordDuration } from '../values/durations.ts'
 import { bracketsAround, numberList, textList } from '../values/list-at.ts'
 import { partsOf, plainText } from '../values/lists.ts'
-import { numbersIn } from '../values/numbers-in.ts'
+import { inUnit, unitAfter, unitWanted } from '../values/measures.ts'
+import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
+import { patternsIn, patternWanted } from '../values/patterns.ts'
 import { timeZoneOf, withState } from '../values/places.ts'
+import { shapesIn, shapeWanted } from '../values/shapes.ts'
 import type { Candidate } from './candidates.ts'
 import type { Parameter } from './parameter.ts'
 import { textWithoutName } from './text-without-name.ts'
@@ -13,10 +15,11 @@ const TIME_AFTER = /^[\s-](?:day|week|month|year|hour|minute|second)s?\b/i
 /** A share is a fraction, unless it is asked for in percent. */
 const IN_PERCENT = /percent|%|0 (?:to|and|-) 100/i
 const IN_FRACTION = /decimal|fraction|0\.\d/i
-const EMAIL = /[^\s@<>,;'"()]+@[^\s@<>,;'"()]+\.[\p{L}\d-]+/u
 
 /** The value that a piece of what was said stands for; undefined where it is none of the parameter's kind. */
-export function makeValue(parameter: Parameter, { from, to }: Candidate, said: string, now: Date): unknown {
+export function makeValue(parameter: Parameter, candidate: Candidate, said: string): unknown {
+  const { from, to, value } = candidate
+  if (value !== undefined && parameter.kind !== 'list') return value
   switch (parameter.kind) {
     case 'number':
     case 'integer':
@@ -24,7 +27,7 @@ export function makeValue(parameter: Parameter, { from, to }: Candidate, said: s
     case 'list':
       return listAt(parameter, from, to, said)
     default:
-      return textAt(parameter, from, to, said, now)
+      return textAt(parameter, from, to, said)
   }
 }
 
@@ -42,11 +45,27 @@ function numberAt(parameter: Parameter, from: number, to: number, said: string):
   if (number.percent && kind === 'number' && (IN_FRACTION.test(asked) || !IN_PERCENT.test(asked))) {
     return Number((number.value / 100).toPrecision(12))
   }
-  const unit = timeUnit(name, description)
-  return unit === undefined ? number.value : number.value * durationFactor(said, number.to, unit)
+  return inWantedUnit(parameter, number, said)
 }
 
-function listAt({ items }: Parameter, from: number, to: number, said: string): unknown[] | undefined {
+/** A measure or a duration in the unit that the parameter is counted in. */
+function inWantedUnit({ kind, name, description }: Parameter, { value, to }: FoundNumber, said: string): number {
+  const unit = unitWanted(name, description)
+  const given = unit === undefined ? undefined : unitAfter(said, to)
+  if (unit !== undefined && given !== undefined) {
+    const measured = inUnit(value, given, unit) ?? value
+    return kind === 'integer' ? Math.round(measured) : measured
+  }
+  const time = timeUnit(name, description)
+  return time === undefined ? value : inTimeUnit(value, said, to, time)
+}
+
+function listAt(parameter: Parameter, from: number, to: number, said: string): unknown[] | undefined {
+  const { items, name, description } = parameter
+  const pattern = patternWanted(name, description, items?.format)
+  const shape = pattern === undefined ? shapeWanted(description) : undefined
+  const written = pattern !== undefined ? patternsIn(pattern, said) : shape === undefined ? [] : shapesIn(shape, said)
+  if (written.length > 0) return written.map(({ value }) => value)
   const inside = bracketsAround(said, from, to)
   const numeric = items?.kind === 'number' || items?.kind === 'integer'
   const values: readonly unknown[] = numeric
@@ -56,24 +75,14 @@ function listAt({ items }: Parameter, from: number, to: number, said: string): u
   return values.length > 0 ? [...values] : undefined
 }
 
-function textAt(parameter: Parameter, from: number, to: number, said: string, now: Date): string | undefined {
-  const { name, description, format } = parameter
+function textAt(parameter: Parameter, from: number, to: number, said: string): string | undefined {
+  const { name, description } = parameter
   const quoted = /["'“‘]/.test(said[from - 1] ?? '')
   const written = said.slice(from, to).trim()
   if (quoted) return written || undefined
   const asked = `${name} ${description}`
-  if (format === 'email' || /e-?mail/i.test(name) || /e-?mail address/i.test(description)) {
-    const email = EMAIL.exec(said.slice(from, to)) ?? EMAIL.exec(said)
-    if (email !== null) return email[0]
-  }
   const text = plainText(written)
   if (/time ?zone/i.test(asked.replaceAll('_', ' '))) return timeZoneOf(text) ?? text
-  const wanted = dateFormat(description, format)
-  if (wanted !== undefined && wantsDate(name, description)) {
-    // The piece may hold only a part of the date.
-    const date = dateAs(text, wanted, now) ?? dateAs(said.slice(from, to + 20), wanted, now)
-    if (date !== undefined) return date
-  }
   if (NUMBER_ALONE.test(text)) return text + (TIME_AFTER.exec(said.slice(to, to + 10))?.[0] ?? '')
   return withState(textWithoutName(text, name), description) || undefined
 }

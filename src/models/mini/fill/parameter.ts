@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import { SchemaReferences } from '../../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../../core/tool.ts'
+import { statedDefault } from '../values/stated-default.ts'
 
 /** What a value can be found by. */
 export type ParameterKind = 'text' | 'number' | 'integer' | 'boolean' | 'option' | 'list' | 'object'
@@ -20,6 +21,7 @@ export interface Parameter {
   readonly format?: string
   readonly minimum?: number
   readonly maximum?: number
+  /** What the tool takes where it is told nothing, as its schema or description says. */
   readonly fallback?: unknown
 }
 
@@ -53,6 +55,7 @@ function read(
   const description = typeof note === 'string' ? note : ''
   const options = 'const' in schema ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : []
   const type = typeOf(schema)
+  const fallback = schema.default ?? statedDefault(description)
   const kind = options.length > 0 ? 'option' : kindOf(type)
   const number = (key: string): object => (typeof schema[key] === 'number' ? { [key]: schema[key] } : {})
   return {
@@ -66,7 +69,7 @@ function read(
     ...(typeof schema.format === 'string' && { format: schema.format }),
     ...number('minimum'),
     ...number('maximum'),
-    ...(schema.default !== undefined && { fallback: schema.default }),
+    ...(fallback !== undefined && { fallback }),
   }
 }
 

@@ -7,8 +7,8 @@ const WORD = /[\p{L}\p{N}\p{M}_]/u
 export function wholeSpan(candidate: Candidate, said: string, quotes: readonly Quote[]): Candidate | undefined {
   const { score } = candidate
   let { from, to } = candidate
-  while (from > 0 && WORD.test(said[from] ?? '') && joins(said, from - 1)) from--
-  while (to < said.length && WORD.test(said[to - 1] ?? '') && joins(said, to)) to++
+  while (from > 0 && joins(said, from) && joins(said, from - 1)) from--
+  while (to < said.length && (to === from || joins(said, to - 1)) && joins(said, to)) to++
   const quote = quotes.find((one) => from < one.to && one.from < to)
   if (quote !== undefined) return { score, from: quote.from, to: quote.to }
   while (from < to && /[\s,.;:!?)\]'"”’]/.test(said[from] as string)) from++

@@ -1,9 +1,15 @@
 import { wordsOfName } from '../pair-texts.ts'
+import { says } from './described-options.ts'
 
 const NOT =
   "(?:do(?:es)?n['’]?t|do not|does not|not|no|without|never|exclud(?:e|ing)|disabl(?:e|ing)|skip(?:ping)?|avoid|omit(?:ting)?|leave out|turn off|switch off|false|off)"
 const EMPTY = new Set(
   'is are has have include includes including allow use with the a an of to for and or return get show enable enabled should only whether in on by flag'.split(
+    ' ',
+  ),
+)
+const PLAIN = new Set(
+  'true false default defaults indicates indicating boolean also that this will would when than then they them optional specify specifies result results from user users'.split(
     ' ',
   ),
 )
@@ -18,6 +24,25 @@ export function saidBoolean(parameter: string, said: string): boolean | undefine
   const found = words.map((word) => text.search(new RegExp(`\\b${asPattern(stem(word))}`)))
   if (found.some((at) => at < 0)) return undefined
   return !negated(text, Math.min(...found))
+}
+
+/** What a description like "True for delivery, false for pick-up" makes of a sentence. */
+export function describedBoolean(description: string, said: string): boolean | undefined {
+  for (const { 1: value = '', 2: words = '' } of description.matchAll(
+    /\b(true|false)\b['"]?(?: is| means)? (?:for|if|when|to) (?:the |an? |it is )?([\p{L}][\p{L} -]{2,30})/giu,
+  )) {
+    if (says(said, words)) return value.toLowerCase() === 'true'
+  }
+  return undefined
+}
+
+/** Whether a sentence speaks of a yes-or-no parameter at all: a word of its name or description is in it. */
+export function namesBoolean(parameter: string, description: string, said: string): boolean {
+  const text = said.toLowerCase()
+  return `${wordsOfName(parameter)} ${description.toLowerCase()}`
+    .split(/[^\p{L}]+/u)
+    .filter((word) => word.length > 3 && !EMPTY.has(word) && !PLAIN.has(word))
+    .some((word) => new RegExp(`(?<!\\p{L})${stem(word)}`, 'u').test(text))
 }
 
 /** Whether a negation stands in the same clause, before this place. */

@@ -1,5 +1,6 @@
 import { parse } from 'chrono-node'
 import { DateTime } from 'luxon'
+import type { FoundValue } from './codes.ts'
 
 /** What a description asks a date to look like, as a pattern for luxon. */
 export function dateFormat(description: string, format?: string): string | undefined {
@@ -22,23 +23,28 @@ export function dateFormat(description: string, format?: string): string | undef
   }
   if (/\biso[- ]?8601\b/.test(text)) return 'yyyy-MM-dd'
   if (/\bhh:mm:ss\b/.test(text)) return 'HH:mm:ss'
-  return /\bhh:mm\b|24[- ]hour/.test(text) && /time/.test(text) ? 'HH:mm' : undefined
+  if (/\bhh:mm ?(?:am|a\.m\.)/.test(text)) return 'hh:mm a'
+  return /\bhh:mm\b/.test(text) || (/24[- ]hour/.test(text) && /time/.test(text)) ? 'HH:mm' : undefined
 }
 
 /** Whether a parameter wants a date or a time of day. */
 export const wantsDate = (name: string, description: string): boolean =>
-  /date|\bday\b|time(?!zone| ?frame| ?out)|deadline|birthday|\bwhen\b/i.test(
+  /date|\bday\b|time(?!zone| ?frame| ?out)|deadline|birthday|\bwhen\b|\b(?:start|begin|end|due|check[ _]?(?:in|out)|depart(?:ure)?|arrival|return)\b/i.test(
     `${name.replaceAll('_', ' ')} ${description.slice(0, 60)}`,
   )
 
 /** The date that a text names, relative ones too, in this form; undefined where it names none. */
 export function dateAs(text: string, format: string, now: Date): string | undefined {
-  const [found] = parse(
-    text.replace(/\b([A-Z][a-z]{2,8})\.?(\d{1,2})(?=[\s,])/, '$1 $2').replace(/\b([A-Z][a-z]{2,8})\.(?=\s?\d)/, '$1 '),
-    now,
-    {
-      forwardDate: true,
-    },
-  )
-  return found === undefined ? undefined : DateTime.fromJSDate(found.start.date()).toFormat(format)
+  return datesIn(text, format, now)[0]?.value
+}
+
+/** The dates or times of a text, relative ones too, in this form. */
+export function datesIn(text: string, format: string, now: Date): FoundValue[] {
+  // "May.5" and "Jan5" are dates as well; the places stay.
+  const readable = text.replaceAll(/\b([A-Z][a-z]{2,8})\.(?=\s?\d)/g, '$1 ')
+  return parse(readable, now, { forwardDate: true }).flatMap(({ index, text: found, start }) => {
+    const day = start.isCertain('day') || start.isCertain('weekday') || !start.isCertain('hour')
+    if (/^h/i.test(format) ? !start.isCertain('hour') : !day && !/H/.test(format)) return []
+    return [{ from: index, to: index + found.length, value: DateTime.fromJSDate(start.date()).toFormat(format) }]
+  })
 }

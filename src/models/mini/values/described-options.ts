@@ -17,12 +17,15 @@ export function describedOptions(description: string): DescribedOption[] {
   return found.size < 2 ? [] : [...found].map(([value, words]) => ({ value, words }))
 }
 
+/** Words that are said in any sentence. */
+const EMPTY = new Set('it all any is in on to no a an the or and of for us me i so do as at by'.split(' '))
+
 /** Those that are said, in any case and as singular or plural. */
 export function mentioned<Option extends { readonly words: readonly string[] }>(
   options: readonly Option[],
   said: string,
 ): Option[] {
-  return options.filter(({ words }) => words.some((word) => says(said, word)))
+  return options.filter(({ words }) => words.some((word) => !EMPTY.has(word.toLowerCase()) && says(said, word)))
 }
 
 /** Whether a text holds these words, whole. */
@@ -31,5 +34,7 @@ export function says(said: string, words: string): boolean {
   if (wanted === '') return false
   const text = ` ${said.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, ' ')} `
   const plain = wanted.replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
-  return [plain, `${plain}s`, plain.replace(/s$/, '')].some((form) => form.trim() !== '' && text.includes(` ${form} `))
+  return [plain, `${plain}s`, plain.length > 3 ? plain.replace(/s$/, '') : plain].some(
+    (form) => form.trim() !== '' && text.includes(` ${form} `),
+  )
 }

@@ -38,12 +38,14 @@ export function wordDuration(said: string, unit: string): number | undefined {
   return found === undefined ? undefined : whole((SECONDS[found] as number) / (SECONDS[unit] as number))
 }
 
-/** "2 weeks" in days: what to multiply a number with that stands before this place. */
-export function durationFactor(said: string, to: number, unit: string): number {
+/** "2 weeks" in days, "36 months" in years: a number with the unit that stands after this place, in another one. */
+export function inTimeUnit(value: number, said: string, to: number, unit: string): number {
   const found = AFTER.exec(said.slice(to, to + 12))?.[1]?.toLowerCase()
-  return found === undefined || found === unit
-    ? 1
-    : (whole((SECONDS[found] as number) / (SECONDS[unit] as number)) ?? 1)
+  if (found === undefined || found === unit) return value
+  const factor = whole((SECONDS[found] as number) / (SECONDS[unit] as number))
+  if (factor !== undefined) return value * factor
+  const parts = whole((SECONDS[unit] as number) / (SECONDS[found] as number))
+  return parts === undefined ? value : Number((value / parts).toPrecision(6))
 }
 
 /** "compounded quarterly" as times a year. */

@@ -39,18 +39,45 @@ const STATES: Readonly<Record<string, string>> = {
   WA: 'Seattle|Spokane|Tacoma|Bellevue|Redmond',
   WI: 'Milwaukee|Madison',
 }
+/** The names of the states in the order of their codes above. */
+const NAMES =
+  'Alaska|Alabama|Arkansas|Arizona|California|Colorado|Connecticut|District of Columbia|Delaware|Florida|Georgia|Hawaii|Iowa|Idaho|Illinois|Indiana|Kansas|Kentucky|Louisiana|Massachusetts|Maryland|Maine|Michigan|Minnesota|Missouri|Mississippi|Montana|North Carolina|North Dakota|Nebraska|New Hampshire|New Jersey|New Mexico|Nevada|New York|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode Island|South Carolina|South Dakota|Tennessee|Texas|Utah|Virginia|Vermont|Washington|Wisconsin|West Virginia|Wyoming'
+const CODES =
+  'AK AL AR AZ CA CO CT DC DE FL GA HI IA ID IL IN KS KY LA MA MD ME MI MN MO MS MT NC ND NE NH NJ NM NV NY OH OK OR PA RI SC SD TN TX UT VA VT WA WI WV WY'
 const BY_CITY = new Map(
   Object.entries(STATES).flatMap(([state, cities]) =>
     cities.split('|').map((city): [string, string] => [city.toLowerCase(), state]),
   ),
 )
 
-/** A city with its state where a description asks for both and only the city was said. */
-export function withState(text: string, description: string): string {
-  if (!/city (?:and|,) state|city, state|\b[A-Z][a-z]+(?: [A-Z][a-z]+)?, (?:[A-Z]{2})\b/.test(description)) return text
-  const state = BY_CITY.get(text.toLowerCase())
-  return state === undefined ? text : `${text}, ${state}`
+const WANTS_STATE = /city (?:and|,) state|city, ?st(?:ate)?\b|\b[A-Z][a-z]+(?: [A-Z][a-z]+)?, (?:[A-Z]{2})\b/i
+/** The description shows the state as two letters. */
+const SHORT = /\b[A-Z][a-z]+(?: [A-Z][a-z]+)?, ?[A-Z]{2}\b|City, ST\b|two[- ]letter|abbreviat/
+let states: Map<string, string> | undefined
+
+/** The codes of the states by their names in lower case. */
+export function stateCode(): Map<string, string> {
+  const codes = CODES.split(' ')
+  states ??= new Map(NAMES.split('|').map((name, index) => [name.toLowerCase(), codes[index] as string]))
+  return states
 }
+
+/** A city with its state where a description asks for both and only the city was said; the state in its form. */
+export function withState(text: string, description: string): string {
+  if (!WANTS_STATE.test(description)) return text
+  const [city = '', said, ...more] = text.split(/\s*,\s*/)
+  if (more.length > 0) return text
+  if (said !== undefined) {
+    const code = SHORT.test(description) ? stateCode().get(said.toLowerCase()) : undefined
+    return code === undefined ? text : `${city}, ${code}`
+  }
+  const state = BY_CITY.get(city.toLowerCase())
+  return state === undefined ? text : `${titled(city)}, ${state}`
+}
+
+/** A name that was typed in lower case. */
+const titled = (name: string): string =>
+  name === name.toLowerCase() ? name.replaceAll(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase()) : name
 
 let zones: Map<string, string> | undefined
 

@@ -3,7 +3,7 @@ import { arithmeticIn } from './arithmetic.ts'
 import { negated, saidBoolean } from './booleans.ts'
 import { dateAs, dateFormat } from './dates.ts'
 import { describedOptions, mentioned } from './described-options.ts'
-import { durationFactor, timesAYear, timeUnit, wordDuration } from './durations.ts'
+import { inTimeUnit, timesAYear, timeUnit, wordDuration } from './durations.ts'
 import { bracketsAround, numberList, textList } from './list-at.ts'
 import { partsOf } from './lists.ts'
 import { timeZoneOf, withState } from './places.ts'
@@ -84,7 +84,8 @@ describe('values made proper', () => {
     expect(timeUnit('days_ahead', '')).toBe('day')
     expect(timeUnit('timeframe', 'The number of days from now')).toBe('day')
     expect(wordDuration('for the next week', 'day')).toBe(7)
-    expect(durationFactor('2 hours', 1, 'minute')).toBe(60)
+    expect(inTimeUnit(2, '2 hours', 1, 'minute')).toBe(120)
+    expect(inTimeUnit(36, '36 months', 2, 'year')).toBe(3)
     expect(wordDuration('over the past decade', 'year')).toBe(10)
     expect(timesAYear('n', 'times that interest is compounded', 'compounded quarterly')).toBe(4)
   })

@@ -1,0 +1,31 @@
+import { measureInChild } from '../child.ts'
+import { count, figure } from '../figures.ts'
+import type { MiniResult } from '../measures/mini.ts'
+import type { Section } from '../section.ts'
+import { table } from '../table.ts'
+
+const FULL = { tools: [1, 16, 1_000], queries: 100, batch: 16 }
+const QUICK = { tools: [1, 16, 1_000], queries: 10, batch: 16 }
+/** On a busy machine a question takes seconds. */
+const LONGEST_MS = 1_800_000
+
+/** How long the model in the box takes, and what it holds. */
+export const mini: Section = {
+  id: 'mini',
+  title: 'The model in the box',
+  async run(effort) {
+    const settings = effort.quick ? QUICK : FULL
+    effort.progress('asking')
+    const raw = await measureInChild<MiniResult>('mini', settings, LONGEST_MS)
+    const rows = raw.rows.map(({ tools, p50Ms, p99Ms }) => [count(tools), figure(p50Ms), figure(p99Ms)])
+    const child = raw.childMb === undefined ? 'an unknown amount' : `${figure(raw.childMb)} MB`
+    return {
+      raw,
+      markdown:
+        `${table(['tools on offer', 'a question, p50 ms', 'p99 ms'], rows)}\n\n` +
+        `${settings.queries} questions each, one after the other. ${settings.batch} at once, each with one tool: ` +
+        `${figure(raw.batchMs)} ms for all. The first question, with the loading of the model: ${figure(raw.firstMs)} ms. ` +
+        `The process of the model holds ${child}, the one that asks ${figure(raw.parentMb)} MB.`,
+    }
+  },
+}

@@ -1,0 +1,172 @@
+import { stateCode } from './places.ts'
+
+/** What a code stands for. */
+export type CodeKind = 'language' | 'currency' | 'country' | 'state'
+
+/** A value that was recognised in what was said, and where it stands. */
+export interface FoundValue {
+  readonly from: number
+  readonly to: number
+  readonly value: string
+}
+
+interface Wanted {
+  readonly kind: CodeKind
+  readonly write: (code: string) => string
+}
+
+const CODE = /\bcodes?\b|\biso\b|iso[- ]?\d|(?:two|three|2|3)[- ]letters?|alpha-?2|abbreviat|4217|639/i
+const NAMES: readonly (readonly [CodeKind, RegExp, RegExp])[] = [
+  ['language', /\blang(?:uage)?\b|\blocale\b/i, /['"(](?:[a-z]{2}|[a-z]{2}-[A-Z]{2})['")]/],
+  ['currency', /\bcurrenc(?:y|ies)\b/i, /\b(?:USD|EUR|GBP|JPY|CNY|INR)\b/],
+  ['country', /\bcountry\b/i, /['"(](?:US|us|GB|gb|DE|de|FR|fr)['")]/],
+  ['state', /\bstate\b/i, /['"(][A-Z]{2}['")]/],
+]
+/** Names that several currencies have, and what people mean by them. */
+const MONEY: Readonly<Record<string, string>> = {
+  $: 'USD',
+  '€': 'EUR',
+  '£': 'GBP',
+  '¥': 'JPY',
+  '₹': 'INR',
+  dollar: 'USD',
+  buck: 'USD',
+  'american dollar': 'USD',
+  'u.s. dollar': 'USD',
+  pound: 'GBP',
+  sterling: 'GBP',
+  quid: 'GBP',
+  euro: 'EUR',
+  yen: 'JPY',
+  yuan: 'CNY',
+  renminbi: 'CNY',
+  rmb: 'CNY',
+  rupee: 'INR',
+  franc: 'CHF',
+  peso: 'MXN',
+  won: 'KRW',
+  ruble: 'RUB',
+  real: 'BRL',
+  reais: 'BRL',
+  rand: 'ZAR',
+}
+const COUNTRIES: Readonly<Record<string, string>> = {
+  usa: 'US',
+  'u.s.': 'US',
+  'united states of america': 'US',
+  america: 'US',
+  'the us': 'US',
+  uk: 'GB',
+  britain: 'GB',
+  'great britain': 'GB',
+  england: 'GB',
+  holland: 'NL',
+  turkey: 'TR',
+  'czech republic': 'CZ',
+  'south korea': 'KR',
+}
+const LANGUAGES: Readonly<Record<string, string>> = { mandarin: 'zh', farsi: 'fa', 'simplified chinese': 'zh' }
+const LETTERS = [...'abcdefghijklmnopqrstuvwxyz']
+
+/** Which code a parameter wants instead of a name, by its name and description; undefined where it wants none. */
+export function codeWanted(name: string, description: string, fallback?: unknown): Wanted | undefined {
+  const words = name.replaceAll(/([a-z])([A-Z])/g, '$1 $2').replaceAll(/[_-]+/g, ' ')
+  const found = NAMES.find(([, about, shown]) => {
+    const asked = about.test(words) || (about.test(description.slice(0, 80)) && CODE.test(description))
+    const example = typeof fallback === 'string' ? `'${fallback}'` : ''
+    return asked && (CODE.test(`${words} ${description}`) || shown.test(description) || shown.test(example))
+  })
+  if (found === undefined || /alpha-?3|(?:three|3)[- ]letter country/i.test(description)) return undefined
+  return { kind: found[0], write: writerOf(found[0], `${description} '${fallback ?? ''}'`) }
+}
+
+/** As the description shows it: "us" in lower case, "de-DE" with the country. */
+function writerOf(kind: CodeKind, shown: string): (code: string) => string {
+  if (kind === 'language' && /\b[a-z]{2}-[A-Z]{2}\b/.test(shown)) {
+    return (code) => (code.includes('-') ? code : `${code}-${new Intl.Locale(code).maximize().region}`)
+  }
+  const lower = /lower[- ]?case|['"(][a-z]{2}['")]/.test(shown)
+  return kind === 'country' && lower ? (code) => code.toLowerCase() : (code) => code
+}
+
+/** The codes whose names, or which themselves, stand in what was said. */
+export function codesIn(kind: CodeKind, said: string): FoundValue[] {
+  const names = namesOf(kind)
+  const found: FoundValue[] = []
+  for (const { index, 0: word } of said.matchAll(/[\p{L}\p{M}.&'’-]+|[$€£¥₹]/gu)) {
+    if (index < (found.at(-1)?.to ?? 0)) continue
+    const one = longestName(names, said, index) ?? writtenCode(kind, names, word, index)
+    if (one !== undefined) found.push(one)
+  }
+  return found
+}
+
+function longestName(names: ReadonlyMap<string, string>, said: string, from: number): FoundValue | undefined {
+  const rest = said.slice(from, from + 50)
+  const ends = [...rest.matchAll(/[\p{L}\p{M}.$€£¥₹]+/gu)].slice(0, 5).map(({ index, 0: word }) => index + word.length)
+  for (const end of ends.reverse()) {
+    const text = rest.slice(0, end).toLowerCase().replace(/\.$/, '')
+    const value = names.get(text) ?? names.get(text.replace(/e?s$/, '')) ?? names.get(text.replace(/s$/, ''))
+    // "us" is a country only in capitals, and "in" no code at all.
+    if (value !== undefined && text.length > 2) return { from, to: from + end, value }
+    if (value !== undefined && (text.length === 1 || rest.slice(0, end) === text.toUpperCase())) {
+      return { from, to: from + end, value }
+    }
+  }
+  return undefined
+}
+
+/** A code that was said as such: "CHF", "usd", "de-DE". */
+function writtenCode(
+  kind: CodeKind,
+  names: ReadonlyMap<string, string>,
+  word: string,
+  from: number,
+): FoundValue | undefined {
+  const known = new Set(names.values())
+  const text = word.replace(/[.'’-]+$/, '')
+  const value = kind === 'language' ? text.toLowerCase() : text.toUpperCase()
+  const plain = kind === 'currency' ? /^(?:[A-Z]{3}|usd|eur|gbp|jpy|cad|aud|chf|inr|cny)$/ : /^[A-Z]{2}$/
+  if (kind === 'language' && /^[a-z]{2}-[A-Z]{2}$/.test(text)) return { from, to: from + text.length, value: text }
+  return plain.test(text) && known.has(value) ? { from, to: from + text.length, value } : undefined
+}
+
+const known = new Map<CodeKind, ReadonlyMap<string, string>>()
+
+function namesOf(kind: CodeKind): ReadonlyMap<string, string> {
+  let names = known.get(kind)
+  if (names === undefined) {
+    names = kind === 'state' ? stateCode() : new Map([...listed(kind), ...Object.entries(ALIASES[kind])])
+    known.set(kind, names)
+  }
+  return names
+}
+
+const ALIASES = { language: LANGUAGES, currency: MONEY, country: COUNTRIES }
+
+/** The English names that the runtime knows. */
+function listed(kind: 'language' | 'currency' | 'country'): [string, string][] {
+  const type = kind === 'country' ? 'region' : kind
+  const names = new Intl.DisplayNames('en', { type, fallback: 'none' })
+  const pairs = LETTERS.flatMap((one) => LETTERS.map((other) => one + other))
+  const codes =
+    kind === 'currency'
+      ? Intl.supportedValuesOf('currency')
+      : kind === 'country'
+        ? pairs.map((pair) => pair.toUpperCase())
+        : pairs
+  const all = codes.flatMap((code): [string, string][] => {
+    const name = isCurrent(kind, code) ? names.of(code)?.toLowerCase() : undefined
+    return name === undefined ? [] : [[name, code]]
+  })
+  return kind === 'currency' ? [...all.map(([name, code]): [string, string] => [lastWord(name), code]), ...all] : all
+}
+
+/** Codes that were given up stand for newer ones. */
+function isCurrent(kind: string, code: string): boolean {
+  if (kind === 'currency') return true
+  const tag = kind === 'country' ? `und-${code}` : code
+  return Intl.getCanonicalLocales(tag)[0] === tag
+}
+
+const lastWord = (name: string): string => name.split(' ').at(-1) as string
