@@ -8,8 +8,8 @@ import { validate } from '../src/cli/commands/validate.ts'
 import { installationFolder } from '../src/cli/fixtures/installation-folder.ts'
 import { Installation } from '../src/config/installation.ts'
 import { openTestServer } from '../src/server/fixtures/open-server.ts'
-import { DEMO_CONFIG } from '../test/browser/demo-config.ts'
 import { useBrowser } from '../test/browser/open-browser.ts'
+import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
 import { openaiModel, serverYard } from './server-yard.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -25,7 +25,7 @@ const weather = {
 
 /** A server whose first model has these tests behind it, and its page of models in a browser. */
 async function modelsPage(open: ReturnType<typeof useBrowser>, tests: readonly boolean[]) {
-  const server = await openTestServer(DEMO_CONFIG, { local: true })
+  const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   onTestFinished(() => server.close())
   for (const success of tests) {
     const error = success ? {} : { error: 'It made up the weather' }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openTestServer, type TestServer } from '../src/server/fixtures/open-server.ts'
 import { chooseModel } from '../test/browser/choose-model.ts'
-import { DEMO_CONFIG } from '../test/browser/demo-config.ts'
 import { useBrowser } from '../test/browser/open-browser.ts'
+import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
@@ -10,7 +10,7 @@ describe('Page `/tools-testing`', () => {
   const open = useBrowser()
   let server: TestServer
   beforeAll(async () => {
-    server = await openTestServer(DEMO_CONFIG, { local: true })
+    server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
     // Of three models one is validated, one takes tools, one does not.
     const body = JSON.stringify({ model: 'mini:plain', success: true })
     const headers = { 'content-type': 'application/json' }
@@ -103,7 +103,7 @@ describe('Page `/tools-testing`', () => {
   })
 
   test('after a run: record it as passed or failed', async () => {
-    const another = await openTestServer(DEMO_CONFIG, { local: true })
+    const another = await openTestServer(WITH_PLAIN_MODELS, { local: true })
     onTestFinished(() => another.close())
     const { page } = await open()
     await page.goto(`${another.url}/tools-testing`)

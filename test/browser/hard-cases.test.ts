@@ -3,8 +3,8 @@ import { openScriptedServer } from '../../src/server/fixtures/open-scripted-serv
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
 import { chooseModel } from './choose-model.ts'
-import { manyTools } from './shipped-config.ts'
 import { useBrowser } from './open-browser.ts'
+import { manyTools } from './shipped-config.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 

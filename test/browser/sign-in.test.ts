@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
-import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 import { useBrowser } from './open-browser.ts'
+import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 

@@ -2,8 +2,8 @@ import { describe, expect, test, vi } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { chooseModel } from './choose-model.ts'
-import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 import { useBrowser } from './open-browser.ts'
+import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 

@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
-import { manyTools } from './shipped-config.ts'
 import { useBrowser } from './open-browser.ts'
+import { manyTools } from './shipped-config.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
