@@ -29,8 +29,9 @@ const TAGS = [
   { name: 'runs', description: 'Conversations, step by step' },
   { name: 'metrics', description: 'How calls and runs went' },
   { name: 'audit', description: 'Who called what, and how it ended' },
+  { name: 'limits', description: 'What holds calls back, and how it stands' },
   { name: 'session', description: 'Signing in with a browser' },
-  { name: 'keys', description: 'API keys of your tenant' },
+  { name: 'keys', description: 'API keys, roles, and tenants with their flags' },
   { name: 'status', description: 'Whether the server is up, and what it offers' },
 ]
 

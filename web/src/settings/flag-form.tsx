@@ -3,7 +3,7 @@ import { type FormEvent, useId, useState } from 'react'
 import { toolsQuery, useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { Choice } from '../parts/choice.tsx'
-import type { FlagChange } from './tenants.tsx'
+import type { FlagChange } from './setting-queries.ts'
 
 interface FlagFormProps {
   readonly tenants: readonly string[]

@@ -9,6 +9,13 @@ export interface MadeKey extends ShownKey {
   readonly key: string
 }
 
+/** A flag to be stored for a tenant, or with null to be forgotten. */
+export interface FlagChange {
+  readonly tenant: string
+  readonly flag: string
+  readonly value: boolean | null
+}
+
 export const keysQuery = queryOptions({
   queryKey: ['keys'],
   queryFn: ({ signal }) => requestJson<{ keys: ShownKey[] }>('/api/keys', { signal }),

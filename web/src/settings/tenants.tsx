@@ -7,14 +7,7 @@ import { count } from '../parts/figures.ts'
 import { Code, Section } from '../parts/section.tsx'
 import { Chip, Failed, Loading, Note } from '../parts/states.tsx'
 import { FlagForm } from './flag-form.tsx'
-import { tenantsQuery } from './setting-queries.ts'
-
-/** A flag to be stored for a tenant, or with null to be forgotten. */
-export interface FlagChange {
-  readonly tenant: string
-  readonly flag: string
-  readonly value: boolean | null
-}
+import { type FlagChange, tenantsQuery } from './setting-queries.ts'
 
 /** Tenants, and what their flags let them use. */
 export function Tenants() {
