@@ -135,8 +135,12 @@ function speaking(run: RunState, now: number, change: (turn: RunTurn) => RunTurn
   const last = run.turns.at(-1)
   const answered = last?.calls.some(({ result }) => result !== undefined)
   if (last === undefined || !answered) return withTurn(run, change)
-  return { ...run, turns: [...run.turns, change(newTurn(last.iteration + 1, now))] }
+  return { ...run, turns: [...run.turns, change(newTurn(last.iteration + 1, askedAgain(last, now)))] }
 }
+
+/** A model is asked again as soon as it can have all results, long before it says something. */
+const askedAgain = ({ calls }: RunTurn, now: number): number =>
+  Math.min(now, Math.max(...calls.map(({ startedAt = now, result }) => startedAt + (result?.execution_time_ms ?? 0))))
 
 function withTurn(run: RunState, change: (turn: RunTurn) => RunTurn): RunState {
   const last = run.turns.at(-1)
