@@ -117,14 +117,18 @@ describe('code on the pages', () => {
     expect(said.split('\n').filter((line) => /^\S*\d+\.mts\(/.test(line))).toEqual([])
   })
 
-  test.each(['README.md', 'docs/command-line.md'])('the commands in %s work as they stand', (page) => {
-    const lines = blocks(page, 'sh').flatMap((code) => code.split('\n'))
-    const commands = lines
-      .map((line) => line.replace(/^npm exec toolyard --/, 'toolyard'))
-      .filter((line) => /^toolyard (?!completion)/.test(line))
-    expect(commands.length).toBeGreaterThan(2)
-    const bin = join(root, 'bin/toolyard.js')
-    const script = `toolyard() { "${process.execPath}" "${bin}" "$@" >/dev/null || exit 1; }\n${commands.join('\n')}`
-    execFileSync('bash', ['-c', script], { stdio: ['ignore', 'ignore', 'inherit'] })
-  })
+  test.each(['README.md', 'docs/command-line.md'])(
+    'the commands in %s work as they stand',
+    (page) => {
+      const lines = blocks(page, 'sh').flatMap((code) => code.split('\n'))
+      const commands = lines
+        .map((line) => line.replace(/^npm exec toolyard --/, 'toolyard'))
+        .filter((line) => /^toolyard (?!completion)/.test(line))
+      expect(commands.length).toBeGreaterThan(2)
+      const bin = join(root, 'bin/toolyard.js')
+      const script = `toolyard() { "${process.execPath}" "${bin}" "$@" >/dev/null || exit 1; }\n${commands.join('\n')}`
+      execFileSync('bash', ['-c', script], { stdio: ['ignore', 'ignore', 'inherit'] })
+    },
+    120_000,
+  )
 })
