@@ -128,7 +128,7 @@ describe('code on the pages', () => {
     }
     // Faults in our own sources are another check's business.
     expect(said.split('\n').filter((line) => /^\S*\d+\.mts\(/.test(line))).toEqual([])
-  })
+  }, 120_000)
 
   test.each(['README.md', 'docs/command-line.md'])(
     'the commands in %s work as they stand',

@@ -16,9 +16,8 @@ import { type CallState, useToolCall } from './use-tool-call.ts'
 
 const ParamsForm = lazyPart(async () => (await import('./form/params-form.tsx')).ParamsForm)
 
-const said = ({ running, problem, result }: CallState): string => {
+const said = ({ running, result }: CallState): string => {
   if (running) return 'Running'
-  if (problem !== undefined) return problem
   if (result === undefined) return ''
   return result.success ? `It succeeded after ${inTime(result.execution_time_ms)}.` : `It failed: ${result.error}`
 }
@@ -99,7 +98,11 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
             {call.progress !== undefined && <JsonTree value={call.progress} label="Progress" />}
           </div>
         )}
-        {call.problem !== undefined && <Note tone="bad">{call.problem}</Note>}
+        {call.problem !== undefined && (
+          <Note tone="bad" role="alert">
+            {call.problem}
+          </Note>
+        )}
         {call.result !== undefined && !call.running && <CallResult result={call.result} />}
       </div>
       <ConfirmDialog
