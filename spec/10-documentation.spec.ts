@@ -44,7 +44,7 @@ describe('Documentation', () => {
         expect(said, command).toMatch(new RegExp(`^${line.split('…').map(RegExp.escape).join('.*')}$`, 'm'))
       }
     }
-  }, 120_000)
+  }, 240_000)
 
   test('developer guide for adding tools', () => {
     const page = read('docs/adding-tools.md')

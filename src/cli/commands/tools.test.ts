@@ -11,7 +11,7 @@ describe('tools', () => {
     expect(out).toMatch(/^get_weather {2,}mock {2,}read {2,}Get the current weather/m)
     expect(out).toMatch(/^search_documents {2,}internal {2,}read {2,}Search/m)
     expect(out).toMatch(/^ingest_docs {2,}builtin {2,}idempotent {2}Puts a document/m)
-    expect(out.trimEnd().split('\n')).toHaveLength(7)
+    expect(out.trimEnd().split('\n')).toHaveLength(8)
   })
 
   test('--check passes the configuration that ships', async () => {

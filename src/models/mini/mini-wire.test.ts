@@ -12,7 +12,8 @@ import { miniWire } from './mini-wire.ts'
 
 const config = JSON.parse(readFileSync(new URL('../../../toolyard.config.json', import.meta.url), 'utf8'))
 const shipped: readonly OfferedTool[] = config.tools.registry
-const home: readonly OfferedTool[] = [...shipped, ...household]
+/** The household switches its own lights. */
+const home: readonly OfferedTool[] = [...shipped.filter(({ name }) => name !== 'set_light'), ...household]
 
 const wire = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
 const model: Model = { id: 'mini:v0', stream: (request) => wire.stream('v0', request) }
