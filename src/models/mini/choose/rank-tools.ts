@@ -1,5 +1,6 @@
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import type { OfferedTool } from '../../model.ts'
+import { gistOf } from '../engine/in-windows.ts'
 import type { PairScorer } from '../engine/pair-scorer.ts'
 import { shortToolText, toolText, wordsOfName } from '../pair-texts.ts'
 import { likelyTools } from './tool-index.ts'
@@ -13,6 +14,7 @@ export interface RankedTool {
 
 /** So many of the likeliest are looked at a second time, by their names alone. */
 const LOOKED_AT_TWICE = 3
+const LEAST_WORDS = 3
 
 /** The tools that may be meant, the likeliest first. */
 export async function rankTools(
@@ -21,23 +23,31 @@ export async function rankTools(
   scorer: PairScorer,
   signal?: AbortSignal,
 ): Promise<RankedTool[]> {
+  const gist = gistOf(said)
   const likely = toolsToAsk(said, await likelyTools(tools, said))
-  const described = likely.map((tool) => ({ meant: toolText(tool.name, tool.description, parametersOf(tool)), said }))
+  const described = likely.map((tool) => ({
+    meant: toolText(tool.name, tool.description, parametersOf(tool)),
+    said: gist,
+  }))
   const scores = await scorer.score(described, signal)
   const ranked = likely
     .map((tool, index) => ({ tool, relevance: called(tool.name, said) ? 1 : (scores[index]?.relevance ?? 0) }))
     .sort(byRelevance)
-  const first = ranked.slice(0, LOOKED_AT_TWICE)
-  const short = first.map(({ tool }) => ({ meant: shortToolText(tool.name, parametersOf(tool)), said }))
+  const first = ranked.slice(0, LOOKED_AT_TWICE).filter(({ tool }) => saysEnough(tool))
+  const short = first.map(({ tool }) => ({ meant: shortToolText(tool.name, parametersOf(tool)), said: gist }))
   const again = await scorer.score(short, signal)
   const better = first.map(({ tool, relevance }, index) => ({
     tool,
     relevance: Math.max(relevance, again[index]?.relevance ?? 0),
   }))
-  return [...better.sort(byRelevance), ...ranked.slice(LOOKED_AT_TWICE)]
+  return [...better, ...ranked.filter((one) => !first.includes(one))].sort(byRelevance)
 }
 
 const byRelevance = (left: RankedTool, right: RankedTool): number => right.relevance - left.relevance
+
+/** A name like "echo" with a "text" fits anything. */
+const saysEnough = (tool: OfferedTool): boolean =>
+  [tool.name, ...parametersOf(tool)].map(wordsOfName).join(' ').split(' ').length >= LEAST_WORDS
 
 const parametersOf = ({ parameters: { properties } }: OfferedTool): string[] =>
   isObject(properties) ? Object.keys(properties) : []

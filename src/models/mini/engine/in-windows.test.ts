@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inWindows, windowsOf } from './in-windows.ts'
+import { gistOf, inWindows, windowsOf } from './in-windows.ts'
 import type { Pair, PairScorer } from './pair-scorer.ts'
 
 /** Marks the word "Lisbon" wherever it sees it, and sees no more than a few hundred characters. */
@@ -24,12 +24,17 @@ test('what stands far back in a long text is found, and where it stands', async 
   expect(score?.span.absent).toBe(0)
 })
 
+test('the gist of a long text is its beginning and its end', () => {
+  expect(gistOf('turn on the lamp')).toBe('turn on the lamp')
+  expect(gistOf(`Hello. ${'blah '.repeat(500)}What is the weather?`)).toMatch(/^Hello\..*the weather\?$/)
+})
+
 test('short texts go through as they are, and long ones in a few pieces that overlap', async () => {
   expect(windowsOf('in Lisbon')).toEqual([{ from: 0, text: 'in Lisbon' }])
   const windows = windowsOf('One sentence here. '.repeat(500))
-  expect(windows).toHaveLength(4)
+  expect(windows).toHaveLength(3)
   for (const [at, { from }] of windows.entries()) {
     if (at > 0) expect(from).toBeLessThan((windows[at - 1]?.from ?? 0) + 381)
   }
-  expect(windowsOf('x'.repeat(1_000_000))).toHaveLength(4)
+  expect(windowsOf('x'.repeat(1_000_000))).toHaveLength(3)
 })

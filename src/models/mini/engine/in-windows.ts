@@ -2,7 +2,7 @@ import type { Pair, PairScore, PairScorer } from './pair-scorer.ts'
 
 /** Of a pair the model sees 128 tokens; what is longer than this is looked at piece by piece. */
 const LONGEST = 380
-const MOST_WINDOWS = 4
+const MOST_WINDOWS = 3
 /** So far apart stand the tokens of two windows that no value goes from one into the next. */
 const APART = 32
 const NEVER = -1_000
@@ -30,6 +30,10 @@ export function inWindows(scorer: PairScorer): PairScorer {
     },
   }
 }
+
+/** What a long text begins and ends with: there it says what is wanted. */
+export const gistOf = (said: string): string =>
+  said.length <= LONGEST ? said : `${said.slice(0, LONGEST / 2)} ${said.slice(-LONGEST / 2)}`
 
 /** Pieces that begin and end with sentences, each a bit into the one before it. */
 export function windowsOf(said: string): Window[] {

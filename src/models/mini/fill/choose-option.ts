@@ -4,15 +4,18 @@ import type { Parameter } from './parameter.ts'
 
 /** What is taken where nothing names it. */
 const SURE = 0.5
-/** What is taken instead of what the tool would take by itself. */
-const VERY_SURE = 0.95
 
 /** A choice, and where in what was said it stands. */
 export interface Choice {
   readonly value: unknown
   readonly from: number
   readonly to: number
+  /** Above 0: rather this than nothing. */
+  readonly score: number
 }
+
+/** What was said by name is as good as found. */
+const NAMED_SCORE = 6
 
 /** What a choice can be. */
 export const optionsOf = ({ kind, options }: Parameter): readonly unknown[] =>
@@ -22,7 +25,7 @@ export const optionsOf = ({ kind, options }: Parameter): readonly unknown[] =>
 export function chooseOption(parameter: Parameter, relevance: readonly number[], said: string): Choice | undefined {
   if (parameter.kind === 'option') return chooseOne(parameter, relevance, said)
   const value = chooseBoolean(parameter, relevance, said)
-  return value === undefined ? undefined : { value, from: -1, to: -1 }
+  return value === undefined ? undefined : { value, from: -1, to: -1, score: scoreOf(Math.max(...relevance)) }
 }
 
 /** The options of a list that were said, in the order in which they were. */
@@ -46,16 +49,21 @@ function chooseBoolean(parameter: Parameter, relevance: readonly number[], said:
 }
 
 function chooseOne(parameter: Parameter, relevance: readonly number[], said: string): Choice | undefined {
-  const { options, required, fallback, description } = parameter
+  const { options, required, fallback } = parameter
   const all = saidOptions(options, said)
   const most = Math.max(...all.map(({ evidence }) => evidence))
   const score = ({ index }: SaidOption): number => relevance[index] as number
   const among = most > 0 ? all.filter(({ evidence }) => evidence === most) : all
   const best = among.reduce((left, right) => (score(right) > score(left) ? right : left))
-  const choice = { value: options[best.index], from: best.from, to: best.to }
+  const sure = most > 0 ? NAMED_SCORE : scoreOf(score(best))
+  const choice = { value: options[best.index], from: best.from, to: best.to, score: sure }
   if (most > 1 || (most > 0 && (required || among.length === 1))) return choice
-  const known = fallback !== undefined || /\bdefaults?\b/i.test(description)
-  if (score(best) > (known ? VERY_SURE : SURE)) return choice
+  // What the tool takes by itself is not guessed at.
+  if (score(best) > SURE && (required || fallback === undefined)) return choice
   if (!required) return undefined
-  return options.includes(fallback) ? { value: fallback, from: -1, to: -1 } : choice
+  return options.includes(fallback) ? { ...choice, value: fallback } : choice
 }
+
+/** How sure the model is, on the scale of pieces of text. */
+const scoreOf = (relevance: number): number =>
+  Math.max(-NAMED_SCORE, Math.min(NAMED_SCORE, Math.log(Math.max(relevance, 1e-6) / Math.max(1 - relevance, 1e-6))))

@@ -57,7 +57,7 @@ export async function fillParameters(
     const relevance = scores.slice(at, at + count).map((score) => score.relevance)
     at += count
     const choice = chooseOption(parameter, relevance, said)
-    put(parameter.name, choice?.value)
+    put(parameter.name, choice?.value, choice?.score)
     return choice ?? []
   })
   const spans = assignSpans(
