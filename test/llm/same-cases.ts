@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Params } from '../../src/core/tool.ts'
 import type { Model } from '../../src/models/model.ts'
 import { readStream } from '../../src/testing/read-stream.ts'
 import { type BfclCase, loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
@@ -43,9 +44,19 @@ async function tally(title: string, model: Model, cases: readonly BfclCase[]): P
   for (const { turns, tools, judge } of cases) {
     const request = { messages: turns[0] ?? [], tools, max_tokens: MOST_TOKENS, temperature: 0 }
     const { calls, text } = await readStream(model, request)
-    const made = calls.map(({ function: call }) => ({ tool: call.name, params: JSON.parse(call.arguments) }))
+    const made = calls.map(({ function: call }) => ({ tool: call.name, params: paramsOf(call.arguments) }))
     if (made.length > 0) called++
     if (judge([{ calls: made, answer: text }]).passed) right++
   }
   return { title, called, right, seconds: (performance.now() - started) / 1000 }
+}
+
+/** What is no JSON object is judged as a malformed call. */
+function paramsOf(text: string): Params | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Params) : undefined
+  } catch {
+    return undefined
+  }
 }

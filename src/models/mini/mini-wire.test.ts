@@ -124,7 +124,7 @@ describe('mini:v0', { timeout: 60_000 }, () => {
     )
   })
 
-  test.each(['Write me a poem about the sea', 'hello', 'who won the world cup', '', '?'])(
+  test.each(['Write me a poem about the sea', 'hello', 'who won the world cup', "How many r's in strawberry?", '', '?'])(
     'asked for anything else it says what it is: %s',
     async (said) => {
       const { text, calls } = await readStream(model, { messages: [user(said)], tools: home })
