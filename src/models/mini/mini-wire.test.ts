@@ -124,15 +124,19 @@ describe('mini:v0', { timeout: 60_000 }, () => {
     )
   })
 
-  test.each(['Write me a poem about the sea', 'hello', 'who won the world cup', "How many r's in strawberry?", '', '?'])(
-    'asked for anything else it says what it is: %s',
-    async (said) => {
-      const { text, calls } = await readStream(model, { messages: [user(said)], tools: home })
-      expect(calls).toEqual([])
-      expect(text).toContain('no language model')
-      expect(text).toContain('get weather')
-    },
-  )
+  test.each([
+    'Write me a poem about the sea',
+    'hello',
+    'who won the world cup',
+    "How many r's in strawberry?",
+    '',
+    '?',
+  ])('asked for anything else it says what it is: %s', async (said) => {
+    const { text, calls } = await readStream(model, { messages: [user(said)], tools: home })
+    expect(calls).toEqual([])
+    expect(text).toContain('no language model')
+    expect(text).toContain('get weather')
+  })
 
   test('without tools it says so', async () => {
     expect(await says([user('turn on the lamp')], [])).toContain('No tools are offered')
