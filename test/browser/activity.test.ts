@@ -2,86 +2,23 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AuditRow } from '../../src/core/storage/audit.ts'
-import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/metrics.ts'
-import type { StoredRun } from '../../src/core/storage/run-store.ts'
-import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
+import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
-import { call as callEntry } from '../../src/testing/storage/call-entry.ts'
+import { addressOf, type BusyServer, fits, HOUR, openBusyServer } from './busy-server.ts'
 import { useBrowser } from './open-browser.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 const open = useBrowser()
-let server: TestServer
-let runId: string
-
-const HOUR = 3_600_000
-const PAST = 70
+let server: BusyServer
 
 beforeAll(async () => {
-  const { config, handlers } = toolConfig({
-    hello: async () => 'world',
-    broken: async () => Promise.reject(new Error('It broke')),
-  })
-  const models = [
-    { id: 'mini:v0', name: 'Mini', capabilities: ['function-calling' as const], prices: { input: 2, output: 8 } },
-  ]
-  server = await openTestServer({ ...config, models }, { local: true, handlers })
-  await server.installation.storage.ledger.append(
-    Array.from({ length: PAST }, (_, index) =>
-      callEntry({
-        at: Date.now() - 2 * HOUR - index * 0.25 * HOUR,
-        tenant: 'local',
-        caller: 'local',
-        tool: index % 3 === 0 ? 'hello' : 'slow',
-        code: index % 7 === 0 ? 'TIMEOUT' : index % 11 === 0 ? 'RATE_LIMITED' : null,
-        durationMs: 20 + ((index * 37) % 400),
-      }),
-    ),
-    Array.from({ length: 9 }, (_, index) => storedRun(index)),
-  )
-  await call('hello', { secret: 'never kept' })
-  await call('hello', {})
-  await call('broken', {})
-  const answer = await post('/api/tools/test', { query: 'hello', model: 'mini:v0' })
-  runId = ((await answer.json()) as { run_id: string }).run_id
+  server = await openBusyServer()
 })
 afterAll(() => server.close())
 
-/** A run of some hours ago that went through a few rounds. */
-const storedRun = (index: number): StoredRun => ({
-  id: `run-${index}`,
-  tenant: 'local',
-  caller: 'local',
-  model: index % 2 === 0 ? 'mini:v0' : 'mini:other',
-  service: 'chat',
-  started_at: new Date(Date.now() - (2 + index) * HOUR).toISOString(),
-  duration_ms: 900,
-  stop_reason: index === 4 ? 'max_iterations' : 'stop',
-  iterations: 1 + (index % 5),
-  tool_calls: 2,
-  prompt_tokens: 100,
-  completion_tokens: 20,
-  cost: 0.01 * (1 + (index % 3)),
-  error: null,
-  question: 'Why?',
-  answer: 'Because.',
-  steps: [],
-})
-
-const post = (path: string, body: unknown) =>
-  fetch(server.url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-const call = (tool_name: string, params: object) => post('/tools/execute', { tool_name, params })
-const answer = async <Answer>(path: string) => (await (await fetch(server.url + path)).json()) as Answer
 const newest = async (query = ''): Promise<readonly AuditRow[]> =>
-  (await answer<{ rows: AuditRow[] }>(`/audit?limit=1000${query}`)).rows
-
-/** The choices that stand in the address. */
-const addressOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams)
+  (await server.answer<{ rows: AuditRow[] }>(`/audit?limit=1000${query}`)).rows
 
 /** The tools of the rows that are shown. */
 const shownTools = (page: Page) => page.locator('tbody button').allTextContents()
@@ -172,9 +109,9 @@ describe('the audit log', () => {
 
   test('of a run and of a tool are a link away', async () => {
     const { page } = await open()
-    await page.goto(`${server.url}/runs/${runId}`)
+    await page.goto(`${server.url}/runs/${server.runId}`)
     await page.getByRole('link', { name: 'Its calls in the audit log' }).click()
-    await page.waitForURL(`${server.url}/activity?run_id=${runId}`)
+    await page.waitForURL(`${server.url}/activity?run_id=${server.runId}`)
     await page
       .getByText(/^(No call fits|\d+ calls?)$/)
       .first()
@@ -222,125 +159,6 @@ describe('the audit log', () => {
     expect(await violations()).toEqual([])
     await fits(page)
     await picture('activity-open')
-  })
-})
-
-/** As much of the body of a table as is read. */
-interface Body {
-  readonly rows: Iterable<{ readonly cells: Iterable<{ readonly textContent: string }> }>
-}
-
-/** The figures of a chart, from the table behind it: a row each, its name first. */
-async function tableOf(page: Page, title: string): Promise<string[][]> {
-  const chart = page.getByRole('figure', { name: title, exact: true })
-  const body = chart.locator('tbody')
-  if (!(await body.isVisible())) await chart.getByText('Show as table').click()
-  await body.waitFor()
-  return body.evaluate((element) => {
-    const { rows } = element as unknown as Body
-    return Array.from(rows, ({ cells }) => Array.from(cells, ({ textContent }) => textContent))
-  })
-}
-
-/** Opens a page of charts, and gives what the endpoints told it: a moment later they may say something else. */
-async function answersOf(page: Page, path: string): Promise<Readonly<Record<string, unknown>>> {
-  const answers: Record<string, unknown> = {}
-  page.on('response', async (response) => {
-    const { pathname } = new URL(response.url())
-    if (pathname.startsWith('/metrics/')) answers[pathname] = await response.json()
-  })
-  await page.goto(server.url + path)
-  await page.getByRole('figure', { name: 'Iteration depth' }).waitFor()
-  await expect.poll(() => Object.keys(answers).length).toBe(4)
-  return answers
-}
-
-const fits = async (page: Page) => {
-  const sticksOut = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-  expect(await page.evaluate(sticksOut)).toBe(0)
-}
-
-describe('the charts', () => {
-  test.each(['1h', '24h', '7d'])('of %s show what the endpoint says', async (window) => {
-    const { page } = await open()
-    const answered = await answersOf(page, `/activity/metrics?window=${window}`)
-    const { buckets } = answered['/metrics/tools/series'] as CallSeriesMetrics
-    const failed = (errors: object) => Object.values(errors).reduce((sum: number, calls: number) => sum + calls, 0)
-    expect((await tableOf(page, 'Calls')).map(([, ...figures]) => figures.map(Number))).toEqual(
-      buckets.map(({ total, errors }) => [total - failed(errors), failed(errors)]),
-    )
-    const quiet = buckets.map(({ total }) => total === 0)
-    expect((await tableOf(page, 'Latency')).map(([, p50]) => p50 === '–')).toEqual(quiet)
-    expect((await tableOf(page, 'Success rate')).map(([, rate]) => rate === '–')).toEqual(quiet)
-    const whole = answered['/metrics/tools/execution'] as ExecutionMetrics
-    const errors = (await tableOf(page, 'Errors by kind')).map(([kind, calls]) => [
-      (kind as string).toUpperCase().replaceAll(' ', '_'),
-      Number(calls),
-    ])
-    expect(Object.fromEntries(errors)).toEqual(whole.errors)
-    const runs = answered['/metrics/models/series'] as RunSeriesMetrics
-    expect((await tableOf(page, 'Iteration depth')).map(([, , deepest]) => deepest)).toEqual(
-      runs.buckets.map(({ runs, max_iterations }) => (runs === 0 ? '–' : String(max_iterations))),
-    )
-    expect((await tableOf(page, 'Cost')).length).toBe(runs.buckets.length)
-  })
-
-  test('are of another time, and of one tool, at a click, and the address carries it', async () => {
-    const { page } = await open()
-    await page.goto(`${server.url}/activity/metrics`)
-    await page.getByRole('button', { name: '7d' }).click()
-    await page.getByRole('combobox', { name: 'Tool' }).selectOption('slow')
-    await expect.poll(() => addressOf(page)).toEqual({ window: '7d', tool: 'slow' })
-    await page.reload()
-    const whole = await answer<ExecutionMetrics>('/metrics/tools/execution?window=7d')
-    const calls = page.getByRole('term').filter({ hasText: /^Calls$/ })
-    await calls.waitFor()
-    expect(await calls.locator('+ dd').textContent()).toBe(String(whole.tools.slow?.total))
-    expect(await page.getByRole('button', { name: '7d' }).getAttribute('aria-pressed')).toBe('true')
-    await page.getByRole('button', { name: '1h' }).click()
-    await page.getByText('There were no calls in this time').waitFor()
-  })
-
-  test('are gone through with the arrow keys', async () => {
-    const { page } = await open()
-    await page.goto(`${server.url}/activity/metrics`)
-    const chart = page.getByRole('application', { name: /^Calls\./ })
-    await chart.focus()
-    await page.keyboard.press('ArrowRight')
-    await page
-      .getByRole('figure', { name: 'Calls', exact: true })
-      .getByText(/^Successful: \d/)
-      .waitFor()
-  })
-
-  test('do not ask over and over', async () => {
-    const { page, asked } = await open()
-    await page.goto(`${server.url}/activity/metrics`, { waitUntil: 'networkidle' })
-    await page.waitForTimeout(1_500)
-    expect(asked.filter((url) => url.includes('/metrics/'))).toHaveLength(4)
-  })
-
-  test('that cannot be had say why', async () => {
-    const { page } = await open({ mayComplain: /400/ })
-    await page.goto(`${server.url}/activity/metrics?tenant=${'x'.repeat(65)}`)
-    await page.getByRole('alert').getByText('Could not load how calls went').waitFor()
-    await page.getByRole('alert').getByText('Could not load how runs went').waitFor()
-  })
-
-  test.each([
-    { theme: 'light', width: 1_280 },
-    { theme: 'dark', width: 1_280 },
-    { theme: 'light', width: 360 },
-    { theme: 'dark', width: 360 },
-  ] as const)('with their tables are without fault for axe, $theme at $width', async (options) => {
-    const { page, violations, picture } = await open(options)
-    await page.goto(`${server.url}/activity/metrics`)
-    await page.getByRole('figure', { name: 'Iteration depth' }).waitFor()
-    await picture('metrics-full')
-    await tableOf(page, 'Latency')
-    expect(await violations()).toEqual([])
-    await fits(page)
-    await picture('metrics-table')
   })
 })
 

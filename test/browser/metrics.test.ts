@@ -1,0 +1,129 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/metrics.ts'
+import { addressOf, type BusyServer, fits, openBusyServer } from './busy-server.ts'
+import { useBrowser } from './open-browser.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const open = useBrowser()
+let server: BusyServer
+
+beforeAll(async () => {
+  server = await openBusyServer()
+})
+afterAll(() => server.close())
+
+/** As much of the body of a table as is read. */
+interface Body {
+  readonly rows: Iterable<{ readonly cells: Iterable<{ readonly textContent: string }> }>
+}
+
+/** The figures of a chart, from the table behind it: a row each, its name first. */
+async function tableOf(page: Page, title: string): Promise<string[][]> {
+  const chart = page.getByRole('figure', { name: title, exact: true })
+  const body = chart.locator('tbody')
+  if (!(await body.isVisible())) await chart.getByText('Show as table').click()
+  await body.waitFor()
+  return body.evaluate((element) => {
+    const { rows } = element as unknown as Body
+    return Array.from(rows, ({ cells }) => Array.from(cells, ({ textContent }) => textContent))
+  })
+}
+
+/** Opens a page of charts, and gives what the endpoints told it: a moment later they may say something else. */
+async function answersOf(page: Page, path: string): Promise<Readonly<Record<string, unknown>>> {
+  const answers: Record<string, unknown> = {}
+  page.on('response', async (response) => {
+    const { pathname } = new URL(response.url())
+    if (pathname.startsWith('/metrics/')) answers[pathname] = await response.json()
+  })
+  await page.goto(server.url + path)
+  await page.getByRole('figure', { name: 'Iteration depth' }).waitFor()
+  await expect.poll(() => Object.keys(answers).length).toBe(4)
+  return answers
+}
+
+describe('the charts', () => {
+  test.each(['1h', '24h', '7d'])('of %s show what the endpoint says', async (window) => {
+    const { page } = await open()
+    const answered = await answersOf(page, `/activity/metrics?window=${window}`)
+    const { buckets } = answered['/metrics/tools/series'] as CallSeriesMetrics
+    const failed = (errors: object) => Object.values(errors).reduce((sum: number, calls: number) => sum + calls, 0)
+    expect((await tableOf(page, 'Calls')).map(([, ...figures]) => figures.map(Number))).toEqual(
+      buckets.map(({ total, errors }) => [total - failed(errors), failed(errors)]),
+    )
+    const quiet = buckets.map(({ total }) => total === 0)
+    expect((await tableOf(page, 'Latency')).map(([, p50]) => p50 === '–')).toEqual(quiet)
+    expect((await tableOf(page, 'Success rate')).map(([, rate]) => rate === '–')).toEqual(quiet)
+    const whole = answered['/metrics/tools/execution'] as ExecutionMetrics
+    const errors = (await tableOf(page, 'Errors by kind')).map(([kind, calls]) => [
+      (kind as string).toUpperCase().replaceAll(' ', '_'),
+      Number(calls),
+    ])
+    expect(Object.fromEntries(errors)).toEqual(whole.errors)
+    const runs = answered['/metrics/models/series'] as RunSeriesMetrics
+    expect((await tableOf(page, 'Iteration depth')).map(([, , deepest]) => deepest)).toEqual(
+      runs.buckets.map(({ runs, max_iterations }) => (runs === 0 ? '–' : String(max_iterations))),
+    )
+    expect((await tableOf(page, 'Cost')).length).toBe(runs.buckets.length)
+  })
+
+  test('are of another time, and of one tool, at a click, and the address carries it', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/activity/metrics`)
+    await page.getByRole('button', { name: '7d' }).click()
+    await page.getByRole('combobox', { name: 'Tool' }).selectOption('slow')
+    await expect.poll(() => addressOf(page)).toEqual({ window: '7d', tool: 'slow' })
+    await page.reload()
+    const whole = await server.answer<ExecutionMetrics>('/metrics/tools/execution?window=7d')
+    const calls = page.getByRole('term').filter({ hasText: /^Calls$/ })
+    await calls.waitFor()
+    expect(await calls.locator('+ dd').textContent()).toBe(String(whole.tools.slow?.total))
+    expect(await page.getByRole('button', { name: '7d' }).getAttribute('aria-pressed')).toBe('true')
+    await page.getByRole('button', { name: '1h' }).click()
+    await page.getByText('There were no calls in this time').waitFor()
+  })
+
+  test('are gone through with the arrow keys', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/activity/metrics`)
+    const chart = page.getByRole('application', { name: /^Calls\./ })
+    await chart.focus()
+    await page.keyboard.press('ArrowRight')
+    await page
+      .getByRole('figure', { name: 'Calls', exact: true })
+      .getByText(/^Successful: \d/)
+      .waitFor()
+  })
+
+  test('do not ask over and over', async () => {
+    const { page, asked } = await open()
+    await page.goto(`${server.url}/activity/metrics`, { waitUntil: 'networkidle' })
+    await page.waitForTimeout(1_500)
+    expect(asked.filter((url) => url.includes('/metrics/'))).toHaveLength(4)
+  })
+
+  test('that cannot be had say why', async () => {
+    const { page } = await open({ mayComplain: /400/ })
+    await page.goto(`${server.url}/activity/metrics?tenant=${'x'.repeat(65)}`)
+    await page.getByRole('alert').getByText('Could not load how calls went').waitFor()
+    await page.getByRole('alert').getByText('Could not load how runs went').waitFor()
+  })
+
+  test.each([
+    { theme: 'light', width: 1_280 },
+    { theme: 'dark', width: 1_280 },
+    { theme: 'light', width: 360 },
+    { theme: 'dark', width: 360 },
+  ] as const)('with their tables are without fault for axe, $theme at $width', async (options) => {
+    const { page, violations, picture } = await open(options)
+    await page.goto(`${server.url}/activity/metrics`)
+    await page.getByRole('figure', { name: 'Iteration depth' }).waitFor()
+    await picture('metrics-full')
+    await tableOf(page, 'Latency')
+    expect(await violations()).toEqual([])
+    await fits(page)
+    await picture('metrics-table')
+  })
+})
