@@ -140,8 +140,8 @@ export const ledgerClauses: Clauses = {
     assert.deepEqual(await calls({ tenant: 'nobody', window: '7d' }), [])
     const runs = async (query: MetricsQuery & { model?: string }) =>
       (await one.ledger.runSeries(query)).buckets.flatMap(({ runs, cost }) => (runs > 0 ? [[runs, cost]] : []))
-    assert.deepEqual(await runs({ tenant: 'acme', window: '24h', model: 'demo:one' }), [[1, 0.5]])
-    assert.deepEqual(await runs({ tenant: 'acme', window: '24h', model: 'demo:two' }), [])
+    assert.deepEqual(await runs({ tenant: 'acme', window: '24h', model: 'mini:one' }), [[1, 0.5]])
+    assert.deepEqual(await runs({ tenant: 'acme', window: '24h', model: 'mini:two' }), [])
     assert.deepEqual(await runs({ tenant: 'other', window: '24h' }), [])
   },
 
