@@ -7,8 +7,8 @@ export const EMBEDDED_PROVIDER = 'mini'
 /** Its model. */
 export const EMBEDDED_MODEL = 'v0'
 
-/** Those that run in this process: asking them costs nothing. */
-export const IN_PROCESS: ReadonlySet<string> = new Set(['llama', EMBEDDED_PROVIDER])
+/** Those that Toolyard runs itself: asking them costs nothing. */
+export const COST_NOTHING: ReadonlySet<string> = new Set(['llama', EMBEDDED_PROVIDER])
 
 /** Those that choose tools and cannot write a text. */
 export const CANNOT_WRITE: ReadonlySet<string> = new Set([EMBEDDED_PROVIDER])

@@ -13,7 +13,7 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   call: 'calling tools, jobs, MCP',
   chat: 'asking models',
   observe: 'audit, runs, figures and limits of the tenant',
-  validate: 'recording tests of models',
+  validate: 'recording tests of models, running suites',
   manage: 'the keys of the tenant',
   installation: 'what is of all tenants: their audit, runs and figures, the MCP servers; with manage, their flags',
 }

@@ -1,5 +1,5 @@
 import type { Installation } from '../../config/installation.ts'
-import { IN_PROCESS } from '../../config/provider-types.ts'
+import { COST_NOTHING } from '../../config/provider-types.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import type { ModelPrices } from '../../models/catalogue/model-info.ts'
 import { splitModelId } from '../../models/catalogue/split-model-id.ts'
@@ -80,8 +80,8 @@ async function modelsOf({ manager, config }: Installation, { models }: SuiteRequ
   try {
     return models.map((id) => {
       const provider = splitModelId(id)?.provider ?? ''
-      const inside = IN_PROCESS.has(config.providers?.[provider]?.type ?? provider)
-      const prices = catalogue.info(id).prices ?? (inside ? FREE : undefined)
+      const free = COST_NOTHING.has(config.providers?.[provider]?.type ?? provider)
+      const prices = catalogue.info(id).prices ?? (free ? FREE : undefined)
       return { model: catalogue.get(id), ...(prices !== undefined && { prices }) }
     })
   } catch (error) {
