@@ -14,8 +14,9 @@ const LOCK = '.toolyard-setup.lock'
  * @param {string} folder has a package.json and a package-lock.json
  * @param {string} title what the packages are for
  * @param {() => void} verify throws a SetupError where the result is of no use
+ * @param {readonly string[]} more what this machine needs beyond the package.json, as name@version
  */
-export async function installFolder(folder, title, verify) {
+export async function installFolder(folder, title, verify, more = []) {
   if (isInstalled(folder, verify)) return
   const modules = join(folder, 'node_modules')
   console.log(`Installing what ${title} needs. The first time takes a minute.`)
@@ -27,7 +28,7 @@ export async function installFolder(folder, title, verify) {
     // npm takes a folder with a package.json in it for an installed package, even if the rest never arrived.
     if (cutOff) clear(modules)
     const started = Date.now()
-    await install(folder)
+    await install(folder, more)
     verify()
     writeFileSync(join(modules, STAMP), hashOf(folder))
     console.log(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`)
@@ -63,8 +64,11 @@ function clear(modules) {
   }
 }
 
-/** @param {string} folder */
-async function install(folder) {
+/**
+ * @param {string} folder
+ * @param {readonly string[]} more
+ */
+async function install(folder, more) {
   const packages = packagesOf(folder)
   const progress = () => {
     const there = packages.filter((path) => existsSync(join(folder, path, 'package.json'))).length
@@ -74,6 +78,7 @@ async function install(folder) {
   }
   // --no-save: a set-up changes nothing that git tracks. --include=dev: whatever NODE_ENV says, Node 24 is in there.
   const args = ['install', '--no-save', '--include=dev', '--no-audit', '--no-fund', '--loglevel=warn', '--no-progress']
+  args.push(...more)
   // A shell, because npm is a batch file on Windows; none of the arguments comes from outside.
   const { ok, tail } = await runWithProgress('npm', args, {
     cwd: folder,

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
-const PROGRAM = `
+const program = (more: readonly string[]): string => `
   const { installFolder } = await import(${JSON.stringify(new URL('../../scripts/setup/install-folder.js', import.meta.url).href)})
-  await installFolder(process.cwd(), 'the test', () => {}).catch((error) => {
+  await installFolder(process.cwd(), 'the test', () => {}, ${JSON.stringify(more)}).catch((error) => {
     console.error(error.message)
     process.exit(1)
   })
@@ -29,8 +29,11 @@ const write = (path: string, content: unknown): void => writeFileSync(join(folde
 
 const isThere = (path: string): boolean => existsSync(join(folder, 'node_modules', path))
 
-function start(): { kill(): void; ended: Promise<{ code: number | null; printed: string }> } {
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM], { cwd: folder })
+function start(more: readonly string[] = []): {
+  kill(): void
+  ended: Promise<{ code: number | null; printed: string }>
+} {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program(more)], { cwd: folder })
   let printed = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (printed += text))
   const ended = new Promise<{ code: number | null; printed: string }>((resolve) => {
@@ -45,6 +48,15 @@ test('packages are installed once, and again when the package file has changed',
   expect(await start().ended).toEqual({ code: 0, printed: '' })
   write('package.json', { name: 'right', version: '1.0.1', dependencies: { left: 'file:left' } })
   expect((await start().ended).printed).toContain('Installed in')
+})
+
+test('what only this machine needs is installed with the rest, and the package file stays as it is', async () => {
+  mkdirSync(join(folder, 'more'))
+  write('more/package.json', { name: 'more', version: '1.0.0' })
+  const before = readFileSync(join(folder, 'package.json'), 'utf8')
+  const { code } = await start(['./more']).ended
+  expect([code, isThere('left/package.json'), isThere('more/package.json')]).toEqual([0, true, true])
+  expect(readFileSync(join(folder, 'package.json'), 'utf8')).toBe(before)
 })
 
 test('of two set-ups at once one installs, the other waits for it', async () => {
