@@ -26,7 +26,7 @@ if (!there)
 const engine = process.env.TOOLYARD_MINI_ENGINE
 const find: typeof findPackages = (name) => ({
   ...findPackages(name),
-  ...(engine !== undefined && { runtime: pathToFileURL(engine).href }),
+  ...(engine !== undefined && { runtimes: [pathToFileURL(engine).href] }),
 })
 const clock = { ...systemClock, wall: () => DEVELOPMENT_NOW }
 const wire = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock }, find)

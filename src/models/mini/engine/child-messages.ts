@@ -4,7 +4,7 @@ import type { Pair, PairScore } from './pair-scorer.ts'
 export type ParentMessage =
   | {
       readonly type: 'load'
-      readonly runtime: string
+      readonly runtimes: readonly string[]
       readonly tokenizers: string
       readonly weights: string
       readonly threads: number

@@ -20,13 +20,27 @@ async function imported<Exports>(url: string): Promise<Exports> {
   return found.default ?? found
 }
 
-async function load({ runtime, tokenizers, weights, threads }: Load): Promise<void> {
+/** A program for another machine, or one that was installed half, does not load. */
+async function firstThatLoads(runtimes: readonly string[]): Promise<Runtime> {
+  let reason: unknown
+  for (const url of runtimes) {
+    try {
+      return await imported<Runtime>(url)
+    } catch (error) {
+      reason = error
+    }
+  }
+  throw reason
+}
+
+async function load({ runtimes, tokenizers, weights, threads }: Load): Promise<void> {
   const json = async (name: string): Promise<object> => JSON.parse(await readFile(join(weights, name), 'utf8'))
-  const ort = await imported<Runtime>(runtime)
+  const ort = await firstThatLoads(runtimes)
   const { Tokenizer } = await imported<Tokenizers>(tokenizers)
   ort.env.wasm.numThreads = threads
   ort.env.logLevel = 'error'
-  const session = await ort.InferenceSession.create(await readFile(join(weights, 'model.int8.onnx')))
+  const file = await readFile(join(weights, 'model.int8.onnx'))
+  const session = await ort.InferenceSession.create(file, { intraOpNumThreads: threads })
   const words = new Tokenizer(await json('tokenizer.json'), await json('tokenizer_config.json'))
   const encoder = new TextEncoder(words)
   model = (pairs) => {

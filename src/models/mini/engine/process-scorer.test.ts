@@ -1,7 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
 import { captureLog } from '../../../testing/capture-log.ts'
 import { ModelError } from '../../model-error.ts'
@@ -100,6 +101,26 @@ describe('the process of the model', { timeout: 60_000 }, () => {
       await expect(scorer({ weights: folder }).score([weather])).rejects.toThrow(
         'The model mini:v0 could not be used: its files are damaged. Install Toolyard again.',
       )
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('the faster engine is taken where it is installed and works, else the other', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'mini-'))
+    try {
+      const faster = join(folder, 'node_modules', 'onnxruntime-node')
+      const used = join(folder, 'used')
+      await mkdir(faster, { recursive: true })
+      await writeFile(join(faster, 'package.json'), '{ "name": "onnxruntime-node", "main": "index.js" }')
+      const places = [pathToFileURL(join(folder, 'x.js')).href, import.meta.url]
+      const code = (more: string): Promise<void> =>
+        writeFile(join(faster, 'index.js'), `require('node:fs').appendFileSync(${JSON.stringify(used)}, '+'); ${more}`)
+      await code(`module.exports = require(${JSON.stringify(fileURLToPath(packages.runtimes.at(-1) ?? ''))})`)
+      expect(await scorer({ packages: findPackages('mini', places) }).score([weather])).toHaveLength(1)
+      await code('throw new Error("for another machine")')
+      expect(await scorer({ packages: findPackages('mini', places) }).score([weather])).toHaveLength(1)
+      expect(await readFile(used, 'utf8')).toBe('++')
     } finally {
       await rm(folder, { recursive: true })
     }

@@ -1,10 +1,10 @@
 import type { EncodedPair } from './encode-pair.ts'
 import type { PairScore } from './pair-scorer.ts'
 
-/** What we use of the package `onnxruntime-web`, which is optional. */
+/** What we use of `onnxruntime-web` or `onnxruntime-node`, which are optional. */
 export interface Runtime {
   readonly env: { readonly wasm: { numThreads?: number; wasmPaths?: string }; logLevel?: string }
-  readonly InferenceSession: { create(model: Uint8Array): Promise<Session> }
+  readonly InferenceSession: { create(model: Uint8Array, options: { intraOpNumThreads: number }): Promise<Session> }
   readonly Tensor: new (type: 'int64', data: BigInt64Array, dimensions: readonly number[]) => object
 }
 
