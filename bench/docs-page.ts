@@ -1,8 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { changeBetweenMarkers } from './between-markers.ts'
 
 const PAGE = new URL('../docs/performance.md', import.meta.url)
-const START = '<!-- written by npm run bench -- --write-docs: start -->'
-const END = '<!-- written by npm run bench -- --write-docs: end -->'
 
 /** What one section found: its title, and the text below it. */
 export interface Written {
@@ -15,17 +13,16 @@ export interface Written {
  * were not measured this time stay as they are.
  */
 export function writeDocsPage(measured: readonly Written[], order: readonly string[]): void {
-  const page = readFileSync(PAGE, 'utf8')
-  const start = page.indexOf(START)
-  const end = page.indexOf(END)
-  if (start === -1 || end < start) throw new Error(`docs/performance.md has lost its markers:\n${START}\n${END}`)
-  const sections = new Map(sectionsOf(page.slice(start + START.length, end)))
-  for (const { title, text } of measured) sections.set(title, text)
-  const report = order.flatMap((title) => {
-    const text = sections.get(title)
-    return text === undefined ? [] : [`### ${title}\n\n${text.trim()}`]
+  changeBetweenMarkers(PAGE, 'npm run bench -- --write-docs', (report) => {
+    const sections = new Map(sectionsOf(report))
+    for (const { title, text } of measured) sections.set(title, text)
+    return order
+      .flatMap((title) => {
+        const text = sections.get(title)
+        return text === undefined ? [] : [`### ${title}\n\n${text.trim()}`]
+      })
+      .join('\n\n')
   })
-  writeFileSync(PAGE, `${page.slice(0, start + START.length)}\n\n${report.join('\n\n')}\n\n${page.slice(end)}`)
 }
 
 function sectionsOf(report: string): [title: string, text: string][] {

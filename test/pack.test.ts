@@ -86,6 +86,8 @@ describe('the package, packed and installed in an empty folder', () => {
         'bin/toolyard.js',
         'dist/index.js',
         'dist/index.d.ts',
+        'mini/model.int8.onnx',
+        'mini/scores.json',
         'toolyard.config.json',
         'toolyard.config.schema.json',
         'LICENSE',

@@ -1,23 +1,32 @@
 /**
- * `node bench/mini/score.ts [category…]`: how well the model in the box does, by the rules of BFCL, and what it takes.
- * `development` and `development_no` are requests of our own. Only counts are printed, no case.
+ * `node bench/mini/score.ts [--write] [category…]`: how well the model in the box does, by the rules of BFCL, and what it
+ * takes. `development` and `development_no` are requests of our own. `--write` puts each row, as soon as it is known, into
+ * mini/scores.json, which the server gives away, and into docs/mini.md. Only counts are printed and written, no case.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
 import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { findPackages } from '../../src/models/mini/engine/find-packages.ts'
 import { miniWire } from '../../src/models/mini/mini-wire.ts'
+import type { CategoryScore } from '../../src/models/model-scores.ts'
 import { ProviderClient } from '../../src/models/provider-client.ts'
+import { bfclCategory } from '../../src/validation/bfcl/bfcl-category.ts'
 import { loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
 import { DEVELOPMENT_NOW, type DevelopmentCase, developmentCases } from './development.ts'
+import { kindsOf, share } from './scores.ts'
+import { writeScores } from './write-scores.ts'
 
+/** What is scored, what can be said of it beforehand, and where its cases come from. */
+interface Category extends Pick<CategoryScore, 'name' | 'own' | 'call_wanted'> {
+  readonly load: () => Promise<readonly DevelopmentCase[]> | readonly DevelopmentCase[]
+}
+
+const ALL = ['development', 'development_no', 'simple_python', 'multiple', 'live_simple', 'irrelevance']
 const folder = process.env.TOOLYARD_DATA_SETS ?? join(import.meta.dirname, '..', '..', '..', 'shared', 'data')
-const DEVELOPMENT = ['development', 'development_no']
-const asked = process.argv.slice(2)
-const categories =
-  asked.length > 0 ? asked : [...DEVELOPMENT, 'simple_python', 'multiple', 'live_simple', 'irrelevance']
+const { write, categories } = readArguments()
 const there = existsSync(join(folder, 'bfcl'))
 if (!there)
   console.log(`Left out: there is no ${join(folder, 'bfcl')}. The data is that of github.com/ShishirPatil/gorilla.`)
@@ -32,36 +41,64 @@ const clock = { ...systemClock, wall: () => DEVELOPMENT_NOW }
 const wire = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock }, find)
 const mini = new ProviderClient({ name: 'mini', type: 'mini' }, wire, { log: silentLog, clock: systemClock })
 
-async function casesOf(name: string): Promise<readonly DevelopmentCase[]> {
-  if (name === 'development') return developmentCases().calls
-  return name === 'development_no' ? developmentCases().no : (await loadBfcl(name, folder)).cases
+console.log('| category | cases | right | ms, middle | ms, 95 of 100 | wrong |\n| --- | --- | --- | --- | --- | --- |')
+for (const category of categories.filter(({ own }) => there || own)) {
+  const { score, times } = await scoreOf(category)
+  const at = (part: number): string => (times[Math.floor(times.length * part)] ?? 0).toFixed(0)
+  const figures = [score.name, score.cases, share(score), at(0.5), at(0.95), kindsOf(score)]
+  console.log(`| ${figures.join(' | ')} |`)
+  if (write) await writeScores([score])
+}
+if (wire.pid !== undefined) {
+  const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${wire.pid}/status`, 'latin1'))?.[1]
+  console.log(`The process of the model holds ${Math.round(Number(resident) / 1024)} MB.`)
+}
+await mini.close()
+
+/** What the command line asks for; where that makes no sense, a sentence says so and it ends. */
+function readArguments(): { readonly write: boolean; readonly categories: readonly Category[] } {
+  try {
+    const { values, positionals } = parseArgs({ options: { write: { type: 'boolean' } }, allowPositionals: true })
+    return { write: values.write === true, categories: (positionals.length > 0 ? positionals : ALL).map(categoryOf) }
+  } catch (error) {
+    console.error(`${(error as Error).message} Of our own there are development and development_no.`)
+    process.exit(2)
+  }
 }
 
-console.log('| category | cases | right | ms, middle | ms, 95 of 100 | wrong |\n| --- | --- | --- | --- | --- | --- |')
-for (const name of categories.filter((one) => there || DEVELOPMENT.includes(one))) {
-  const cases = await casesOf(name)
+function categoryOf(given: string): Category {
+  if (given === 'development')
+    return { name: given, own: true, call_wanted: true, load: () => developmentCases().calls }
+  if (given === 'development_no')
+    return { name: given, own: true, call_wanted: false, load: () => developmentCases().no }
+  const { name, rule } = bfclCategory(given)
+  return { name, own: false, call_wanted: rule !== 'no_call', load: async () => (await loadBfcl(name, folder)).cases }
+}
+
+/** Asks everything of a category; the times are sorted. */
+async function scoreOf({ name, own, call_wanted, load }: Category): Promise<{ score: CategoryScore; times: number[] }> {
+  const cases = await load()
   const times: number[] = []
-  const wrong = new Map<string, number>()
+  const wrong: Record<string, number> = {}
   let right = 0
-  for (const { turns, tools, judge } of cases) {
+  for (const one of cases) {
     const started = performance.now()
-    const { content, tool_calls = [] } = await mini.generateChat(turns[0] ?? [], 'v0', { tools })
+    const mistake = await mistakeIn(one)
     times.push(performance.now() - started)
-    const calls = tool_calls.map((call) => ({ tool: call.function.name, params: JSON.parse(call.function.arguments) }))
-    const verdict = judge([{ calls, answer: content ?? '' }])
-    if (verdict.passed) right++
-    else {
-      const silent = content?.endsWith('?') ? 'asked back' : 'no call'
-      const kind = calls.length === 0 ? silent : verdict.kind.replaceAll('_', ' ')
-      wrong.set(kind, (wrong.get(kind) ?? 0) + 1)
-    }
+    if (mistake === undefined) right++
+    else wrong[mistake] = (wrong[mistake] ?? 0) + 1
   }
   times.sort((left, other) => left - other)
-  const at = (share: number): string => (times[Math.floor(times.length * share)] ?? 0).toFixed(0)
-  const share = ((right / cases.length) * 100).toFixed(1)
-  const kinds = [...wrong].map(([kind, count]) => `${kind} ${count}`).join(', ')
-  console.log(`| ${name} | ${cases.length} | ${share} % | ${at(0.5)} | ${at(0.95)} | ${kinds} |`)
+  const measured = new Date().toISOString().slice(0, 10)
+  return { score: { name, own, call_wanted, cases: cases.length, right, wrong, measured }, times }
 }
-const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${wire.pid}/status`, 'latin1'))?.[1]
-console.log(`The process of the model holds ${Math.round(Number(resident) / 1024)} MB.`)
-await mini.close()
+
+/** Of which kind the mistake is, if there is one. */
+async function mistakeIn({ turns, tools, judge }: DevelopmentCase): Promise<string | undefined> {
+  const { content, tool_calls = [] } = await mini.generateChat(turns[0] ?? [], 'v0', { tools })
+  const calls = tool_calls.map((call) => ({ tool: call.function.name, params: JSON.parse(call.function.arguments) }))
+  const verdict = judge([{ calls, answer: content ?? '' }])
+  if (verdict.passed) return undefined
+  if (calls.length > 0) return verdict.kind.replaceAll('_', ' ')
+  return content?.endsWith('?') ? 'asked back' : 'no call'
+}

@@ -3,6 +3,7 @@ import { type CompiledTools, compileTools } from './dialects/compile-tools.ts'
 import { type ChatOptions, type ChatReply, generateChat } from './generate-chat.ts'
 import type { Message, Model, ModelEvent, ModelRequest, OfferedTool } from './model.ts'
 import { ModelError } from './model-error.ts'
+import type { ModelScores } from './model-scores.ts'
 import { recoverCalls } from './printed-calls/recover-calls.ts'
 import type { ListedModel, ProviderSettings, ProviderSurroundings, Wire, WireRequest } from './provider.ts'
 import { retrying } from './retrying.ts'
@@ -46,6 +47,11 @@ export class ProviderClient {
     } catch (error) {
       throw signal.aborted ? error : named(this.name, error)
     }
+  }
+
+  /** What one of its models was measured to do, where that comes with it. */
+  async scores(model: string): Promise<ModelScores | undefined> {
+    return this.#wire.scores?.(model)
   }
 
   /** Lets go of what the wire holds. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { ModelEvent, ModelRequest, OfferedTool } from './model.ts'
+import type { ModelScores } from './model-scores.ts'
 
 /** What the configuration says of a provider; `${VAR}`s are already replaced. */
 export interface ProviderSettings {
@@ -51,6 +52,8 @@ export interface Wire {
   /** Asks once. Failures throw a `ModelError`; an abort throws the signal's reason. */
   stream(model: string, request: WireRequest): AsyncIterable<ModelEvent>
   list?(signal: AbortSignal): Promise<ListedModel[]>
+  /** What one of its models was measured to do, where that comes with it. */
+  scores?(model: string): Promise<ModelScores | undefined>
   /** Lets go of what it holds: a loaded model. */
   close?(): Promise<void>
 }

@@ -1,4 +1,5 @@
 import type { Model } from '../model.ts'
+import type { ModelScores } from '../model-scores.ts'
 import type { ListedModel } from '../provider.ts'
 
 /** What the catalogue needs of a provider. */
@@ -8,5 +9,7 @@ export interface CatalogueProvider {
   model(name: string): Model
   /** What it really has; absent where it cannot say. */
   list?(signal: AbortSignal): Promise<ListedModel[]>
+  /** What one of its models was measured to do, where that comes with it. */
+  scores?(model: string): Promise<ModelScores | undefined>
   close?(): Promise<void>
 }

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { shortened } from '../../core/schema/problem-words.ts'
 import { suggest } from '../../core/suggest.ts'
 import type { Model } from '../model.ts'
+import type { ModelScores } from '../model-scores.ts'
 import type { ListedModel } from '../provider.ts'
 import type { CatalogueProvider } from './catalogue-provider.ts'
 import type { ModelInfo } from './model-info.ts'
@@ -53,6 +54,12 @@ export class ModelCatalogue {
     const listing = this.#listings.get(name)
     if (listing === undefined) return this.list().filter(({ id }) => splitModelId(id)?.provider === name)
     return (await listing.models()).map((listed) => this.#info(name, listed))
+  }
+
+  /** What a model was measured to do before it was shipped, where that comes with it. */
+  async scores(id: string): Promise<ModelScores | undefined> {
+    const parts = splitModelId(id)
+    return parts && this.#providers.get(parts.provider)?.scores?.(parts.model)
   }
 
   /** Lets go of what the providers hold. */

@@ -4,6 +4,7 @@ import type { ProviderSettings, ProviderSurroundings, Wire } from '../provider.t
 import { findPackages } from './engine/find-packages.ts'
 import { inWindows } from './engine/in-windows.ts'
 import { ProcessScorer } from './engine/process-scorer.ts'
+import { readScores } from './read-scores.ts'
 
 const MODEL = 'v0'
 
@@ -40,6 +41,7 @@ export function miniWire(
       )
     },
     list: async () => [{ name: MODEL, capabilities: ['function-calling'] }],
+    scores: async (model) => (model === MODEL ? readScores() : undefined),
     close: () => scorer.close(),
   }
 }

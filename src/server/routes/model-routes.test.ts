@@ -1,10 +1,17 @@
 import { expect, test } from 'vitest'
+import { readScores } from '../../models/mini/read-scores.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
 const MODELS = [
   { id: 'mini:one', name: 'One', capabilities: ['function-calling'] },
   { id: 'mini:two', name: 'Two', capabilities: [] },
 ]
+
+interface ListedScores {
+  readonly id: string
+  readonly scores?: object
+  readonly validation: { readonly tested: boolean }
+}
 
 test('models are listed with what their tests came to, and each tenant has its own tests', async () => {
   const server = await openToolServer({}, { models: MODELS, providers: { mini: {} } })
@@ -36,6 +43,48 @@ test('models are listed with what their tests came to, and each tenant has its o
   for (const { validation } of (await list(globex)) as unknown as { validation: object }[]) {
     expect(validation).toMatchObject({ tested: false, test_count: 0 })
   }
+})
+
+test('a model that comes with scores has them, under whatever name its provider has; the others have none', async () => {
+  const box = { id: 'box:v0', name: 'Box', capabilities: ['function-calling'] }
+  const other = { id: 'other:v0', name: 'Other', capabilities: [] }
+  const server = await openToolServer(
+    {},
+    {
+      models: [...MODELS, box, other],
+      providers: { box: { type: 'mini' }, other: { type: 'ollama', base_url: 'http://127.0.0.1:1' } },
+    },
+  )
+  const { models } = (await (await server.get('/api/models/list')).json()) as { models: ListedScores[] }
+  const scores = await readScores()
+  expect(scores).toBeDefined()
+  expect(models.map((model) => [model.id, model.scores])).toEqual([
+    ['mini:one', undefined],
+    ['mini:two', undefined],
+    ['box:v0', scores],
+    ['other:v0', undefined],
+    ['mini:v0', scores],
+  ])
+  // Measured elsewhere, and no test of this server.
+  expect(models.every(({ validation }) => !validation.tested)).toBe(true)
+  const { paths } = (await (await server.get('/openapi.json')).json()) as { paths: Record<string, unknown> }
+  expect(paths['/api/models/list']).toHaveProperty(
+    [
+      'get',
+      'responses',
+      '200',
+      'content',
+      'application/json',
+      'schema',
+      'properties',
+      'models',
+      'items',
+      'properties',
+      'scores',
+      'required',
+    ],
+    ['rules', 'categories'],
+  )
 })
 
 test.each([

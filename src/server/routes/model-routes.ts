@@ -1,5 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Caller } from '../../config/callers/caller.ts'
+import type { ModelCatalogue } from '../../models/catalogue/model-catalogue.ts'
+import type { ModelInfo } from '../../models/catalogue/model-info.ts'
+import { MODEL_SCORES_SCHEMA } from '../../models/model-scores.ts'
 import { modelValidation } from '../../validation/model-validation.ts'
 import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
 import type { Service } from '../service.ts'
@@ -63,12 +66,12 @@ export function modelRoutes(app: FastifyInstance, { installation }: Service): vo
       const models = await installation.manager.getModels()
       const tested = new Map((await tracker(caller).getAllValidations()).map((record) => [record.model_id, record]))
       return {
-        models: models.list().map(({ id, name, capabilities }) => ({
-          id,
-          name,
-          capabilities,
-          validation: tested.get(id) ?? untested(id),
-        })),
+        models: await Promise.all(
+          models.list().map(async (model) => ({
+            ...(await described(model, models)),
+            validation: tested.get(model.id) ?? untested(model.id),
+          })),
+        ),
       }
     },
   )
@@ -98,6 +101,12 @@ export function modelRoutes(app: FastifyInstance, { installation }: Service): vo
   )
 }
 
+/** What can be said of a model before anybody has tested it here. */
+async function described({ id, name, capabilities }: ModelInfo, models: ModelCatalogue) {
+  const scores = await models.scores(id)
+  return { id, name, capabilities, ...(scores && { scores }) }
+}
+
 const untested = (model_id: string) => modelValidation({ model_id, test_count: 0, success_count: 0, test_history: [] })
 
 const MODEL = {
@@ -107,5 +116,6 @@ const MODEL = {
     name: { type: 'string', examples: ['GPT-4o'] },
     capabilities: { type: 'array', items: { type: 'string' }, examples: [['function-calling']] },
     validation: VALIDATION,
+    scores: MODEL_SCORES_SCHEMA,
   },
 }

@@ -4,6 +4,7 @@ import type { ExecutionMetrics } from '../../../src/core/storage/metrics.ts'
 import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
 import type { ModelInfo } from '../../../src/models/catalogue/model-info.ts'
+import type { ModelScores } from '../../../src/models/model-scores.ts'
 import type { PageTool, WholePageTool } from '../../../src/server/page/page-tool.ts'
 import type { Session } from '../../../src/server/page/session.ts'
 import type { SuiteRequest } from '../../../src/server/suites/suite-request.ts'
@@ -18,6 +19,8 @@ export type Scope = Session['scopes'][number]
 /** A model with what its tests came to. */
 export interface ListedModel extends Pick<ModelInfo, 'id' | 'name' | 'capabilities'> {
   readonly validation: ModelValidation
+  /** What it was measured to do before it was shipped. */
+  readonly scores?: ModelScores
 }
 
 /** How a model uses a tool; each failure by itself is asked for where it is wanted. */

@@ -3,10 +3,11 @@ import { inDate, inPercent } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
 import { Chip } from '../parts/states.tsx'
 import { ModelBadge } from '../testing/model-badge.tsx'
+import { ModelScoresTable } from './model-scores.tsx'
 
-/** A model, what its tests came to, and each of them. */
+/** A model, what its tests came to, each of them, and the scores that it comes with. */
 export function ModelRecord({ model }: { readonly model: ListedModel }) {
-  const { id, name, validation } = model
+  const { id, name, validation, scores } = model
   const { test_count, success_count, test_history } = validation
   const rest = test_count - test_history.length
   return (
@@ -38,6 +39,7 @@ export function ModelRecord({ model }: { readonly model: ListedModel }) {
           {rest > 0 && <p className="mt-2 text-sm text-muted">{rest} older tests are counted, and no longer listed.</p>}
         </details>
       )}
+      {scores !== undefined && <ModelScoresTable scores={scores} />}
     </li>
   )
 }

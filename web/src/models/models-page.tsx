@@ -31,7 +31,8 @@ export function ModelsPage() {
       </div>
       {doubtful.length > 0 && (
         <Note tone="warn" role="status">
-          Not validated: {doubtful.map(({ name }) => name).join(', ')}. What they do with tools has not been shown.
+          Not validated: {doubtful.map(({ name }) => name).join(', ')}. What they do with tools has not been shown on
+          this server.
         </Note>
       )}
       {models.length === 0 && (

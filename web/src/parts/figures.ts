@@ -8,6 +8,8 @@ export function inTime(ms: number): string {
 }
 
 export const inPercent = (part: number): string => `${short.format(Math.floor(part * 1_000) / 10)} %`
+/** 68.3 %: to the nearest tenth, as figures of benchmarks are given. */
+export const inTenths = (part: number): string => `${(part * 100).toFixed(1)} %`
 /** 640 B, 12 kB, 1.05 MB. */
 export function inBytes(bytes: number): string {
   if (bytes < 1_000) return `${whole.format(bytes)} B`
@@ -18,4 +20,7 @@ export const inNumber = (number: number): string => whole.format(number)
 export const inMoney = (cost: number): string => `$${short.format(cost)}`
 export const inDate = (iso: string): string =>
   new Date(iso).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
+/** A day without a time is the same day everywhere. */
+export const inDay = (day: string): string =>
+  new Date(day).toLocaleDateString('en', { dateStyle: 'medium', timeZone: 'UTC' })
 export const count = (number: number, what: string): string => `${inNumber(number)} ${what}${number === 1 ? '' : 's'}`

@@ -1,0 +1,103 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { readScores } from '../../src/models/mini/read-scores.ts'
+import type { CategoryScore } from '../../src/models/model-scores.ts'
+import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
+import { atRest } from './browser-window.ts'
+import { useBrowser } from './open-browser.ts'
+import { WITH_PLAIN_MODELS } from './shipped-config.ts'
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const STICKS_OUT = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+const LEADERBOARD = 'Berkeley Function-Calling Leaderboard v4'
+
+const open = useBrowser()
+let server: TestServer
+
+beforeAll(async () => {
+  server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
+})
+afterAll(() => server.close())
+
+const recordOf = (page: Page, id: string) =>
+  page.getByRole('list', { name: 'Models' }).locator('> li').filter({ hasText: id })
+
+/** Puts other rows in the place of the scores that the server gives; without rows there are no scores. */
+async function withRows(page: Page, rows: readonly CategoryScore[] | undefined): Promise<void> {
+  await page.route('**/api/models/list', async (route) => {
+    const { models } = (await (await route.fetch()).json()) as { models: { scores?: object }[] }
+    const scores = rows && { rules: 'BFCL v4', categories: rows }
+    await route.fulfill({ json: { models: models.map((model) => ({ ...model, scores: model.scores && scores })) } })
+  })
+}
+
+describe('the scores of the model in the box', () => {
+  test.each([
+    { theme: 'light', width: 1_280 },
+    { theme: 'dark', width: 1_280 },
+    { theme: 'light', width: 360 },
+    { theme: 'dark', width: 360 },
+  ] as const)('stand in its record, and in no other, $theme at $width', async (options) => {
+    const { page, violations, picture } = await open(options)
+    await page.goto(`${server.url}/models`)
+    const section = recordOf(page, 'mini:v0').getByRole('region', { name: LEADERBOARD })
+    const table = section.getByRole('table', { name: LEADERBOARD })
+    await table.getByRole('row', { name: /^simple_python [\d.]+ % 400$/ }).waitFor()
+    expect(await page.getByRole('region', { name: LEADERBOARD }).count()).toBe(1)
+    await section.getByText('Measured by Toolyard’s own scorer on').waitFor()
+    await section.getByText('the model is right when it calls none').waitFor()
+    await section.getByText('docs/mini.md').waitFor()
+    await atRest(page)
+    expect(await violations()).toEqual([])
+    expect(await page.evaluate(STICKS_OUT)).toBe(0)
+    await picture('models-scores')
+  })
+
+  test('are those of mini/scores.json, with Toolyard’s own requests below the others', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/models`)
+    const groups = page.getByRole('table', { name: LEADERBOARD }).locator('tbody')
+    await groups.first().waitFor()
+    const { categories = [] } = (await readScores()) ?? {}
+    for (const [at, own] of [false, true].entries()) {
+      const rows = categories.filter((row) => row.own === own)
+      expect(await groups.nth(at).getByRole('row').allTextContents()).toEqual([
+        own ? 'Toolyard’s own requests, by the same rules' : 'Requests of the leaderboard',
+        ...rows.map(({ name, call_wanted, cases, right }) => {
+          const remark = call_wanted ? '' : ' (no call is right)'
+          return `${name}${remark}${((right / cases) * 100).toFixed(1)} %${cases}`
+        }),
+      ])
+    }
+  })
+
+  test('are no tests: the badge stays as it is without them', async () => {
+    const { page } = await open()
+    await page.goto(`${server.url}/models`)
+    const mini = recordOf(page, 'mini:v0')
+    await mini.getByText('These are no tests on this server').waitFor()
+    expect(await mini.getByText('no tests yet', { exact: true }).count()).toBe(1)
+    expect(await mini.getByText('History of its tests').count()).toBe(0)
+  })
+
+  test('say between which days they were measured, and are left out where there are none', async () => {
+    const row = { own: false, call_wanted: true, cases: 2_000, right: 1_980, wrong: { 'no call': 20 } }
+    const { page } = await open()
+    await withRows(page, [
+      { ...row, name: 'multiple', measured: '2026-11-16' },
+      { ...row, name: 'irrelevance', call_wanted: false, measured: '2026-10-02' },
+    ])
+    await page.goto(`${server.url}/models`)
+    const mini = recordOf(page, 'mini:v0')
+    await mini.getByText('between Oct 2, 2026 and Nov 16, 2026').waitFor()
+    await mini.getByRole('row', { name: 'irrelevance (no call is right) 99.0 % 2,000' }).waitFor()
+    expect(await mini.locator('tbody').count()).toBe(1)
+
+    const { page: without } = await open()
+    await withRows(without, undefined)
+    await without.goto(`${server.url}/models`)
+    await recordOf(without, 'mini:v0').waitFor()
+    expect(await without.getByRole('region', { name: LEADERBOARD }).count()).toBe(0)
+  })
+})
