@@ -88,6 +88,8 @@ describe('the package, packed and installed in an empty folder', () => {
         'dist/index.d.ts',
         'mini/model.int8.onnx',
         'mini/scores.json',
+        'mini/words.int8.bin',
+        'mini/words.txt',
         'toolyard.config.json',
         'toolyard.config.schema.json',
         'LICENSE',
