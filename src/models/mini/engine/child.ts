@@ -5,7 +5,7 @@ import type { ChildMessage, ParentMessage } from './child-messages.ts'
 import { encodePair } from './encode-pair.ts'
 import { TextEncoder, type WordEncoder } from './encoded-text.ts'
 import type { Pair, PairScore } from './pair-scorer.ts'
-import { type Runtime, runPairs } from './run-pairs.ts'
+import { type Runtime, runPair } from './run-pair.ts'
 
 type Load = Extract<ParentMessage, { type: 'load' }>
 type Tokenizers = { readonly Tokenizer: new (tokenizer: object, config: object) => WordEncoder }
@@ -43,9 +43,10 @@ async function load({ runtimes, tokenizers, weights, threads }: Load): Promise<v
   const session = await ort.InferenceSession.create(file, { intraOpNumThreads: threads })
   const words = new Tokenizer(await json('tokenizer.json'), await json('tokenizer_config.json'))
   const encoder = new TextEncoder(words)
-  model = (pairs) => {
-    const encoded = pairs.map((pair) => encodePair(encoder, pair))
-    return runPairs(ort, session, encoded)
+  model = async (pairs) => {
+    const scores: PairScore[] = []
+    for (const pair of pairs) scores.push(await runPair(ort, session, encodePair(encoder, pair)))
+    return scores
   }
 }
 

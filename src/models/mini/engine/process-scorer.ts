@@ -3,7 +3,7 @@ import { ModelError } from '../../model-error.ts'
 import type { Pair, PairScore, PairScorer } from './pair-scorer.ts'
 import { ScorerProcess, type ScorerProcessOptions } from './scorer-process.ts'
 
-/** Pairs that go through the model at once; more are no faster, and a process cannot be stopped in between. */
+/** Pairs that the process gets at once: it cannot be stopped in between. */
 const BATCH = 16
 /** How many pairs may wait: some seconds of work. */
 const MOST_WAITING = 2_000
