@@ -11,7 +11,7 @@ export interface Packages {
 }
 
 const RUNTIME = 'onnxruntime-web'
-/** Three times as fast and twice as large: who wants it installs it. */
+/** Some times as fast and twice as large: who wants it installs it. */
 const FASTER = 'onnxruntime-node'
 const TOKENIZERS = '@huggingface/tokenizers'
 /** Beside Toolyard, else in the project that it runs in: with npx the two are apart. */
