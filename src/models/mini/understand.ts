@@ -1,10 +1,13 @@
 import type { Params } from '../../core/tool.ts'
 import type { OfferedTool } from '../model.ts'
-import { rankTools } from './choose/rank-tools.ts'
+import type { Operation } from './choose/operations.ts'
+import { type RankedTool, rankTools } from './choose/rank-tools.ts'
+import { type RankedUse, rankUses } from './choose/rank-uses.ts'
 import { type Filling, fillParameters } from './fill/fill-parameters.ts'
 import { type Parameter, type ParameterKind, readParameters } from './fill/parameter.ts'
+import { saysNothing } from './fill/says-nothing.ts'
 import { validParams } from './fill/valid-params.ts'
-import { arithmeticIn } from './values/arithmetic.ts'
+import { type Arithmetic, arithmeticIn, isExpression } from './values/arithmetic.ts'
 
 /** What was understood of a request: a call, or one that lacks something. */
 export interface Understood {
@@ -25,6 +28,8 @@ const LEAST_SUM = 0
 const LEAST_SCORE = -16
 /** Only where a tool is this likely is it worth to ask for what it lacks. */
 const ASK_RELEVANCE = 0.8
+/** So many of the things that a tool does are tried, where the likeliest lacks something. */
+const MOST_TRIED = 3
 
 /** The tool that is meant, with its values; undefined where none is. */
 export async function understand(
@@ -33,27 +38,57 @@ export async function understand(
   filling: Filling,
 ): Promise<Understood | undefined> {
   const sum = arithmeticIn(said)
-  const calculator = sum === undefined ? undefined : tools.find(takesExpression)
+  const calculator = sum === undefined ? undefined : tools.find((tool) => calculates(tool, sum))
   if (sum !== undefined && calculator !== undefined) {
     const params = { [expressionOf(calculator) as string]: sum.expression }
     return { tool: calculator, relevance: 1, ...(await validParams(calculator.parameters, [], params)) }
   }
-  const [best] = await rankTools(tools, said, filling.scorer, filling.signal)
+  const ranked = await rankTools(tools, said, filling.scorer, filling.signal)
+  const [best] = ranked
+  const uses = await rankUses(ranked, said, filling)
+  const [use] = uses
+  if (best === undefined) return undefined
+  if (use !== undefined && (use.tool === best.tool || use.relevance > best.relevance))
+    return tryUses(uses, said, filling)
+  return fill(best, readParameters(best.tool.parameters), said, filling)
+}
+
+/** The likeliest of the things that tools do that lacks nothing; else the likeliest of all. */
+async function tryUses(uses: readonly RankedUse[], said: string, filling: Filling): Promise<Understood | undefined> {
+  let first: Understood | undefined
+  for (const use of uses.slice(0, MOST_TRIED)) {
+    const found = await fill(use, use.operation.parameters, said, filling, use)
+    if (found?.missing.length === 0) return found
+    first ??= found
+  }
+  return first
+}
+
+async function fill(
+  { tool, relevance }: RankedTool | RankedUse,
+  parameters: readonly Parameter[],
+  said: string,
+  filling: Filling,
+  use?: RankedUse,
+): Promise<Understood | undefined> {
   // Below it no tool is meant, whatever is found.
   const hopeless = LEAST_SUM - WEIGHT_OF_VALUES * MOST_OF_VALUES
-  if (best === undefined || logit(best.relevance) < hopeless) return undefined
-  const { tool, relevance } = best
-  const parameters = readParameters(tool.parameters)
-  const { params, scores } = await fillParameters(tool.name, parameters, said, filling)
+  if (logit(relevance) < hopeless) return undefined
+  const { params, scores } = await fillParameters(tool.name, parameters, said, filling, use?.words)
   const required = parameters.filter((parameter) => parameter.required)
+  const sum = expressionOf(tool)
   const scoreOf = ({ name }: Parameter): number => scores.get(name) ?? Number.NEGATIVE_INFINITY
   const likely = Object.fromEntries(
     parameters
       .filter(({ name, kind }) => name in params && (isNumber(kind) || (scores.get(name) as number) >= LEAST_SCORE))
+      .filter(
+        ({ name }) =>
+          !saysNothing(params[name], name, tool.name) && !(name === sum && !isExpression(String(params[name]))),
+      )
       .map(({ name }) => [name, params[name]]),
   )
   for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
-  const checked = await validParams(tool.parameters, parameters, likely)
+  const checked = await validParams(tool.parameters, parameters, { ...fixedOf(use?.operation), ...likely })
   if (checked.missing.length > 0) return relevance >= ASK_RELEVANCE ? { tool, relevance, ...checked } : undefined
   const worst = required.length === 0 ? Math.max(0, ...scores.values()) : Math.min(...required.map(scoreOf))
   const weakest = Math.max(LEAST_OF_VALUES, Math.min(MOST_OF_VALUES, worst))
@@ -61,11 +96,16 @@ export async function understand(
   return checked.valid && total >= LEAST_SUM ? { tool, relevance, ...checked } : undefined
 }
 
+const fixedOf = (operation: Operation | undefined): Params =>
+  operation === undefined ? {} : { [operation.parameter]: operation.option, ...operation.standIns }
+
 const isNumber = (kind: ParameterKind): boolean => kind === 'number' || kind === 'integer'
 
 const logit = (share: number): number => Math.log(Math.max(share, 1e-7) / (1 - Math.min(share, 1 - 1e-7)))
 
-const takesExpression = (tool: OfferedTool): boolean => expressionOf(tool) !== undefined
+/** Whether a tool can work a sum out; those with units only where it speaks of them. */
+const calculates = (tool: OfferedTool, { units }: Arithmetic): boolean =>
+  expressionOf(tool) !== undefined && (units === undefined || /\bunits?\b/i.test(tool.description))
 
 /** The one text that a calculator cannot do without. */
 function expressionOf({ parameters }: OfferedTool): string | undefined {

@@ -6,8 +6,9 @@ import { describedOptions, mentioned } from './described-options.ts'
 import { inTimeUnit, timesAYear, timeUnit, wordDuration } from './durations.ts'
 import { bracketsAround, numberList, textList } from './list-at.ts'
 import { partsOf } from './lists.ts'
-import { timeZoneOf, withState } from './places.ts'
+import { withState } from './places.ts'
 import { quotesIn } from './quotes-in.ts'
+import { timeZoneOf } from './time-zones.ts'
 import { writtenObject } from './written-object.ts'
 
 const NOW = new Date(2026, 10, 16, 10)
