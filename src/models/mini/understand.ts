@@ -1,6 +1,7 @@
 import type { Params } from '../../core/tool.ts'
 import type { OfferedTool } from '../model.ts'
-import type { Operation } from './choose/operations.ts'
+import { helpTool } from './choose/help-tool.ts'
+import { type Operation, operationsOf } from './choose/operations.ts'
 import { type RankedTool, rankTools } from './choose/rank-tools.ts'
 import { type RankedUse, rankUses } from './choose/rank-uses.ts'
 import { type Filling, fillParameters } from './fill/fill-parameters.ts'
@@ -8,6 +9,8 @@ import { type Parameter, type ParameterKind, readParameters } from './fill/param
 import { saysNothing } from './fill/says-nothing.ts'
 import { validParams } from './fill/valid-params.ts'
 import { type Arithmetic, arithmeticIn, isExpression } from './values/arithmetic.ts'
+import { says } from './values/described-options.ts'
+import { listedValues } from './values/listed-values.ts'
 
 /** What was understood of a request: a call, or one that lacks something. */
 export interface Understood {
@@ -37,6 +40,19 @@ export async function understand(
   tools: readonly OfferedTool[],
   filling: Filling,
 ): Promise<Understood | undefined> {
+  const meant = await meantTool(said, tools, filling)
+  const help = meant === undefined ? helpTool(said, tools) : undefined
+  if (help === undefined) return meant
+  const { tool, parameter } = help
+  const params = { [parameter]: said.trim().replace(/[\s?!.]+$/, '') }
+  return { tool, relevance: 1, ...(await validParams(tool.parameters, [], params)) }
+}
+
+async function meantTool(
+  said: string,
+  tools: readonly OfferedTool[],
+  filling: Filling,
+): Promise<Understood | undefined> {
   const sum = arithmeticIn(said)
   const calculator = sum === undefined ? undefined : tools.find((tool) => calculates(tool, sum))
   if (sum !== undefined && calculator !== undefined) {
@@ -48,9 +64,10 @@ export async function understand(
   const uses = await rankUses(ranked, said, filling)
   const [use] = uses
   if (best === undefined) return undefined
-  if (use !== undefined && (use.tool === best.tool || use.relevance > best.relevance))
-    return tryUses(uses, said, filling)
-  return fill(best, readParameters(best.tool.parameters), said, filling)
+  const parameters = readParameters(best.tool.parameters)
+  const several = operationsOf(parameters).length > 0
+  if (several || (use !== undefined && use.relevance > best.relevance)) return tryUses(uses, said, filling)
+  return fill(best, parameters, said, filling)
 }
 
 /** The likeliest of the things that tools do that lacks nothing; else the likeliest of all. */
@@ -76,20 +93,19 @@ async function fill(
   if (logit(relevance) < hopeless) return undefined
   const { params, scores } = await fillParameters(tool.name, parameters, said, filling, use?.words)
   const required = parameters.filter((parameter) => parameter.required)
-  const sum = expressionOf(tool)
   const scoreOf = ({ name }: Parameter): number => scores.get(name) ?? Number.NEGATIVE_INFINITY
   const likely = Object.fromEntries(
     parameters
       .filter(({ name, kind }) => name in params && (isNumber(kind) || (scores.get(name) as number) >= LEAST_SCORE))
-      .filter(
-        ({ name }) =>
-          !saysNothing(params[name], name, tool.name) && !(name === sum && !isExpression(String(params[name]))),
-      )
+      .filter((parameter) => isValue(params[parameter.name], parameter, tool))
       .map(({ name }) => [name, params[name]]),
   )
   for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
   const checked = await validParams(tool.parameters, parameters, { ...fixedOf(use?.operation), ...likely })
-  if (checked.missing.length > 0) return relevance >= ASK_RELEVANCE ? { tool, relevance, ...checked } : undefined
+  if (checked.missing.length > 0) {
+    const asks = relevance >= ASK_RELEVANCE && (use === undefined || use.words.length > 0)
+    return asks ? { tool, relevance, ...checked } : undefined
+  }
   const worst = required.length === 0 ? Math.max(0, ...scores.values()) : Math.min(...required.map(scoreOf))
   const weakest = Math.max(LEAST_OF_VALUES, Math.min(MOST_OF_VALUES, worst))
   const total = logit(relevance) + WEIGHT_OF_VALUES * weakest
@@ -98,6 +114,14 @@ async function fill(
 
 const fixedOf = (operation: Operation | undefined): Params =>
   operation === undefined ? {} : { [operation.parameter]: operation.option, ...operation.standIns }
+
+/** Whether a text can be the value: a name alone is none, a sum has something to work out, and a list takes nothing else. */
+function isValue(value: unknown, { name, description }: Parameter, tool: OfferedTool): boolean {
+  if (typeof value !== 'string') return true
+  if (saysNothing(value, name, tool.name) || (expressionOf(tool) === name && !isExpression(value))) return false
+  const listed = listedValues(description)
+  return listed.length < 2 || listed.some((one) => says(value, one))
+}
 
 const isNumber = (kind: ParameterKind): boolean => kind === 'number' || kind === 'integer'
 

@@ -1,3 +1,4 @@
+import type { Params } from '../../../core/tool.ts'
 import type { Parameter } from '../fill/parameter.ts'
 
 /** One of the things that a tool does, where it does several: what it is called, and what it takes. */
@@ -23,6 +24,12 @@ export function operationsOf(parameters: readonly Parameter[]): Operation[] {
     if (said.length > 1) return said.map((one) => operation(parameter, one, parameters))
   }
   return []
+}
+
+/** The parameters that a call takes: of a tool that does several things, those of what it was told to do. */
+export function parametersUsed(parameters: readonly Parameter[], params: Params): readonly Parameter[] {
+  const used = operationsOf(parameters).find(({ parameter, option }) => params[parameter] === option)
+  return used?.parameters ?? parameters
 }
 
 interface Described {

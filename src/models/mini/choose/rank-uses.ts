@@ -33,6 +33,8 @@ const WEIGHT_OF_TOOL = 0.5
 const WORD = 1
 const FITS = 3
 const MOST_LOGIT = 7
+/** What is less likely by itself has to be spoken for by a word or a value. */
+const LEAST_OWN = 0.5
 
 /** The operations that may be meant, the likeliest first: a tool that does several things is looked at as each of them. */
 export async function rankUses(ranked: readonly RankedTool[], said: string, asking: Asking): Promise<RankedUse[]> {
@@ -52,12 +54,14 @@ export async function rankUses(ranked: readonly RankedTool[], said: string, aski
     said: gistOf(said),
   }))
   const scores = await asking.scorer.score(pairs, asking.signal)
-  const weighed = several.map(({ tool, relevance, operation }, index) => {
+  const weighed = several.flatMap(({ tool, relevance, operation }, index) => {
     const own = scores[index]?.relevance ?? 0
     const words = sharedWords(`${operation.option}, ${operation.description}`, said)
-    const weight =
-      logit(own) + WEIGHT_OF_TOOL * logit(relevance) + WORD * words.length + fits(operation, tool, said, asking.now)
-    return { weight, use: { tool, operation, relevance: Math.max(own, relevance), words } }
+    const typed = fits(operation, tool, said, asking.now)
+    if (own < LEAST_OWN && words.length === 0 && typed <= 0) return []
+    const likely = Math.max(relevance, share(logit(own) + Math.max(0, typed)))
+    const weight = logit(own) + WEIGHT_OF_TOOL * logit(relevance) + WORD * words.length + typed
+    return [{ weight, use: { tool, operation, relevance: likely, words } }]
   })
   return weighed.sort((left, right) => right.weight - left.weight).map(({ use }) => use)
 }
@@ -89,3 +93,4 @@ function typed(parameter: Parameter, said: string, now: Date): number {
 
 const logit = (share: number): number =>
   Math.max(-MOST_LOGIT, Math.min(MOST_LOGIT, Math.log(Math.max(share, 1e-7) / (1 - Math.min(share, 1 - 1e-7)))))
+const share = (logit: number): number => 1 / (1 + Math.exp(-logit))

@@ -5,11 +5,11 @@ export interface SharedWord {
 }
 
 const EMPTY = new Set(
-  'the and are its with for from this that what how has have only each its one two between until since off into'.split(
+  'the and are its was has have had for from with this that what which who how not you your can will its one two each only into off out between until since about where when under there some any all'.split(
     ' ',
   ),
 )
-const LEAST_LETTERS = 4
+const LEAST_LETTERS = 3
 
 /** The words of a description that stand in what was said, in any form: "letters" for letter. */
 export function sharedWords(description: string, said: string): SharedWord[] {

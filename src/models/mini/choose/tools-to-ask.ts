@@ -10,5 +10,9 @@ const CHANGES =
 /** The tools that come into question: who asks how something is, is never answered by changing it. */
 export function toolsToAsk(said: string, tools: readonly OfferedTool[]): readonly OfferedTool[] {
   if (!ASKS_HOW_IT_IS.test(said.trim())) return tools
-  return tools.filter(({ name, description }) => !CHANGES.test(wordsOfName(name)) && !CHANGES.test(description))
+  return tools.filter((tool) => !changes(tool))
 }
+
+/** Whether a tool changes something, as its name or its description says. */
+export const changes = ({ name, description }: OfferedTool): boolean =>
+  CHANGES.test(wordsOfName(name)) || CHANGES.test(description)

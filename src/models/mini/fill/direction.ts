@@ -36,6 +36,14 @@ const IN_TEXT: Direction = {
   piece: /\b(?:in|within)\s+(?:the\s+)?(?:(?:word|string|text|sentence|phrase)\s+)?(\S.{0,200}?)(?=[?!.]*$)/giu,
 }
 
+/** What is looked for in a text is neither that nor what takes its place. */
+const SEARCHED = /^(?:search|find|old|piece)$/
+const CUT_AT: Direction = {
+  names: /\b(?:separator|delimiter)\b/,
+  before: before('by|at|on', 'the\\s+|every\\s+|each\\s+'),
+  piece: /\b(?:by|at|on)\s+["'“‘]([^"'”’]{1,20})(?=["'”’])/giu,
+}
+
 /** 1 where the word before a piece says what the name of the parameter does, −1 where it says the opposite. */
 export function directionFits(parameter: string, said: string, from: number): -1 | 0 | 1 {
   const words = wordsOfName(parameter)
@@ -44,6 +52,8 @@ export function directionFits(parameter: string, said: string, from: number): -1
     const [own, other] = WITH.names.test(words) ? [WITH, IN_TEXT] : [IN_TEXT, WITH]
     return own.before.test(text) ? 1 : other.before.test(text) ? -1 : 0
   }
+  if (CUT_AT.names.test(words)) return CUT_AT.before.test(text) ? 1 : -1
+  if (SEARCHED.test(words)) return WITH.before.test(text) || IN_TEXT.before.test(text) ? -1 : 0
   const wantsFrom = FROM.names.test(words)
   const wantsTo = TO.names.test(words)
   if (wantsFrom === wantsTo) return 0
@@ -58,7 +68,7 @@ const DIRECTED_SCORE = -10
 /** What stands after such a word, for parameters that are named so. */
 export function directedPieces(parameter: string, said: string): Candidate[] {
   const words = wordsOfName(parameter)
-  const [only, ...others] = [FROM, TO, WITH, IN_TEXT].filter(({ names }) => names.test(words))
+  const [only, ...others] = [FROM, TO, WITH, IN_TEXT, CUT_AT].filter(({ names }) => names.test(words))
   if (only === undefined || others.length > 0) return []
   return [...said.matchAll(only.piece)].map(({ index, 0: all, 1: piece = '' }) => ({
     score: DIRECTED_SCORE,

@@ -78,10 +78,11 @@ export async function fillParameters(
   for (const parameter of pieces) {
     const span = spans.get(parameter)
     const worded = wordedValue(parameter, span, said)
+    const piece = span && withoutWords(span, said, words)
     if (worded !== undefined) put(parameter.name, worded)
-    else if (span !== undefined && !isWhole(parameter, span))
-      put(parameter.name, makeValue(parameter, withoutWords(span, said, words), said), span.score)
-    else if (isWhole(parameter, span)) put(parameter.name, wholeOf(parameter, said, words), UNMARKED_SCORE)
+    else if (isWhole(parameter, span)) put(parameter.name, wholeOf(parameter, pieces, said, words), UNMARKED_SCORE)
+    else if (span !== undefined && piece !== undefined)
+      put(parameter.name, makeValue(parameter, piece, said), span.score)
   }
   for (const parameter of parameters) {
     if (parameter.kind === 'object') put(parameter.name, await objectValue(tool, parameter, said, filling))
@@ -89,15 +90,24 @@ export async function fillParameters(
   return { params, scores: found }
 }
 
-/** A piece without the words that only say what to do; one that is nothing else stays, and is refused later. */
-function withoutWords(span: Candidate, said: string, words: readonly Piece[] = []): Candidate {
+/** A piece without the words that only say what to do; undefined where it is nothing else. */
+function withoutWords(span: Candidate, said: string, words: readonly Piece[] = []): Candidate | undefined {
   if (span.value !== undefined || words.length === 0 || /["'“‘]/.test(said[span.from - 1] ?? '')) return span
-  return { ...span, ...trimmed(said, span, words) }
+  const piece = trimmed(said, span, words)
+  return piece && { ...span, ...piece }
 }
 
-/** All of a sentence, or what of it is not said to name the thing to do. */
-const wholeOf = ({ description }: Parameter, said: string, words: readonly Piece[] | undefined): string | undefined =>
-  words === undefined ? wholeText(description, said) : restOf(said, words)
+/** All of a sentence, or what of it does not say what to do; that only where no other text is in it. */
+function wholeOf(
+  { description, name }: Parameter,
+  pieces: readonly Parameter[],
+  said: string,
+  words: readonly Piece[] | undefined,
+): string | undefined {
+  if (words === undefined) return wholeText(description, said)
+  const others = pieces.some((one) => one.required && one.kind === 'text' && one.name !== name)
+  return others ? undefined : restOf(said, words)
+}
 
 /** Whether all of a sentence is the value, because the model found no part of it to be. */
 function isWhole({ kind, required, name, description }: Parameter, span: Candidate | undefined): boolean {

@@ -1,7 +1,7 @@
 import type { FoundValue } from './codes.ts'
 
 /** One letter by itself. "a" and "I" are words as well, except where a word would not stand so. */
-const LONE = /(?<![\p{L}\p{N}'’])\p{L}(?=['’]s(?![\p{L}\p{N}])|(?![\p{L}\p{N}'’]))|(?<=["'“‘])\p{L}(?=["'”’])/gu
+const LONE = /(?<=^|\s)\p{L}(?=['’]s(?![\p{L}\p{N}])|[?.!,]*(?:\s|$))|(?<=["'“‘])\p{L}(?=["'”’])/gu
 const NO_WORD_AFTER = /^(?:['’"”]|\s*(?:$|[?.!,]|(?:with|by|in|and|to|are|is|does|appears?|occurs?)\b))/i
 const LETTER_BEFORE = /\bletters?\s+["'“‘]?$/i
 
