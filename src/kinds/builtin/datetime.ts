@@ -56,7 +56,7 @@ function format(params: Params, zone: string, now: () => number) {
     formatted: pattern === undefined ? inWords() : date.toFormat(pattern),
     iso: date.toISO(),
     timezone: date.zoneName,
-    weekday: date.setLocale(params.locale === undefined ? LOCALE : (date.locale ?? LOCALE)).weekdayLong,
+    weekday: date.weekdayLong,
   }
 }
 

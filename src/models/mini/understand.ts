@@ -2,12 +2,13 @@ import type { Params } from '../../core/tool.ts'
 import type { OfferedTool } from '../model.ts'
 import { helpTool } from './choose/help-tool.ts'
 import { type Operation, operationsOf } from './choose/operations.ts'
-import { type RankedTool, rankTools } from './choose/rank-tools.ts'
+import { called, type RankedTool, rankTools } from './choose/rank-tools.ts'
 import { type RankedUse, rankUses } from './choose/rank-uses.ts'
 import { type Filling, fillParameters } from './fill/fill-parameters.ts'
 import { type Parameter, type ParameterKind, readParameters } from './fill/parameter.ts'
 import { saysNothing } from './fill/says-nothing.ts'
 import { validParams } from './fill/valid-params.ts'
+import { wordsOfName } from './pair-texts.ts'
 import { type Arithmetic, arithmeticIn, isExpression } from './values/arithmetic.ts'
 import { says } from './values/described-options.ts'
 import { listedValues } from './values/listed-values.ts'
@@ -100,6 +101,9 @@ async function fill(
       .filter((parameter) => isValue(params[parameter.name], parameter, tool))
       .map(({ name }) => [name, params[name]]),
   )
+  const [only, ...others] = parameters.filter(({ kind }) => kind === 'text')
+  if (only !== undefined && others.length === 0 && !(only.name in likely) && called(tool.name, said))
+    likely[only.name] = said.slice(wordsOfName(tool.name).length).trim()
   for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
   const checked = await validParams(tool.parameters, parameters, { ...fixedOf(use?.operation), ...likely })
   if (checked.missing.length > 0) {

@@ -66,4 +66,4 @@ const parametersOf = ({ parameters: { properties } }: OfferedTool): string[] =>
   isObject(properties) ? Object.keys(properties) : []
 
 /** Whether somebody calls the tool by its name: "echo hello". */
-const called = (name: string, said: string): boolean => said.toLowerCase().startsWith(`${wordsOfName(name)} `)
+export const called = (name: string, said: string): boolean => said.toLowerCase().startsWith(`${wordsOfName(name)} `)

@@ -33,6 +33,8 @@ const WEIGHT_OF_TOOL = 0.5
 const WORD = 1
 const FITS = 3
 const MOST_LOGIT = 7
+/** What is further behind the likeliest is no second choice. */
+const NEAR = 4
 /** What is less likely by itself has to be spoken for by a word or a value. */
 const LEAST_OWN = 0.5
 
@@ -42,9 +44,9 @@ export async function rankUses(ranked: readonly RankedTool[], said: string, aski
     const operations = operationsOf(readParameters(one.tool.parameters))
     return operations.filter((each) => isPossible(each, said, asking.now)).map((operation) => ({ ...one, operation }))
   })
-  const [best] = ranked
-  if (several.length === 0 || best === undefined) return []
-  if (best.relevance >= SURE && !several.some(({ tool }) => tool === best.tool)) return []
+  const [first] = ranked
+  if (several.length === 0 || first === undefined) return []
+  if (first.relevance >= SURE && !several.some(({ tool }) => tool === first.tool)) return []
   const pairs = several.map(({ operation: { option, description, parameters } }) => ({
     meant: toolText(
       option,
@@ -63,7 +65,11 @@ export async function rankUses(ranked: readonly RankedTool[], said: string, aski
     const weight = logit(own) + WEIGHT_OF_TOOL * logit(relevance) + WORD * words.length + typed
     return [{ weight, use: { tool, operation, relevance: likely, words } }]
   })
-  return weighed.sort((left, right) => right.weight - left.weight).map(({ use }) => use)
+  const best = Math.max(...weighed.map(({ weight }) => weight))
+  return weighed
+    .filter(({ weight }) => weight > best - NEAR)
+    .sort((left, right) => right.weight - left.weight)
+    .map(({ use }) => use)
 }
 
 /** What can only be done with a date is not meant where none is said. */

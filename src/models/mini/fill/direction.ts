@@ -32,7 +32,10 @@ const WITH: Direction = {
 }
 const IN_TEXT: Direction = {
   names: /^(?:text|string|sentence|word)$/,
-  before: before('in|within|of', 'the\\s+|this\\s+|words?\\s+|strings?\\s+|texts?\\s+|sentences?\\s+|phrases?\\s+'),
+  before: before(
+    'in|within|of|word|string|text|sentence',
+    'the\\s+|this\\s+|words?\\s+|strings?\\s+|texts?\\s+|sentences?\\s+|phrases?\\s+',
+  ),
   piece: /\b(?:in|within)\s+(?:the\s+)?(?:(?:word|string|text|sentence|phrase)\s+)?(\S.{0,200}?)(?=[?!.]*$)/giu,
 }
 

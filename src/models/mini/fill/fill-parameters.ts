@@ -84,6 +84,10 @@ export async function fillParameters(
     else if (span !== undefined && piece !== undefined)
       put(parameter.name, makeValue(parameter, piece, said), span.score)
   }
+  // What a call cannot do without is not something else as well.
+  const needed = pieces.filter(({ required, kind }) => required && kind === 'text').map(({ name }) => params[name])
+  for (const { name, required, kind } of pieces)
+    if (kind === 'text' && !required && name in params && needed.includes(params[name])) delete params[name]
   for (const parameter of parameters) {
     if (parameter.kind === 'object') put(parameter.name, await objectValue(tool, parameter, said, filling))
   }
@@ -106,7 +110,7 @@ function wholeOf(
 ): string | undefined {
   if (words === undefined) return wholeText(description, said)
   const others = pieces.some((one) => one.required && one.kind === 'text' && one.name !== name)
-  return others ? undefined : restOf(said, words)
+  return others || words.length === 0 ? undefined : restOf(said, words)
 }
 
 /** Whether all of a sentence is the value, because the model found no part of it to be. */

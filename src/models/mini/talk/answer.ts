@@ -36,7 +36,7 @@ const LONGEST_SAID = 4_000
 const GIVEN_UP = /^(?:never ?mind|cancel|stop|forget (?:it|that)|nothing|nevermind)\b/i
 const NOTHING_DONE = 'All right, nothing was done.'
 const ABOUT_ME =
-  /^(?:help|\?+|(?:so |ok |hey |and )?(?:who|what) (?:are|can|do) you\b.*|what(?:['’]s| is) your name.*|are you .*)[\s?!.]*$/i
+  /^(?:(?:so|ok|hey|hi|hello|and)[\s,]+)*(?:help(?: me)?|who are you|what are you|what(?:['’]s| is) your name|what can (?:you|i) do(?: here| for me)?|what do you do|(?:what|which) tools (?:do you have|are there|can you use)|tell me about yourself)[\s?!.]*$/i
 /** A few words that only make sense after a call: "in fahrenheit please", "Berlin?". */
 const ADDS = /^(?:in|at|for|on|with|to|from|as|but|also|the same)\b|\?$/i
 const MOST_ADDED = 5
@@ -56,6 +56,7 @@ export async function answerTo(messages: readonly Message[], talk: Talk): Promis
   if (said === '') return about(talk.tools, talk.id)
   const { request, answers } = readWanted(messages, last)
   if (answers.length > 0) return answerWith(readable(request), answers, said, talk)
+  if (ABOUT_ME.test(said)) return about(talk.tools, talk.id)
   const talked = smallTalk(said) ?? (forbids(said) ? NOTHING_DONE : undefined)
   if (talked !== undefined) return talked
   const rest = correctionIn(said)
@@ -73,7 +74,7 @@ async function fresh(said: string, talk: Talk, understood?: readonly Part[]): Pr
   const sum = arithmeticIn(said)
   if (sum?.result !== undefined) return `${sum.phrase} is ${sum.result}.`
   const parts = understood ?? (await understoodParts(said, talk))
-  if (parts.length === 0) return ABOUT_ME.test(said) ? about(talk.tools, talk.id) : noTool(talk.tools, talk.id)
+  if (parts.length === 0) return noTool(talk.tools, talk.id)
   const lacking = parts.find(({ missing }) => missing.length > 0)
   if (lacking !== undefined) return questionFor(lacking.missing[0] as Parameter)
   return parts.flatMap(({ tool, params, said: clause }) =>
@@ -163,7 +164,8 @@ async function madeBefore(messages: readonly Message[], last: number, talk: Talk
   return understood === undefined ? undefined : { tool: understood.tool.name, params: understood.params }
 }
 
-const addsToCall = (said: string): boolean => ADDS.test(said) && said.split(/\s+/).length <= MOST_ADDED
+const addsToCall = (said: string): boolean =>
+  ADDS.test(said) && said.split(/\s+/).length <= MOST_ADDED && !beginsRequest(said)
 
 /** Without the words that only make it a sentence. */
 const bareValue = (text: string): string =>

@@ -38,7 +38,7 @@ const STATES: Readonly<Record<string, string>> = {
   'America/Anchorage': 'AK',
   'Pacific/Honolulu': 'HI',
 }
-const WANTED = /\biana\b|\b[A-Z][a-z]+\/[A-Z][a-z]+/
+const WANTED = /\b(?:IANA|iana)\b|\b[A-Z][a-z]+\/[A-Z][a-z]+/
 const WORDS = /[\p{L}\p{M}.'’-]+/gu
 /** Before a place; else a name has to be written as one. */
 const PLACE_BEFORE = /(?:^|\b(?:in|at|for|of|from|to|and|or|about)\s+(?:the\s+)?|,\s*)$/i
