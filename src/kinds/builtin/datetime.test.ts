@@ -87,6 +87,7 @@ describe('format', () => {
       formatted: '2026-07-01T17:30:00.000+05:30',
       iso: '2026-07-01T17:30:00.000+05:30',
       timezone: 'Asia/Kolkata',
+      weekday: 'Wednesday',
     })
   })
 
@@ -95,7 +96,10 @@ describe('format', () => {
     expect(call({ ...date, format: "cccc, d LLLL yyyy 'at' HH:mm" })).toMatchObject({
       formatted: 'Wednesday, 1 July 2026 at 00:00',
     })
-    expect(call({ ...date, format: 'cccc', locale: 'de' })).toMatchObject({ formatted: 'Mittwoch' })
+    expect(call({ ...date, format: 'cccc', locale: 'de' })).toMatchObject({
+      formatted: 'Mittwoch',
+      weekday: 'Mittwoch',
+    })
     expect(call({ ...date, locale: 'en-GB' })).toMatchObject({ formatted: expect.stringMatching(/^1 July 2026/) })
   })
 

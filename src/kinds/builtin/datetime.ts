@@ -56,6 +56,7 @@ function format(params: Params, zone: string, now: () => number) {
     formatted: pattern === undefined ? inWords() : date.toFormat(pattern),
     iso: date.toISO(),
     timezone: date.zoneName,
+    weekday: date.weekdayLong,
   }
 }
 

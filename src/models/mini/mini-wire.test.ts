@@ -47,6 +47,23 @@ describe('mini:v0', { timeout: 60_000 }, () => {
     ['Search for Python decorators in the docs', 'search_documents', { query: 'Python decorators' }],
     ['how hot is it in Cairo right now?', 'get_weather', { location: 'Cairo' }],
     ['remind me what the docs say about error codes', 'search_documents', { query: 'error codes' }],
+    ["What's the date today?", 'datetime', { operation: 'now' }],
+    ['what time is it in Tokyo?', 'datetime', { operation: 'now', timezone: 'Asia/Tokyo' }],
+    [
+      'how many days between 2026-01-01 and 2026-03-01',
+      'datetime',
+      { operation: 'diff', from: '2026-01-01', to: '2026-03-01', unit: 'days' },
+    ],
+    ["How many r's are in strawberry?", 'string', { operation: 'count', text: 'strawberry', search: 'r' }],
+    ['reverse hello', 'string', { operation: 'reverse', text: 'hello' }],
+    [
+      "replace 'cat' with 'dog' in 'the cat sat'",
+      'string',
+      { operation: 'replace', text: 'the cat sat', search: 'cat', replacement: 'dog' },
+    ],
+    ['convert 5 miles to km', 'calculate', { expression: '5 mi to km' }],
+    ['how do I add a tool?', 'search_documents', { query: 'how do I add a tool' }],
+    ['echo testing 1 2 3', 'echo', { text: 'testing 1 2 3' }],
   ])('with the tools that ship: %s', async (said, tool, params) => {
     expect(await calls([user(said)], shipped)).toEqual([[tool, params]])
   })
@@ -124,11 +141,41 @@ describe('mini:v0', { timeout: 60_000 }, () => {
     )
   })
 
+  test('the light that is meant is asked for, and several are switched at once', async () => {
+    const before = [user('turn on the light')]
+    const question = await says(before, shipped)
+    expect(question).toBe('Which light: porch, hall, kitchen, living room, bedroom or garden?')
+    expect(await calls([...before, assistant(question), user('the kitchen one')], shipped)).toEqual([
+      ['set_light', { light: 'kitchen', state: 'on' }],
+    ])
+    expect(await calls([user('turn off the porch and garden lights')], shipped)).toEqual([
+      ['set_light', { light: 'porch', state: 'off' }],
+      ['set_light', { light: 'garden', state: 'off' }],
+    ])
+  })
+
+  test('what shall not be done is not done, and thanks are no request', async () => {
+    expect(await says([user("don't turn on the kitchen light")], shipped)).toBe('All right, nothing was done.')
+    expect(await says([user('what is the weather in Paris'), assistant('Sunny.'), user('thanks!')], shipped)).toBe(
+      'You are welcome.',
+    )
+  })
+
+  test('a few words after a call belong to it, and a request after "and" does not', async () => {
+    const before = [user("what's the weather in Paris?"), assistant('Sunny.')]
+    expect(await calls([...before, user('in fahrenheit please')], shipped)).toEqual([
+      ['get_weather', { location: 'Paris', units: 'fahrenheit' }],
+    ])
+    expect(await calls([...before, user('and turn on the kitchen light')], shipped)).toEqual([
+      ['set_light', { light: 'kitchen', state: 'on' }],
+    ])
+  })
+
   test.each([
     'Write me a poem about the sea',
-    'hello',
+    'what can you do?',
     'who won the world cup',
-    "How many r's in strawberry?",
+    'delete everything',
     '',
     '?',
   ])('asked for anything else it says what it is: %s', async (said) => {

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { FIELDS, saysNothing, type ToolWords } from './tool-words.ts'
+import { FIELDS, isFiller, type ToolWords } from './tool-words.ts'
 import type { WordVectors } from './word-vectors.ts'
 
 const WORD = /[a-z]{2,}/g
@@ -73,7 +73,7 @@ function weighWords(tool: ToolWords): Map<string, number> {
   return weights
 }
 
-const wordsOf = (text: string): string[] => (text.toLowerCase().match(WORD) ?? []).filter((word) => !saysNothing(word))
+const wordsOf = (text: string): string[] => (text.toLowerCase().match(WORD) ?? []).filter((word) => !isFiller(word))
 
 function dot(left: Float32Array, right: Float32Array): number {
   let sum = 0

@@ -1,7 +1,7 @@
 import MiniSearch from 'minisearch'
 import type { OfferedTool } from '../../model.ts'
 import { MeaningIndex } from './meaning-index.ts'
-import { FIELDS, saysNothing, type ToolWords, toolWords } from './tool-words.ts'
+import { FIELDS, isFiller, type ToolWords, toolWords } from './tool-words.ts'
 import { ourWordVectors, type WordVectors } from './word-vectors.ts'
 
 /** So many tools are looked at closely; each costs as much as a pair. */
@@ -76,6 +76,6 @@ async function makeIndex(
 /** Without endings that only grammar needs; words that say nothing are left out. */
 function stem(term: string): string | null {
   const word = term.toLowerCase()
-  if (saysNothing(word)) return null
+  if (isFiller(word)) return null
   return word.length > 4 ? word.replace(/(?:ies|ing|ed|es|s|e|y)$/, '') : word
 }

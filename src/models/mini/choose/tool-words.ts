@@ -39,4 +39,4 @@ const EMPTY = new Set(
 )
 
 /** Words that any sentence has. */
-export const saysNothing = (word: string): boolean => EMPTY.has(word)
+export const isFiller = (word: string): boolean => EMPTY.has(word)

@@ -25,3 +25,10 @@ test.each(['turn on switch two', 'can you turn on switch two?', 'island lamp on'
     expect(toolsToAsk(said, tools)).toBe(tools)
   },
 )
+
+test('who wants something gone gets nothing made', () => {
+  const add = tool('put_note', 'Puts a note into the book')
+  const remove = tool('remove_note', 'Removes a note from the book')
+  expect(toolsToAsk('delete everything', [add, remove])).toEqual([remove])
+  expect(toolsToAsk('keep everything', [add, remove])).toEqual([add, remove])
+})

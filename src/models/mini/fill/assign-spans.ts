@@ -1,4 +1,6 @@
 import type { SpanScores } from '../engine/pair-scorer.ts'
+
+import { lettersIn, takesLetter } from '../values/letters.ts'
 import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
 import { type Quote, quotesIn } from '../values/quotes-in.ts'
 import { type Candidate, numberCandidates, spanCandidates } from './candidates.ts'
@@ -23,6 +25,12 @@ interface Said {
   readonly chosen: readonly { readonly from: number; readonly to: number }[]
 }
 
+interface Assigning {
+  readonly chosen?: Said['chosen']
+  /** Whether two texts may be the same piece, where a call cannot do without either. */
+  readonly sharing?: boolean
+}
+
 const REQUIRED_BONUS = 2
 const NAMED_BONUS = 4
 const DIRECTION_BONUS = 10
@@ -37,7 +45,7 @@ export function assignSpans(
   spans: readonly SpanScores[],
   said: string,
   now: Date,
-  chosen: readonly { readonly from: number; readonly to: number }[] = [],
+  { chosen = [], sharing = true }: Assigning = {},
 ): Map<Parameter, Candidate> {
   const claims = claimsOf(parameters, spans, { said, numbers: numbersIn(said), quotes: quotesIn(said), now, chosen })
   const given = new Map<Parameter, Candidate>()
@@ -47,6 +55,7 @@ export function assignSpans(
     given.set(parameter, candidate)
   }
   // A required text that found everything taken may share.
+  if (!sharing) return given
   for (const { parameter, candidate } of claims) {
     if (parameter.required && !given.has(parameter) && parameter.kind === 'text') given.set(parameter, candidate)
   }
@@ -94,5 +103,7 @@ function candidatesOf(parameter: Parameter, span: SpanScores, { said, numbers, q
   const found = typed === undefined ? [] : typedCandidates(span, typed)
   if (typed !== undefined && (found.length > 0 || !parameter.required)) return found
   const pieces = spanCandidates(span).flatMap((one) => wholeSpan(one, said, kind === 'list' ? [] : quotes) ?? [])
-  return kind === 'text' ? [...pieces, ...directedPieces(parameter.name, said)] : pieces
+  if (kind !== 'text') return pieces
+  const letters = takesLetter(parameter) ? typedCandidates(span, { type: 'letter', values: lettersIn(said) }) : []
+  return [...letters, ...pieces, ...directedPieces(parameter.name, said)]
 }

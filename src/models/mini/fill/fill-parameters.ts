@@ -9,6 +9,7 @@ import type { Candidate } from './candidates.ts'
 import { chooseOption, chooseSeveral, optionsOf } from './choose-option.ts'
 import { makeValue, wordedNumber } from './make-value.ts'
 import type { Parameter } from './parameter.ts'
+import { restOf, trimmed } from './rest-of.ts'
 
 /** What finding values needs. */
 export interface Filling {
@@ -30,12 +31,19 @@ const UNMARKED_SCORE = 0
 /** A text that scores less is no better than the whole. */
 const LEAST_OF_WHOLE = -2
 
-/** Finds the values of a tool's parameters in what was said. */
+/** A piece of what was said. */
+interface Piece {
+  readonly from: number
+  readonly to: number
+}
+
+/** Finds the values of a tool's parameters in what was said; `words` are those that only say what to do. */
 export async function fillParameters(
   tool: string,
   parameters: readonly Parameter[],
   said: string,
   filling: Filling,
+  words?: readonly Piece[],
 ): Promise<Filled> {
   const pieces = parameters.filter(({ kind }) => kind !== 'option' && kind !== 'boolean' && kind !== 'object')
   const choices = parameters.filter(({ kind }) => kind === 'option' || kind === 'boolean')
@@ -65,20 +73,44 @@ export async function fillParameters(
     scores.map(({ span }) => span),
     said,
     filling.now,
-    chosen,
+    { chosen: [...chosen, ...(words ?? [])], sharing: words === undefined },
   )
   for (const parameter of pieces) {
     const span = spans.get(parameter)
     const worded = wordedValue(parameter, span, said)
+    const piece = span && withoutWords(span, said, words)
     if (worded !== undefined) put(parameter.name, worded)
-    else if (span !== undefined && !isWhole(parameter, span))
-      put(parameter.name, makeValue(parameter, span, said), span.score)
-    else if (isWhole(parameter, span)) put(parameter.name, wholeText(parameter.description, said), UNMARKED_SCORE)
+    else if (isWhole(parameter, span)) put(parameter.name, wholeOf(parameter, pieces, said, words), UNMARKED_SCORE)
+    else if (span !== undefined && piece !== undefined)
+      put(parameter.name, makeValue(parameter, piece, said), span.score)
   }
+  // What a call cannot do without is not something else as well.
+  const needed = pieces.filter(({ required, kind }) => required && kind === 'text').map(({ name }) => params[name])
+  for (const { name, required, kind } of pieces)
+    if (kind === 'text' && !required && name in params && needed.includes(params[name])) delete params[name]
   for (const parameter of parameters) {
     if (parameter.kind === 'object') put(parameter.name, await objectValue(tool, parameter, said, filling))
   }
   return { params, scores: found }
+}
+
+/** A piece without the words that only say what to do; undefined where it is nothing else. */
+function withoutWords(span: Candidate, said: string, words: readonly Piece[] = []): Candidate | undefined {
+  if (span.value !== undefined || words.length === 0 || /["'“‘]/.test(said[span.from - 1] ?? '')) return span
+  const piece = trimmed(said, span, words)
+  return piece && { ...span, ...piece }
+}
+
+/** All of a sentence, or what of it does not say what to do; that only where no other text is in it. */
+function wholeOf(
+  { description, name }: Parameter,
+  pieces: readonly Parameter[],
+  said: string,
+  words: readonly Piece[] | undefined,
+): string | undefined {
+  if (words === undefined) return wholeText(description, said)
+  const others = pieces.some((one) => one.required && one.kind === 'text' && one.name !== name)
+  return others || words.length === 0 ? undefined : restOf(said, words)
 }
 
 /** Whether all of a sentence is the value, because the model found no part of it to be. */

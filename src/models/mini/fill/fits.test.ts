@@ -19,6 +19,9 @@ test.each([
   ['amount', 'pay $45 in 3 days', '45', 1],
   ['days', 'pay $45 in 3 days', '45', -1],
   ['level', 'set it to 30', '30', 0],
+  ['end', 'first 3 characters of elephant', '3', 1],
+  ['start', 'first 3 characters of elephant', '3', -1],
+  ['start', 'the last 2 letters', '2', 1],
 ])('%s in "%s": %s fits by sign %d', (name, said, piece, sign) => {
   expect(Math.sign(numberFits(parameter(name), at(said, piece), said))).toBe(sign)
 })

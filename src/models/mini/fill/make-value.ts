@@ -4,8 +4,9 @@ import { partsOf, plainText } from '../values/lists.ts'
 import { inUnit, unitAfter, unitWanted } from '../values/measures.ts'
 import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
 import { patternsIn, patternWanted } from '../values/patterns.ts'
-import { timeZoneOf, withState } from '../values/places.ts'
+import { withState } from '../values/places.ts'
 import { shapesIn, shapeWanted } from '../values/shapes.ts'
+import { timeZoneOf } from '../values/time-zones.ts'
 import type { Candidate } from './candidates.ts'
 import type { Parameter } from './parameter.ts'
 import { textWithoutName } from './text-without-name.ts'
@@ -14,6 +15,7 @@ const NUMBER_ALONE = /^\d+(?:\.\d+)?$/
 const TIME_AFTER = /^[\s-](?:day|week|month|year|hour|minute|second)s?\b/i
 /** A share is a fraction, unless it is asked for in percent. */
 const IN_PERCENT = /percent|%|0 (?:to|and|-) 100/i
+const FROM_THE_END = /\bnegative\b[^.;]{0,30}\bfrom the end\b/i
 const IN_FRACTION = /decimal|fraction|0\.\d/i
 
 /** The value that a piece of what was said stands for; undefined where it is none of the parameter's kind. */
@@ -42,6 +44,7 @@ function numberAt(parameter: Parameter, from: number, to: number, said: string):
   const number = numbersIn(said).find((one) => one.from < to && from < one.to)
   if (number === undefined) return undefined
   const asked = `${name} ${description}`
+  if (/\blast\s+$/i.test(said.slice(0, number.from)) && FROM_THE_END.test(description)) return -number.value
   if (number.percent && kind === 'number' && (IN_FRACTION.test(asked) || !IN_PERCENT.test(asked))) {
     return Number((number.value / 100).toPrecision(12))
   }

@@ -15,6 +15,10 @@ const EMPTY = new Set('number of num count max min maximum minimum total size in
 /** What stands around a number says whose it is: "10 reps", "82 kg", "$45", "7 %". Above 0 it fits. */
 export function numberFits({ name, description }: Parameter, { from, to }: Candidate, said: string): number {
   const words = wordsOfName(name)
+  const end = /\b(first|last)\s+$/i.exec(said.slice(Math.max(0, from - 10), from))?.[1]?.toLowerCase()
+  if (end !== undefined && /^(?:start|end)$/.test(words)) {
+    return (end === 'first') === (words === 'end') ? FITS : CONTRADICTS
+  }
   const unit = unitAfter(said, to)
   const wanted = unitWanted(name, description)
   if (unit !== undefined && wanted !== undefined) return sameMeasure(unit, wanted) ? FITS : CONTRADICTS

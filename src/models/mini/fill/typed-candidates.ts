@@ -3,6 +3,7 @@ import { codesIn, codeWanted, type FoundValue } from '../values/codes.ts'
 import { dateFormat, datesIn, wantsDate } from '../values/dates.ts'
 import { patternsIn, patternWanted } from '../values/patterns.ts'
 import { shapesIn, shapeWanted } from '../values/shapes.ts'
+import { timeZonesIn, wantsTimeZone } from '../values/time-zones.ts'
 import { allSpans, type Candidate } from './candidates.ts'
 import type { Parameter } from './parameter.ts'
 
@@ -27,6 +28,7 @@ export function typedValues(parameter: Parameter, said: string, now: Date): Type
   if (wanted !== undefined && (format !== undefined || wantsDate(name, description))) {
     return { type: wanted, values: datesIn(said, wanted, now) }
   }
+  if (wantsTimeZone(name, description)) return { type: 'zone', values: timeZonesIn(said) }
   const shape = shapeWanted(description)
   if (shape !== undefined) return { type: 'shape', values: shapesIn(shape, said) }
   const code = codeWanted(name, description, fallback)

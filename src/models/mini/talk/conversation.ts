@@ -1,5 +1,8 @@
 import type { Params } from '../../../core/tool.ts'
 import type { Message } from '../../model.ts'
+import type { Parameter } from '../fill/parameter.ts'
+import { wordsOfName } from '../pair-texts.ts'
+import { listedValues } from '../values/listed-values.ts'
 
 /** A question of ours that was answered. */
 export interface Answered {
@@ -15,12 +18,16 @@ export interface Wanted {
   readonly answers: readonly Answered[]
 }
 
-const QUESTION = /(?:^|\. |\n)Which ([^?]{1,100})\?$/
+const QUESTION = /(?:^|\. |\n)Which ([^?:]{1,100})(?:: [^?]{1,1000})?\?$/
 const CORRECTION =
   /^(?:no|nope|actually|sorry|wait|oops|i mean(?:t)?|rather|make (?:it|that)|what about|how about|and)\b[\s,.!:—-]*(?:i mean(?:t)?\b\s*|rather\b\s*|make (?:it|that)\b\s*|what about\b\s*|how about\b\s*)?/i
 
-/** The question for a parameter, as it is asked and recognised. */
-export const questionFor = (words: string): string => `Which ${words}?`
+/** The question for a parameter, with what there is to choose from, as it is asked and recognised. */
+export function questionFor({ name, description }: Parameter): string {
+  const listed = listedValues(description)
+  const choice = listed.length > 1 ? `: ${listed.slice(0, -1).join(', ')} or ${listed.at(-1)}` : ''
+  return `Which ${wordsOfName(name)}${choice}?`
+}
 
 /** The request that the last message belongs to, with the answers to what we asked since. */
 export function readWanted(messages: readonly Message[], last: number): Wanted {

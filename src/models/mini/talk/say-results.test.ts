@@ -36,6 +36,24 @@ describe('what is said of results', () => {
     ['x', 'lock_door', { door: 'front' }, 'The door is locked.', 'The door is locked.'],
     ['x', 'lock_door', { door: 'front' }, 'locked', 'front: locked.'],
     ['x', 'list_rooms', {}, ['hall', 'attic'], 'List rooms: hall, attic.'],
+    ['x', 'string', { operation: 'reverse', text: 'hello' }, { result: 'olleh' }, 'Reverse of hello: olleh.'],
+    ['x', 'string', { operation: 'count', text: 'banana', search: 'a' }, { result: 3 }, 'Count of a in banana: 3.'],
+    ['x', 'string', { operation: 'split', text: 'a b' }, { result: ['a', 'b'] }, 'Split of a b: a, b.'],
+    [
+      'x',
+      'datetime',
+      { operation: 'diff' },
+      { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z', unit: 'days', value: 1, milliseconds: 1 },
+      'From 2026-01-01 to 2026-01-02: 1 day.',
+    ],
+    [
+      'x',
+      'datetime',
+      { operation: 'format', date: '2027-07-04' },
+      { formatted: '2027-07-04T00:00:00.000Z', iso: 'x', timezone: 'UTC', weekday: 'Sunday' },
+      '2027-07-04: 2027-07-04, Sunday.',
+    ],
+    ['x', 'echo', { text: 'hello world' }, { echo: { text: 'hello world' } }, 'hello world'],
   ])('%s %s %j', (said, name, params, result, sentence) => {
     expect(say(said, name, params, { success: true, result })).toBe(sentence)
   })

@@ -40,16 +40,56 @@ function sayResult({ name, content, tool_call_id }: ToolMessage, { calls, tools,
     if (date !== undefined && time !== undefined && weekday !== undefined) {
       return `It is ${weekday}, ${date}, ${time}${timezone ? ` (${timezone})` : ''}.`
     }
+    if (isQuantity(result)) return `${span(result)}: ${rounded(result.value)} ${counted(result)}.`
+    const { formatted } = result
+    if (typeof formatted === 'string') return `${opening(name, params)}${sayFormatted(formatted, result)}.`
     const [[only, value] = [], ...others] = Object.entries(result)
-    if (only === 'result' && others.length === 0 && typeof value !== 'object') {
+    if (only !== undefined && others.length === 0 && sameValues(value, params))
+      return `${shown(Object.values(params)[0])}`
+    if (only === 'result' && others.length === 0 && !isValues(value)) {
       if (sum !== undefined && params.expression === sum.expression) return `${sum.phrase} is ${sum.currency}${value}.`
-      return `${subjectOf(params) || sentenceCase(wordsOfName(name))}: ${shown(value)}.`
+      return `${doneWith(params) || subjectOf(params) || sentenceCase(wordsOfName(name))}: ${shown(value)}.`
     }
     return `${opening(name, params)}${sayValues(result, { ...defaultUnits(name, tools), ...params })}.`
   }
   if (typeof result === 'string' && isSentence(result)) return cut(result)
   return `${opening(name, params)}${shown(result)}.`
 }
+
+/** A result that is a number of something: 39 days, from when to when. */
+interface Quantity extends Params {
+  readonly value: number
+  readonly unit: string
+}
+
+const isQuantity = (result: Params): result is Quantity =>
+  typeof result.value === 'number' && typeof result.unit === 'string'
+
+const rounded = (value: number): string => String(Number(Math.abs(value).toFixed(value % 1 === 0 ? 0 : 1)))
+const counted = ({ value, unit }: Quantity): string => (rounded(value) === '1' ? unit.replace(/s$/, '') : unit)
+
+function span({ from, to, value }: Quantity): string {
+  if (typeof from !== 'string' || typeof to !== 'string') return 'In all'
+  const [first, last] = value < 0 ? [to, from] : [from, to]
+  return `From ${first.slice(0, 10)} to ${last.slice(0, 10)}`
+}
+
+/** A date as it was wanted, and its day of the week where that does not show. */
+function sayFormatted(formatted: string, { weekday }: Params): string {
+  const plain = formatted.replace(/T00:00:00\.000(?:Z|[+-]\d\d:\d\d)$/, '')
+  return typeof weekday === 'string' && !plain.includes(weekday) ? `${plain}, ${weekday}` : plain
+}
+
+/** What a tool that does several things did: "reverse of hello", "count of r in strawberry". */
+function doneWith({ operation, text, search }: Params): string {
+  if (typeof operation !== 'string' || typeof text !== 'string') return ''
+  const piece = typeof search === 'string' ? `${search} in ` : ''
+  return sentenceCase(`${operation} of ${piece}${cut(text)}`)
+}
+
+/** Whether a tool gave back what it got. */
+const sameValues = (value: unknown, params: Params): boolean =>
+  isValues(value) && Object.keys(params).length === 1 && JSON.stringify(value) === JSON.stringify(params)
 
 /** Tools that speak themselves have said it already. */
 const isSentence = (text: string): boolean => /\s\S.*[.!?]$/s.test(text.trim())

@@ -1,4 +1,8 @@
 import type { Params } from '../../../core/tool.ts'
+import type { OfferedTool } from '../../model.ts'
+import { readParameters } from '../fill/parameter.ts'
+import { listedTogether } from '../values/listed-values.ts'
+import { timeZonesIn, wantsTimeZone } from '../values/time-zones.ts'
 
 const PLACE = /location|city|place|town|country|destination/i
 /** Names that hold an "and". */
@@ -6,11 +10,25 @@ const ONE_NAME =
   /bosnia and herzegovina|trinidad and tobago|antigua and barbuda|saint kitts and nevis|são tomé and príncipe|turks and caicos|tyne and wear/i
 const SEVERAL = /^\p{Lu}[\p{L} .'-]*(?:, \p{Lu}[\p{L} .'-]*)*,? (?:and|&) \p{Lu}[\p{L} .'-]*$/u
 
-/** One call for each place, where a parameter that takes one place was given several: "Paris and Rome". */
-export function severalPlaces(params: Params): Params[] {
+/** One call for each place, where a parameter that takes one was given several: "Paris and Rome", "the hall and the kitchen light". */
+export function severalPlaces(tool: OfferedTool, params: Params, said: string): Params[] {
+  const parameters = readParameters(tool.parameters)
   for (const [name, value] of Object.entries(params)) {
-    if (typeof value !== 'string' || !PLACE.test(name) || ONE_NAME.test(value) || !SEVERAL.test(value)) continue
-    return value.split(/,? (?:and|&) |, /).map((place) => ({ ...params, [name]: place.trim() }))
+    if (typeof value !== 'string') continue
+    const description = parameters.find((one) => one.name === name)?.description ?? ''
+    const each = placesOf(name, value, description, said)
+    if (each.length > 1) return each.map((place) => ({ ...params, [name]: place }))
   }
   return [params]
 }
+
+function placesOf(name: string, value: string, description: string, said: string): string[] {
+  if (PLACE.test(name) && !ONE_NAME.test(value) && SEVERAL.test(value)) {
+    return value.split(/,? (?:and|&) |, /).map((place) => place.trim())
+  }
+  const zones = wantsTimeZone(name, description) ? timeZonesIn(said) : []
+  const joined = zones.every(({ from }, at) => at === 0 || JOINT.test(said.slice(zones[at - 1]?.to, from)))
+  return zones.length > 1 ? (joined ? zones.map((zone) => zone.value) : []) : listedTogether(description, name, said)
+}
+
+const JOINT = /^(?:\s|,|&|and\b|in\b)+$/i

@@ -3,9 +3,9 @@ const BEGINNINGS = new Set(
   (
     'add answer ask book buy calculate call cancel change check clear close compare compute convert copy count create decrease define delete describe ' +
     'dim disable display download draw email enable estimate evaluate explain extract fetch find fix generate get give go help increase ' +
-    'insert install list locate lock look lower make mark measure message move mute name open order pause pay plan play post predict print publish ' +
-    'put raise read recommend record reduce remind remove rename reply reserve reset restart resume retrieve run save schedule search select send set share show ' +
-    'shut silence skip solve sort start stop summarise summarize switch take tell text toggle translate turn unlock unmute update upload use ' +
+    'insert install ingest list locate lock look lower make mark measure message move mute name open order pause pay plan play post predict print publish ' +
+    'put raise read recommend record reduce remind remove rename repeat replace reply reserve reset restart resume retrieve run save schedule search reverse select send set share show ' +
+    'shut silence skip solve sort split start stop summarise summarize switch take tell text toggle translate turn unlock unmute update upload use ' +
     'visit wake warm write'
   ).split(' '),
 )
@@ -37,6 +37,9 @@ export function splitRequest(said: string): string[] {
   if (rest !== '') clauses.push(rest)
   return clauses.length > MOST_CLAUSES ? [said] : clauses
 }
+
+/** Whether a text begins as a request or a question does. */
+export const beginsRequest = (text: string): boolean => isRequest(text, true) && !/^(?:what|how) about\b/i.test(text)
 
 function isRequest(text: string, questions: boolean): boolean {
   const first = /^[\p{L}’']+/u.exec(text.replace(POLITE, ''))?.[0].toLowerCase().replace("'", '’') ?? ''

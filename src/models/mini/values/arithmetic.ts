@@ -1,3 +1,6 @@
+import { conversionIn } from './conversions.ts'
+import { numbersIn } from './numbers-in.ts'
+
 /** A sum that somebody put into words. */
 export interface Arithmetic {
   readonly expression: string
@@ -6,21 +9,32 @@ export interface Arithmetic {
   readonly currency: string
   /** Where it is plain enough to need no tool. */
   readonly result?: number
+  /** Whether units are in it, which not everything that calculates knows. */
+  readonly units?: true
 }
 
 const NUMBER = String.raw`\d[\d,]*(?:\.\d+)?`
 const OPENING =
-  /^(?:please\s+)?(?:what(?:'s|’s| is| are)|how much is|calculate|compute|evaluate|work out|solve)\s+(?:the\s+)?/i
+  /^(?:(?:please|hey|ok|so|and|can you|could you|would you|tell me)[\s,]+)*(?:(?:what(?:['’]?s| is| are)|how much (?:is|are)|calculate|compute|evaluate|work out|solve)\s+)?(?:the\s+)?/i
 const PERCENT = new RegExp(
-  `^(?:an?\\s+)?(${NUMBER})\\s*(?:%|percent)\\s*(?:(tip)\\s+(?:on|for)|of)\\s+([$€£]?)(${NUMBER})$`,
+  `^(?:an?\\s+)?(${NUMBER})\\s*(?:%|percent|per cent)\\s*(?:(tip)\\s+(?:on|for)|of)\\s+(?:a\\s+)?([$€£]?)(${NUMBER})(?:\\s*(dollars?|euros?|pounds?)|\\s+bill)*$`,
   'i',
 )
+const SIGNS: Readonly<Record<string, string>> = { dollar: '$', euro: '€', pound: '£' }
 const SMALL_SUM = /^(\d{1,2})\s*([-+])\s*(\d{1,2})$/
 const IN_WORDS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:the )?square root of\s+(\([^()]*\)|[\d.]+)/gi, 'sqrt($1)'],
+  [/\b(?:the )?(?:sqrt|root) of\s+([\d.]+)/gi, 'sqrt($1)'],
+  [/\b(?:the )?factorial of\s+(\d+)/gi, '$1!'],
+  [/(\d)\s+factorial\b/gi, '$1!'],
+  [/^add\s+([\d.]+)\s+(?:and|to|plus)\s+([\d.]+)$/gi, '$1 + $2'],
+  [/^subtract\s+([\d.]+)\s+from\s+([\d.]+)$/gi, '$2 - $1'],
+  [/^multiply\s+([\d.]+)\s+(?:and|by|with|times)\s+([\d.]+)$/gi, '$1 * $2'],
+  [/^divide\s+([\d.]+)\s+by\s+([\d.]+)$/gi, '$1 / $2'],
   [/\s+plus\s+/gi, ' + '],
   [/\s+minus\s+/gi, ' - '],
   [/\s+(?:times|multiplied by)\s+/gi, ' * '],
+  [/(\d)\s*x\s*(?=\d)/gi, '$1 * '],
   [/\s+(?:divided by|over)\s+/gi, ' / '],
   [/\s+(?:to the power of|raised to(?: the power(?: of)?)?)\s+/gi, ' ^ '],
   [/\s+squared\b/gi, '^2'],
@@ -28,32 +42,77 @@ const IN_WORDS: readonly (readonly [RegExp, string])[] = [
   [/[×·]/g, '*'],
   [/÷/g, '/'],
 ]
-const EXPRESSION = /^[\d\s.+\-*/^()%,]*(?:(?:sqrt|sin|cos|tan|log|exp|abs)\([\d\s.+\-*/^()]+\)[\d\s.+\-*/^()]*)*$/i
+const FUNCTIONS: Readonly<Record<string, string>> = {
+  average: 'mean',
+  mean: 'mean',
+  median: 'median',
+  sum: 'sum',
+  product: 'prod',
+  maximum: 'max',
+  minimum: 'min',
+}
+const OF_LIST = new RegExp(
+  `^(${Object.keys(FUNCTIONS).join('|')}) of\\s+([\\d.]+(?:(?:\\s*,\\s*(?:and\\s+)?|\\s+and\\s+|\\s+)-?[\\d.]+)+)$`,
+  'i',
+)
+const EXPRESSION =
+  /^[\d\s.+\-*/^()%,!]*(?:(?:sqrt|sin|cos|tan|log|exp|abs)\([\d\s.+\-*/^()]+(?:deg|rad)?\)[\d\s.+\-*/^()]*)*$/i
 /** Patterns take their time over long texts, and nobody puts so long a sum into words. */
 const LONGEST = 300
 
 /** The sum that is all of what was said; undefined where it is anything else. */
 export function arithmeticIn(said: string): Arithmetic | undefined {
   if (said.length > LONGEST) return undefined
-  const asked = said
+  const ended = said
     .trim()
     .replace(/[\s?.!=]+$/, '')
-    .replace(OPENING, '')
-  const percent = PERCENT.exec(asked)
-  if (percent !== null) {
-    const [, share = '', tip, currency = '', amount = ''] = percent
-    const fraction = Number((plain(share) / 100).toPrecision(12))
-    const phrase = `${share}% ${tip === undefined ? 'of' : 'tip on'} ${currency}${amount}`
-    return { expression: `${plain(amount)} * ${fraction}`, phrase, currency }
+    .replace(/!+$/, '')
+  const written = said.trim().replace(/[\s?.=]+$/, '')
+  const asked = inDigits((/\d!$/.test(written) ? written : ended).replace(OPENING, ''))
+  const conversion = conversionIn(asked)
+  if (conversion !== undefined) return { ...conversion, currency: '', units: true }
+  const list = OF_LIST.exec(asked)
+  if (list !== null) {
+    const numbers = [...(list[2] as string).matchAll(/-?\d+(?:\.\d+)?/g)].join(', ')
+    const expression = `${FUNCTIONS[(list[1] as string).toLowerCase()]}(${numbers})`
+    return { expression, phrase: `The ${list[1]?.toLowerCase()} of ${numbers}`, currency: '' }
   }
+  return percentOf(asked) ?? plainSum(asked)
+}
+
+function percentOf(asked: string): Arithmetic | undefined {
+  const percent = PERCENT.exec(asked)
+  if (percent === null) return undefined
+  const [, share = '', tip, sign = '', amount = '', money = ''] = percent
+  const currency = sign || (SIGNS[money.toLowerCase().replace(/s$/, '')] ?? '')
+  const fraction = Number((plain(share) / 100).toPrecision(12))
+  const phrase = `${share}% ${tip === undefined ? 'of' : 'tip on'} ${currency}${amount}`
+  return { expression: `${plain(amount)} * ${fraction}`, phrase, currency }
+}
+
+function plainSum(asked: string): Arithmetic | undefined {
   const expression = IN_WORDS.reduce((text, [words, sign]) => text.replaceAll(words, sign), asked).trim()
-  if (!EXPRESSION.test(expression) || !/\d/.test(expression) || !/[+\-*/^(]/.test(expression.slice(1))) return undefined
+  if (!EXPRESSION.test(expression) || !/\d/.test(expression) || !/[+\-*/^(!]/.test(expression.slice(1)))
+    return undefined
   if (/^\d{4}-\d{1,2}-\d{1,2}$/.test(expression)) return undefined
   const sum = SMALL_SUM.exec(expression)
   if (sum === null) return { expression, phrase: expression, currency: '' }
   const [, left = '', sign, right = ''] = sum
   const phrase = `${left} ${sign} ${right}`
   return { expression: phrase, phrase, currency: '', result: sign === '-' ? +left - +right : +left + +right }
+}
+
+/** Whether a text can be worked out at all: it holds a number, and something to do with it. */
+export const isExpression = (text: string): boolean => /\d/.test(text) && /[^\d\s.,]/.test(text)
+
+/** "twelve times seven" with its numbers in digits. */
+function inDigits(text: string): string {
+  return numbersIn(text)
+    .filter(({ from, to }) => /^[a-z]/i.test(text.slice(from, to)))
+    .reduceRight((whole, { from, to, value, percent }) => {
+      // The sign of a percentage stays.
+      return percent ? whole : whole.slice(0, from) + value + whole.slice(to)
+    }, text)
 }
 
 const plain = (text: string): number => Number(text.replaceAll(',', ''))

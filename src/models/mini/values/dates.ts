@@ -1,4 +1,4 @@
-import { parse } from 'chrono-node'
+import { type ParsedComponents, parse } from 'chrono-node'
 import { DateTime } from 'luxon'
 import type { FoundValue } from './codes.ts'
 
@@ -42,9 +42,42 @@ export function dateAs(text: string, format: string, now: Date): string | undefi
 export function datesIn(text: string, format: string, now: Date): FoundValue[] {
   // "May.5" and "Jan5" are dates as well; the places stay.
   const readable = text.replaceAll(/\b([A-Z][a-z]{2,8})\.(?=\s?\d)/g, '$1 ')
-  return parse(readable, now, { forwardDate: true }).flatMap(({ index, text: found, start }) => {
-    const day = start.isCertain('day') || start.isCertain('weekday') || !start.isCertain('hour')
-    if (/^h/i.test(format) ? !start.isCertain('hour') : !day && !/H/.test(format)) return []
-    return [{ from: index, to: index + found.length, value: DateTime.fromJSDate(start.date()).toFormat(format) }]
+  const found = parse(readable, now, { forwardDate: true }).flatMap(({ index, text: piece, start, end }) => {
+    const joint = end ? RANGE.exec(piece) : null
+    if (end == null || joint === null) return dateAt(start, index, piece.length, format)
+    const second = joint.index + joint[0].length
+    return [...dateAt(start, index, joint.index, format), ...dateAt(end, index + second, piece.length - second, format)]
   })
+  const named = /^h/i.test(format) ? [] : namedDays(text, format, now)
+  return [...found, ...named.filter((one) => !found.some(({ from, to }) => from < one.to && one.from < to))]
+}
+
+/** Between the two dates of a range. */
+const RANGE = /\s+(?:to|until|till|through|and)\s+|\s+[-–—]\s+|[–—]/i
+
+function dateAt(date: ParsedComponents, from: number, length: number, format: string): FoundValue[] {
+  const day = date.isCertain('day') || date.isCertain('weekday') || !date.isCertain('hour')
+  if (/^h/i.test(format) ? !date.isCertain('hour') : !day && !/H/.test(format)) return []
+  return [{ from, to: from + length, value: DateTime.fromJSDate(date.date()).toFormat(format) }]
+}
+
+/** Days that have a name and the same date every year; the next one is meant. */
+const NAMED_DAYS: readonly (readonly [RegExp, number, number])[] = [
+  [/\bchristmas eve\b/gi, 12, 24],
+  [/\b(?:christmas|xmas)(?: day)?\b(?! eve)/gi, 12, 25],
+  [/\bnew year['’]?s eve\b/gi, 12, 31],
+  [/\b(?:the )?new year(?:['’]?s)?(?: day)?\b(?! eve)/gi, 1, 1],
+  [/\bhallowe['’]?en\b/gi, 10, 31],
+  [/\bvalentine['’]?s(?: day)?\b/gi, 2, 14],
+]
+
+function namedDays(text: string, format: string, now: Date): FoundValue[] {
+  const today = DateTime.fromJSDate(now).startOf('day')
+  return NAMED_DAYS.flatMap(([pattern, month, date]) =>
+    [...text.matchAll(pattern)].map(({ index, 0: name }) => {
+      const day = today.set({ month, day: date })
+      const next = day < today ? day.plus({ years: 1 }) : day
+      return { from: index, to: index + name.length, value: next.toFormat(format) }
+    }),
+  )
 }

@@ -35,6 +35,10 @@ const AFTER = new RegExp(`^[\\s-]?(?:${ANY})(?![\\p{L}\\d])`, 'iu')
 const DESCRIBED = new RegExp(`(?:\\bin |\\()(?:${ANY})(?![\\p{L}\\d/])`, 'giu')
 const NAMED = new RegExp(`(?:^|[_ ])(?:in )?(?:${ANY})$`, 'iu')
 
+/** Time is no measure that values are converted in: durations have rules of their own. */
+const TIMES: readonly string[] = ['second', 'minute', 'hour', 'day', 'week', 'month', 'year']
+const ALONE = new RegExp(`^(?:${ANY})$`, 'iu')
+
 let units: { unit(value: number, name: string): Unit } | undefined
 
 /** The unit that a parameter is counted in, where its name or description says one and no other. */
@@ -51,6 +55,12 @@ export function unitWanted(name: string, description: string): string | undefine
 
 /** The unit that stands right after a number. */
 export const unitAfter = (said: string, to: number): string | undefined => unitOf(AFTER.exec(said.slice(to, to + 24)))
+
+/** The unit that a text names, times too. */
+export function unitNamed(text: string): string | undefined {
+  const name = text.trim().toLowerCase()
+  return TIMES.find((time) => name === time || name === `${time}s`) ?? unitOf(ALONE.exec(text.trim()))
+}
 
 /** Whether one unit can be counted in the other. */
 export function sameMeasure(unit: string, other: string): boolean {

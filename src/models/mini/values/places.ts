@@ -50,7 +50,8 @@ const BY_CITY = new Map(
   ),
 )
 
-const WANTS_STATE = /city (?:and|,) state|city, ?st(?:ate)?\b|\b[A-Z][a-z]+(?: [A-Z][a-z]+)?, (?:[A-Z]{2})\b/i
+const WANTS_STATE = /city (?:and|,) state|city, ?st(?:ate)?\b/i
+const SHOWS_STATE = /\b[A-Z][a-z]+(?: [A-Z][a-z]+)?, (?:[A-Z]{2})\b/
 /** The description shows the state as two letters. */
 const SHORT = /\b[A-Z][a-z]+(?: [A-Z][a-z]+)?, ?[A-Z]{2}\b|City, ST\b|two[- ]letter|abbreviat/
 let states: Map<string, string> | undefined
@@ -64,7 +65,7 @@ export function stateCode(): Map<string, string> {
 
 /** A city with its state where a description asks for both and only the city was said; the state in its form. */
 export function withState(text: string, description: string): string {
-  if (!WANTS_STATE.test(description)) return text
+  if (!WANTS_STATE.test(description) && !SHOWS_STATE.test(description)) return text
   const [city = '', said, ...more] = text.split(/\s*,\s*/)
   if (more.length > 0) return text
   if (said !== undefined) {
@@ -75,20 +76,9 @@ export function withState(text: string, description: string): string {
   return state === undefined ? text : `${titled(city)}, ${state}`
 }
 
+/** The state of a large city, as its code. */
+export const stateOfCity = (city: string): string | undefined => BY_CITY.get(city.toLowerCase())
+
 /** A name that was typed in lower case. */
 const titled = (name: string): string =>
   name === name.toLowerCase() ? name.replaceAll(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase()) : name
-
-let zones: Map<string, string> | undefined
-
-/** The IANA time zone that is named after a city. */
-export function timeZoneOf(place: string): string | undefined {
-  zones ??= new Map(
-    Intl.supportedValuesOf('timeZone').map((zone) => [
-      (zone.split('/').at(-1) as string).replaceAll('_', ' ').toLowerCase(),
-      zone,
-    ]),
-  )
-  const name = place.trim().toLowerCase()
-  return name.includes('/') ? [...zones.values()].find((zone) => zone.toLowerCase() === name) : zones.get(name)
-}

@@ -27,7 +27,7 @@ const GROUPS: readonly string[] = [
   'critical|urgent|asap|emergency',
   'urgent|asap|emergency',
   'on|enable|activate|switch on|turn on',
-  'off|disable|deactivate|switch off|turn off',
+  'off|disable|deactivate|switch off|turn off|turn of|switch of|shut off|kill|extinguish|out',
   'hard|difficult|challenging|tough',
   'easy|simple|gentle',
   'beginner|novice|newbie',

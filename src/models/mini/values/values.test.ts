@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { arithmeticIn } from './arithmetic.ts'
+import { arithmeticIn, isExpression } from './arithmetic.ts'
 import { negated, saidBoolean } from './booleans.ts'
 import { dateAs, dateFormat } from './dates.ts'
 import { describedOptions, mentioned } from './described-options.ts'
 import { inTimeUnit, timesAYear, timeUnit, wordDuration } from './durations.ts'
 import { bracketsAround, numberList, textList } from './list-at.ts'
 import { partsOf } from './lists.ts'
-import { timeZoneOf, withState } from './places.ts'
+import { withState } from './places.ts'
 import { quotesIn } from './quotes-in.ts'
+import { timeZoneOf } from './time-zones.ts'
 import { writtenObject } from './written-object.ts'
 
 const NOW = new Date(2026, 10, 16, 10)
@@ -40,12 +41,22 @@ describe('values made proper', () => {
     ['what is 12 times 7', '12 * 7', '12 * 7'],
     ['What is the square root of 144?', 'sqrt(144)', 'sqrt(144)'],
     ['compute (3 + 4) * 2', '(3 + 4) * 2', '(3 + 4) * 2'],
+    ['what is twelve times seven?', '12 * 7', '12 * 7'],
+    ['whats 15 x 15', '15 * 15', '15 * 15'],
+    ['what is 5 factorial', '5!', '5!'],
+    ['can you add 120 and 345?', '120 + 345', '120 + 345'],
+    ['average of 3, 5 and 10', 'mean(3, 5, 10)', 'The average of 3, 5, 10'],
+    ['how much is a 20 percent tip on 80 dollars', '80 * 0.2', '20% tip on $80'],
+    ['sin(45 deg)', 'sin(45 deg)', 'sin(45 deg)'],
+    ['convert 5 miles to km', '5 mi to km', '5 miles'],
   ])('%s is a sum', (said, expression, phrase) => {
     expect(arithmeticIn(said)).toMatchObject({ expression, phrase })
   })
 
   test('small sums need no tool, and not everything with a number is a sum', () => {
     expect(arithmeticIn("What's 2+2?")).toMatchObject({ result: 4 })
+    expect(isExpression('12 * 7')).toBe(true)
+    for (const text of ['123', 'calculate', 'twelve']) expect(isExpression(text)).toBe(false)
     for (const said of ['set the volume to 30', '2026-11-16', 'what is love', `1${'+1'.repeat(400)}`]) {
       expect(arithmeticIn(said)).toBeUndefined()
     }
