@@ -14,6 +14,7 @@ describe('wrong usage exits with 2 and a sentence', () => {
     [['tols'], "Unknown command 'tols'. Did you mean tools?"],
     [['exec', 'echo', '--tiemout', '5'], "Unknown option '--tiemout'. Did you mean --timeout?"],
     [['exec'], `Missing required argument 'tool'. "toolyard exec --help" says how it is used.`],
+    [['keys', 'revoke'], `Missing required argument 'id'. "toolyard keys revoke --help" says how it is used.`],
     [['help', 'tols'], `Unknown command 'tols'. "toolyard --help" lists the commands.`],
     [[], 'No command was given. "toolyard --help" lists the commands.'],
     [['exec', 'echo', 'hello'], "'hello' is neither a JSON object nor a key=value pair."],

@@ -69,9 +69,18 @@ function afterParsing(
     terminal.note(output)
     return 2
   }
-  const command = words.find((word) => program.commands.some((one) => one.name() === word))
-  const help = command === undefined ? LISTS : `"toolyard ${command} --help" says how it is used.`
+  const command = commandIn(program, words)
+  const help = command === '' ? LISTS : `"toolyard ${command} --help" says how it is used.`
   return fail(terminal, new UsageError(`${sentence(error.message)} ${help}`))
+}
+
+/** The command that the words name, with that below it: `keys revoke`. Empty where they name none. */
+function commandIn(program: Command, words: readonly string[]): string {
+  const names = program.commands.map((one) => one.name())
+  const at = words.findIndex((word) => names.includes(word))
+  const command = program.commands.find((one) => one.name() === words[at])
+  const below = command?.commands.find((one) => one.name() === words[at + 1])
+  return [command, below].flatMap((one) => one?.name() ?? []).join(' ')
 }
 
 /** Commander's `error: unknown command 'tols'\n(Did you mean tools?)` as sentences. */

@@ -57,6 +57,7 @@ describe('chat', () => {
 
   test.each([
     [['chat', 'hi', '--model', 'nope:x'], 'Provider nope not found (known: mini)'],
+    [['chat', 'hi', '--model', 'openai:gpt'], 'Providers are added under "providers" in the configuration.'],
     [['chat', 'hi', '--model', 'nope'], "Model 'nope' names no provider"],
     [['chat', ' '], 'The question is empty'],
     [['chat'], "Missing required argument 'message'"],

@@ -37,7 +37,9 @@ export async function chat(
     return interrupt.exitCode ?? (answer.stop_reason === 'stop' ? 0 : 1)
   } catch (error) {
     if (!(error instanceof UnknownModelError || error instanceof NoResponseRuleError)) throw error
-    throw new UsageError(`${error.message}. "toolyard models" lists the models; choose one with --model.`)
+    throw new UsageError(
+      `${error.message}. "toolyard models" lists the models; choose one with --model. Providers are added under "providers" in the configuration.`,
+    )
   } finally {
     interrupt.stop()
     await opened.close()

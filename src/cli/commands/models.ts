@@ -22,7 +22,8 @@ export async function listModels(
     else show(terminal, found, provider)
     return 0
   } catch (error) {
-    throw error instanceof UnknownModelError ? new UsageError(error.message, { cause: error }) : error
+    if (!(error instanceof UnknownModelError)) throw error
+    throw new UsageError(`${error.message}. Others are added under "providers" in the configuration.`, { cause: error })
   } finally {
     await manager.close()
   }

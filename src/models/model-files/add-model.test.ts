@@ -245,7 +245,7 @@ describe('adding a model file', () => {
   })
 
   test.each([
-    ['/no/such/tiny.gguf', {}, 'no such file'],
+    ['/no/such/tiny.gguf', {}, '/no/such/tiny.gguf: there is no such file'],
     [tmpdir(), {}, 'That is a folder'],
     ['http://127.0.0.1:1/', {}, 'does not end in a name for a model'],
     ['http://127.0.0.1:1/..%2F..%2Fx.gguf', {}, 'does not end in a name for a model'],

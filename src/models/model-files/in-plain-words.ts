@@ -2,13 +2,13 @@ import { dirname } from 'node:path'
 import { ModelFileError } from './model-file-error.ts'
 
 /** What the system calls it, and what to do. */
-const BY_CODE: Readonly<Record<string, (part: string) => ModelFileError>> = {
+const BY_CODE: Readonly<Record<string, (part: string, path: string) => ModelFileError>> = {
   ENOSPC: full,
   EDQUOT: full,
   EACCES: refused,
   EPERM: refused,
   EROFS: refused,
-  ENOENT: () => new ModelFileError('There is no such file. Check the path.', { usage: true }),
+  ENOENT: (_, path) => new ModelFileError(`${path}: there is no such file. Check the path.`, { usage: true }),
   EISDIR: () => new ModelFileError('That is a folder. Name the GGUF file in it.', { usage: true }),
 }
 
@@ -28,7 +28,8 @@ function refused(part: string): ModelFileError {
 export function inPlainWords(error: unknown, part: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
-  const words = BY_CODE[error.code]?.(part)
+  const path = 'path' in error ? String(error.path) : part
+  const words = BY_CODE[error.code]?.(part, path)
   if (words !== undefined) words.cause = error
   return words ?? error
 }

@@ -248,6 +248,7 @@ test('another model can be tried on the tools of a run', async () => {
   expect(answer).toMatchObject({ content: 'Sunny, and 3.', tool_calls: [{ tool: 'get_weather' }, { tool: 'add' }] })
   expect(unused).toBe(1)
   expect(other.requests[0]?.tools.map(({ name }) => name)).toEqual(['add', 'get_weather', 'fail', 'slow'])
+  expect(other.requests[0]?.tools[0]).toEqual({ name: 'add', description: expect.any(String), parameters: schema })
   const strict = replayCassette(cassette, { model: scripted(call('add', { n: 1 }), 'Done.') })
   await expect(strict).rejects.toThrow(
     'in turn 2, message 2 was assistant saying "Let me see." with the calls add({"n":1})',

@@ -49,7 +49,7 @@ export async function replayCassette(value: Cassette, options: ReplayOptions = {
   const run = new ToolLoop(registry, executor).run({
     ...request,
     messages,
-    model: model === undefined ? replayModel(cassette, replay) : watched(model, replay),
+    model: model === undefined ? replayModel(cassette, replay) : watched(model, cassette, replay),
     service: cassette.service,
     // A tool that the run did not have answers so by itself; another model must not be offered it.
     ...(model !== undefined && { allowed_tools: offered }),
@@ -65,11 +65,13 @@ export async function replayCassette(value: Cassette, options: ReplayOptions = {
   return { answer: ended.answer, messages: ended.messages, unused: replay.unused }
 }
 
-const watched = (model: Model, replay: Replay): Model => ({
+/** The other model. It is shown the tools as they were: those of the replay take any parameters. */
+const watched = (model: Model, { request: { tools } }: Cassette, replay: Replay): Model => ({
   id: model.id,
   stream(request) {
     replay.begin(request.messages)
-    return model.stream(request)
+    const shown = request.tools.map((tool) => tools.find(({ name }) => name === tool.name) ?? tool)
+    return model.stream({ ...request, tools: shown })
   },
 })
 
