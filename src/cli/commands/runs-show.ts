@@ -1,3 +1,4 @@
+import { counted } from '../../core/schema/problem-words.ts'
 import type { GateDecision, RunStep, StoredRun } from '../../core/storage/run-store.ts'
 import { printable, printableLine } from '../printable.ts'
 import { readableJson } from '../readable-json.ts'
@@ -26,7 +27,7 @@ const gated = ({ tool, decision, trials, successes, threshold }: GateDecision): 
   `${decision === 'hide' ? 'Not offered' : 'Warning'}: ${tool}, with which this model succeeded in ${successes} of ${trials} trials (${threshold} is needed)`
 
 const turn = ({ iteration, duration_ms, finish_reason, text = '', tool_calls = 0 }: RunStep): string =>
-  `${iteration}. model, ${duration_ms.toFixed(1)} ms, ${finish_reason}, ${tool_calls} calls${text === '' ? '' : `: ${text}`}`
+  `${iteration}. model, ${duration_ms.toFixed(1)} ms, ${finish_reason}, ${counted(tool_calls, 'call')}${text === '' ? '' : `: ${text}`}`
 
 const called = ({ iteration, duration_ms, tool, params, result }: RunStep): string =>
   `${iteration}. ${tool} ${readableJson(params)}, ${duration_ms.toFixed(1)} ms: ${readableJson(result)}`

@@ -1,3 +1,4 @@
+import { counted } from '../../core/schema/problem-words.ts'
 import type { StoredToolUse } from '../../core/storage/tool-use-store.ts'
 import type { StoredValidation } from '../../core/storage/validation-store.ts'
 import { modelValidation } from '../../validation/model-validation.ts'
@@ -21,6 +22,9 @@ export async function validationsExport(terminal: Terminal, file: string, option
   const content = { validations: validations.map(modelValidation), tool_use }
   await writeWhole(file, `${JSON.stringify(content, undefined, 2)}\n`)
   if (terminal.json) terminal.document({ file, models: validations.length, tool_use: tool_use.length })
-  else terminal.note(`Written to ${file}: ${validations.length} models, ${tool_use.length} counts of tools.`)
+  else
+    terminal.note(
+      `Written to ${file}: ${counted(validations.length, 'model')}, ${counted(tool_use.length, 'count')} of tools.`,
+    )
   return 0
 }

@@ -1,3 +1,4 @@
+import { counted } from '../../core/schema/problem-words.ts'
 import { ModelValidationError } from '../../validation/model-validation-error.ts'
 import { readToolUses } from '../../validation/tool-use/tool-use-file.ts'
 import { readValidations } from '../../validation/validation-file.ts'
@@ -16,7 +17,10 @@ export async function validationsImport(terminal: Terminal, file: string, option
   })
   const counts = { models: validations.length, tool_use: uses.length }
   if (terminal.json) terminal.document({ file, tenant, ...counts })
-  else terminal.note(`Tenant '${tenant}' has ${counts.models} models and ${counts.tool_use} counts of tools now.`)
+  else
+    terminal.note(
+      `Tenant '${tenant}' has ${counted(counts.models, 'model')} and ${counted(counts.tool_use, 'count')} of tools now.`,
+    )
   return 0
 }
 

@@ -1,4 +1,4 @@
-import { GATE } from './run-schemas.ts'
+import { GATE, STOP_REASON } from './run-schemas.ts'
 
 /** Of a question, and of one thing that was said before it. */
 const LONGEST_TEXT = 200_000
@@ -65,20 +65,7 @@ export const ANSWER_SCHEMA = {
     service: { type: 'string' },
     model: { type: 'string' },
     tool_calls: { type: 'array', items: CALL },
-    stop_reason: {
-      type: 'string',
-      enum: [
-        'stop',
-        'max_iterations',
-        'repeated_calls',
-        'timeout',
-        'budget',
-        'length',
-        'content_filter',
-        'error',
-        'cancelled',
-      ],
-    },
+    stop_reason: STOP_REASON,
     gate: GATE,
     run_id: { type: 'string', description: 'Where the run can be looked at: GET /api/runs/{id}.' },
   },

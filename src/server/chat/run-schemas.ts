@@ -1,3 +1,19 @@
+/** Why a run ended. */
+export const STOP_REASON = {
+  type: 'string',
+  enum: [
+    'stop',
+    'max_iterations',
+    'repeated_calls',
+    'timeout',
+    'budget',
+    'length',
+    'content_filter',
+    'error',
+    'cancelled',
+  ],
+} as const
+
 const TENANT_QUERY = {
   tenant: {
     type: 'string',
@@ -81,7 +97,7 @@ export const RUNS_QUERY = {
   properties: {
     ...TENANT_QUERY,
     model: { type: 'string', minLength: 1, maxLength: 300, description: 'provider:model' },
-    stop_reason: { type: 'string', minLength: 1, maxLength: 40 },
+    stop_reason: STOP_REASON,
     limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
     cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: 'The next of the page before.' },
   },
