@@ -8,6 +8,7 @@ import { type Filling, fillParameters } from './fill/fill-parameters.ts'
 import { type Parameter, type ParameterKind, readParameters } from './fill/parameter.ts'
 import { saysNothing } from './fill/says-nothing.ts'
 import { validParams } from './fill/valid-params.ts'
+import { logit } from './logit.ts'
 import { wordsOfName } from './pair-texts.ts'
 import { type Arithmetic, arithmeticIn, isExpression } from './values/arithmetic.ts'
 import { says } from './values/described-options.ts'
@@ -128,8 +129,6 @@ function isValue(value: unknown, { name, description }: Parameter, tool: Offered
 }
 
 const isNumber = (kind: ParameterKind): boolean => kind === 'number' || kind === 'integer'
-
-const logit = (share: number): number => Math.log(Math.max(share, 1e-7) / (1 - Math.min(share, 1 - 1e-7)))
 
 /** Whether a tool can work a sum out; those with units only where it speaks of them. */
 const calculates = (tool: OfferedTool, { units }: Arithmetic): boolean =>

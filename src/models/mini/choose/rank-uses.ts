@@ -4,6 +4,7 @@ import type { PairScorer } from '../engine/pair-scorer.ts'
 import type { Parameter } from '../fill/parameter.ts'
 import { readParameters } from '../fill/parameter.ts'
 import { typedValues } from '../fill/typed-candidates.ts'
+import { logit } from '../logit.ts'
 import { toolText } from '../pair-texts.ts'
 import { lettersIn, takesLetter } from '../values/letters.ts'
 import { type Operation, operationsOf } from './operations.ts'
@@ -61,8 +62,8 @@ export async function rankUses(ranked: readonly RankedTool[], said: string, aski
     const words = sharedWords(`${operation.option}, ${operation.description}`, said)
     const typed = fits(operation, tool, said, asking.now)
     if (own < LEAST_OWN && words.length === 0 && typed <= 0) return []
-    const likely = Math.max(relevance, share(logit(own) + Math.max(0, typed)))
-    const weight = logit(own) + WEIGHT_OF_TOOL * logit(relevance) + WORD * words.length + typed
+    const likely = Math.max(relevance, share(bounded(own) + Math.max(0, typed)))
+    const weight = bounded(own) + WEIGHT_OF_TOOL * bounded(relevance) + WORD * words.length + typed
     return [{ weight, use: { tool, operation, relevance: likely, words } }]
   })
   const best = Math.max(...weighed.map(({ weight }) => weight))
@@ -97,6 +98,6 @@ function typed(parameter: Parameter, said: string, now: Date): number {
     : values.filter(({ from, to }) => !/^(?:today|now|right now|tonight)\b/i.test(said.slice(from, to))).length
 }
 
-const logit = (share: number): number =>
-  Math.max(-MOST_LOGIT, Math.min(MOST_LOGIT, Math.log(Math.max(share, 1e-7) / (1 - Math.min(share, 1 - 1e-7)))))
-const share = (logit: number): number => 1 / (1 + Math.exp(-logit))
+/** Within bounds, so that nothing else is outweighed. */
+const bounded = (share: number): number => Math.max(-MOST_LOGIT, Math.min(MOST_LOGIT, logit(share)))
+const share = (sum: number): number => 1 / (1 + Math.exp(-sum))

@@ -1,3 +1,5 @@
+import { wordStem } from '../values/word-stem.ts'
+
 /** A word of a description that was said, and where. */
 export interface SharedWord {
   readonly from: number
@@ -13,8 +15,8 @@ const LEAST_LETTERS = 3
 
 /** The words of a description that stand in what was said, in any form: "letters" for letter. */
 export function sharedWords(description: string, said: string): SharedWord[] {
-  const words = new Set(wordsIn(description).map(({ word }) => stem(word)))
-  return wordsIn(said).filter(({ word }) => words.has(stem(word)))
+  const words = new Set(wordsIn(description).map(({ word }) => wordStem(word)))
+  return wordsIn(said).filter(({ word }) => words.has(wordStem(word)))
 }
 
 interface Word extends SharedWord {
@@ -25,5 +27,3 @@ const wordsIn = (text: string): Word[] =>
   [...text.matchAll(/\p{L}+/gu)]
     .map(({ index, 0: word }) => ({ word: word.toLowerCase(), from: index, to: index + word.length }))
     .filter(({ word }) => word.length >= LEAST_LETTERS && !EMPTY.has(word))
-
-const stem = (word: string): string => (word.length > 4 ? word.replace(/(?:ing|ed|es|s|e)$/, '') : word)

@@ -1,5 +1,6 @@
 import { wordsOfName } from '../pair-texts.ts'
 import { says } from './described-options.ts'
+import { wordStem } from './word-stem.ts'
 
 const NOT =
   "(?:do(?:es)?n['’]?t|do not|does not|not|no|without|never|exclud(?:e|ing)|disabl(?:e|ing)|skip(?:ping)?|avoid|omit(?:ting)?|leave out|turn off|switch off|false|off)"
@@ -21,7 +22,7 @@ export function saidBoolean(parameter: string, said: string): boolean | undefine
     .filter((word) => word.length > 2 && !EMPTY.has(word))
   if (words.length === 0) return undefined
   const text = said.toLowerCase()
-  const found = words.map((word) => text.search(new RegExp(`\\b${asPattern(stem(word))}`)))
+  const found = words.map((word) => text.search(new RegExp(`\\b${asPattern(wordStem(word))}`)))
   if (found.some((at) => at < 0)) return undefined
   return !negated(text, Math.min(...found))
 }
@@ -42,7 +43,7 @@ export function namesBoolean(parameter: string, description: string, said: strin
   return `${wordsOfName(parameter)} ${description.toLowerCase()}`
     .split(/[^\p{L}]+/u)
     .filter((word) => word.length > 3 && !EMPTY.has(word) && !PLAIN.has(word))
-    .some((word) => new RegExp(`(?<!\\p{L})${stem(word)}`, 'u').test(text))
+    .some((word) => new RegExp(`(?<!\\p{L})${wordStem(word)}`, 'u').test(text))
 }
 
 /** Whether a negation stands in the same clause, before this place. */
@@ -56,6 +57,4 @@ export function negated(said: string, at: number): boolean {
 
 /** Whether anything at all is negated. */
 export const negates = (said: string): boolean => new RegExp(`\\b${NOT}\\b`, 'i').test(said)
-
-const stem = (word: string): string => (word.length > 4 ? word.replace(/(?:ing|ed|es|s|e)$/, '') : word)
 const asPattern = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, '.')
