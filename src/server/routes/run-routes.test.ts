@@ -62,7 +62,9 @@ test('runs are told apart by model and stop reason', async () => {
   expect(await questions('model=other:m')).toEqual([])
   const unknown = await get(`${url}/api/runs?stop_reason=finished`)
   expect(unknown.status).toBe(400)
-  expect(((await unknown.json()) as { error: string }).error).toContain('stop_reason must be one of: stop, max_iterations')
+  expect(((await unknown.json()) as { error: string }).error).toContain(
+    'stop_reason must be one of: stop, max_iterations',
+  )
 })
 
 test('the runs of a tenant are nobody else’s', async () => {
