@@ -10,6 +10,8 @@ const DATA = process.env.TOOLYARD_DATA_SETS ?? fileURLToPath(new URL('../../../s
 /** Every tenth of the 400 cases of simple_python: the same ones for every model, whatever they are good at. */
 const EVERY = 10
 const MOST_TOKENS = 128
+/** A language model takes minutes for so many. */
+const SAY_EVERY = 10
 
 /** What one model did with all cases. */
 interface Tally {
@@ -41,7 +43,8 @@ async function tally(title: string, model: Model, cases: readonly BfclCase[]): P
   const started = performance.now()
   let called = 0
   let right = 0
-  for (const { turns, tools, judge } of cases) {
+  for (const [index, { turns, tools, judge }] of cases.entries()) {
+    if (index % SAY_EVERY === 0) console.error(`  ${title}: ${index} of ${cases.length} cases`)
     const request = { messages: turns[0] ?? [], tools, max_tokens: MOST_TOKENS, temperature: 0 }
     const { calls, text } = await readStream(model, request)
     const made = calls.map(({ function: call }) => ({ tool: call.name, params: paramsOf(call.arguments) }))
