@@ -9,7 +9,7 @@ import type { Candidate } from './candidates.ts'
 import { chooseOption, chooseSeveral, optionsOf } from './choose-option.ts'
 import { makeValue, wordedNumber } from './make-value.ts'
 import type { Parameter } from './parameter.ts'
-import { restOf, trimmed } from './rest-of.ts'
+import { type Piece, restOf, trimmed } from './rest-of.ts'
 
 /** What finding values needs. */
 export interface Filling {
@@ -30,12 +30,6 @@ const NAMED_SCORE = 6
 const UNMARKED_SCORE = 0
 /** A text that scores less is no better than the whole. */
 const LEAST_OF_WHOLE = -2
-
-/** A piece of what was said. */
-interface Piece {
-  readonly from: number
-  readonly to: number
-}
 
 /** Finds the values of a tool's parameters in what was said; `words` are those that only say what to do. */
 export async function fillParameters(

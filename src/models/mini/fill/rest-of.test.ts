@@ -16,6 +16,11 @@ test.each([
   expect(restOf(said, words(said, ...of))).toBe(rest)
 })
 
+test('a long row of marks is looked through once, not in every way that it can be divided', () => {
+  const said = `reverse ${'!'.repeat(500)}x`
+  expect(restOf(said, words(said, 'reverse'))).toBe(`${'!'.repeat(500)}x`)
+})
+
 test('with, in and by say whose a piece is', () => {
   const said = 'replace a with o in banana'
   expect(directionFits('replacement', said, said.indexOf('o in'))).toBe(1)

@@ -1,6 +1,7 @@
 import { quotesIn } from '../values/quotes-in.ts'
 
-interface Piece {
+/** A piece of what was said. */
+export interface Piece {
   readonly from: number
   readonly to: number
 }
@@ -8,7 +9,7 @@ interface Piece {
 /** What stands around the text of a request and is no part of it. */
 const BEFORE =
   /^(?:(?:please|can you|could you|would you|what(?:['’]?s| is| are)|how|make|write|put|turn|convert|change|tell me|give me|show me|the|this|an?|my|it|word|words|string|text|sentence|phrase|letters?|of|in|to|for|is|are|do|does|from|you)(?![\p{L}\p{N}'’])[\s,:]*)+/iu
-const AFTER = /(?:[\s,.;:?!]+|\s(?:please|for me|in|to|as|into|by|with|of|is|are|all|the|case|letters?|thanks))+$/i
+const AFTER = /(?:[\s,.;:?!]|\s(?:please|for me|in|to|as|into|by|with|of|is|are|all|the|case|letters?|thanks))+$/i
 
 /** The text that something is to be done with: what was said without the words that say what to do. */
 export function restOf(said: string, words: readonly Piece[]): string | undefined {
@@ -30,7 +31,7 @@ export function trimmed(said: string, piece: Piece, words: readonly Piece[]): Pi
       to: last !== undefined ? last.from : to - (AFTER.exec(text)?.[0].length ?? trailing(text)),
     }
     if (next.from >= next.to) return undefined
-    if (next.from === from && next.to === to) return piece.from === from && piece.to === to ? piece : { from, to }
+    if (next.from === from && next.to === to) return next
     ;({ from, to } = next)
   }
 }
