@@ -1,6 +1,7 @@
 import type { Kind } from '../core/kind.ts'
 import type { Log } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
+import { parametersProblem } from '../core/schema/json-schema-of.ts'
 import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
@@ -70,7 +71,8 @@ function problemOf(definition: unknown, { env, kinds }: Surroundings): string | 
   if (typeof name !== 'string' || typeof description !== 'string' || !name.trim() || !description.trim()) {
     return 'Tool must have name and description'
   }
-  if ((Object(parameters) as { type?: unknown }).type !== 'object') return 'Tool parameters must be an object schema'
+  const wrongSchema = parametersProblem(parameters)
+  if (wrongSchema !== undefined) return wrongSchema
   const schema = compileSchema(DEFINITION_SCHEMA)
   if (!schema.check?.(definition)) {
     return schema

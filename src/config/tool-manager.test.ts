@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { captureLog } from '../testing/capture-log.ts'
 import type { Parts } from './assemble.ts'
 import type { Config } from './config.ts'
@@ -32,6 +33,7 @@ describe('loading definitions', () => {
   test.each<[string, unknown, string]>([
     ['no name', { description: 'x' }, 'Tool must have name and description'],
     ['no schema', { name: 'bad', description: 'x' }, 'Tool parameters must be an object schema'],
+    ['a Zod schema', { name: 'bad', description: 'x', parameters: z.object({}) }, 'not a schema of zod'],
     ['no implementation', bare, "missing 'implementation'"],
     ['no type', mock('bad', { implementation: {} }), "missing 'implementation.type'"],
     ['a dotted name', mock('text.summarize'), 'name must match'],

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
 import { captureLog } from '../testing/capture-log.ts'
 import type { ToolDefinition } from './tool.ts'
 import { ToolRegistry } from './tool-registry.ts'
@@ -50,6 +51,42 @@ describe('ToolRegistry', () => {
       )
     },
   )
+
+  test.each([
+    ['a Zod schema', z.object({ city: z.string() }), 'not a schema of zod'],
+    [
+      'a Standard Schema',
+      { type: 'object', '~standard': { version: 1, vendor: 'valibot' } },
+      'not a schema of valibot',
+    ],
+    [
+      'a callable Standard Schema',
+      Object.assign(() => {}, { '~standard': { vendor: 'arktype' } }),
+      'not a schema of arktype',
+    ],
+    ['an older Zod schema', { type: 'object', _def: {} }, 'not a schema of zod'],
+    [
+      'a class instance',
+      new (class Shape {
+        type = 'object'
+      })(),
+      'not an instance of Shape',
+    ],
+  ])('rejects %s in parameters', (_, parameters, message) => {
+    expect(() => new ToolRegistry().register(define('forecast', { parameters }))).toThrow(message)
+  })
+
+  test('marks a tool broken when a property holds a Zod schema', () => {
+    const registry = new ToolRegistry({ log: captureLog() })
+    registry.register(define('forecast', { parameters: { type: 'object', properties: { city: z.string() } } }))
+    expect(registry.brokenReason('forecast')).toContain('which JSON does not have')
+  })
+
+  test('accepts a schema without a prototype', () => {
+    const registry = new ToolRegistry()
+    registry.register(define('one', { parameters: Object.assign(Object.create(null), { type: 'object' }) }))
+    expect(registry.brokenReason('one')).toBeUndefined()
+  })
 
   test('a schema that is refused makes its tool broken, listed, and stops no other', () => {
     const registry = new ToolRegistry({ log: captureLog() })

@@ -1,7 +1,7 @@
 import { type Log, silentLog, writeLog } from './log.ts'
 import { type Invoke, providerFormat } from './provider-format.ts'
 import { guardSchema } from './schema/guard-schema.ts'
-import type { ConvertSchema } from './schema/json-schema-of.ts'
+import { type ConvertSchema, parametersProblem } from './schema/json-schema-of.ts'
 import type { ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import { isText, langchainName, type RegisteredTool, toolView } from './tool-view.ts'
@@ -147,9 +147,7 @@ export class ToolRegistry {
 function checkedName(tool: ToolDefinition): string {
   const { name, description, parameters } = Object(tool) as Partial<ToolDefinition>
   if (!isText(name) || !isText(description)) throw new TypeError('Tool must have name and description')
-  const schema = Object(parameters) as { type?: unknown }
-  if (schema !== parameters || Array.isArray(parameters) || schema.type !== 'object') {
-    throw new TypeError('Tool parameters must be an object schema')
-  }
+  const problem = parametersProblem(parameters)
+  if (problem !== undefined) throw new TypeError(problem)
   return name
 }

@@ -1,3 +1,4 @@
+import { isPlain } from './json-schema-of.ts'
 import { seemsLinear } from './linear-pattern.ts'
 import { RefusedSchemaError } from './refused-schema-error.ts'
 import { APPLICATORS, type Applicator, isObject, type Place } from './schema-keywords.ts'
@@ -31,7 +32,7 @@ export class GuardWalk {
       this.below = 0
       return
     }
-    this.#enter(depth)
+    this.#enter(depth, schema)
     let here = 1
     let below = 0
     let named = 0
@@ -76,7 +77,7 @@ export class GuardWalk {
       this.here = this.below = 0
       return
     }
-    this.#enter(depth + 1)
+    this.#enter(depth + 1, value)
     let here = 0
     let below = 0
     for (const name of Object.keys(value)) {
@@ -105,6 +106,8 @@ export class GuardWalk {
       case '$async':
       case '$vocabulary':
         throw new RefusedSchemaError(`"${key}" is not allowed`)
+      case '~standard':
+        throw new RefusedSchemaError('holds a schema of another library: convert it to JSON Schema first')
       case '$ref':
       case '$dynamicRef':
         if (typeof value === 'string') this.references.push(value)
@@ -159,7 +162,7 @@ export class GuardWalk {
         return
     }
     if (value === null) return
-    this.#enter(depth)
+    this.#enter(depth, value)
     if (Array.isArray(value)) {
       for (let at = 0; at < value.length; at++) this.#data(value[at], depth + 1)
       return
@@ -170,7 +173,9 @@ export class GuardWalk {
     }
   }
 
-  #enter(depth: number): void {
+  #enter(depth: number, value: object): void {
+    if (!Array.isArray(value) && !isPlain(value))
+      throw new RefusedSchemaError('holds an instance of a class, which JSON does not have')
     if (depth > SCHEMA_BOUNDS.depth) throw new RefusedSchemaError(`nested deeper than ${SCHEMA_BOUNDS.depth} levels`)
     if (++this.nodes > SCHEMA_BOUNDS.nodes) throw new RefusedSchemaError(`has more than ${SCHEMA_BOUNDS.nodes} nodes`)
   }

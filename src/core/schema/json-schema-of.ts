@@ -27,6 +27,32 @@ function written(schema: unknown, convert: ConvertSchema | undefined): unknown {
   return schema
 }
 
+/** Why a definition's `parameters` can't be used as JSON Schema; undefined if they can. A validator object has a `type` too. */
+export function parametersProblem(parameters: unknown): string | undefined {
+  const schema = Object(parameters) as Readonly<Record<string, unknown>>
+  const library = libraryOf(schema)
+  if (library !== undefined) {
+    return `Tool parameters must be a JSON Schema, not a schema of ${library}. Convert it first: with Zod 4, z.toJSONSchema(schema)`
+  }
+  if (!isRecord(parameters) || schema.type !== 'object') return 'Tool parameters must be an object schema'
+  if (isPlain(schema)) return undefined
+  const { name } = Object(schema.constructor) as { name?: unknown }
+  return `Tool parameters must be a plain JSON Schema object, not an instance of ${String(name || 'a class')}`
+}
+
+/** The library that made a schema which validates by code. */
+function libraryOf(schema: Readonly<Record<string, unknown>>): string | undefined {
+  const standard = schema['~standard']
+  if (standard !== undefined) return String((Object(standard) as { vendor?: unknown }).vendor ?? 'Standard')
+  return '_zod' in schema || '_def' in schema ? 'zod' : undefined
+}
+
+/** Also true for objects of another realm, such as those of a `vm` context. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
 function withoutDialect(schema: unknown): unknown {
   if (!isRecord(schema)) return schema
   const { $schema: _, ...rest } = schema
