@@ -7,15 +7,18 @@ const project = (name: string, include: string[]) => ({ extends: true as const, 
 
 export default defineConfig({
   resolve: {
-    // A package cannot be found by its own name through Vite, so what `exports` says under `source` is said again.
     alias: [
+      // Vite can't resolve a package by its own name, so this repeats the `toolyard-source` condition of `exports`.
       { find: /^toolyard$/, replacement: at('src/index.ts') },
       { find: /^toolyard\/testing$/, replacement: at('src/testing/index.ts') },
+      // Only the tests in src/storage start the storage thread: they import './open-storage.ts'.
+      { find: /^(\.\.\/)+(src\/)?storage\/open-storage\.ts$/, replacement: at('test/setup/open-storage.ts') },
     ],
   },
   test: {
     // Processes, not threads: tests end processes, listen for signals and count what is left behind.
     pool: 'forks',
+    isolate: false,
     // Every core, where vitest would keep one back: most tests wait for processes.
     maxWorkers: '100%',
     // The code that strips types is WebAssembly; with many threads V8 frees it while it is in use, and crashes.
