@@ -124,6 +124,11 @@ export const CONFIG_SCHEMA = {
             additionalProperties: false,
             properties: { input: { type: 'number', minimum: 0 }, output: { type: 'number', minimum: 0 } },
           },
+          printed_calls: {
+            enum: ['off', 'read', 'all'],
+            description:
+              'Which tools run if the model prints a call as text: none, those with effect read, or all; read if not given.',
+          },
         },
       },
     },
