@@ -288,6 +288,12 @@ const INCLUDE_SCHEMA = {
   },
 } as const
 
+/** An entry that names a knowledge tool instead of writing out its definition. */
+const SHIPPED_SCHEMA = {
+  enum: ['ingest_docs', 'summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs'],
+  description: 'A tool that comes with Toolyard.',
+} as const
+
 /** All together, for editors: what `toolyard.config.schema.json` holds. */
 export function publishedSchema(): object {
   const { tools } = CONFIG_SCHEMA.properties
@@ -295,7 +301,7 @@ export function publishedSchema(): object {
   const others = { properties: { type: { not: { const: 'http' } } } }
   const kinds = { ...implementation, anyOf: [HTTP_IMPLEMENTATION_SCHEMA, others] }
   const definition = { ...DEFINITION_SCHEMA, properties: { ...rest, implementation: kinds } }
-  const items = { anyOf: [definition, INCLUDE_SCHEMA] }
+  const items = { anyOf: [definition, INCLUDE_SCHEMA, SHIPPED_SCHEMA] }
   const registry = { ...tools.properties.registry, items }
   const properties = { ...CONFIG_SCHEMA.properties, tools: { ...tools, properties: { ...tools.properties, registry } } }
   return { ...CONFIG_SCHEMA, properties }
