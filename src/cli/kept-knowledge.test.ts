@@ -34,7 +34,12 @@ test('who only searches makes no store', async () => {
 test('what is put in is kept, with vectors by the local model, and found by what it means', async () => {
   const file = await configured('pets')
   const content = 'Cats sleep for most of the day and hunt mice at night.'
-  const { document_id } = await exec('ingest_docs', { content, collection: 'pets', source: 'cats.md' }, '--config', file)
+  const { document_id } = await exec(
+    'ingest_docs',
+    { content, collection: 'pets', source: 'cats.md' },
+    '--config',
+    file,
+  )
   expect(existsSync(FALLBACK)).toBe(true)
   const again = { content, collection: 'pets', source: 'cats.md' }
   expect(await exec('ingest_docs', again, '--config', file)).toEqual({ document_id, chunks: 1 })

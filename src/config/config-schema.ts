@@ -197,25 +197,6 @@ export const CONFIG_SCHEMA = {
         },
       },
     },
-    knowledge: {
-      type: 'object',
-      description: 'What the knowledge tools work with.',
-      additionalProperties: false,
-      properties: {
-        model: {
-          type: 'string',
-          minLength: 1,
-          description:
-            'The model that summarizes and the like, as provider:model; else that of the first response rule.',
-        },
-        embedder: {
-          type: 'string',
-          minLength: 1,
-          description:
-            'What makes vectors, as provider:model, or "none"; else local:minilm-l6-v2 where it is installed.',
-        },
-      },
-    },
     ...SERVICE_SCHEMA,
     mcpServers: MCP_SERVERS,
     servers: { ...MCP_SERVERS, description: 'What VS Code calls mcpServers.' },
