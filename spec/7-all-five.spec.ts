@@ -60,7 +60,7 @@ async function models(reply: string): Promise<Model[]> {
 
 describe('All five', () => {
   test('builtin tools, registered without configuration wherever a model is configured', async () => {
-    const names = [...TOOLS.map(([name]) => name), 'ingest_docs']
+    const names = TOOLS.map(([name]) => name)
     const server = await startWireServer()
     onTestFinished(() => server.stop())
     const { start, text, finish } = openaiChatFrames
@@ -80,18 +80,23 @@ describe('All five', () => {
     }
     const { execute } = await configured([], { config: { providers, responses: [rule] } })
     expect(await execute('summarize', { text: 'Long.' })).toMatchObject({ result: { summary: 'Short.' } })
-    // One of the configuration stays. Of a model that cannot write there is what needs no writing.
+    // One of the configuration stays. With a model that cannot write there are none.
     const own = await configured([mock('summarize', 'mine')], { config: { providers, responses: [rule] } })
     expect(await own.execute('summarize', { text: 'Long.' })).toMatchObject({ result: 'mine' })
     const config = { responses: [{ llm: 'mini', model: 'v0', prompt: '' }] }
-    expect((await configured([], { config })).registry.list()).toMatchObject([{ name: 'ingest_docs' }])
+    expect((await configured([], { config })).registry.list()).toEqual([])
+    // What a model stores is found by others later: `ingest_docs` is there only if it is listed.
+    const listed = await configured(['ingest_docs'], { config })
+    expect(listed.registry.list()).toMatchObject([{ name: 'ingest_docs' }])
+    expect(listed.log.lines).toEqual([])
     // Without a model, and where tools are switched off, there are none.
     expect((await configured([])).registry.list()).toEqual([])
     expect(
       (await configured([], { enabled: false, config: { providers, responses: [rule] } })).registry.list(),
     ).toEqual([])
     // A tenant can be kept from each of them.
-    const refused = await execute('ingest_docs', { content: 'A' }, { tenant: 'acme', flags: { ingest_docs: false } })
+    const flags = { ingest_docs: false }
+    const refused = await listed.execute('ingest_docs', { content: 'A' }, { tenant: 'acme', flags })
     expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED' })
   })
 

@@ -6,7 +6,7 @@ import { type GivenTurn, ManualClock, scripted, wordEmbedder } from 'toolyard/te
 import { systemClock } from '../src/core/clock.ts'
 import { silentLog } from '../src/core/log.ts'
 import type { KnowledgeStore } from '../src/core/storage/knowledge-store.ts'
-import { addKnowledgeHandlers, registerKnowledgeTools } from '../src/knowledge/tools/register-knowledge-tools.ts'
+import { addKnowledgeHandlers, registerModelTools } from '../src/knowledge/tools/register-knowledge-tools.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
 import { PostgresKnowledge } from '../src/storage/postgres/knowledge/postgres-knowledge.ts'
 import { migrate } from '../src/storage/postgres/migrate.ts'
@@ -26,7 +26,7 @@ export async function knowledgeYard<Asked extends Model>(model: Asked) {
   const parts = { model: async () => model, clock }
   const collections = yard.manager.getCollections()
   addKnowledgeHandlers(handlers, collections, parts)
-  registerKnowledgeTools(yard.registry, collections, parts, { model: true })
+  registerModelTools(yard.registry, parts)
   return { ...yard, model, clock }
 }
 
@@ -98,7 +98,7 @@ export async function collectionYard(knowledge: KnowledgeStore, batch = 16) {
   const embedder = wordEmbedder({ batch })
   const config = { responses: [{ llm: 'mini', model: 'v0', prompt: '' }] }
   const around = { config, handlers: new ToolHandlers(), knowledge: async () => knowledge, embedder }
-  const yard = await configured([SEARCH], around)
+  const yard = await configured([SEARCH, 'ingest_docs'], around)
   const tenant = `spec-${crypto.randomUUID()}`
   const reports: unknown[] = []
   const report = (progress: unknown) => void reports.push(progress)

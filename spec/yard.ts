@@ -44,7 +44,7 @@ export function yard(tools: Readonly<Record<string, Tool>>, around: Surroundings
 }
 
 /** A yard made from the definitions of a configuration; it is closed when the test is over. */
-export async function configured(definitions: readonly object[], around: Surroundings = {}) {
+export async function configured(definitions: readonly unknown[], around: Surroundings = {}) {
   const { processes, enabled = true, config = {}, ...parts } = around
   const log = captureLog()
   const kept: CallRecord[] = []

@@ -9,7 +9,7 @@ import { parseJson } from './read-json-calls.ts'
 /** Beyond that the executor would judge elsewhere, and so not at once. */
 const MOST_STEPS = 2_000_000
 
-/** The calls, where every one of them is for an offered tool and its arguments are valid; else undefined. */
+/** The calls, if each of them is for an offered tool and its arguments are valid; else undefined. */
 export function acceptCalls(calls: readonly PrintedCall[], tools: readonly OfferedTool[]): ToolCall[] | undefined {
   const accepted = calls.map((call) => acceptCall(call, tools))
   return accepted.every((call) => call !== undefined) ? accepted : undefined
