@@ -2,7 +2,7 @@
 import { Socket } from 'node:net'
 import type { Handler } from '../../core/handler.ts'
 import { ChildCall } from './child-call.ts'
-import { isDeep } from './is-deep.ts'
+import { isDeep } from '../../core/json-depth.ts'
 import { LineReader } from './line-reader.ts'
 import { lockDown } from './lock-down.ts'
 import {
