@@ -57,7 +57,7 @@ describe('1 MB of opening brackets', () => {
       ]
       const refused = scope === null ? 413 : 401
       expect([method, path, without.status, wrong.status]).toEqual([method, path, refused, refused])
-      // DELETE /mcp is the only one that doesn't read its body.
+      // DELETE /mcp is the only one that doesn't parse its body.
       const answered = scope === null ? 413 : method === 'DELETE' && path === '/mcp' ? 405 : 400
       expect([method, path, valid.status]).toEqual([method, path, answered])
     }

@@ -47,7 +47,7 @@ export class HttpDoor {
     this.#guard = new HostGuard(options.hosts)
     this.#plain = new PlainAnswers(server)
     this.#sessions = new SessionDoor(server, { maxSessions, idleMs })
-    this.#stateless = new StatelessDoor(server)
+    this.#stateless = new StatelessDoor(server, maxSessions)
   }
 
   /** How many clients of older eras have a session. */
@@ -94,8 +94,7 @@ export class HttpDoor {
     }
     if (session !== undefined) return this.#sessions.handle(session, request, response, body)
     if (isInitializeRequest(body) && isOlder(request, body)) {
-      if (await this.#sessions.open(request, response, body, context)) return
-      throw new Refusal(503, -32_000, 'All sessions of this server are in use: try again later')
+      return this.#sessions.open(request, response, body, context)
     }
     return this.#stateless.handle(request, response, body, callerOf(context))
   }
