@@ -114,6 +114,12 @@ export const SERVICE_SCHEMA = {
         items: { type: 'string', minLength: 1 },
         description: 'Origins of pages that may call it, such as "https://app.example.com". None if not given.',
       },
+      trusted_proxies: {
+        type: 'array',
+        items: { type: 'string', minLength: 1 },
+        description:
+          'Addresses and CIDRs of reverse proxies whose X-Forwarded-For header names the client. None if not given.',
+      },
       shutdown_ms: {
         type: 'integer',
         minimum: 0,

@@ -1,3 +1,6 @@
+import { parseJson } from './json-depth.ts'
+import { LIMITS } from './snapshot.ts'
+
 const SECRET_KEY =
   /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
 
@@ -53,7 +56,7 @@ function withoutSecret(key: string, value: unknown): unknown {
   if (typeof value !== 'string') return value
   if (!/^\s*[[{]/.test(value)) return value.replace(SECRET_VALUE, REDACTED)
   try {
-    const inner: unknown = JSON.parse(value)
+    const inner = parseJson(value, LIMITS.answerDepth)
     const clean = redactedJson(inner)
     // Where there was nothing to take out the text stays as it was written.
     return clean === JSON.stringify(inner) ? value : clean
