@@ -38,7 +38,7 @@ export const gistOf = (said: string): string =>
 /** Pieces that begin and end with sentences, each a bit into the one before it. */
 export function windowsOf(said: string): Window[] {
   if (said.length <= LONGEST) return [{ from: 0, text: said }]
-  const ends = [...said.matchAll(/[.!?;\n]+\s+|,\s+/g)].map(({ index, 0: end }) => index + end.length)
+  const ends = [...said.matchAll(/[.!?;,\n]\s+/g)].map(({ index, 0: end }) => index + end.length)
   const windows: Window[] = []
   for (let from = 0; from < said.length && windows.length < MOST_WINDOWS; ) {
     const to = ends.findLast((end) => end > from + LONGEST / 2 && end <= from + LONGEST) ?? from + LONGEST

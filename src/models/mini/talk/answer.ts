@@ -171,8 +171,8 @@ const addsToCall = (said: string): boolean =>
 const bareValue = (text: string): string =>
   plainText(
     text
-      .replace(/[\s.!?]+$/, '')
-      .replace(/,?\s+please$/i, '')
+      .replace(/(?<![\s.!?])[\s.!?]+$/, '')
+      .replace(/(?:,|(?<!\s))\s+please$/i, '')
       .replace(BEFORE_VALUE, ''),
   )
 

@@ -8,7 +8,9 @@ const PLACE = /location|city|place|town|country|destination/i
 /** Names that hold an "and". */
 const ONE_NAME =
   /bosnia and herzegovina|trinidad and tobago|antigua and barbuda|saint kitts and nevis|são tomé and príncipe|turks and caicos|tyne and wear/i
-const SEVERAL = /^\p{Lu}[\p{L} .'-]*(?:, \p{Lu}[\p{L} .'-]*)*,? (?:and|&) \p{Lu}[\p{L} .'-]*$/u
+/** The last name holds no other " and ", so that a row of them is cut in one place only. */
+const SEVERAL =
+  /^\p{Lu}[\p{L} .'-]*(?:, \p{Lu}[\p{L} .'-]*)*(?:, (?:and|&) \p{Lu}[\p{L} .'-]*| (?:and|&) \p{Lu}(?:(?! and \p{Lu})[\p{L} .'-])*)$/u
 
 /** One call for each place, where a parameter that takes one was given several: "Paris and Rome", "the hall and the kitchen light". */
 export function severalPlaces(tool: OfferedTool, params: Params, said: string): Params[] {

@@ -1,4 +1,4 @@
-const END = String.raw`[\s.!,~]*(?:\p{Extended_Pictographic}|[\s.!,])*$`
+const END = String.raw`[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*$`
 const only = (words: string): RegExp => new RegExp(`^(?:${words})${END}`, 'iu')
 
 const GREETING = only(
@@ -8,9 +8,9 @@ const THANKS = only(
   '(?:ok(?:ay)?|great|cool|perfect|no)?[\\s,]*(?:many )?(?:thanks|thank you|thx|ty|cheers)(?:[\\s,]+(?:a lot|a bunch|so much|very much|again|you|for (?:that|this|the help|your help|everything)))*',
 )
 const FAREWELL = only('(?:good ?bye|bye(?: bye)?|see you(?: later| soon)?|good night|cu|ciao)')
-const ASSENT = only(
-  '(?:(?:ok(?:ay)?|k|yes|yeah|yep|yup|no|nope|nah|cool|great|nice|perfect|awesome|good|fine|super|wow|lol|haha+|hm+|right|sure|i see|got it|well done|good (?:job|bot)|👍|🙏)[\\s,.!]*)+',
-)
+const YES =
+  '(?:ok(?:ay)?|k|yes|yeah|yep|yup|no|nope|nah|cool|great|nice|perfect|awesome|good|fine|super|wow|lol|haha+|hm+|right|sure|i see|got it|well done|good (?:job|bot)|👍|🙏)'
+const ASSENT = only(`${YES}(?:[\\s,.!]*${YES})*`)
 
 /** What is said to a greeting, thanks and the like, which want nothing done; undefined for anything else. */
 export function smallTalk(said: string): string | undefined {

@@ -124,7 +124,7 @@ function writtenCode(
   from: number,
 ): FoundValue | undefined {
   const known = new Set(names.values())
-  const text = word.replace(/[.'’-]+$/, '')
+  const text = word.replace(/(?<![.'’-])[.'’-]+$/, '')
   const value = kind === 'language' ? text.toLowerCase() : text.toUpperCase()
   const plain = kind === 'currency' ? /^(?:[A-Z]{3}|usd|eur|gbp|jpy|cad|aud|chf|inr|cny)$/ : /^[A-Z]{2}$/
   if (kind === 'language' && /^[a-z]{2}-[A-Z]{2}$/.test(text)) return { from, to: from + text.length, value: text }
