@@ -3,7 +3,7 @@ import { readJson } from './read-json-calls.ts'
 
 const CALL = /\s*<(?:(function)=([\w.-]{1,128})|(invoke) name="([\w.-]{1,128})")>/y
 const PARAMETER = /\s*<parameter(?:=([^>\s]{1,128})|\s+name="([^"]{1,128})")[^>]{0,100}>/y
-const KEY = /\s*<arg_key>\s*([^<]{1,128}?)\s*<\/arg_key>\s*<arg_value>/y
+const KEY = /\s*<arg_key>\s*([^<\s](?:[^<]{0,126}[^<\s])?)\s*<\/arg_key>\s*<arg_value>/y
 const NAME_LINE = /\s*([\w.-]{1,128})\s*(?=<arg_key>|$)/y
 
 /**
