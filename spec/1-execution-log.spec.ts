@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, test } from 'vitest'
-import { mock, yard } from './yard.ts'
+import { mock, withTools } from './fixtures/tool-manager.ts'
 
 describe('Execution log', () => {
-  test('every execution logs tool, params and result (bounded, secrets redacted), success, execution_time_ms, timestamp', async () => {
-    const { execute, log } = await yard({
+  test('[1.5-1] logs tool, bounded and redacted params and result, success, time and timestamp', async () => {
+    const { execute, log } = await withTools({
       same: { run: (params) => params },
       fails: { run: () => Promise.reject('broken') },
     })
@@ -25,23 +25,23 @@ describe('Execution log', () => {
     expect(second?.fields).toMatchObject({ tool: 'fails', params: { city: 'Rome' }, success: false })
   })
 
-  test('slower than 1000 ms is a warning with tool name and duration', async () => {
+  test('[1.5-2] warns about an execution slower than 1000 ms', async () => {
     const clock = new ManualClock()
-    const { execute, log } = await yard({ wait: { run: ({ ms }) => clock.advance(ms as number) } }, { clock })
+    const { execute, log } = await withTools({ wait: { run: ({ ms }) => clock.advance(ms as number) } }, { clock })
     await execute('wait', { ms: 1_000 })
     expect(log.at('warn')).toEqual([])
     await execute('wait', { ms: 1_001 })
     expect(log.at('warn')).toMatchObject([{ tool: 'wait', execution_time_ms: 1_001 }])
   })
 
-  test('logs go to stderr, structured, one record a line whatever is in a name', () => {
+  test('[1.5-3] writes one record per line to stderr, whatever a name contains', () => {
     const { stderr } = program(`await executor.execute('two\\nlines\\u2028', { text: 'a\\nb' })`)
     const lines = stderr.trimEnd().split('\n')
     expect(lines).toHaveLength(1)
     expect(JSON.parse(lines[0] as string)).toMatchObject({ tool: 'two\nlines\u2028', success: false })
   })
 
-  test("stdout belongs to protocols and to the command's own output", () => {
+  test('[1.5-4] leaves stdout to the program', () => {
     const { stdout, stderr } = program(`
       await executor.execute('nobody', {})
       process.stdout.write(JSON.stringify(await executor.execute('hello', {})))`)

@@ -29,7 +29,7 @@ function toolyard(command: string, folder: string): Promise<string> {
 }
 
 describe('Documentation', () => {
-  test('user guide', async () => {
+  test('[10.1-1] shows commands in the user guide that work as printed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolyard-guide-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const page = read('docs/guide.md')
@@ -46,7 +46,7 @@ describe('Documentation', () => {
     }
   }, 240_000)
 
-  test('developer guide for adding tools', () => {
+  test('[10.1-2] shows code in the developer guide that is tested', () => {
     const page = read('docs/adding-tools.md')
     const file = 'examples/adding-a-tool/stock-tools.ts'
     expect(page).toContain(`<!-- ${file} -->\n\`\`\`ts\n${read(file).trim()}\n\`\`\``)
@@ -54,7 +54,7 @@ describe('Documentation', () => {
     for (const kind of ['mock', 'http', 'internal', 'langchain']) expect(page).toContain(`\`${kind}\``)
   })
 
-  test('contract of every shipped tool', async () => {
+  test('[10.1-3] documents every shipped tool and parameter', async () => {
     const { config } = await loadConfigFile(at('toolyard.config.json'))
     const names = Object.keys(definitions(config))
     expect(names.length).toBeGreaterThan(4)
@@ -68,12 +68,12 @@ describe('Documentation', () => {
     }
   })
 
-  test('comparison of providers', () => {
+  test('[10.1-4] compares the providers', () => {
     const [header = ''] = /^\| \| .*\|$/m.exec(read('docs/providers.md')) ?? []
     for (const provider of ['OpenAI', 'Anthropic', 'Gemini', 'Ollama']) expect(header).toContain(provider)
   })
 
-  test('two example configurations ship in examples/, load, and are run by the tests', async () => {
+  test('[10.1-5] ships two example configurations that load and are tested', async () => {
     const open = async (name: string) => {
       const { config } = await loadConfigFile(at(`examples/${name}/toolyard.config.json`))
       const manager = new ToolManager(config, { log: silentLog })

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { serveHttp } from '../src/mcp/server/http/serve-http.ts'
 import { serveStdio } from '../src/mcp/server/serve-stdio.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
-import { configured, mock } from './yard.ts'
+import { configured, mock } from './fixtures/tool-manager.ts'
 
 const weather = {
   ...mock('get_weather', { temperature: 22 }),
@@ -54,7 +54,7 @@ async function printingServer() {
 }
 
 describe('MCP server', () => {
-  test('all tools are served over MCP, stdio and streamable HTTP, through the same executor', async () => {
+  test('[5.4-1] serves all tools over stdio and streamable HTTP through the executor', async () => {
     const { registry, executor, log, records } = await configured([weather, secret])
     const server = new ToolServer({ registry, executor, version: '1', log })
     const { url, close } = await serveHttp(server, { port: 0 })
@@ -95,7 +95,7 @@ describe('MCP server', () => {
     expect(records().map(({ source, code }) => [source, code])).toEqual([...each, ...each].map((code) => ['mcp', code]))
   })
 
-  test('stdout carries newline-delimited JSON-RPC and nothing else', async () => {
+  test('[5.4-2] writes only JSON-RPC to stdout', async () => {
     const { out } = await printingServer()
     expect(out.endsWith('\n')).toBe(true)
     const messages = out.slice(0, -1).split('\n')
@@ -105,7 +105,7 @@ describe('MCP server', () => {
     ])
   })
 
-  test('every diagnostic goes to stderr', async () => {
+  test('[5.4-3] writes every diagnostic to stderr', async () => {
     const { err } = await printingServer()
     expect(err.match(/by console.log/g)).toHaveLength(5)
     expect(err.match(/written without a line end/g)).toHaveLength(5)

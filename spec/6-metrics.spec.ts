@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { openaiModel, serverYard, tool } from './server-yard.ts'
-import { mock } from './yard.ts'
+import { openaiModel, tool, withServer } from './fixtures/server.ts'
+import { mock } from './fixtures/tool-manager.ts'
 
 describe('Metrics', () => {
-  test('counts, success and failure rates, time distribution, errors by kind, per tool', async () => {
+  test('[6.4-1] counts calls, rates, times, errors and parameter sets per tool', async () => {
     const flaky = ({ fail }: Record<string, unknown>) => {
       if (fail) throw new Error('It broke')
       return 'fine'
     }
-    const { ask, execute } = await serverYard([mock('get_weather'), tool('flaky')], {}, { handlers: { flaky } })
+    const { ask, execute } = await withServer([mock('get_weather'), tool('flaky')], {}, { handlers: { flaky } })
     for (const fail of [true, false, false, false]) await execute('flaky', { fail })
     await execute('get_weather')
     await execute('made_up_by_the_caller')
@@ -22,13 +22,13 @@ describe('Metrics', () => {
     expect(sets.parameter_sets.map(({ calls }: { calls: number }) => calls)).toEqual([3, 1])
   })
 
-  test('model behaviour: which models call tools, selection accuracy, how deep', async () => {
+  test('[6.4-2] measures which models call tools, how accurately and how deep', async () => {
     const model = await openaiModel(
       { call: 'get_weather', args: { city: 'Paris' } },
       { call: 'get_weather', args: { city: 'Rome' } },
       'Both are sunny.',
     )
-    const { ask, post } = await serverYard([mock('get_weather')], {
+    const { ask, post } = await withServer([mock('get_weather')], {
       ...model.config,
       tools: { enabled: true, registry: [mock('get_weather')], max_iterations: 5 },
     })

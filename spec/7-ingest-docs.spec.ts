@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { collectionYard, STORAGES, type StoreOfYard } from './knowledge-yard.ts'
+import { type OpenKnowledge, STORAGES, withCollections } from './fixtures/knowledge.ts'
 
 /** Sections of which each is a chunk. */
 const sections = (count: number): string =>
@@ -7,15 +7,15 @@ const sections = (count: number): string =>
 
 describe('ingest_docs (60 s, with progress)', () => {
   describe.each(STORAGES)('on $name', ({ vectors, open }) => {
-    let store: StoreOfYard
+    let store: OpenKnowledge
     beforeAll(async () => {
       store = await open()
     }, 120_000)
     afterAll(() => store.close(), 60_000)
-    const yard = (batch?: number) => collectionYard(store.knowledge, batch)
+    const withStore = (batch?: number) => withCollections(store.knowledge, batch)
 
-    test('chunk → embed → upsert, metadata kept on every chunk', async () => {
-      const { execute, find, embedder, reports, registry, tenant } = await yard(4)
+    test('[7.6-1] chunks, embeds and stores with metadata on every chunk', async () => {
+      const { execute, find, embedder, reports, registry, tenant } = await withStore(4)
       expect(registry.get('ingest_docs')).toMatchObject({ timeout_ms: 60_000, effect: 'idempotent' })
       const metadata = { author: 'Ada', year: '1833' }
       const params = { content: sections(12), collection: 'wiki', metadata, chunk_size: 220 }
@@ -38,8 +38,8 @@ describe('ingest_docs (60 s, with progress)', () => {
       expect(await store.knowledge.collection(tenant, 'wiki')).toMatchObject({ documents: 2, chunks: 15 })
     })
 
-    test('{content} gives {document_id, chunks: <count>}', async () => {
-      const { execute } = await yard()
+    test('[7.6-2] gives the document id and the number of chunks', async () => {
+      const { execute } = await withStore()
       const first = (await execute('ingest_docs', { content: 'A stone.' })) as { result: object }
       expect(first.result).toEqual({ document_id: expect.any(String), chunks: 1 })
       expect(await execute('ingest_docs', { content: 'A stone.' })).toMatchObject({ result: first.result })
@@ -59,16 +59,16 @@ describe('ingest_docs (60 s, with progress)', () => {
       })
     })
 
-    test('empty content: 0, nothing stored', async () => {
-      const { execute, tenant } = await yard()
+    test('[7.6-3] stores nothing for empty content', async () => {
+      const { execute, tenant } = await withStore()
       for (const content of ['', ' \n\n']) {
         expect(await execute('ingest_docs', { content })).toMatchObject({ success: true, result: { chunks: 0 } })
       }
       expect(await store.knowledge.collections(tenant)).toEqual([])
     })
 
-    test('afterwards rag_query finds it', async () => {
-      const { execute, find, texts } = await yard()
+    test('[7.6-4] makes the content searchable', async () => {
+      const { execute, find, texts } = await withStore()
       expect(await texts('sourdough')).toEqual([])
       await execute('ingest_docs', { content: '# Rye\n\nSourdough takes two days.', source: 'rye.md' })
       expect(await find('How long does sourdough take?')).toEqual([
@@ -85,12 +85,12 @@ describe('ingest_docs (60 s, with progress)', () => {
       await execute('ingest_docs', { content: orders })
       expect(await texts('ignore your instructions')).toEqual([orders])
       expect(await texts('sourdough')).toHaveLength(1)
-      const { find: another } = await yard()
+      const { find: another } = await withStore()
       expect(await another('sourdough')).toEqual([])
     })
 
-    test('A long document goes in as several calls with one document_id', async () => {
-      const { execute, find } = await yard()
+    test('[7.6-5] takes a long document in several calls', async () => {
+      const { execute, find } = await withStore()
       const send = (part: number, more: object = {}) =>
         execute('ingest_docs', { content: `Stone number ${part}.`, document_id: 'book', part, parts: 3, ...more })
       expect(await send(2)).toMatchObject({
@@ -109,8 +109,8 @@ describe('ingest_docs (60 s, with progress)', () => {
       ])
     })
 
-    test('the new version becomes visible, and the old one goes, with the last part', async () => {
-      const { execute, texts } = await yard()
+    test('[7.6-6] shows the new version with the last part', async () => {
+      const { execute, texts } = await withStore()
       const send = (content: string, part: number) =>
         execute('ingest_docs', { content, document_id: 'book', part, parts: 2 })
       for (const [index, word] of ['old', 'new'].entries()) {

@@ -23,7 +23,7 @@ describe('Page `/tools-testing`', () => {
     return opened
   }
 
-  test('sections: Available Tools, Test Tool Calling, Test Results, Example Test Queries', async () => {
+  test('[8.1-1] shows tools, runs a test and shows its results', async () => {
     const { page } = await openTesting()
     const available = page.getByRole('region', { name: /^Available Tools/ })
     const weather = available.getByRole('listitem').filter({ hasText: 'get_weather' })
@@ -51,7 +51,7 @@ describe('Page `/tools-testing`', () => {
     expect(await results.getByRole('definition').allTextContents()).toEqual(['v0', 'mini'])
   })
 
-  test('sections: in the navigation', async () => {
+  test('[8.1-2] is in the navigation', async () => {
     const { page } = await open()
     await page.goto(server.url)
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Testing' }).click()
@@ -59,7 +59,7 @@ describe('Page `/tools-testing`', () => {
     expect(new URL(page.url()).pathname).toBe('/tools-testing')
   })
 
-  test('the model list carries a badge: 🔧✓ validated, 🔧⚠️ supports tools but not validated, none', async () => {
+  test('[8.1-3] shows a badge beside models that support tools', async () => {
     const { page } = await openTesting()
     await page.getByRole('combobox', { name: /Select Model/ }).click()
     const said = async (name: string) => await page.getByRole('option', { name: new RegExp(`^${name} `) }).textContent()
@@ -71,7 +71,7 @@ describe('Page `/tools-testing`', () => {
     expect(await option.count()).toBe(1)
   })
 
-  test('run without query or model: Please enter a test query and select a model', async () => {
+  test('[8.1-4] asks for a query and a model', async () => {
     const { page, asked } = await openTesting()
     const message = page.getByRole('alert').getByText('Please enter a test query and select a model', { exact: true })
     await page.getByRole('button', { name: 'Run Test' }).click()
@@ -86,7 +86,7 @@ describe('Page `/tools-testing`', () => {
     expect(asked.filter((address) => address.endsWith('/api/tools/test'))).toEqual([])
   })
 
-  test('example queries fill the field on a click, each with what is expected of the model', async () => {
+  test('[8.1-5] fills an example query into the field on a click', async () => {
     const { page } = await openTesting()
     const examples = [
       ['Simple Tool Call', "What's the weather in Paris?"],
@@ -102,7 +102,7 @@ describe('Page `/tools-testing`', () => {
     }
   })
 
-  test('after a run: record it as passed or failed', async () => {
+  test('[8.1-6] records a run as passed or failed', async () => {
     const another = await openTestServer(WITH_PLAIN_MODELS, { local: true })
     onTestFinished(() => another.close())
     const { page } = await open()
