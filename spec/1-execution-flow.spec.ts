@@ -1,7 +1,7 @@
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { closedPort } from './fixtures/closed-port.ts'
-import { commandLine } from './fixtures/command-line.ts'
+import { runCommand } from './fixtures/command-line.ts'
 import { api, httpTool, json, withHttpTools } from './fixtures/http-api.ts'
 import { household, withMcpServers } from './fixtures/mcp-servers.ts'
 import { tool, withServer } from './fixtures/server.ts'
@@ -198,11 +198,11 @@ describe('Execution flow', () => {
     expect(errors).toEqual([30_000, 90_000, 1_000, 2_000, 60_000].map((ms) => `Tool execution timed out after ${ms}ms`))
   })
 
-  test('[1.3-22] says on stderr that the command line clamped a deadline', () => {
+  test('[1.3-22] says on stderr that the command line clamped a deadline', async () => {
     const config = { tools: { enabled: true, registry: [mock('hello', 'hi')] } }
-    const clamped = commandLine(config, 'exec', 'hello', '--timeout', '5')
+    const clamped = await runCommand(config, 'exec', 'hello', '--timeout', '5')
     expect(clamped).toMatchObject({ stdout: 'hi\n', stderr: expect.stringMatching(/\b5\b.*\b1000\b/) })
-    expect(commandLine(config, 'exec', 'hello', '--timeout', '5000').stderr).toBe('')
+    expect((await runCommand(config, 'exec', 'hello', '--timeout', '5000')).stderr).toBe('')
   })
 
   test('[1.3-23] starts a job and answers 202 for Prefer: respond-async', async () => {

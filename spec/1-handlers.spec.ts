@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { toLangChain } from '../src/kinds/langchain/to-langchain.ts'
 import { serveHttp } from '../src/mcp/server/http/serve-http.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
-import { commandLine } from './fixtures/command-line.ts'
+import { runCommand } from './fixtures/command-line.ts'
 import { configured, mock, withTools } from './fixtures/tool-manager.ts'
 
 describe('Handlers', () => {
@@ -26,10 +26,10 @@ describe('Handlers', () => {
     expect(progress).toEqual([{ done: 1 }])
   })
 
-  test('[1.2-2] prints a string as it is and anything else as JSON in a terminal', () => {
+  test('[1.2-2] prints a string as it is and anything else as JSON in a terminal', async () => {
     const config = { tools: { enabled: true, registry: [mock('text', 'two\nlines'), mock('data', { a: ['1'] })] } }
-    expect(commandLine(config, 'exec', 'text').stdout).toBe('two\nlines\n')
-    expect(JSON.parse(commandLine(config, 'exec', 'data').stdout)).toEqual({ a: ['1'] })
+    expect((await runCommand(config, 'exec', 'text')).stdout).toBe('two\nlines\n')
+    expect(JSON.parse((await runCommand(config, 'exec', 'data')).stdout)).toEqual({ a: ['1'] })
   })
 
   test('[1.2-2] gives LangChain a string as it is and anything else as JSON', async () => {

@@ -1,9 +1,10 @@
 import { type Config, ConfigError, silentLog, ToolManager, ToolRegistry } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { commandLine } from './fixtures/command-line.ts'
+import { spawnCommand } from './fixtures/command-line.ts'
 import { httpTool, withHttpTools } from './fixtures/http-api.ts'
 import { household, withMcpServers } from './fixtures/mcp-servers.ts'
+import { openaiModel } from './fixtures/server.ts'
 import { configured, never, withTools } from './fixtures/tool-manager.ts'
 
 const mock = (name: string, more: object = {}) => ({
@@ -173,7 +174,7 @@ describe('Tool definition', () => {
   })
 
   test('[2.1-12] stops the start with exit code 2 for an error outside tools.registry', () => {
-    const { status, stdout, stderr, file } = commandLine({ tools: { enabld: true } }, 'tools')
+    const { status, stdout, stderr, file } = spawnCommand({ tools: { enabld: true } }, 'tools')
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain(file)
     expect(stderr).toContain("'tools.enabld'")
@@ -197,8 +198,10 @@ describe('Tool definition', () => {
   test("[2.1-13] enables tools of a rule only when the rule's tools.enabled is true", async () => {
     const registry = [{ ...mock('get_weather'), parameters: { type: 'object' } }]
     const called = async (tools: object) => {
-      const rule = { llm: 'mini', model: 'v0', prompt: '', ...tools }
-      const manager = new ToolManager({ tools: { enabled: true, registry }, responses: [rule] }, { log: silentLog })
+      const model = await openaiModel({ call: 'get_weather', args: {} }, 'It is sunny.')
+      const rule = { llm: 'openai', model: 'gpt-4o', prompt: '', ...tools }
+      const config = { ...model.config, tools: { enabled: true, registry }, responses: [rule] }
+      const manager = new ToolManager(config, { log: silentLog })
       onTestFinished(() => manager.close())
       await manager.loadTools()
       const answer = await (await manager.getChat()).answer({ message: "What's the weather in Paris?" })

@@ -7,7 +7,7 @@ import type { Profile, ResponseRule } from '../src/chat/rules/response-rule.ts'
 import { ResponseRules } from '../src/chat/rules/response-rules.ts'
 import { ruleRun } from '../src/chat/rules/rule-run.ts'
 import { ModelCatalogue } from '../src/models/catalogue/model-catalogue.ts'
-import { commandLine } from './fixtures/command-line.ts'
+import { runCommand } from './fixtures/command-line.ts'
 
 const rule = (more: Partial<ResponseRule> = {}): ResponseRule => ({ llm: 'mini', model: 'v0', prompt: '', ...more })
 
@@ -117,13 +117,13 @@ describe('Response rules', () => {
     expect(await system('<{{user_mesage}}>', 'Why?')).toBe('<>')
   })
 
-  test('[4.2-11] says that a provider is not found', () => {
+  test('[4.2-11] says that a provider is not found', async () => {
     const responses = [rule({ llm: 'mistral' })]
     expect(() =>
       start({ providers: { mistral: { type: 'openai', base_url: 'http://127.0.0.1:1' } }, responses }),
     ).not.toThrow()
     expect(() => start({ responses })).toThrow(ConfigError)
-    const { status, stderr, file } = commandLine({ responses }, 'tools')
+    const { status, stderr, file } = await runCommand({ responses }, 'tools')
     expect(status).toBe(2)
     expect(stderr).toContain(`${file}: responses[0].llm: Provider mistral not found`)
     expect(() => new ModelCatalogue([]).get('mistral:small')).toThrow('Provider mistral not found')
