@@ -27,13 +27,14 @@ describe('Metrics', () => {
       { call: 'get_weather', args: { city: 'Paris' } },
       { call: 'get_weather', args: { city: 'Rome' } },
       'Both are sunny.',
+      'It is 4.',
     )
     const { ask, post } = await withServer([mock('get_weather')], {
       ...model.config,
       tools: { enabled: true, registry: [mock('get_weather')], max_iterations: 5 },
     })
     await post('/api/tools/test', { query: 'How are Paris and Rome?', model: 'openai:gpt-4o' })
-    await post('/api/tools/test', { query: "What's 2+2?", model: 'mini:v0' })
+    await post('/api/tools/test', { query: "What's 2+2?", model: 'openai:plain' })
     await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true, details: { expected: 'get_weather' } })
     await post('/api/tools/validate', { model: 'openai:gpt-4o', success: false, error: 'It called another tool' })
     const { models } = (await ask('/metrics/models?window=24h')).body
@@ -48,7 +49,7 @@ describe('Metrics', () => {
       tools: { get_weather: { calls: 2, failed: 0 } },
     })
     expect(models['openai:gpt-4o'].with_tools.avg_ms).toBeGreaterThan(0)
-    expect(models['mini:v0']).toMatchObject({ runs: 1, runs_with_tools: 0, selection_accuracy: null })
-    expect(models['mini:v0'].without_tools.avg_ms).toBeGreaterThan(0)
+    expect(models['openai:plain']).toMatchObject({ runs: 1, runs_with_tools: 0, selection_accuracy: null })
+    expect(models['openai:plain'].without_tools.avg_ms).toBeGreaterThan(0)
   })
 })

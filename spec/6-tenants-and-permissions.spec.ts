@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { withServer } from './fixtures/server.ts'
+import { openaiModel, withServer } from './fixtures/server.ts'
 import { mock } from './fixtures/tool-manager.ts'
 
 const guarded = { ...mock('pay'), permissions: ['payments', 'money'] }
@@ -64,9 +64,10 @@ describe('Tenants and permissions', () => {
   })
 
   test('[6.2-6] hides and refuses everything of other tenants', async () => {
-    const { ask, post, key, installation } = await withServer([mock('get_weather')])
-    await post('/api/tools/test', { query: "What's 2+2?", model: 'mini:v0' })
-    await post('/api/tools/validate', { model: 'mini:v0', success: true })
+    const model = await openaiModel('It is 4.')
+    const { ask, post, key, installation } = await withServer([mock('get_weather')], model.config)
+    await post('/api/tools/test', { query: "What's 2+2?", model: 'openai:gpt-4o' })
+    await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true })
     const { headers } = await post(
       '/tools/execute',
       { tool_name: 'get_weather', params: {} },
@@ -95,7 +96,8 @@ describe('Tenants and permissions', () => {
     const { execute } = await withServer([mock('get_weather')])
     const headers = { 'x-session-id': 'one' }
     const statuses = new Set<number>()
-    for (let call = 0; call < 1_000; call++) statuses.add((await execute('get_weather', {}, { headers })).status)
+    const call = async () => statuses.add((await execute('get_weather', {}, { headers })).status)
+    for (let batch = 0; batch < 20; batch++) await Promise.all(Array.from({ length: 50 }, call))
     expect([...statuses]).toEqual([200])
     expect((await execute('get_weather', {}, { headers })).status).toBe(429)
   })
