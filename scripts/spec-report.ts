@@ -3,7 +3,7 @@
  * test run when they are newer than what they depend on, and runs spec/ otherwise. `--run` always runs it.
  */
 import { spawnSync } from 'node:child_process'
-import { globSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { styleText } from 'node:util'
 import { readRequirements, readSpecTests, type Scenario, specFaults } from './spec-scenarios.ts'
@@ -21,11 +21,12 @@ const MARKS = { holds: styleText('green', '✓'), fails: styleText('red', '✗')
 const DEPENDENCIES = ['src/**', 'spec/**', 'test/**', 'docs/**', 'examples/**'] as const
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const stored = process.argv.includes('--run') ? undefined : storedResults()
-if (!stored) runSpec()
-const results = stored ?? storedResults()
+let failed = false
+const files = new Set(readSpecTests().map(({ file }) => file))
+const stored = process.argv.includes('--run') ? {} : resultsSince(newestDependency())
+const results = Object.keys(stored).length === files.size ? stored : runSpec()
 const byId = Map.groupBy(
-  Object.values(results ?? {}).flatMap(({ tests }) => tests),
+  Object.values(results).flatMap(({ tests }) => tests),
   ({ id }) => id,
 )
 
@@ -38,29 +39,26 @@ for (const requirement of readRequirements()) {
   }
   const counts = { holds: 0, fails: 0, todo: 0 }
   const lines = requirement.scenarios.flatMap((scenario) => {
-    const { state, reason } = judge(byId.get(scenario.id) ?? [])
-    counts[state]++
-    total[state]++
-    return describe(scenario, { state, ...(reason !== undefined && { reason }) })
+    const outcome = judge(byId.get(scenario.id) ?? [])
+    counts[outcome.state]++
+    total[outcome.state]++
+    return describe(scenario, outcome)
   })
   console.log(`\n  ${styleText('bold', requirement.heading)}  ${styleText('dim', summary(counts))}`)
   for (const line of lines) console.log(line)
 }
-const faults = [...specFaults(), ...(results ? [] : ['The tests of spec/ ended without results.']), ...broken()]
+const faults = [...specFaults(), ...broken()]
+if (failed && total.fails === 0 && faults.length === 0)
+  faults.push('An error happened outside of the tests: run "npm test -- spec" to see it.')
 if (faults.length > 0) console.log(`\n${styleText('red', faults.join('\n'))}`)
 console.log(`\n${total.holds + total.fails + total.todo} scenarios: ${summary(total)}`)
 process.exitCode = total.fails > 0 || faults.length > 0 ? 1 : 0
 
-/** The results of the last run, if every file of spec/ is in them and none is older than what it depends on. */
-function storedResults(): SpecResults | undefined {
-  let results: SpecResults
-  try {
-    results = JSON.parse(readFileSync(SPEC_RESULTS, 'utf8'))
-  } catch {
-    return undefined
-  }
-  const times = new Set(readSpecTests().map(({ file }) => results[file]?.started ?? 0))
-  return Math.min(...times) > newestDependency() ? results : undefined
+/** The stored results of runs that started after a time, for the files that spec/ has now. */
+function resultsSince(time: number): SpecResults {
+  if (!existsSync(SPEC_RESULTS)) return {}
+  const all: SpecResults = JSON.parse(readFileSync(SPEC_RESULTS, 'utf8'))
+  return Object.fromEntries(Object.entries(all).filter(([file, { started }]) => files.has(file) && started >= time))
 }
 
 function newestDependency(): number {
@@ -68,16 +66,18 @@ function newestDependency(): number {
   return Math.max(...entries.map(({ parentPath, name }) => statSync(`${parentPath}/${name}`).mtimeMs))
 }
 
-function runSpec(): void {
+function runSpec(): SpecResults {
+  const started = Date.now()
   const reporter = fileURLToPath(new URL('test-count.js', import.meta.url))
   const args = ['node_modules/vitest/vitest.mjs', 'run', '--project=spec', '--silent', `--reporter=${reporter}`]
-  spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  failed = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0
+  return resultsSince(started)
 }
 
-/** Files that did not load: their tests have no results. */
+/** Files that did not run or did not load: their tests have no results. */
 function broken(): string[] {
-  return Object.entries(results ?? {}).flatMap(([file, { errors }]) =>
-    errors.map((message) => `spec/${file}: ${message}`),
+  return [...files].flatMap((file) =>
+    (results[file]?.errors ?? ['The file did not run.']).map((message) => `spec/${file}: ${message}`),
   )
 }
 

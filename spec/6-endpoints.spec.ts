@@ -4,7 +4,6 @@ import { mock, never } from './fixtures/tool-manager.ts'
 
 const city = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const weather = { ...mock('get_weather', { temperature: 22 }), parameters: city }
-const _rule = { llm: 'openai', model: 'gpt-4o', prompt: 'Be brief.', tools: { enabled: true } }
 
 describe('Endpoints', () => {
   test('[6.1-1] POST /tools/execute runs a tool', async () => {
