@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { CoarseRateLimit } from './coarse-rate-limit.ts'
+import { CoarseRateLimit } from './rates.ts'
 
 test('never more calls than allowed in any window, whenever they come', () => {
   const gaps = fc.array(fc.double({ min: 0, max: 40, noNaN: true }), { maxLength: 300 })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { JsonSchema } from '../tool.ts'
-import { requiredParameters } from './required-parameters.ts'
+import { requiredParameters } from './parameter-check.ts'
+import type { JsonSchema } from './tool.ts'
 
 const parameter = (schema: unknown, more: object = {}) =>
   requiredParameters({ required: ['a'], properties: { a: schema }, ...more })[0]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RateLimit } from './rate-limit.ts'
+import { RateLimit } from './rates.ts'
 
 const wait = (limit: RateLimit, key: string, now: number): number => limit.take(key, now).waitMs
 
