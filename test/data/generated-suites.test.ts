@@ -41,7 +41,7 @@ describe.skipIf(!haveData())('suites generated for tools in use', { timeout: 60_
 
   test('find values for all but one, whose list of values is none of its type', () => {
     const remarks = generated.flatMap(({ file }) => file.remark ?? [])
-    expect(remarks).toEqual(['No values were found for extract_parameters_v1: add cases for them by hand.'])
+    expect(remarks).toEqual(['No valid parameters were found for extract_parameters_v1: write cases for them by hand.'])
   })
 
   test('expect calls only that the validator takes, and leave out only what it misses', () => {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
 import { generateSuite } from './generate-suite.ts'
-import { sampleParams } from './generation/sample-params.ts'
 import { loadSuite } from './load-suite.ts'
+import { sampleParams } from './sample-params.ts'
 import type { ObservedCall, SuiteCase } from './suite.ts'
 import type { FileCase } from './suite-file.ts'
 
@@ -89,7 +89,7 @@ describe('a generated suite', () => {
     })
     const { cases, remark } = generateSuite([impossible])
     expect(cases.map(({ id }) => id)).toEqual(['impossible/irrelevance'])
-    expect(remark).toBe('No values were found for impossible: add cases for them by hand.')
+    expect(remark).toBe('No valid parameters were found for impossible: write cases for them by hand.')
   })
 
   test('stays within the most cases of a file', () => {
