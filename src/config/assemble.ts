@@ -21,7 +21,7 @@ import { addKnowledgeHandlers } from '../knowledge/tools/register-knowledge-tool
 import type { PinStore } from '../mcp/client/pin-store.ts'
 import { convertZod } from '../models/langchain/convert-zod.ts'
 import type { Model } from '../models/model.ts'
-import { countUses } from '../validation/tool-use/count-uses.ts'
+import { countUses } from '../validation/tool-use/run-uses.ts'
 import type { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import type { Config } from './config.ts'
 import { createLog } from './create-log.ts'

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ModelValidation } from '../core/storage/validation-store.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
-import { MemoryValidations } from './memory-validations.ts'
-import { ModelValidationError } from './model-validation-error.ts'
+import { MemoryValidations, ModelValidationError } from './model-validation.ts'
 import { ModelValidationTracker } from './model-validation-tracker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolyard-validation-'))

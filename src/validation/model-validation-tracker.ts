@@ -1,10 +1,14 @@
 import { LOCAL_TENANT } from '../core/call.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { ModelTest, ModelValidation, ValidationStore } from '../core/storage/validation-store.ts'
-import { MemoryValidations } from './memory-validations.ts'
-import { isModelName, modelValidation } from './model-validation.ts'
-import { ModelValidationError } from './model-validation-error.ts'
-import { readValidations, writeValidations } from './validation-file.ts'
+import {
+  isModelName,
+  MemoryValidations,
+  ModelValidationError,
+  modelValidation,
+  readValidations,
+  writeValidations,
+} from './model-validation.ts'
 
 export interface ModelValidationTrackerOptions {
   /** Where tests are kept; without it, in memory. */

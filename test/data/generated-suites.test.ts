@@ -3,8 +3,7 @@ import { compileSchema } from '../../src/core/schema/compiled-schema.ts'
 import type { JsonSchema, Params, ToolDefinition } from '../../src/core/tool.ts'
 import { buildSuite } from '../../src/validation/suites/build-suite.ts'
 import { generateSuite } from '../../src/validation/suites/generate-suite.ts'
-import type { ObservedCall, Suite } from '../../src/validation/suites/suite.ts'
-import type { SuiteFile } from '../../src/validation/suites/suite-file.ts'
+import type { ObservedCall, Suite, SuiteFile } from '../../src/validation/suites/suite.ts'
 import { bfclLists, haveData, mcpLists } from './real-tools.ts'
 
 interface Generated {

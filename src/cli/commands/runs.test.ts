@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadSuite } from '../../validation/suites/load-suite.ts'
+import { loadSuite } from '../../validation/load-suite.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { CALCULATE } from '../fixtures/toolyard.ts'
 import type { Terminal } from '../terminal.ts'

@@ -1,7 +1,6 @@
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import type { BfclLanguage } from './bfcl-category.ts'
-import { type DeclaredKind, declaredKind } from './bfcl-type.ts'
 
 /** A function as the leaderboard documents it. */
 export interface BfclFunction {
@@ -77,3 +76,95 @@ function jsonSchema(value: unknown): unknown {
   })
   return Object.fromEntries(entries)
 }
+
+/** The types that the leaderboard's functions declare, brought to what JSON can hold. */
+export type ValueKind = 'text' | 'integer' | 'number' | 'boolean' | 'list' | 'object' | 'null'
+
+/** What a declared type stands for; `any` where every value will do. */
+type DeclaredKind = Exclude<ValueKind, 'null'> | 'any'
+
+const KINDS: Readonly<Record<string, DeclaredKind>> = {
+  string: 'text',
+  String: 'text',
+  char: 'text',
+  integer: 'integer',
+  long: 'integer',
+  short: 'integer',
+  byte: 'integer',
+  Bigint: 'integer',
+  number: 'number',
+  float: 'number',
+  double: 'number',
+  boolean: 'boolean',
+  Boolean: 'boolean',
+  bool: 'boolean',
+  array: 'list',
+  list: 'list',
+  tuple: 'list',
+  Array: 'list',
+  ArrayList: 'list',
+  Queue: 'list',
+  Stack: 'list',
+  object: 'object',
+  dict: 'object',
+  HashMap: 'object',
+  Hashtable: 'object',
+  any: 'any',
+  Any: 'any',
+  '': 'any',
+}
+
+/** What a type of the leaderboard stands for; undefined where it is none of them. */
+export function declaredKind(type: unknown): DeclaredKind | undefined {
+  if (type === undefined) return 'any'
+  return typeof type === 'string' && Object.hasOwn(KINDS, type) ? KINDS[type] : undefined
+}
+
+/** What a value of JSON is. Python tells 5.0 from 5, JSON does not: both are integers here. */
+export function kindOf(value: unknown): ValueKind {
+  if (value === null || value === undefined) return 'null'
+  if (Array.isArray(value)) return 'list'
+  if (typeof value === 'string') return 'text'
+  if (typeof value === 'boolean') return 'boolean'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
+  return 'object'
+}
+
+/** Whether a value of one kind may stand where the other is wanted: an integer is a number, too. */
+export const fits = (kind: ValueKind, wanted: ValueKind): boolean =>
+  kind === wanted || (kind === 'integer' && wanted === 'number')
+
+/** One accepted call: the function's name, and for each parameter the values that are right. */
+export interface AcceptedCall {
+  readonly name: string
+  readonly params: AcceptedParams
+}
+
+/** `""` among the values of a parameter means that it may be left out. */
+export type AcceptedParams = Readonly<Record<string, readonly unknown[]>>
+
+/** Reads `{function: {parameter: [values]}}`, as the files of answers have it; undefined where it is none. */
+export function acceptedCall(written: unknown): AcceptedCall | undefined {
+  if (typeof written !== 'object' || written === null) return undefined
+  const [entry, ...others] = Object.entries(written as Record<string, unknown>)
+  if (entry === undefined || others.length > 0) return undefined
+  const [name, params] = entry
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return undefined
+  const accepted = Object.entries(params as Record<string, unknown>).map(([parameter, values]) => [
+    parameter,
+    acceptedValues(values),
+  ])
+  return { name, params: Object.fromEntries(accepted) }
+}
+
+/**
+ * Everywhere the accepted values stand in a list. Seven times in two cases that list is empty: there the empty list is
+ * meant, because otherwise nothing would be right. Once a value stands alone.
+ */
+export function acceptedValues(values: unknown): readonly unknown[] {
+  if (!Array.isArray(values)) return [values]
+  return values.length === 0 ? [[]] : values
+}
+
+/** Whether a parameter with these accepted values may be left out. */
+export const mayBeLeftOut = (values: readonly unknown[]): boolean => values.includes('')

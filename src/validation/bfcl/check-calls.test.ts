@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Params } from '../../core/tool.ts'
 import type { ObservedCall } from '../suites/suite.ts'
-import { acceptedCall } from './bfcl-answer.ts'
-import type { BfclFunction } from './bfcl-function.ts'
+import { acceptedCall, type BfclFunction } from './bfcl-function.ts'
 import { checkCalls, checkCallsInOrder } from './check-calls.ts'
 
 const play: BfclFunction = {

@@ -2,9 +2,8 @@ import { expect, test } from 'vitest'
 import type { RecordedCall } from '../../chat/run-recording.ts'
 import type { Message } from '../../models/model.ts'
 import { buildSuite } from '../suites/build-suite.ts'
-import type { Cassette } from './cassette.ts'
+import { type Cassette, CassetteError } from './cassette.ts'
 import { cassetteCase } from './cassette-case.ts'
-import { CassetteError } from './cassette-error.ts'
 
 const times = { index: 0, started_ms: 0, duration_ms: 0 }
 const add = { name: 'add', description: 'Adds.', parameters: { type: 'object' } }

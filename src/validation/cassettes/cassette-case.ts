@@ -1,8 +1,7 @@
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Message } from '../../models/model.ts'
-import type { ExpectedCall, FileCase } from '../suites/suite-file.ts'
-import type { Cassette } from './cassette.ts'
-import { CassetteError } from './cassette-error.ts'
+import type { ExpectedCall, FileCase } from '../suites/suite.ts'
+import { type Cassette, CassetteError } from './cassette.ts'
 
 const REFUSED: ReadonlySet<string> = new Set(['TOOL_NOT_FOUND', 'INVALID_PARAMETERS'])
 

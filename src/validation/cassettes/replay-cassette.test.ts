@@ -5,10 +5,8 @@ import type { StoredRun } from '../../core/storage/run-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
-import type { Cassette } from './cassette.ts'
-import { CassetteError } from './cassette-error.ts'
+import { type Cassette, CassetteError, runCassette } from './cassette.ts'
 import { replayCassette } from './replay-cassette.ts'
-import { runCassette } from './run-cassette.ts'
 
 const schema = { type: 'object', properties: { n: { type: 'number' }, token: { type: 'number' } } }
 

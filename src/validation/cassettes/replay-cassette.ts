@@ -1,13 +1,16 @@
 import type { RunAnswer } from '../../chat/run.ts'
 import { ToolLoop } from '../../chat/tool-loop.ts'
+import type { Kind } from '../../core/kind.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
-import type { Message, Model } from '../../models/model.ts'
-import type { Cassette } from './cassette.ts'
-import { CassetteError } from './cassette-error.ts'
-import { readCassette } from './read-cassette.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutor } from '../../core/tool-executor.ts'
+import { ToolRegistry } from '../../core/tool-registry.ts'
+import type { ToolFailure } from '../../core/tool-result.ts'
+import type { FinishReason, Message, Model, ModelEvent } from '../../models/model.ts'
+import { ModelError } from '../../models/model-error.ts'
+import { type Cassette, CassetteError, readCassette } from './cassette.ts'
 import { Replay, type ReplayMode } from './replay.ts'
-import { replayModel } from './replay-model.ts'
-import { replayTools } from './replay-tools.ts'
 
 export interface ReplayOptions {
   /**
@@ -81,5 +84,81 @@ function checkEnd({ turns, answer: was }: Cassette, replay: Replay, is: RunAnswe
   for (const part of ['stop_reason', 'content', 'final_answer', 'error'] as const) {
     if (was[part] === is[part]) continue
     throw replay.fail(`the ${part} of the answer was ${canonicalText(was[part])}, and is ${canonicalText(is[part])}`)
+  }
+}
+
+/** Anything goes: what was wrong with parameters is on the cassette, and secrets in them have another type there. */
+const ANY_PARAMETERS = { type: 'object' }
+
+/** The tools of a cassette, which answer what they answered then; those that did not exist are among them. */
+function replayTools(cassette: Cassette, replay: Replay): { registry: ToolRegistry; executor: ToolExecutor } {
+  const registry = new ToolRegistry()
+  const shown = new Map(cassette.request.tools.map((tool) => [tool.name, tool]))
+  const names = new Set([...cassette.request.offered, ...cassette.calls.map(({ tool }) => tool)])
+  for (const name of names) {
+    if (name !== '') registry.register(definitionOf(name, shown.get(name)?.description ?? name))
+  }
+  const kind: Kind = {
+    effect: () => 'write',
+    bind:
+      ({ name }) =>
+      () =>
+      (params) => {
+        const result = replay.resultOf(name, params)
+        if (result.success) return result.result
+        throw thrown(result)
+      },
+  }
+  return { registry, executor: new ToolExecutor(registry, { kinds: { cassette: kind } }) }
+}
+
+const definitionOf = (name: string, description: string): ToolDefinition => ({
+  name,
+  description,
+  parameters: ANY_PARAMETERS,
+  implementation: { type: 'cassette' },
+})
+
+function thrown({ error, error_code, details, suggestions, outcome }: ToolFailure): ToolExecutionError {
+  const extras = {
+    ...(details !== undefined && { details }),
+    ...(suggestions !== undefined && { suggestions }),
+    ...(outcome !== undefined && { outcome }),
+  }
+  // Of one that never left nothing is said about what may have come of it.
+  return new ToolExecutionError(error_code, error, extras, { repeat: { neverLeft: outcome === undefined } })
+}
+
+/** A model that answers as the model of a cassette did, once for each turn of it. */
+function replayModel(cassette: Cassette, replay: Replay): Model {
+  const { turns, answer } = cassette
+  return {
+    id: cassette.model,
+    async *stream({ messages, signal }): AsyncGenerator<ModelEvent> {
+      const turn = turns[replay.begin(messages) - 1]
+      if (turn === undefined) {
+        if (answer.stop_reason !== 'cancelled') throw replay.fail('the model is asked once more than in the run')
+        replay.cancel()
+        signal?.throwIfAborted()
+        return
+      }
+      if (turn.text !== '') yield { type: 'text-delta', text: turn.text }
+      for (const { id, name, arguments: written, recovered } of turn.calls) {
+        const call = { id, type: 'function', function: { name, arguments: written } } as const
+        yield { type: 'tool-call-start', id, name }
+        yield { type: 'tool-call-delta', id, text: written }
+        yield { type: 'tool-call-end', call: recovered ? { ...call, metadata: { recovered } } : call }
+      }
+      if (turn.error !== undefined) throw new ModelError(turn.error)
+      if (turn.finish_reason === 'cancelled') {
+        replay.cancel()
+        signal?.throwIfAborted()
+        return
+      }
+      // What it failed with was not for others to read, and is not here either.
+      if (turn === turns.at(-1) && answer.error !== undefined) throw new Error('The model failed')
+      const { finish_reason, usage } = turn
+      yield { type: 'finish', reason: finish_reason as FinishReason, ...(usage !== undefined && { usage }) }
+    },
   }
 }

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { answering, handCase, handSuite, real } from '../running/fixtures/hand-made.ts'
-import { hashSuite } from '../running/suite-hash.ts'
 import { SuiteRunner } from '../running/suite-runner.ts'
+import { hashSuite } from '../running/trial.ts'
 import type { Verdict } from '../suites/suite.ts'
 import { buildReport } from './build-report.ts'
-import { cellText, percent } from './cell-text.ts'
 import { hostileReport } from './fixtures/hostile-report.ts'
-import { matrixRows } from './matrix-rows.ts'
 import { reportFormat } from './report-format.ts'
+import { cellText, matrixRows, percent } from './report-text.ts'
 
 const cell = { passed: 0, failed: 0, not_answered: 0, not_run: 0, rate: null }
 

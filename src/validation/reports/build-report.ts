@@ -1,6 +1,6 @@
 import type { SuiteRun } from '../running/suite-runner.ts'
 import { type HashedSuite, isJudged, keyOf, type PlannedTrial, type Trial } from '../running/trial.ts'
-import { CellCounts } from './cell-counts.ts'
+import { rates } from '../tool-use/tool-use.ts'
 import {
   type Cell,
   type GateResult,
@@ -138,4 +138,30 @@ function judge(matrix: readonly Cell[], threshold: number): GateResult {
     .filter(({ tool, passed, failed }) => tool === null && !(passed / (passed + failed) >= threshold))
     .map(({ suite, model, rate }) => ({ suite, model, rate }))
   return { threshold, met: missed.length === 0, missed }
+}
+
+type Place = Pick<Cell, 'suite' | 'model' | 'tool'>
+type Counted = { -readonly [Key in Outcome]: number }
+
+/** The fields of the matrix while they are counted, in the order in which they came up. */
+class CellCounts {
+  readonly #counts = new Map<string, { readonly place: Place; readonly counted: Counted }>()
+
+  add(place: Place, outcome: Outcome): void {
+    const key = JSON.stringify([place.suite, place.model, place.tool])
+    let found = this.#counts.get(key)
+    if (found === undefined) {
+      found = { place, counted: { passed: 0, failed: 0, not_answered: 0, not_run: 0 } }
+      this.#counts.set(key, found)
+    }
+    found.counted[outcome]++
+  }
+
+  cells(): Cell[] {
+    return [...this.#counts.values()].map(({ place, counted }) => {
+      const judged = counted.passed + counted.failed
+      const known = judged === 0 ? { rate: null, lower_bound: null } : rates(counted.passed, judged)
+      return { ...place, ...counted, ...known }
+    })
+  }
 }

@@ -1,14 +1,19 @@
+import { promptBound, textBound } from '../../chat/prompt-bound.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
+import { ToolLoop } from '../../chat/tool-loop.ts'
 import type { CancelSignal } from '../../core/cancellation.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Params } from '../../core/tool.ts'
+import { canonicalText } from '../../core/schema/canonical-text.ts'
+import type { Params, ToolDefinition } from '../../core/tool.ts'
 import type { ToolErrorCode } from '../../core/tool-error-code.ts'
-import type { Message } from '../../models/model.ts'
-import type { ObservedCall, ObservedTurn, Verdict } from '../suites/suite.ts'
-import type { MockYard } from './mock-yards.ts'
+import { ToolExecutor } from '../../core/tool-executor.ts'
+import { ToolRegistry } from '../../core/tool-registry.ts'
+import { mock } from '../../kinds/mock.ts'
+import { costOf } from '../../models/catalogue/cost-of.ts'
+import type { Message, Model, ModelEvent, ModelRequest, Usage } from '../../models/model.ts'
+import type { ObservedCall, ObservedTurn, SuiteCase, Verdict } from '../suites/suite.ts'
 import type { SuiteBudget } from './suite-budget.ts'
-import type { PlannedTrial, TrialResult } from './trial.ts'
-import { TrialModel } from './trial-model.ts'
+import type { PlannedTrial, TrialResult, TriedModel } from './trial.ts'
 
 /** Of one answer: room for a model that thinks before it calls. */
 export const MAX_TOKENS = 2_048
@@ -104,4 +109,129 @@ function reasonOf({ stop_reason, error, model }: RunAnswer, timeoutMs: number): 
   if (stop_reason === 'timeout') return `Model ${model} took longer than ${timeoutMs / 1_000} s for the trial.`
   if (stop_reason === 'content_filter') return `The provider of model ${model} held its answer back.`
   return `Model ${model} ended its answer with an error.`
+}
+
+/**
+ * A model as one trial sees it: what it uses up is held back before it is asked, and counted. A last question without
+ * tools, which the loop puts when a limit was reached, tells nothing about the case, so it is not asked.
+ */
+class TrialModel implements Model {
+  readonly id: string
+  readonly #tried: TriedModel
+  readonly #budget: SuiteBudget
+  /** Whether the case has tools. */
+  readonly #offers: boolean
+  tokens = 0
+  cost: number | undefined
+  usage: Usage | undefined
+  /** What stopped it, where that was not the model. */
+  refused: Error | undefined
+
+  constructor(tried: TriedModel, budget: SuiteBudget, offers: boolean) {
+    this.id = tried.model.id
+    this.#tried = tried
+    this.#budget = budget
+    this.#offers = offers
+    this.cost = tried.prices && 0
+  }
+
+  async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+    if (this.#offers && request.tools.length === 0) {
+      yield { type: 'finish', reason: 'stop' }
+      return
+    }
+    const { prices, model } = this.#tried
+    const prompt = promptBound(request.messages, request.tools)
+    const settle = await this.#budget.hold(prices, prompt, request.max_tokens ?? 0).catch((error: Error) => {
+      this.refused = error
+      throw error
+    })
+    let said = 0
+    let heard = false
+    let settled = false
+    // A provider that does not say what it used is taken to have used all that it can have; one that never began to
+    // answer, nothing.
+    const done = (usage: Usage | undefined): void => {
+      if (settled) return
+      settled = true
+      settle(this.#add(usage?.prompt_tokens ?? (heard ? prompt : 0), usage?.completion_tokens ?? said, usage))
+    }
+    try {
+      request.signal?.throwIfAborted()
+      for await (const event of model.stream(request)) {
+        heard = true
+        if (event.type === 'text-delta') said += textBound(event.text)
+        if (event.type === 'tool-call-end') said += textBound(event.call.function.name + event.call.function.arguments)
+        // Whoever reads a stream stops at its finish, and what comes after that is too late for the trial.
+        if (event.type === 'finish') done(event.usage)
+        yield event
+      }
+    } finally {
+      done(undefined)
+    }
+  }
+
+  #add(prompt: number, completion: number, usage: Usage | undefined) {
+    const cost = costOf(this.#tried.prices, prompt, completion)
+    const tokens = Math.max(usage?.total_tokens ?? 0, prompt + completion)
+    this.tokens += tokens
+    if (cost !== undefined) this.cost = (this.cost ?? 0) + cost
+    const before = this.usage
+    this.usage = {
+      prompt_tokens: (before?.prompt_tokens ?? 0) + prompt,
+      completion_tokens: (before?.completion_tokens ?? 0) + completion,
+      total_tokens: (before?.total_tokens ?? 0) + tokens,
+    }
+    return { tokens, ...(cost !== undefined && { cost }) }
+  }
+}
+
+/** The loop over the tools of a case, and what of them cannot be offered. */
+interface MockYard {
+  readonly loop: ToolLoop
+  /** Why a tool of the case cannot be offered, in a sentence. */
+  readonly problem?: string
+}
+
+const DEFAULT_ANSWER = { ok: true }
+/** Cases that follow each other mostly share their tools; more than this are made anew. */
+const MOST_YARDS = 256
+
+/** Makes the tools of cases, every one of them a mock: there is no kind that could do anything real. */
+export class MockYards {
+  readonly #clock: Clock
+  readonly #yards = new Map<string, MockYard>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The same one for all cases with the same tools. */
+  of({ tools, mocks }: SuiteCase): MockYard {
+    const key = canonicalText([
+      tools.map(({ name, description, parameters }) => [name, description, parameters]),
+      mocks,
+    ])
+    const known = this.#yards.get(key)
+    if (known !== undefined) return known
+    const [oldest] = this.#yards.keys()
+    if (oldest !== undefined && this.#yards.size >= MOST_YARDS) this.#yards.delete(oldest)
+    const made = this.#make(tools, mocks)
+    this.#yards.set(key, made)
+    return made
+  }
+
+  #make(tools: readonly ToolDefinition[], mocks: SuiteCase['mocks']): MockYard {
+    const clock = this.#clock
+    const registry = new ToolRegistry()
+    // Limits, permissions and caches of the real tool say nothing about the model.
+    for (const { name, description, parameters } of tools) {
+      const mock_response = Object.hasOwn(mocks, name) ? mocks[name] : DEFAULT_ANSWER
+      registry.register({ name, description, parameters, implementation: { type: 'mock', mock_response } })
+    }
+    const loop = new ToolLoop(registry, new ToolExecutor(registry, { kinds: { mock }, clock }), { clock })
+    const broken = tools.find(({ name }) => registry.brokenReason(name) !== undefined)
+    if (broken === undefined) return { loop }
+    return { loop, problem: `Tool '${broken.name}' has an invalid schema: ${registry.brokenReason(broken.name)}` }
+  }
 }

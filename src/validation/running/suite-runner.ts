@@ -1,14 +1,13 @@
 import { Cancellation, type CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { MockYards } from './mock-yards.ts'
-import { planTrials } from './plan-trials.ts'
-import { runTrial } from './run-trial.ts'
+import { MockYards, runTrial } from './run-trial.ts'
 import { BudgetReachedError, SuiteBudget } from './suite-budget.ts'
 import {
   type HashedSuite,
   isJudged,
   keyOf,
   type PlannedTrial,
+  planTrials,
   type Stopped,
   type Trial,
   type TriedModel,

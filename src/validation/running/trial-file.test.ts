@@ -4,10 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ObservedTurn } from '../suites/suite.ts'
 import { answering, handCase, handSuite, weather } from './fixtures/hand-made.ts'
-import { planTrials } from './plan-trials.ts'
-import { hashSuite } from './suite-hash.ts'
 import { SuiteRunner } from './suite-runner.ts'
-import type { Trial } from './trial.ts'
+import { hashSuite, planTrials, type Trial } from './trial.ts'
 import { TrialFile } from './trial-file.ts'
 
 const KEY = { key: 'k', fresh: false }

@@ -1,10 +1,10 @@
+import { isObject } from '../../core/schema/schema-keywords.ts'
+import { suggest } from '../../core/suggest.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { caseProblems } from './case-problems.ts'
+import { judgeCase } from './judge-case.ts'
 import type { WrittenSuite } from './read-suite-file.ts'
-import type { Suite, SuiteCase } from './suite.ts'
-import { isCase, suiteCase } from './suite-case.ts'
-import { SuiteError } from './suite-error.ts'
-import type { FileCase } from './suite-file.ts'
+import { type Expectation, type FileCase, type Suite, type SuiteCase, SuiteError } from './suite.ts'
+import { caseProblems } from './suite-schema.ts'
 
 /** More problems than this are not read by anybody. */
 const MOST_PROBLEMS = 20
@@ -43,3 +43,87 @@ function listed(problems: readonly string[]): string {
   const shown = problems.slice(0, MOST_PROBLEMS).join('\n')
   return problems.length > MOST_PROBLEMS ? `${shown}\nand ${problems.length - MOST_PROBLEMS} more` : shown
 }
+
+/** Enough for a model that looks around before it answers. */
+const ITERATIONS_TO_ANSWER = 5
+
+/** The tools that can be offered, by name. */
+type KnownTools = ReadonlyMap<string, ToolDefinition>
+
+/** A case with its tools, or what is wrong with the names in it. */
+function suiteCase(written: FileCase, id: string, known: KnownTools): SuiteCase | { readonly problems: string[] } {
+  const { query, messages = [], mocks = {}, expect } = written
+  const { tools, problems } = offered(written, known)
+  const names = tools.map(({ name }) => name)
+  for (const [at, { tool }] of (expect.calls ?? []).entries()) {
+    if (!names.includes(tool)) problems.push(notOffered(`expect.calls[${at}].tool`, tool, names))
+  }
+  for (const [at, tool] of (expect.forbidden ?? []).entries()) {
+    if (!names.includes(tool)) problems.push(notOffered(`expect.forbidden[${at}]`, tool, names))
+  }
+  for (const tool of Object.keys(mocks)) if (!names.includes(tool)) problems.push(notOffered('mocks', tool, names))
+  if (problems.length > 0) return { problems }
+  return {
+    id,
+    turns: [[...messages, { role: 'user', content: query }]],
+    tools,
+    mocks,
+    max_iterations: iterations(expect),
+    about: about(expect, names),
+    expected: expect,
+    judge: ([turn = { calls: [], answer: '' }]) => judgeCase(expect, turn, tools),
+  }
+}
+
+function offered({ tools: written }: FileCase, known: KnownTools): { tools: ToolDefinition[]; problems: string[] } {
+  const problems: string[] = []
+  const tools: ToolDefinition[] = []
+  for (const [at, one] of (written ?? [...known.keys()]).entries()) {
+    const found = typeof one === 'string' ? known.get(one) : one
+    if (found === undefined) problems.push(notRegistered(`tools[${at}]`, String(one), [...known.keys()]))
+    else if (tools.some(({ name }) => name === found.name)) problems.push(twice(`tools[${at}]`, found.name))
+    else tools.push(asMock(found))
+  }
+  return { tools, problems }
+}
+
+/** Whatever the tool does in earnest, here it does nothing. */
+const asMock = ({ name, description, parameters }: Omit<ToolDefinition, 'implementation'>): ToolDefinition => ({
+  name,
+  description,
+  parameters,
+  implementation: { type: 'mock', mock_response: { ok: true } },
+})
+
+/** Where only calls are looked at, a turn ends with the last that can still be right. */
+function iterations({ calls, no_call, answer_matches }: Expectation): number {
+  if (no_call) return 1
+  if (calls === undefined || answer_matches !== undefined)
+    return Math.max(ITERATIONS_TO_ANSWER, (calls?.length ?? 0) + 1)
+  return calls.length
+}
+
+/** The tools of the calls expected; else those that must not be called; else the only one there is. */
+function about({ calls, forbidden }: Expectation, names: readonly string[]): string[] {
+  if (calls !== undefined) return [...new Set(calls.map(({ tool }) => tool))]
+  return forbidden !== undefined ? [...new Set(forbidden)] : names.length === 1 ? [...names] : []
+}
+
+function notOffered(path: string, tool: string, names: readonly string[]): string {
+  const [near] = suggest(tool, names)
+  const offer = names.length === 0 ? 'there are none' : names.slice(0, 20).join(', ')
+  const fix = near === undefined ? `name one of the tools offered (${offer})` : `did you mean '${near}'?`
+  return `${path} names "${tool}", which the case does not offer: ${fix}${near === undefined ? '.' : ''}`
+}
+
+function notRegistered(path: string, tool: string, names: readonly string[]): string {
+  const [near] = suggest(tool, names)
+  const fix = near === undefined ? 'write the whole tool there, or register it.' : `did you mean '${near}'?`
+  return `${path} names "${tool}", which is not registered: ${fix}`
+}
+
+const twice = (path: string, tool: string): string => `${path} is "${tool}" again: remove one of them.`
+
+/** Whether a case could be made. */
+const isCase = (made: SuiteCase | { readonly problems: string[] }): made is SuiteCase =>
+  isObject(made) && !('problems' in made)

@@ -3,7 +3,7 @@ import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { type SampledParams, sampleParams } from './sample-params.ts'
 import { wordsOf } from './sample-text.ts'
-import type { FileCase, SuiteFile } from './suite-file.ts'
+import type { FileCase, SuiteFile } from './suite.ts'
 import { SUITE_LIMITS } from './suite-schema.ts'
 
 /** The similar tools offered beside the right one in a distractor case. */

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
-import { judgeCase } from './judge-case.ts'
-import type { ObservedCall } from './suite.ts'
-import type { Expectation } from './suite-file.ts'
+import { assign, judgeCase } from './judge-case.ts'
+import type { Expectation, ObservedCall } from './suite.ts'
 
 const tool = (name: string, properties: object): ToolDefinition => ({
   name,
@@ -99,4 +98,24 @@ test('the answer must match, after the calls were right', () => {
     message: 'The answer "It rains." does not match /sunny/i.',
   })
   expect(judge(expected, [], 'It is sunny.')).toMatchObject({ kind: 'wrong_count' })
+})
+
+describe('assign', () => {
+  test('gives each row a column of its own, even if an earlier row has to change', () => {
+    const rows = [
+      [true, true, false],
+      [true, false, false],
+      [false, true, true],
+    ]
+    expect(assign(rows)).toEqual([1, 0, 2])
+  })
+
+  test('leaves as few rows as possible without a column', () => {
+    const rows = assign([
+      [true, false],
+      [true, false],
+    ])
+    expect(rows.filter((column) => column === undefined)).toHaveLength(1)
+    expect(assign([])).toEqual([])
+  })
 })

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { expectedInWords, mismatch } from './matcher.ts'
-import { matcherProblems } from './matcher-problems.ts'
+import { expectedInWords, matcherProblems, mismatch } from './matcher.ts'
 
 const kindOf = (expected: unknown, actual: unknown) => mismatch(expected, actual, 'x')?.kind
 

@@ -2,10 +2,8 @@ import { expect, test } from 'vitest'
 import { call, GO, loopYard } from '../../chat/fixtures/loop-yard.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
-import { currentTool } from './current-tool.ts'
 import { runUses } from './run-uses.ts'
-import { schemaHash } from './schema-hash.ts'
-import type { ToolUse } from './tool-use.ts'
+import { currentTool, schemaHash, type ToolUse } from './tool-use.ts'
 
 const schema = {
   type: 'object',

@@ -1,10 +1,27 @@
+import type { OnCalls } from '../../chat/call-report.ts'
 import type { TrackedCall } from '../../chat/run.ts'
 import { LOCAL_TENANT } from '../../core/call.ts'
 import type { CallContext } from '../../core/call-context.ts'
+import type { ToolRegistry } from '../../core/tool-registry.ts'
 import type { Problem } from '../../core/tool-result.ts'
 import type { OfferedTool } from '../../models/model.ts'
-import { schemaHash } from './schema-hash.ts'
-import { type ToolUse, type ToolUseFailureKind, type ToolUseOutcome, UNKNOWN_TOOL } from './tool-use.ts'
+import {
+  currentTool,
+  schemaHash,
+  type ToolUse,
+  type ToolUseFailureKind,
+  type ToolUseOutcome,
+  UNKNOWN_TOOL,
+} from './tool-use.ts'
+import type { ToolUseTracker } from './tool-use-tracker.ts'
+
+/** Counts how models use the tools of a registry, run by run. */
+export function countUses(tracker: ToolUseTracker, registry: ToolRegistry): OnCalls {
+  const find = currentTool(registry)
+  return (calls, context) => {
+    for (const use of runUses(calls, context, find)) tracker.record(use)
+  }
+}
 
 const PASSED: ToolUseOutcome = Object.freeze({ passed: true })
 const NO_SCHEMA = ''

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { KEPT_FAILURES, type StoredToolUse } from '../../core/storage/tool-use-store.ts'
-import { ModelValidationError } from '../model-validation-error.ts'
+import { ModelValidationError } from '../model-validation.ts'
 
 const TEXT = { type: 'string', maxLength: 2_000 } as const
 const NAME = { type: 'string', minLength: 1, maxLength: 200, pattern: '^[^\\u0000-\\u001f]*$' } as const

@@ -3,11 +3,9 @@ import { call, GO, loopYard, told } from '../../chat/fixtures/loop-yard.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
-import { currentTool } from './current-tool.ts'
-import { MemoryToolUses } from './memory-tool-uses.ts'
-import { schemaHash } from './schema-hash.ts'
+import { currentTool, schemaHash } from './tool-use.ts'
 import { type GateSettings, ToolUseGate } from './tool-use-gate.ts'
-import { ToolUseTracker } from './tool-use-tracker.ts'
+import { MemoryToolUses, ToolUseTracker } from './tool-use-tracker.ts'
 
 /** A loop with the tools `add` and `sub`, behind a gate. */
 function gatedYard(decision: 'warn' | 'hide', settings: GateSettings = {}) {

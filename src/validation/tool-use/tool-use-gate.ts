@@ -3,8 +3,7 @@ import type { Offer } from '../../chat/tool-offer.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
 import type { DoubtfulToolUse, ToolUseStore } from '../../core/storage/tool-use-store.ts'
-import { schemaHash } from './schema-hash.ts'
-import { rates } from './tool-use-record.ts'
+import { rates, schemaHash } from './tool-use.ts'
 
 export interface GateSettings {
   /** `off`: nothing is decided. */

@@ -6,12 +6,9 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { ToolUseAddition } from '../../core/storage/tool-use-store.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
-import { ModelValidationError } from '../model-validation-error.ts'
-import { MemoryToolUses } from './memory-tool-uses.ts'
-import { schemaHash } from './schema-hash.ts'
-import type { ToolUse } from './tool-use.ts'
-import { ToolUseTracker } from './tool-use-tracker.ts'
-import { wilsonLowerBound } from './wilson-lower-bound.ts'
+import { ModelValidationError } from '../model-validation.ts'
+import { schemaHash, type ToolUse, wilsonLowerBound } from './tool-use.ts'
+import { MemoryToolUses, ToolUseTracker } from './tool-use-tracker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolyard-tool-use-'))
 afterAll(() => rm(folder, { recursive: true, force: true }))

@@ -1,12 +1,20 @@
 import { LOCAL_TENANT } from '../../core/call.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
-import type { ToolUseAddition, ToolUseStore } from '../../core/storage/tool-use-store.ts'
-import { MemoryToolUses } from './memory-tool-uses.ts'
-import type { ToolUse } from './tool-use.ts'
+import { redact, redactText } from '../../core/redact.ts'
+import { addToolUse } from '../../core/storage/add-tool-use.ts'
+import {
+  type DoubtfulToolUse,
+  KEPT_FAILURES,
+  KEPT_SCHEMAS,
+  type StoredToolUse,
+  type ToolUseAddition,
+  type ToolUseFailure,
+  type ToolUseStore,
+} from '../../core/storage/tool-use-store.ts'
+import { storableText } from '../../storage/ledger/storable-text.ts'
+import { type CurrentHash, type ToolUse, type ToolUseRecord, toolUseRecord } from './tool-use.ts'
 import { readToolUses } from './tool-use-file.ts'
-import { type CurrentHash, type ToolUseRecord, toolUseRecord } from './tool-use-record.ts'
-import { WaitingUses } from './waiting-uses.ts'
 
 /** How long uses wait for others: a batch a second is nothing to any store. */
 const GATHER_MS = 1_000
@@ -118,3 +126,125 @@ export class ToolUseTracker {
     }
   }
 }
+
+/** Pairs of model and tool that wait for a store that takes nothing; more are dropped. */
+const MOST_WAITING = 10_000
+const LONGEST_MESSAGE = 500
+const LONGEST_VALUE = 300
+
+const NONE = { trials: 0, successes: 0 }
+
+/** Uses that are not written yet: summed up, so that they take no more room the longer they wait. */
+class WaitingUses {
+  readonly #uses = new Map<string, ToolUseAddition>()
+  /** How many were not taken since there was room last. */
+  dropped = 0
+
+  /** False where there is no room for it. */
+  add(use: ToolUse, now: number): boolean {
+    const timestamp = new Date(now).toISOString()
+    const { outcome, source } = use
+    const count = { trials: 1, successes: outcome.passed ? 1 : 0 }
+    return this.#add({
+      tenant: use.tenant,
+      model_id: storableText(use.model),
+      tool: storableText(use.tool),
+      schema_hash: use.schemaHash,
+      suite: source === 'suite' ? count : NONE,
+      run: source === 'run' ? count : NONE,
+      last_used: timestamp,
+      failure_kinds: outcome.passed ? {} : { [outcome.kind]: 1 },
+      failures: outcome.passed ? [] : [failureOf(use, outcome, timestamp)],
+    })
+  }
+
+  /** All that wait, which then wait no more. */
+  take(): readonly ToolUseAddition[] {
+    const taken = [...this.#uses.values()]
+    this.#uses.clear()
+    this.dropped = 0
+    return taken
+  }
+
+  /** What could not be written stands before what came since. */
+  putBack(taken: readonly ToolUseAddition[]): void {
+    const since = this.take()
+    for (const addition of [...taken, ...since]) this.#add(addition)
+  }
+
+  #add(addition: ToolUseAddition): boolean {
+    const { tenant, ...more } = addition
+    const key = JSON.stringify([tenant, more.model_id, more.tool, more.schema_hash])
+    const before: StoredToolUse | undefined = this.#uses.get(key)
+    if (before === undefined && this.#uses.size >= MOST_WAITING) {
+      this.dropped++
+      return false
+    }
+    this.#uses.set(key, { tenant, ...addToolUse(before, more) })
+    return true
+  }
+}
+
+type Failed = Extract<ToolUse['outcome'], { passed: false }>
+
+function failureOf(
+  { source, runId }: ToolUse,
+  { kind, message, ...values }: Failed,
+  timestamp: string,
+): ToolUseFailure {
+  return {
+    timestamp,
+    source,
+    kind,
+    message: redactText(message, LONGEST_MESSAGE),
+    ...(values.expected !== undefined && { expected: shortened(values.expected) }),
+    ...(values.actual !== undefined && { actual: shortened(values.actual) }),
+    ...(runId !== undefined && { run_id: storableText(runId) }),
+  }
+}
+
+function shortened(value: unknown): string {
+  const kept = typeof value === 'string' ? value : (JSON.stringify(redact(value)) ?? '')
+  return redactText(kept, LONGEST_VALUE)
+}
+
+/** Counts of one process, gone when it ends. */
+export class MemoryToolUses implements ToolUseStore {
+  readonly #tenants = new Map<string, Map<string, StoredToolUse>>()
+
+  async list(tenant: string): Promise<readonly StoredToolUse[]> {
+    const uses = this.#tenants.get(tenant) ?? new Map<string, StoredToolUse>()
+    return structuredClone([...uses].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, use]) => use))
+  }
+
+  async add(additions: readonly ToolUseAddition[]): Promise<void> {
+    for (const { tenant, ...more } of structuredClone(additions)) {
+      const uses = this.#tenants.get(tenant) ?? new Map<string, StoredToolUse>()
+      this.#tenants.set(tenant, uses)
+      uses.set(keyOf(more), addToolUse(uses.get(keyOf(more)), more))
+      const same = [...uses.values()].filter(({ model_id, tool }) => model_id === more.model_id && tool === more.tool)
+      const oldest = same.sort((a, b) => (a.last_used < b.last_used ? 1 : -1)).slice(KEPT_SCHEMAS)
+      for (const use of oldest) uses.delete(keyOf(use))
+    }
+  }
+
+  async replace(tenant: string, uses: readonly StoredToolUse[]): Promise<void> {
+    const kept = structuredClone(uses).map((use) => ({ ...use, failures: use.failures.slice(-KEPT_FAILURES) }))
+    this.#tenants.set(tenant, new Map(kept.map((use) => [keyOf(use), use])))
+  }
+
+  async doubtful(minimumTrials: number, threshold: number): Promise<readonly DoubtfulToolUse[]> {
+    const found: DoubtfulToolUse[] = []
+    for (const [tenant, uses] of this.#tenants) {
+      for (const { model_id, tool, schema_hash, suite, run } of uses.values()) {
+        const trials = suite.trials + run.trials
+        const successes = suite.successes + run.successes
+        if (trials < minimumTrials || successes >= threshold * trials) continue
+        found.push({ tenant, model_id, tool, schema_hash, trials, successes })
+      }
+    }
+    return found
+  }
+}
+
+const keyOf = ({ model_id, tool, schema_hash }: StoredToolUse): string => JSON.stringify([model_id, tool, schema_hash])

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { estimate } from './estimate.ts'
 import { answering, handCase, handSuite } from './fixtures/hand-made.ts'
-import { planTrials } from './plan-trials.ts'
-import { hashSuite } from './suite-hash.ts'
+import { estimate, hashSuite, planTrials } from './trial.ts'
 
 const suite = hashSuite(handSuite('hand', [handCase('one')]))
 const model = answering('scripted:x', () => 'hello')

@@ -2,10 +2,10 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ToolDefinition } from '../../core/tool.ts'
-import { dataSetsFolder } from './data-sets-folder.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+import { dataSetsFolder } from './bfcl/bfcl-category.ts'
 import { loadSuite } from './load-suite.ts'
-import { SuiteError } from './suite-error.ts'
+import { SuiteError } from './suites/suite.ts'
 
 const definitions: ToolDefinition[] = ['weather', 'mail'].map((name) => ({
   name,
