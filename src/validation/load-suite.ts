@@ -9,7 +9,7 @@ import { type Suite, SuiteError } from './suites/suite.ts'
 export interface LoadSuiteOptions {
   /** The registered tools. */
   readonly definitions: readonly ToolDefinition[]
-  /** Where data sets are; by default `dataSetsFolder()`. */
+  /** The folder with data sets; `dataSetsFolder()` by default. */
   readonly dataFolder?: string
 }
 
@@ -21,17 +21,17 @@ export async function loadSuite(name: string, { definitions, dataFolder }: LoadS
   if (name !== 'generated') return buildSuite(await readSuiteFile(name), definitions)
   const { cases, remark } = generateSuite(definitions)
   if (cases.length === 0) throw new SuiteError('No suite can be generated: there are no tools. Register one.')
-  const written = cases.map((value) => ({ place: 'generated', value }))
-  return buildSuite({ name, cases: written, ...(remark !== undefined && { remark }) }, definitions)
+  const unchecked = cases.map((value) => ({ place: 'generated', value }))
+  return buildSuite({ name, cases: unchecked, ...(remark !== undefined && { remark }) }, definitions)
 }
 
-/** Loads suites by name; of two that are called the same one could not tell the results apart. Rejects with a `SuiteError`. */
+/** Loads suites by name. Rejects with a `SuiteError`, also if two suites have the same name: their results would mix. */
 export async function loadSuites(names: readonly string[], options: LoadSuiteOptions): Promise<Suite[]> {
   const suites = new Map<string, Suite>()
   for (const name of names) {
     const suite = await loadSuite(name, options)
     if (suites.has(suite.name)) {
-      throw new SuiteError(`Two suites are called "${suite.name}": give one of them another name, or leave it out.`)
+      throw new SuiteError(`Two suites are named "${suite.name}": rename or remove one of them.`)
     }
     suites.set(suite.name, suite)
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm } from 'node:fs/promises'
+import { isObject } from '../core/schema/schema-keywords.ts'
 import {
   KEPT_TESTS,
   type ModelTest,
@@ -8,21 +9,21 @@ import {
   type ValidationStore,
 } from '../core/storage/validation-store.ts'
 
-/** The part of its tests that a model must pass. */
-const PASSED = 0.8
-const LONGEST_MODEL = 200
+/** The share of its tests that a validated model has passed. */
+const REQUIRED_RATE = 0.8
+const MAX_MODEL_NAME = 200
 
-/** Whether a model can be called so. */
+/** Whether a value is a valid model name. */
 export const isModelName = (name: unknown): name is string =>
-  typeof name === 'string' && name !== '' && name.length <= LONGEST_MODEL && !/\p{Cc}/u.test(name)
+  typeof name === 'string' && name !== '' && name.length <= MAX_MODEL_NAME && !/\p{Cc}/u.test(name)
 
-/** What the counts of a model mean: nothing of it is kept, so that it can never disagree with them. */
+/** Derives a model's status from its stored counts; the status itself isn't stored, so it can't disagree with them. */
 export function modelValidation(stored: StoredValidation): ModelValidation {
   const { model_id, test_count, success_count, test_history } = stored
   return {
     model_id,
     tested: test_count > 0,
-    validated: test_count > 0 && success_count / test_count >= PASSED,
+    validated: test_count > 0 && success_count / test_count >= REQUIRED_RATE,
     test_count,
     success_count,
     last_tested: test_history.at(-1)?.timestamp ?? null,
@@ -30,7 +31,7 @@ export function modelValidation(stored: StoredValidation): ModelValidation {
   }
 }
 
-/** A test of a model that cannot be recorded, or a file of such tests that cannot be used. */
+/** A model test can't be recorded, or a file of model tests can't be read or written. */
 export class ModelValidationError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -38,7 +39,7 @@ export class ModelValidationError extends Error {
   }
 }
 
-/** Writes records to a file, whole or not at all: whoever reads it meanwhile gets the old one or the new one. */
+/** Writes records to a file atomically: readers see either the old or the new contents. */
 export async function writeValidations(file: string, validations: readonly ModelValidation[]): Promise<void> {
   const next = `${file}.${randomUUID()}.next`
   try {
@@ -52,79 +53,77 @@ export async function writeValidations(file: string, validations: readonly Model
     await rename(next, file)
   } catch (error) {
     await rm(next, { force: true }).catch(() => {})
-    throw new ModelValidationError(`The model tests could not be saved in "${file}": ${reasonOf(error)}`, {
+    throw new ModelValidationError(`The model tests could not be saved in "${file}": ${fileProblem(error)}`, {
       cause: error,
     })
   }
 }
 
-/** Reads what `writeValidations` wrote; throws on anything that the records of tests cannot be. */
+/** Reads a file that `writeValidations` wrote; throws a `ModelValidationError` if its contents are invalid. */
 export async function readValidations(file: string): Promise<StoredValidation[]> {
   try {
     const content: unknown = JSON.parse(await readFile(file, 'utf8'))
     const list = isObject(content) ? content.validations : undefined
-    if (!Array.isArray(list)) throw new Fault('it is no object with a list "validations"')
+    if (!Array.isArray(list)) throw new FileFault('it isn\'t an object with a list "validations"')
     const found = list.map((one, index) => validation(one, `validations[${index}]`))
     const names = new Set<string>()
     for (const { model_id } of found) {
-      if (names.has(model_id)) throw new Fault(`the model ${JSON.stringify(model_id)} is in it twice`)
+      if (names.has(model_id)) throw new FileFault(`the model ${JSON.stringify(model_id)} appears twice`)
       names.add(model_id)
     }
     return found
   } catch (error) {
     throw new ModelValidationError(
-      `The model tests in "${file}" could not be loaded: ${reasonOf(error)}. Nothing was changed.`,
+      `The model tests in "${file}" could not be loaded: ${fileProblem(error)}. Nothing was changed.`,
       { cause: error },
     )
   }
 }
 
-/** Where a file is not what it should be; said as part of the whole sentence. */
-class Fault extends Error {}
+/** What is wrong with the contents of a file, as part of a sentence. */
+export class FileFault extends Error {}
 
-/** Only the counts and the history are read: what follows from them is worked out anew. */
+/** Reads only counts and history; everything else is derived from them. */
 function validation(value: unknown, path: string): StoredValidation {
-  if (!isObject(value)) throw new Fault(`${path} is no object`)
+  if (!isObject(value)) throw new FileFault(`${path} isn't an object`)
   const { model_id, test_count, success_count, test_history } = value
-  if (!isModelName(model_id)) throw new Fault(`${path}.model_id is no name of a model`)
-  if (!isCount(test_count)) throw new Fault(`${path}.test_count is no number of tests`)
+  if (!isModelName(model_id)) throw new FileFault(`${path}.model_id isn't a model name`)
+  if (!isCount(test_count)) throw new FileFault(`${path}.test_count isn't a count`)
   if (!isCount(success_count) || success_count > test_count) {
-    throw new Fault(`${path}.success_count is no number from 0 to ${test_count}`)
+    throw new FileFault(`${path}.success_count isn't a number from 0 to ${test_count}`)
   }
-  if (!Array.isArray(test_history)) throw new Fault(`${path}.test_history is no list`)
+  if (!Array.isArray(test_history)) throw new FileFault(`${path}.test_history isn't a list`)
   const tests = test_history.map((one, index) => test(one, `${path}.test_history[${index}]`))
   const passed = tests.filter(({ success }) => success).length
   const fits = passed <= success_count && tests.length - passed <= test_count - success_count
   if (!fits || (tests.length === 0 && test_count > 0)) {
-    throw new Fault(`${path}.test_history does not fit the counts`)
+    throw new FileFault(`${path}.test_history doesn't match the counts`)
   }
   return { model_id, test_count, success_count, test_history: tests.slice(-KEPT_TESTS) }
 }
 
 function test(value: unknown, path: string): ModelTest {
-  if (!isObject(value)) throw new Fault(`${path} is no object`)
+  if (!isObject(value)) throw new FileFault(`${path} isn't an object`)
   const { timestamp, success, details, error } = value
   if (typeof timestamp !== 'string' || Number.isNaN(Date.parse(timestamp)))
-    throw new Fault(`${path}.timestamp is no time`)
-  if (typeof success !== 'boolean') throw new Fault(`${path}.success is neither true nor false`)
-  if (error !== undefined && typeof error !== 'string') throw new Fault(`${path}.error is no text`)
+    throw new FileFault(`${path}.timestamp isn't a date`)
+  if (typeof success !== 'boolean') throw new FileFault(`${path}.success isn't true or false`)
+  if (error !== undefined && typeof error !== 'string') throw new FileFault(`${path}.error isn't a string`)
   return { timestamp, success, ...(details !== undefined && { details }), ...(error !== undefined && { error }) }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-function reasonOf(error: unknown): string {
+/** Explains why a file could not be read or written, as part of a sentence. */
+export function fileProblem(error: unknown): string {
   const code = (Object(error) as { code?: unknown }).code
-  if (error instanceof SyntaxError) return 'it is no JSON'
+  if (error instanceof SyntaxError) return "it isn't JSON"
   if (code === 'ENOENT') return 'there is no such file or folder'
-  if (typeof code === 'string') return `the system says ${code}`
+  if (typeof code === 'string') return `the system reports ${code}`
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Records of one process, gone when it ends. */
+/** Keeps test results in memory. */
 export class MemoryValidations implements ValidationStore {
   readonly #tenants = new Map<string, ReadonlyMap<string, StoredValidation>>()
 

@@ -38,7 +38,7 @@ const HINTS: Readonly<Record<BfclLanguage, string>> = {
 /** Providers refuse dots in names, and the published rules compare names in this form. */
 export const plainName = (name: string): string => name.replaceAll('.', '_')
 
-/** A function as a tool with JSON Schema, which answers `{"ok": true}` and does nothing. */
+/** Converts a function to a mock tool with JSON Schema. */
 export function bfclTool(documented: BfclFunction, language: BfclLanguage): ToolDefinition {
   const schema = jsonSchema(documented.parameters) as Record<string, unknown>
   const properties = (isObject(schema.properties) ? schema.properties : {}) as Record<string, JsonSchema>
@@ -60,7 +60,7 @@ function orText(schema: JsonSchema): JsonSchema {
     : schema
 }
 
-/** The types are those of Python, Java and JavaScript; a property may itself be called `type`. */
+/** Maps the types of Python, Java and JavaScript to JSON Schema; a property may itself be named `type`. */
 function jsonSchema(value: unknown): unknown {
   if (!isObject(value)) return value
   const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
@@ -77,10 +77,9 @@ function jsonSchema(value: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-/** The types that the leaderboard's functions declare, brought to what JSON can hold. */
+/** The declared types, reduced to those of JSON. */
 export type ValueKind = 'text' | 'integer' | 'number' | 'boolean' | 'list' | 'object' | 'null'
 
-/** What a declared type stands for; `any` where every value will do. */
 type DeclaredKind = Exclude<ValueKind, 'null'> | 'any'
 
 const KINDS: Readonly<Record<string, DeclaredKind>> = {
@@ -114,13 +113,13 @@ const KINDS: Readonly<Record<string, DeclaredKind>> = {
   '': 'any',
 }
 
-/** What a type of the leaderboard stands for; undefined where it is none of them. */
+/** The kind of a declared type; undefined if the type is unknown. */
 export function declaredKind(type: unknown): DeclaredKind | undefined {
   if (type === undefined) return 'any'
   return typeof type === 'string' && Object.hasOwn(KINDS, type) ? KINDS[type] : undefined
 }
 
-/** What a value of JSON is. Python tells 5.0 from 5, JSON does not: both are integers here. */
+/** The kind of a JSON value. Python distinguishes 5.0 from 5, JSON doesn't: both are integers here. */
 export function kindOf(value: unknown): ValueKind {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'list'
@@ -130,41 +129,38 @@ export function kindOf(value: unknown): ValueKind {
   return 'object'
 }
 
-/** Whether a value of one kind may stand where the other is wanted: an integer is a number, too. */
+/** Whether a value's kind is acceptable: an integer is a number, too. */
 export const fits = (kind: ValueKind, wanted: ValueKind): boolean =>
   kind === wanted || (kind === 'integer' && wanted === 'number')
 
-/** One accepted call: the function's name, and for each parameter the values that are right. */
+/** An accepted call: the function, and the accepted values of each parameter. */
 export interface AcceptedCall {
   readonly name: string
   readonly params: AcceptedParams
 }
 
-/** `""` among the values of a parameter means that it may be left out. */
+/** `""` among the values of a parameter means that it may be omitted. */
 export type AcceptedParams = Readonly<Record<string, readonly unknown[]>>
 
-/** Reads `{function: {parameter: [values]}}`, as the files of answers have it; undefined where it is none. */
-export function acceptedCall(written: unknown): AcceptedCall | undefined {
-  if (typeof written !== 'object' || written === null) return undefined
-  const [entry, ...others] = Object.entries(written as Record<string, unknown>)
+/** Reads `{function: {parameter: [values]}}` from an answer file; undefined if it has another form. */
+export function acceptedCall(source: unknown): AcceptedCall | undefined {
+  if (!isObject(source)) return undefined
+  const [entry, ...others] = Object.entries(source)
   if (entry === undefined || others.length > 0) return undefined
   const [name, params] = entry
-  if (typeof params !== 'object' || params === null || Array.isArray(params)) return undefined
-  const accepted = Object.entries(params as Record<string, unknown>).map(([parameter, values]) => [
-    parameter,
-    acceptedValues(values),
-  ])
+  if (!isObject(params)) return undefined
+  const accepted = Object.entries(params).map(([parameter, values]) => [parameter, acceptedValues(values)])
   return { name, params: Object.fromEntries(accepted) }
 }
 
 /**
- * Everywhere the accepted values stand in a list. Seven times in two cases that list is empty: there the empty list is
- * meant, because otherwise nothing would be right. Once a value stands alone.
+ * The accepted values are a list. In two cases the list is empty, which means the empty list itself: otherwise nothing
+ * would be right. In one case the value isn't in a list.
  */
 export function acceptedValues(values: unknown): readonly unknown[] {
   if (!Array.isArray(values)) return [values]
   return values.length === 0 ? [[]] : values
 }
 
-/** Whether a parameter with these accepted values may be left out. */
-export const mayBeLeftOut = (values: readonly unknown[]): boolean => values.includes('')
+/** Whether a parameter with these accepted values may be omitted. */
+export const mayBeOmitted = (values: readonly unknown[]): boolean => values.includes('')

@@ -9,7 +9,7 @@ import { type BfclCategory, type BfclLanguage, bfclCategory, HOW_TO_GET_BFCL, qu
 import { type AcceptedCall, acceptedCall, type BfclFunction, bfclTool, plainName } from './bfcl-function.ts'
 import { checkCalls, checkCallsInOrder } from './check-calls.ts'
 
-/** A case with the calls that its answers accept, which a perfect model would make. */
+/** A case with its accepted calls. */
 export interface BfclCase extends SuiteCase {
   readonly accepted: readonly (readonly AcceptedCall[])[]
 }
@@ -19,10 +19,10 @@ export interface BfclSuite extends Suite {
 }
 
 const REMARK =
-  'Not comparable with the published figure: that one runs the calls on simulated services and compares their state, ' +
-  'this one compares the calls of each turn with the expected ones.'
+  'Not comparable with the published score, which runs the calls on simulated services and compares their state: ' +
+  'this score compares the calls of each turn with the expected ones.'
 
-/** Loads a category of the Berkeley Function-Calling Leaderboard from a folder of data sets, as a whole. */
+/** Loads a category of the Berkeley Function-Calling Leaderboard from a folder of data sets. */
 export async function loadBfcl(name: string, folder: string): Promise<BfclSuite> {
   const category = bfclCategory(name)
   const questions = await readLines(questionFile(folder, category))
@@ -79,7 +79,7 @@ function turnsCase(
   const basis = basics(line, functions, 'python')
   if (basis.turns.length !== accepted.length) throw unfit(line)
   const about = [...new Set(accepted.flat().map(({ name }) => plainName(name)))]
-  // One more call than that in a turn would be wrong anyhow.
+  // More calls in a turn would be wrong anyway.
   const longest = Math.max(1, ...accepted.map((turn) => turn.length))
   return {
     ...basis,
@@ -93,7 +93,7 @@ function turnsCase(
 function basics({ place, value }: Line, functions: readonly BfclFunction[], language: BfclLanguage) {
   const { id, question } = value
   if (typeof id !== 'string' || !Array.isArray(question)) {
-    throw new SuiteError(`${place}: the line has no id or no question: get the file again.`)
+    throw new SuiteError(`${place}: the line has no id or no question: download the file again.`)
   }
   return {
     id,
@@ -106,7 +106,7 @@ function basics({ place, value }: Line, functions: readonly BfclFunction[], lang
 
 function functionsOf({ place, value }: Line): BfclFunction[] {
   const { function: documented } = value
-  if (!Array.isArray(documented)) throw new SuiteError(`${place}: the line has no functions: get the file again.`)
+  if (!Array.isArray(documented)) throw new SuiteError(`${place}: the line has no functions: download the file again.`)
   return documented.map((one) => functionIn(one, place))
 }
 
@@ -117,11 +117,13 @@ function groundTruth(line: Line, answers: ReadonlyMap<string, Line>): readonly u
 }
 
 const unfit = ({ place, value }: Line, cause?: unknown): SuiteError =>
-  new SuiteError(`${place}: the answers to "${value.id}" do not fit it: get questions and answers of one version.`, {
-    cause,
-  })
+  new SuiteError(
+    `${place}: the answers to "${value.id}" don't match: download questions and answers of the same version.`,
+    {
+      cause,
+    },
+  )
 
-/** Right is no call at all. */
 function noCall(turn: ObservedTurn | undefined): Verdict {
   const [call] = turn?.calls ?? []
   if (call === undefined) return { passed: true }
@@ -146,7 +148,7 @@ function turnAnswers(sources: readonly string[], functions: readonly BfclFunctio
       const isDefault = sameJson(properties[parameter]?.default, value)
       params[parameter] = isDefault ? [accepting(value), ''] : [accepting(value)]
     }
-    // To say what holds anyway changes nothing.
+    // Passing a default explicitly is accepted.
     for (const [parameter, { default: preset }] of Object.entries(properties)) {
       if (preset !== undefined && params[parameter] === undefined) params[parameter] = ['', accepting(preset)]
     }
@@ -154,13 +156,13 @@ function turnAnswers(sources: readonly string[], functions: readonly BfclFunctio
   })
 }
 
-/** A value in the form of the accepted ones, in which each entry of an object has a list of its own. */
+/** Converts a value to the form of accepted values, in which each entry of an object has a list. */
 function accepting(value: unknown): unknown {
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, [inner]]))
 }
 
-/** Judges each turn by its own calls, in their order; the first turn that is wrong decides. */
+/** Judges the calls of each turn, in order; the first wrong turn decides. */
 function checkTurns(
   turns: readonly ObservedTurn[],
   answers: readonly (readonly AcceptedCall[])[],
@@ -187,7 +189,7 @@ function checkTurn(
   return { passed: false, kind: 'unwanted_call', message, tool, expected: [], actual: calls.map((call) => call.tool) }
 }
 
-/** A line of a file, with its place for messages. */
+/** A line of a file, with its place for error messages. */
 interface Line {
   readonly place: string
   readonly value: Readonly<Record<string, unknown>>
@@ -196,13 +198,13 @@ interface Line {
 const answerFile = (folder: string, { name }: BfclCategory): string =>
   join(folder, 'bfcl', 'possible_answer', `BFCL_v4_${name}.json`)
 
-/** The answers by the id of their question. */
+/** Reads the answers, by the id of their question. */
 async function readAnswers(folder: string, category: BfclCategory): Promise<Map<string, Line>> {
   const lines = await readLines(answerFile(folder, category))
   return new Map(lines.map((line) => [String(line.value.id), line]))
 }
 
-/** The classes that the multi-turn questions name, and the files that document them. */
+/** The classes of the multi-turn questions, and their files. */
 const CLASS_FILES: Readonly<Record<string, string>> = {
   GorillaFileSystem: 'gorilla_file_system',
   MathAPI: 'math_api',
@@ -214,7 +216,7 @@ const CLASS_FILES: Readonly<Record<string, string>> = {
   VehicleControlAPI: 'vehicle_control',
 }
 
-/** The functions of each class. */
+/** Reads the functions of each class. */
 async function readClasses(folder: string): Promise<Map<string, readonly BfclFunction[]>> {
   const read = Object.entries(CLASS_FILES).map(async ([name, file]) => {
     const lines = await readLines(join(folder, 'bfcl', 'multi_turn_func_doc', `${file}.json`))
@@ -223,11 +225,11 @@ async function readClasses(folder: string): Promise<Map<string, readonly BfclFun
   return new Map(await Promise.all(read))
 }
 
-/** A documented function, with nothing missing that the rules look at. */
+/** Reads a function, and adds missing optional parts. */
 function functionIn(value: unknown, place: string): BfclFunction {
   const { name, description, parameters } = Object(value) as Partial<BfclFunction>
   if (typeof name !== 'string' || !isObject(parameters)) {
-    throw new SuiteError(`${place}: a function has no name or no parameters: get the file again.`)
+    throw new SuiteError(`${place}: a function has no name or no parameters: download the file again.`)
   }
   const { properties = {}, required = [] } = parameters as Partial<BfclFunction['parameters']>
   return {
@@ -237,14 +239,14 @@ function functionIn(value: unknown, place: string): BfclFunction {
   }
 }
 
-/** A file with one JSON object a line. */
+/** Reads a file with one JSON object per line. */
 async function readLines(file: string): Promise<Line[]> {
   let text: string
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new SuiteError(`${file} cannot be read (${code}): ${HOW_TO_GET_BFCL}`, { cause: error })
+    throw new SuiteError(`${file} can't be read (${code}): ${HOW_TO_GET_BFCL}`, { cause: error })
   }
   return text.split('\n').flatMap((line, index) => {
     const place = `${file}:${index + 1}`
@@ -257,7 +259,7 @@ function objectIn(line: string, place: string): Readonly<Record<string, unknown>
     const value: unknown = JSON.parse(line)
     if (isObject(value)) return value
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new SuiteError(`${place}: the line is no JSON object: get the file again.`)
+  throw new SuiteError(`${place}: the line isn't a JSON object: download the file again.`)
 }

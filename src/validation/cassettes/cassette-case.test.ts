@@ -36,7 +36,7 @@ const cassette = (calls: readonly RecordedCall[], messages: readonly Message[] =
     answer: { content: '', stop_reason: 'stop' },
   }) satisfies Cassette
 
-test('a run becomes its question, with what its tools answered and the calls that were made', () => {
+test('a run becomes a case with its request, mocks and calls', () => {
   const system = { role: 'system', content: 'Be brief.' } as const
   const made = [called({ n: 1 }, 2), called({ n: 5 }, 6, { iteration: 2 })]
   expect(cassetteCase(cassette(made, [system, { role: 'user', content: 'Go' }]))).toEqual({
@@ -54,7 +54,7 @@ test('a run becomes its question, with what its tools answered and the calls tha
   })
 })
 
-test('what was not the model’s, or not right, is not expected', () => {
+test('calls that the model did not make, or that were refused, are not expected', () => {
   const made = [
     called({ n: 0 }, 1, { iteration: 0 }),
     called({ n: 'x' }, 0, { result: failed('INVALID_PARAMETERS') }),
@@ -65,7 +65,7 @@ test('what was not the model’s, or not right, is not expected', () => {
   expect(cassetteCase(cassette(made.slice(0, 3))).expect).toEqual({ no_call: true })
 })
 
-test('values stand for themselves, and what was taken out may be anything', () => {
+test('escapes values, and matches anything for redacted ones', () => {
   const params = { token: '[redacted]', query: { $any: true, a: 1 }, list: [{ key: 'is [redacted]' }] }
   const written = cassetteCase(cassette([called(params, 1)]))
   expect(written.expect.calls?.[0]?.params).toEqual({
@@ -80,6 +80,6 @@ test('values stand for themselves, and what was taken out may be anything', () =
   expect(judge({ query: 7 })).toMatchObject({ passed: false })
 })
 
-test('a run that nobody asks anything in makes no case', () => {
+test('a run without a user message has no case', () => {
   expect(() => cassetteCase(cassette([], [{ role: 'system', content: 'Be brief.' }]))).toThrow(CassetteError)
 })

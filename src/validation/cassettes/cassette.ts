@@ -2,12 +2,12 @@ import type { RecordedCall, RecordedTurn, RunRecording } from '../../chat/run-re
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import type { GateDecision, StoredRun } from '../../core/storage/run-store.ts'
 
-/** The version that is written; of another one nothing is read. */
+/** The only version that is written and read. */
 export const CASSETTE_VERSION = 1
 
-/** A run that can be replayed without its model and its tools: what was asked, every answer, every call, the end. */
+/** The recording of a run, which can be replayed without its model and its tools. */
 export interface Cassette {
-  /** The version of this form. */
+  /** The format version. */
   readonly cassette: typeof CASSETTE_VERSION
   readonly run_id: string
   /** ISO 8601. */
@@ -18,7 +18,7 @@ export interface Cassette {
   readonly duration_ms: number
   /** Whether it can be replayed strictly. */
   readonly complete: boolean
-  /** What is not in it, in sentences. */
+  /** What the recording lacks, in sentences. */
   readonly incomplete: readonly string[]
   readonly gate?: readonly GateDecision[]
   readonly request: RunRecording['request']
@@ -27,7 +27,7 @@ export interface Cassette {
   readonly answer: RunRecording['answer']
 }
 
-/** A cassette that cannot be made, read or used; or a replay that does not go as the run went. */
+/** A cassette can't be created or read, or its replay differs from the run. */
 export class CassetteError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -35,11 +35,11 @@ export class CassetteError extends Error {
   }
 }
 
-/** The cassette of a run that was kept. Throws a `CassetteError` where its contents were not. */
+/** Makes a cassette of a stored run. Throws a `CassetteError` if its contents weren't recorded. */
 export function runCassette(run: StoredRun): Cassette {
   if (run.recording === undefined) {
     throw new CassetteError(
-      `Run '${run.id}' cannot be replayed: its contents were not kept ("storage.runs" is false, or it is of an older version)`,
+      `Run '${run.id}' can't be replayed: its contents were not recorded ("storage.runs" is false, or an older version stored it)`,
     )
   }
   const { incomplete, request, turns, calls, answer } = JSON.parse(run.recording) as RunRecording
@@ -68,7 +68,7 @@ const TOOL = {
   properties: { name: TEXT, description: TEXT, parameters: { type: 'object' } },
 } as const
 
-const FORM = compileSchema({
+const CASSETTE_SCHEMA = compileSchema({
   type: 'object',
   required: [
     'cassette',
@@ -154,18 +154,18 @@ const FORM = compileSchema({
   },
 })
 
-/** Gives a value back as a cassette, or throws a `CassetteError` that says what is wrong with it. */
+/** Validates a cassette; throws a `CassetteError` that says what is wrong. */
 export function readCassette(value: unknown): Cassette {
   const { cassette } = Object(value) as { cassette?: unknown }
-  if (cassette === undefined) throw new CassetteError('This is no cassette: it has no version under "cassette"')
+  if (cassette === undefined) throw new CassetteError('This isn\'t a cassette: it has no version under "cassette"')
   if (cassette !== CASSETTE_VERSION) {
     throw new CassetteError(
-      `The cassette is of version ${JSON.stringify(cassette)}, and this Toolyard reads version ${CASSETTE_VERSION}: save the run again`,
+      `The cassette has version ${JSON.stringify(cassette)}, but this Toolyard reads version ${CASSETTE_VERSION}: save the run again`,
     )
   }
-  if (!FORM.check?.(value)) {
-    const [problem] = FORM.explain(value)
-    throw new CassetteError(`The cassette cannot be read: ${problem?.message.replace(/^parameters /, 'it ')}`)
+  if (!CASSETTE_SCHEMA.check?.(value)) {
+    const [problem] = CASSETTE_SCHEMA.explain(value)
+    throw new CassetteError(`The cassette is invalid: ${problem?.message.replace(/^parameters /, 'it ')}`)
   }
   return value as Cassette
 }

@@ -15,7 +15,7 @@ interface Answer {
   used: boolean
 }
 
-/** One replay as it goes on: which turn it is in, which answers were given, and where it first went another way. */
+/** The state of a replay: its turn, the results given so far, and the first difference from the run. */
 export class Replay {
   readonly #cassette: Cassette
   readonly #mode: ReplayMode
@@ -27,7 +27,7 @@ export class Replay {
   constructor(cassette: Cassette, mode: ReplayMode) {
     this.#cassette = cassette
     this.#mode = mode
-    // Calls that never got to a tool are answered by the loop and the executor, now as then.
+    // The loop and the executor answer calls that never reached a tool.
     this.#answers = cassette.calls
       .filter(({ iteration, not_run, params }) => iteration > 0 && !not_run && isObject(params))
       .map(({ iteration, tool, params, result }) => ({
@@ -47,12 +47,12 @@ export class Replay {
     return this.#turns
   }
 
-  /** Calls of the run that the replay did not make. */
+  /** The number of recorded calls that the replay didn't make. */
   get unused(): number {
     return this.#answers.filter(({ used }) => !used).length
   }
 
-  /** The model is asked: gives the number of the turn. Throws where the conversation is another one. */
+  /** Starts the next turn and returns its number. Throws if the conversation differs from the recording. */
   begin(messages: readonly Message[]): number {
     if (this.#difference !== undefined) throw this.#difference
     if (this.#mode === 'strict') {
@@ -63,7 +63,7 @@ export class Replay {
     return this.#turns
   }
 
-  /** What a tool answered in the run. */
+  /** The recorded result of a call. */
   resultOf(tool: string, params: Params): ToolResult {
     const text = canonicalText(params)
     const same = this.#answers.filter((answer) => answer.tool === tool && answer.params === text)
@@ -74,21 +74,21 @@ export class Replay {
     return answer.result
   }
 
-  /** Ends the run where it was cancelled. */
+  /** Ends the replay where the run was cancelled. */
   cancel(): void {
     this.#cancellation.abort()
   }
 
-  /** Takes note of the first difference, which the replay then fails with. */
+  /** Records the first difference, which the replay fails with. */
   fail(difference: string, turn: number = this.#turns): CassetteError {
     const { run_id } = this.#cassette
     this.#difference ??= new CassetteError(
-      `The replay of run '${run_id}' is not as the run was: in turn ${turn}, ${difference}`,
+      `The replay of run '${run_id}' differs from the run: in turn ${turn}, ${difference}`,
     )
     return this.#difference
   }
 
-  /** Throws where the replay went another way. */
+  /** Throws if the replay differed from the run. */
   check(): void {
     if (this.#difference !== undefined) throw this.#difference
   }
@@ -98,11 +98,11 @@ export class Replay {
       this.#mode === 'strict' ? this.#answers.filter(({ iteration }) => iteration === this.#turns) : this.#answers
     const there = where.filter(({ used }) => !used).map((answer) => `${answer.tool} with ${answer.params}`)
     const has = there.length === 0 ? 'no more calls' : there.join(', ')
-    return `${tool} is called with ${params}, and the cassette has ${has}`
+    return `${tool} is called with ${params}, but the cassette has ${has}`
   }
 }
 
-/** What a model was asked with after so many turns: all that was said, and the results of all calls. */
+/** The recorded conversation after a number of turns. */
 function conversationAfter(turns: number, { request, turns: recorded, calls }: Cassette): Message[] {
   const messages: Message[] = [...request.messages]
   for (const [index, turn] of recorded.slice(0, turns).entries()) {
@@ -122,18 +122,18 @@ function conversationAfter(turns: number, { request, turns: recorded, calls }: C
 }
 
 /**
- * Where two conversations first differ, as a sentence; undefined where they do not. The ids of calls, how long calls
- * took, and what only a provider understands do not count.
+ * Describes the first difference between two conversations; undefined if there is none. Ignores call ids, durations and
+ * provider metadata.
  */
 function firstDifference(expected: readonly Message[], actual: readonly Message[]): string | undefined {
   for (let index = 0; index < Math.max(expected.length, actual.length); index++) {
     const [was, is] = [shown(expected[index]), shown(actual[index])]
-    if (was !== is) return `message ${index + 1} was ${was ?? 'not there'}, and is ${is ?? 'missing'}`
+    if (was !== is) return `message ${index + 1} was ${was ?? 'missing'}, but is now ${is ?? 'missing'}`
   }
   return undefined
 }
 
-/** A message as text in which equal ones are equal. */
+/** Formats a message canonically. */
 function shown(message: Message | undefined): string | undefined {
   if (message === undefined) return undefined
   if (message.role === 'tool') return `${message.name} giving ${shownResult(message.content)}`

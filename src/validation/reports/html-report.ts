@@ -54,18 +54,18 @@ if (form) {
 }
 `
 
-const allowed = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`
+const sourceHash = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`
 
-/** Only our own style and script work: whatever a model wrote, it can neither run nor fetch anything. */
+/** Allows only our own style and script, so that model output can't run or fetch anything. */
 const POLICY = [
   "default-src 'none'",
-  `style-src ${allowed(PAGE_STYLE)}`,
-  `script-src ${allowed(PAGE_SCRIPT)}`,
+  `style-src ${sourceHash(PAGE_STYLE)}`,
+  `script-src ${sourceHash(PAGE_SCRIPT)}`,
   "base-uri 'none'",
   "form-action 'none'",
 ].join('; ')
 
-/** The report as one page that needs nothing else: the matrix, and every trial that was not passed. */
+/** Writes a self-contained HTML page with the matrix and all failures. */
 export function htmlReport(report: ValidationReport): string {
   const title = `Which model can use which tool: ${report.suites.map(({ name }) => name).join(', ')}`
   return `<!doctype html>
@@ -84,7 +84,7 @@ export function htmlReport(report: ValidationReport): string {
 <p>${summary(report)}</p>
 ${gate(report)}
 ${remarks(report)}
-<p>Each field: the rate of trials passed, how many of how many, and what the true rate is at least (with 95 % certainty).</p>
+<p>Each cell shows the pass rate, passed and judged trials, and the lower end of the 95 % confidence interval.</p>
 ${matrixTables(report)}
 <h2>Models</h2>
 <ul>${report.models.map((model) => `<li>${modelLine(model)}</li>`).join('')}</ul>
@@ -124,18 +124,18 @@ const remarks = ({ suites }: ValidationReport): string =>
     .join('\n')
 
 function modelLine({ id, tokens, cost, stopped }: ReportedModel): string {
-  const spent = `${tokens} tokens, ${cost === null ? 'price not known' : `${cost.toFixed(4)} USD`}`
+  const spent = `${tokens} tokens, ${cost === null ? 'unknown price' : `${cost.toFixed(4)} USD`}`
   const why = stopped === undefined ? '' : ` <span class="bad">${escapeMarkup(stopped.message)}</span>`
   return `<code>${escapeMarkup(id)}</code>: ${spent}.${why}`
 }
 
-/** A table for each suite: a row for each tool, a column for each model. */
+/** A table per suite with tools as rows and models as columns. */
 const matrixTables = (report: ValidationReport): string => report.suites.map((suite) => table(suite, report)).join('\n')
 
 function table({ name, cases }: ReportedSuite, report: ValidationReport): string {
   const rows = matrixRows(report, name).map(
     ({ title, tool, cells }) =>
-      `<tr><th scope="row">${escapeMarkup(title)}</th>${cells.map((cell) => field(cell, name, tool)).join('')}</tr>`,
+      `<tr><th scope="row">${escapeMarkup(title)}</th>${cells.map((cell) => tableCell(cell, name, tool)).join('')}</tr>`,
   )
   return `<section class="wide" tabindex="0" aria-label="${escapeMarkup(`Matrix of ${name}`)}"><table class="matrix">
 <caption>${escapeMarkup(name)} (${cases} ${cases === 1 ? 'case' : 'cases'})</caption>
@@ -144,8 +144,8 @@ function table({ name, cases }: ReportedSuite, report: ValidationReport): string
 </table></section>`
 }
 
-/** A button, which shows the failures that it counts. */
-function field(cell: Cell | undefined, suite: string, tool: string | null): string {
+/** A cell with failures is a button that filters the list below. */
+function tableCell(cell: Cell | undefined, suite: string, tool: string | null): string {
   if (cell === undefined) return '<td></td>'
   const text = escapeMarkup(cellText(cell))
   if (cell.failed + cell.not_answered + cell.not_run === 0) return `<td class="${grade(cell)}">${text}</td>`
@@ -158,7 +158,7 @@ function grade({ rate }: Cell): string {
   return rate >= 0.8 ? 'good' : rate >= 0.5 ? 'fair' : 'bad'
 }
 
-/** Every trial that was not passed, with what was expected beside what came, and the means to choose among them. */
+/** The trials that didn't pass, with expected and actual values, and a filter form. */
 function failureList({ trials }: ValidationReport): string {
   const failures = trials.filter(({ outcome }) => outcome !== 'passed')
   if (failures.length === 0) return '<h2 id="failures">Failures</h2>\n<p>None.</p>'
@@ -211,7 +211,7 @@ function failure(trial: ReportedTrial): string {
     ),
   ]
   return `<details data-suite="${escapeMarkup(suite)}" data-model="${escapeMarkup(model)}" data-kind="${kind}" data-tool="${tools}">
-<summary><span class="kind">${kind}</span> ${escapeMarkup(id)}${repeated} <code>${escapeMarkup(model)}</code> ${escapeMarkup(message ?? 'It was not run.')}</summary>
+<summary><span class="kind">${kind}</span> ${escapeMarkup(id)}${repeated} <code>${escapeMarkup(model)}</code> ${escapeMarkup(message ?? 'Not run.')}</summary>
 <dl>${body.join('')}</dl>
 </details>`
 }

@@ -3,18 +3,18 @@ import { htmlReport } from './html-report.ts'
 import { escapeAttribute, escapeMarkup, textOf } from './report-text.ts'
 import type { ReportedModel, ReportedSuite, ReportedTrial, ValidationReport } from './validation-report.ts'
 
-/** How a report is written, by the ending of its file. */
+/** Report writers by file extension. */
 export const REPORT_FORMATS: ReadonlyMap<string, (report: ValidationReport) => string> = new Map([
   ['.json', (report: ValidationReport) => `${JSON.stringify(report, undefined, 2)}\n`],
   ['.xml', junitReport],
   ['.html', htmlReport],
 ])
 
-/** The format that a file is written in; undefined where its ending names none. */
+/** The writer for a file; undefined if its extension is unknown. */
 export const reportFormat = (file: string): ((report: ValidationReport) => string) | undefined =>
   REPORT_FORMATS.get(extname(file).toLowerCase())
 
-/** The report as JUnit XML, which CI systems show: a suite for each suite and model, a test case for each trial. */
+/** Writes JUnit XML for CI systems: a test suite per suite and model, a test case per trial. */
 function junitReport({ suites, models, trials }: ValidationReport): string {
   const parts = suites.flatMap((suite) => models.map((model) => testSuite(suite, model, trials)))
   const body = parts.join('')
@@ -27,8 +27,8 @@ function testSuite({ name, remark }: ReportedSuite, { id }: ReportedModel, all: 
   const timestamp = trials.find(({ at }) => at !== undefined)?.at
   const at = timestamp === undefined ? '' : ` timestamp="${escapeAttribute(timestamp)}"`
   const cases = trials.map((trial) => testCase(trial, `${name}.${id}`)).join('')
-  const said = remark === undefined ? '' : `    <system-out>${escapeMarkup(remark)}</system-out>\n`
-  return `  <testsuite name="${title}"${totals(trials)}${at}>\n${cases}${said}  </testsuite>\n`
+  const note = remark === undefined ? '' : `    <system-out>${escapeMarkup(remark)}</system-out>\n`
+  return `  <testsuite name="${title}"${totals(trials)}${at}>\n${cases}${note}  </testsuite>\n`
 }
 
 function totals(trials: readonly ReportedTrial[]): string {
@@ -51,7 +51,7 @@ function testCase(trial: ReportedTrial, classname: string): string {
 }
 
 function problem({ outcome, kind, message = '', query, expected, actual, turns }: ReportedTrial): string {
-  if (outcome === 'not_run') return '<skipped message="It was not run"/>'
+  if (outcome === 'not_run') return '<skipped message="Not run"/>'
   const tag = outcome === 'failed' ? 'failure' : 'error'
   const details = [
     `Query: ${query}`,

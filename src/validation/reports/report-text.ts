@@ -1,7 +1,8 @@
 import type { Cell, Count, ValidationReport } from './validation-report.ts'
 
-/** More tools than this say more together than one by one. */
-const MOST_TOOLS = 60
+/** Suites with more tools get one row in total. */
+const MAX_TOOL_ROWS = 60
+const MAX_TEXT_CHARACTERS = 10_000
 
 export interface MatrixRow {
   readonly title: string
@@ -10,16 +11,16 @@ export interface MatrixRow {
   readonly cells: readonly (Cell | undefined)[]
 }
 
-/** Its tools are its own, nearly every case has another, and nobody has them. */
-const isYardstick = (suite: string): boolean => suite.startsWith('bfcl:')
+/** BFCL brings its own tools, nearly one per case: rows per tool would say nothing. */
+const isBfcl = (suite: string): boolean => suite.startsWith('bfcl:')
 
-/** The matrix of a suite: its tools by name where they matter and are not too many, then cases without a call, then all together. */
+/** The matrix rows of a suite: its tools by name, unless they are too many, then cases without a call, then the total. */
 export function matrixRows({ matrix, models }: ValidationReport, suite: string): MatrixRow[] {
   const own = matrix.filter((cell) => cell.suite === suite)
   const names = [...new Set(own.map(({ tool }) => tool))]
   const tools = names.filter((tool) => tool !== null && tool !== '').sort()
   const shown =
-    isYardstick(suite) || tools.length > MOST_TOOLS
+    isBfcl(suite) || tools.length > MAX_TOOL_ROWS
       ? []
       : [...tools, ...(tools.length > 0 && names.includes('') ? [''] : [])]
   return [...shown, null].map((tool) => ({
@@ -29,7 +30,7 @@ export function matrixRows({ matrix, models }: ValidationReport, suite: string):
   }))
 }
 
-/** `75% (3/4) ≥30%`, and what was not judged beside it. */
+/** Formats a cell as `75% (3/4) ≥30%`, followed by the counts of trials that weren't judged. */
 export function cellText({ passed, failed, not_answered, not_run, rate, lower_bound }: Count): string {
   const judged =
     rate === null ? 'none judged' : `${percent(rate)} (${passed}/${passed + failed}) ≥${percent(lower_bound ?? 0)}`
@@ -40,7 +41,7 @@ export function cellText({ passed, failed, not_answered, not_run, rate, lower_bo
   return [judged, ...rest].join(', ')
 }
 
-/** Never rounded up to all, nor down to nothing. */
+/** Formats a rate; rounds to 100% or 0% only if it is exact. */
 export function percent(rate: number): string {
   const whole = Math.round(rate * 100)
   if (whole === 100 && rate < 1) return '99%'
@@ -48,15 +49,13 @@ export function percent(rate: number): string {
   return `${whole}%`
 }
 
-const LONGEST = 10_000
-
-/** A value as people read it, on several lines where `indent` is given, and never endless. */
+/** Formats a value for people, shortened to a bounded length. */
 export function textOf(value: unknown, indent?: number): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value, undefined, indent) ?? 'nothing')
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}… (${text.length} characters)` : text
+  return text.length > MAX_TEXT_CHARACTERS ? `${text.slice(0, MAX_TEXT_CHARACTERS)}… (${text.length} characters)` : text
 }
 
-/** What neither XML nor HTML can hold: control characters, halves of characters, and two that are none. */
+/** Characters that XML and HTML can't contain: control characters, lone surrogates and two noncharacters. */
 const IMPOSSIBLE = /[^\P{Cc}\n\t\r]|\p{Cs}|[\ufffe\uffff]/gu
 const SPECIAL = /[&<>"'\r]/g
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -68,12 +67,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '\r': '&#13;',
 }
 
-/** Any text as text, in XML and HTML, between tags and in attributes; what cannot be there is written as `\u0000`. */
+/** Escapes text for XML and HTML; impossible characters are written as `\u0000`. */
 export const escapeMarkup = (text: string): string =>
   text
     .replace(IMPOSSIBLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .replace(SPECIAL, (character) => ENTITIES[character] as string)
 
-/** The same for an attribute of XML, in which a line break would be read as a space. */
+/** Also escapes line breaks and tabs, which XML parsers turn into spaces in attributes. */
 export const escapeAttribute = (text: string): string =>
   escapeMarkup(text).replaceAll('\n', '&#10;').replaceAll('\t', '&#9;')

@@ -38,13 +38,13 @@ describe('expected calls', () => {
     expect(verdict.passed ? 'passed' : verdict.kind).toBe(outcome)
   })
 
-  test('a default that is expected may be left out, another value may not', () => {
+  test('an expected default may be omitted, another value may not', () => {
     const units = (value: string) => ({ calls: [{ tool: 'weather', params: { city: 'Paris', units: value } }] })
     expect(judge(units('c'), [call('weather', { city: 'Paris' })])).toEqual({ passed: true })
     expect(judge(units('f'), [call('weather', { city: 'Paris' })])).toMatchObject({ kind: 'missing_parameter' })
   })
 
-  test('what is wrong is said in one sentence, with expected beside actual', () => {
+  test('a failure is described in one sentence, with expected and actual values', () => {
     expect(judge(paris, [call('weather', { city: 'Rome' })])).toEqual({
       passed: false,
       kind: 'wrong_value',
@@ -55,7 +55,7 @@ describe('expected calls', () => {
     })
   })
 
-  test('come in any order, each for one that it fits, though another would take it first', () => {
+  test('may come in any order', () => {
     const calls = [
       { tool: 'weather', params: { city: { $any: true } } },
       { tool: 'weather', params: { city: 'Paris' } },
@@ -66,7 +66,7 @@ describe('expected calls', () => {
     expect(judge({ calls, order: 'given' }, made.toReversed())).toEqual({ passed: true })
   })
 
-  test('of several the one is blamed that fits no other', () => {
+  test('blames the call that fits no other expectation', () => {
     const calls = [
       { tool: 'mail', params: { to: 'Ann' } },
       { tool: 'mail', params: { to: 'Bob' } },
@@ -76,20 +76,20 @@ describe('expected calls', () => {
   })
 })
 
-describe('what must not be', () => {
-  test('no call means no call', () => {
+describe('unwanted calls', () => {
+  test('any call fails a case with no_call', () => {
     expect(judge({ no_call: true }, [])).toEqual({ passed: true })
     expect(judge({ no_call: true }, [call('mail')])).toMatchObject({ kind: 'unwanted_call', tool: 'mail' })
   })
 
-  test('a forbidden tool fails a case, others do not', () => {
+  test('a forbidden tool fails a case, other tools do not', () => {
     expect(judge({ forbidden: ['mail'] }, [call('weather', {})])).toEqual({ passed: true })
     const verdict = judge({ forbidden: ['mail'] }, [call('weather', {}), call('mail', {})])
     expect(verdict).toMatchObject({ kind: 'forbidden_call', tool: 'mail' })
   })
 })
 
-test('the answer must match, after the calls were right', () => {
+test('the answer must match, after the calls are right', () => {
   const expected = { ...paris, answer_matches: '/sunny/i' }
   const calls = [call('weather', { city: 'Paris' })]
   expect(judge(expected, calls, 'It is Sunny.')).toEqual({ passed: true })

@@ -9,7 +9,7 @@ import type { Expectation, ExpectedCall, ObservedCall, ObservedTurn, Verdict } f
 
 type Failure = Extract<Verdict, { passed: false }>
 
-/** Judges what a model did against what its case expects; the first thing that is wrong decides. */
+/** Judges a model's turn against the expectation; the first failure decides. */
 export function judgeCase(
   { calls: expected, order = 'any', no_call, forbidden = [], answer_matches }: Expectation,
   { calls, answer }: ObservedTurn,
@@ -22,7 +22,7 @@ export function judgeCase(
   }
   const banned = calls.find(({ tool }) => forbidden.includes(tool))
   if (banned !== undefined) {
-    const message = `Called ${banned.tool}, which must not be called here.`
+    const message = `Called ${banned.tool}, which is forbidden here.`
     return { passed: false, kind: 'forbidden_call', message, tool: banned.tool, actual: named(calls) }
   }
   const failure = malformed(calls) ?? (expected && callsFailure(expected, calls, order, tools))
@@ -43,7 +43,7 @@ function callsFailure(
   const strange = calls.find(({ tool }) => !tools.some(({ name }) => name === tool))
   if (strange !== undefined) {
     const wanted = expected.map(({ tool }) => tool)
-    const message = `Called "${shortened(strange.tool)}", which was not offered; expected ${wanted.join(', ')}.`
+    const message = `Called "${shortened(strange.tool)}", which wasn't offered; expected ${wanted.join(', ')}.`
     return { passed: false, kind: 'wrong_tool', message, ...toolOf(expected), expected: wanted, actual: strange.tool }
   }
   if (calls.length !== expected.length) return wrongCount(expected, calls)
@@ -52,11 +52,11 @@ function callsFailure(
   const unmatched = pairs.indexOf(undefined)
   if (unmatched >= 0) return nearest(failures[unmatched] as (Failure | undefined)[], pairs)
   if (order === 'any' || failures.every((row, at) => row[at] === undefined)) return undefined
-  const message = `The calls are right, but not in their order: expected ${expected.map(({ tool }) => tool).join(', ')}.`
+  const message = `The calls are right, but in the wrong order: expected ${expected.map(({ tool }) => tool).join(', ')}.`
   return { passed: false, kind: 'wrong_order', message, ...toolOf(expected), expected, actual: named(calls) }
 }
 
-/** One call against one that is expected; undefined where it is right. */
+/** Compares a call with an expected one; undefined if it is right. */
 function callFailure(
   { tool, params: expected }: ExpectedCall,
   call: ObservedCall,
@@ -77,7 +77,7 @@ function callFailure(
   return { passed: false, kind, message, tool, expected: wrong.expected, actual }
 }
 
-/** A parameter left out is worth its default, and a default that is said changes nothing. */
+/** Treats an omitted parameter like its default, and ignores defaults that aren't expected. */
 function withDefaults(params: Params, expected: Params, { parameters }: ToolDefinition): Params {
   const properties = isObject(parameters.properties) ? parameters.properties : {}
   const whole: Params = { ...params }
@@ -93,7 +93,7 @@ function withDefaults(params: Params, expected: Params, { parameters }: ToolDefi
   return whole
 }
 
-/** What is wrong with the call that comes nearest to one that nobody made: one that fits no other, of the right tool. */
+/** The failure of the closest unassigned call, preferring calls of the right tool. */
 function nearest(failures: readonly (Failure | undefined)[], taken: readonly (number | undefined)[]): Failure {
   const left = failures.filter((_failure, at) => !taken.includes(at)) as Failure[]
   return left.find(({ kind }) => kind !== 'wrong_tool') ?? (left[0] as Failure)
@@ -102,7 +102,7 @@ function nearest(failures: readonly (Failure | undefined)[], taken: readonly (nu
 function malformed(calls: readonly ObservedCall[]): Failure | undefined {
   const call = calls.find(({ params }) => params === undefined)
   if (call === undefined) return undefined
-  const message = `The parameters of ${call.tool} are no JSON object.`
+  const message = `The parameters of ${call.tool} aren't a JSON object.`
   return { passed: false, kind: 'malformed_call', message, tool: call.tool }
 }
 
@@ -117,8 +117,8 @@ const named = (calls: readonly ObservedCall[]): unknown => calls.map(({ tool, pa
 const toolOf = ([first]: readonly ExpectedCall[]) => (first === undefined ? {} : { tool: first.tool })
 
 /**
- * Gives each row a column of its own in which it is true, for as many rows as can have one (Kuhn's method: a row that
- * finds its columns taken has their holders look for others). Undefined for a row that is left without.
+ * Assigns a column to as many rows as possible, each column once and only where the row is true (Kuhn's algorithm for
+ * bipartite matching). Undefined for rows that stay unassigned.
  */
 export function assign(rows: readonly (readonly boolean[])[]): (number | undefined)[] {
   const holders = new Map<number, number>()

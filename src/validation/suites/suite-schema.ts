@@ -7,7 +7,7 @@ import type { JsonSchema } from '../../core/tool.ts'
 import { entryProblems, patternFault } from './matcher.ts'
 import type { FileCase } from './suite.ts'
 
-/** What a file may hold, so that one by mistake does not fill the memory. */
+/** Limits on suite files, which protect memory. */
 export const SUITE_LIMITS = { bytes: 16 * 1024 * 1024, cases: 10_000, repeat: 100, calls: 100 } as const
 
 const text = { type: 'string', minLength: 1 } as const
@@ -65,7 +65,7 @@ const EXPECT = {
   },
 } as const
 
-/** What one case must look like. */
+/** The schema of a case. */
 export const CASE_SCHEMA: JsonSchema = {
   type: 'object',
   additionalProperties: false,
@@ -88,10 +88,10 @@ const FILE = {
   properties: { $schema: { type: 'string' }, name: text, remark: text, cases: { type: 'array' } },
 } as const
 
-/** What the object around the cases must look like. */
+/** The schema of the object around the cases. */
 export const FILE_SCHEMA: JsonSchema = FILE
 
-/** The schema of whole files, for editors. */
+/** The schema of a suite file, for editors. */
 export function publishedSuiteSchema(): JsonSchema {
   const cases = { type: 'array', items: CASE_SCHEMA, maxItems: SUITE_LIMITS.cases }
   return {
@@ -103,31 +103,31 @@ export function publishedSuiteSchema(): JsonSchema {
 
 const STEP = /\["(?:[^"\\]|\\.)*"\]|\[\d+\]|[^.[\]]+/g
 
-/** What is wrong with the form of a case: each problem with its path, the value and what to do; none where it is right. */
+/** Lists what is wrong with a case, each problem with its path, the value and what to do. */
 export function caseProblems(value: unknown): string[] {
   const problems = schemaProblems(value, CASE_SCHEMA, 'the case')
   return problems.length > 0 ? problems : ownProblems(value as FileCase)
 }
 
-/** The problems that a schema finds, as sentences. */
+/** Validates a value, and describes the problems in sentences. */
 export function schemaProblems(value: unknown, schema: JsonSchema, root: string): string[] {
   const compiled = compileSchema(schema)
   return compiled.check?.(value) ? [] : compiled.explain(value).map((problem) => sentence(problem, value, schema, root))
 }
 
 function sentence({ path, rule, message }: Explained, value: unknown, schema: JsonSchema, root: string): string {
-  const said = message.replace(/^parameters /, `${root} `)
-  if (rule === 'required') return `${said}: add it.`
+  const problem = message.replace(/^parameters /, `${root} `)
+  if (rule === 'required') return `${problem}: add it.`
   if (rule === 'additionalProperties') {
     const [near] = suggest(path.match(STEP)?.at(-1) ?? path, keysIn(schema))
     return `unknown key '${path}': ${near === undefined ? 'remove it.' : `did you mean '${near}'?`}`
   }
-  if (rule === 'minProperties') return `${said}: say what is right, such as {"calls": […]} or {"no_call": true}.`
+  if (rule === 'minProperties') return `${problem}: state the expectation, such as {"calls": […]} or {"no_call": true}.`
   const found = valueAt(value, path)
-  return found === undefined ? `${said}.` : `${said}, but is ${valueInWords(JSON.stringify(found))}.`
+  return found === undefined ? `${problem}.` : `${problem}, but is ${valueInWords(JSON.stringify(found))}.`
 }
 
-/** What a schema cannot say. */
+/** Checks that a JSON Schema can't express. */
 function ownProblems({ expect, messages = [] }: FileCase): string[] {
   const { calls = [], order, no_call, forbidden = [], answer_matches } = expect
   const problems = calls.flatMap(({ params = {} }, at) => entryProblems(params, `expect.calls[${at}].params`))
@@ -139,9 +139,9 @@ function ownProblems({ expect, messages = [] }: FileCase): string[] {
   if (no_call && forbidden.length > 0) problems.push('expect.no_call forbids every tool: remove expect.forbidden.')
   const both = calls.find(({ tool }) => forbidden.includes(tool))
   if (both) problems.push(`expect.forbidden names "${both.tool}", which expect.calls expects: remove it there.`)
-  if (order !== undefined && calls.length === 0) problems.push('expect.order is for calls: remove it.')
+  if (order !== undefined && calls.length === 0) problems.push('expect.order needs expect.calls: remove it.')
   for (const [at, { role, content }] of messages.entries()) {
-    if (content === null && role !== 'assistant') problems.push(`messages[${at}].content is null: write what was said.`)
+    if (content === null && role !== 'assistant') problems.push(`messages[${at}].content is null: write the message.`)
   }
   return problems
 }

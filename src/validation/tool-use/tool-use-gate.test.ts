@@ -45,7 +45,7 @@ function gatedYard(decision: 'warn' | 'hide', settings: GateSettings = {}) {
 const figures = { trials: 10, successes: 7, rate: 0.7, lower_bound: 0.3968, threshold: 0.8 }
 
 describe('hide', () => {
-  test('a tool that the model fails is not offered, and the run says so with figures', async () => {
+  test('does not offer a tool that the model fails with, and reports the counts', async () => {
     const { tried, ask, runs, log } = gatedYard('hide')
     await tried('add', 10, 7)
     const { answer, events, offered } = await ask('Hi.')
@@ -57,7 +57,7 @@ describe('hide', () => {
     expect(log.at('warn')).toMatchObject([{ model: 'scripted:turns', gate: [decision] }])
   })
 
-  test('called by name all the same, it is unknown', async () => {
+  test('a hidden tool is unknown if called by name', async () => {
     const { tried, ask, executor } = gatedYard('hide')
     await tried('add', 10, 7)
     const { answer } = await ask(call('add'), 'Done.')
@@ -65,7 +65,7 @@ describe('hide', () => {
     expect(await executor.execute('add', {}, { tenant: 'acme' })).toMatchObject({ success: true })
   })
 
-  test('a tool that is described anew gets another chance', async () => {
+  test('offers the tool again after its description changes', async () => {
     const { tried, ask, add } = gatedYard('hide')
     await tried('add', 10, 0)
     expect((await ask('Hi.')).offered).toEqual(['sub'])
@@ -75,7 +75,7 @@ describe('hide', () => {
     expect(answer).not.toHaveProperty('gate')
   })
 
-  test('what is known of another model, or by another tenant, hides nothing', async () => {
+  test('ignores other models and other tenants', async () => {
     const { tried, ask } = gatedYard('hide')
     await tried('add', 10, 0, { tenant: 'other' })
     await tried('add', 10, 0, { model: 'other:model' })
@@ -83,7 +83,7 @@ describe('hide', () => {
   })
 })
 
-test('warn: the tool is offered, and the run says what is known of it', async () => {
+test('warn: offers the tool, and reports the counts', async () => {
   const { tried, ask } = gatedYard('warn')
   await tried('add', 10, 7)
   const { answer, offered } = await ask(call('add'), 'Done.')
@@ -92,7 +92,7 @@ test('warn: the tool is offered, and the run says what is known of it', async ()
   expect(answer.tool_calls).toMatchObject([{ result: { success: true } }])
 })
 
-test('with few trials, or a rate that is good enough, nothing is decided', async () => {
+test('does nothing with few trials or a good rate', async () => {
   const { tried, ask } = gatedYard('hide', { minimum_trials: 5, threshold: 0.5 })
   await tried('add', 4, 0)
   await tried('sub', 10, 5)
@@ -101,7 +101,7 @@ test('with few trials, or a rate that is good enough, nothing is decided', async
   expect((await ask('Hi.')).offered).toEqual(['sub'])
 })
 
-test('what was known holds while the store cannot be read, and a run waits for no reading', async () => {
+test('keeps the previous state while the store fails, and never makes a run wait', async () => {
   const { tried, ask, gate, store, log } = gatedYard('hide')
   await tried('add', 10, 0)
   store.doubtful = async () => {
@@ -115,7 +115,7 @@ test('what was known holds while the store cannot be read, and a run waits for n
   expect((await ask('Hi.')).offered).toEqual(['sub'])
 })
 
-test('a change that comes while it reads is read too', async () => {
+test('reads again after a change during a read', async () => {
   const { ask, gate, store, tried } = gatedYard('hide')
   const answers: (() => void)[] = []
   const doubtful = store.doubtful.bind(store)

@@ -6,15 +6,15 @@ import type { ToolRegistry } from '../../core/tool-registry.ts'
 import type { OfferedTool } from '../../models/model.ts'
 import type { FailureKind } from '../suites/suite.ts'
 
-/** What a model did wrong: as in suites, or in a way that only real runs show. */
+/** What a model did wrong, in a suite or in a real run. */
 export type ToolUseFailureKind =
   | FailureKind
-  /** It called a tool that it was not offered. */
+  /** It called a tool that doesn't exist. */
   | 'unknown_tool'
-  /** It wrote the call as text, where it was found. */
+  /** It wrote the call as text instead of making it. */
   | 'recovered_call'
 
-/** Whether a tool was used as it should be; the verdict of a case is one. */
+/** Whether a tool was used correctly; the verdict of a case is one. */
 export type ToolUseOutcome =
   | { readonly passed: true }
   | {
@@ -35,42 +35,41 @@ export interface ToolUse {
   readonly schemaHash: string
   readonly outcome: ToolUseOutcome
   readonly source: ToolUseSource
-  /** The run that it happened in. */
   readonly runId?: string
 }
 
-/** Stands for all tools that a model made up, so that its inventions do not fill the table. */
+/** Stands for all nonexistent tools, so that invented names don't fill the table. */
 export const UNKNOWN_TOOL = '(unknown)'
 
-/** Whether a count is of the tool as it is now. */
+/** Whether a count is for the tool's current schema. */
 export type SchemaState =
   | 'current'
-  /** The tool has another description or other parameters by now. */
+  /** The tool's description or parameters have changed. */
   | 'changed'
-  /** There is no tool of that name. */
+  /** The tool doesn't exist any more. */
   | 'gone'
 
-/** How a model uses a tool, with what follows from the counts. */
+/** How well a model uses a tool. */
 export interface ToolUseRecord extends ToolUseCount {
   readonly model_id: string
   readonly tool: string
   readonly schema_hash: string
   readonly schema: SchemaState
   readonly rate: number
-  /** What the true rate is at least, with 95 % certainty. */
+  /** The lower end of the 95 % confidence interval of the rate. */
   readonly lower_bound: number
   readonly last_used: string
   readonly suite: ToolUseCount
   readonly run: ToolUseCount
   readonly failure_kinds: Readonly<Record<string, number>>
-  /** The newest last. */
+  /** Newest last. */
   readonly failures: readonly ToolUseFailure[]
 }
 
-/** Gives the hash of a tool as it is now; undefined where there is none of that name. */
+/** Returns the hash of a tool's current schema; undefined if the tool doesn't exist. */
 export type CurrentHash = (tool: string) => string | undefined
 
-/** What the counts mean: nothing of it is kept, so that it can never disagree with them. */
+/** Derives rates and state from stored counts; they aren't stored, so they can't disagree with the counts. */
 export function toolUseRecord(stored: StoredToolUse, current: CurrentHash): ToolUseRecord {
   const { model_id, tool, schema_hash, suite, run, last_used, failure_kinds, failures } = stored
   const now = current(tool)
@@ -92,7 +91,7 @@ export function toolUseRecord(stored: StoredToolUse, current: CurrentHash): Tool
   }
 }
 
-/** Rounded to four places, which is more than any number of trials can tell apart. */
+/** The rate and its lower bound, rounded to four places. */
 export const rates = (successes: number, trials: number): { readonly rate: number; readonly lower_bound: number } => ({
   rate: rounded(trials === 0 ? 0 : successes / trials),
   lower_bound: rounded(wilsonLowerBound(successes, trials)),
@@ -100,12 +99,12 @@ export const rates = (successes: number, trials: number): { readonly rate: numbe
 
 const rounded = (rate: number): number => Math.round(rate * 10_000) / 10_000
 
-/** Of the normal distribution, for 95 %. */
+/** The quantile of the normal distribution for 95 % confidence. */
 const Z = 1.959964
 
 /**
- * What the true rate is at least, with 95 % certainty (Wilson's interval): 4 of 5 prove less than 80 of 100. 0 where
- * nothing was tried.
+ * The lower end of Wilson's 95 % confidence interval, 0 without trials. It takes the number of trials into account: 4 of
+ * 5 prove less than 80 of 100.
  */
 export function wilsonLowerBound(successes: number, trials: number): number {
   if (trials === 0) return 0
@@ -116,24 +115,23 @@ export function wilsonLowerBound(successes: number, trials: number): number {
   return Math.max(0, (middle - spread) / (1 + z2 / trials))
 }
 
-const known = new WeakMap<OfferedTool, string>()
+const hashes = new WeakMap<OfferedTool, string>()
 
 /**
- * Names what a model is shown of a tool: its description and its parameters. How the tool is run does not enter into
- * it, so that a mock in a suite and the real tool are the same to a model. A better description is another tool to it,
- * and deserves a new count.
+ * Hashes what a model sees of a tool: description and parameters. A mock in a suite has the same hash as the real tool;
+ * a changed description starts a new count.
  */
 export function schemaHash(tool: OfferedTool): string {
-  let hash = known.get(tool)
+  let hash = hashes.get(tool)
   if (hash === undefined) {
     const shown = canonicalText([tool.description, tool.parameters])
     hash = createHash('sha256').update(shown).digest('hex').slice(0, 16)
-    known.set(tool, hash)
+    hashes.set(tool, hash)
   }
   return hash
 }
 
-/** Finds tools of a registry as models are shown them. */
+/** Looks up tools of a registry as models see them. */
 export const currentTool =
   (registry: ToolRegistry) =>
   (name: string): ToolDefinition | undefined => {
