@@ -120,8 +120,8 @@ describe('recording', () => {
     ['an empty name', '', undefined],
     ['a name with a line break', 'openai:gpt\n4o', undefined],
     ['a name that is too long', 'm'.repeat(201), undefined],
-    ['a name that is no text', 7, undefined],
-    ['details that are no JSON', MODEL, circle],
+    ['a name that is not a string', 7, undefined],
+    ['details that are not JSON', MODEL, circle],
     ['details that are a function', MODEL, () => {}],
     ['details that are too large', MODEL, 'x'.repeat(70_000)],
   ])('%s is rejected, and nothing is recorded', async (_, model, details) => {
@@ -153,7 +153,7 @@ describe('files', () => {
     await second.recordSuccess('gone:soon')
     await second.load(file)
     expect(await second.getAllValidations()).toEqual(await first.getAllValidations())
-    // And goes on from there.
+    // Recording continues from there.
     expect(await second.recordFailure(MODEL, 'no call')).toMatchObject({ test_count: 2, validated: false })
   })
 
@@ -222,7 +222,7 @@ describe('files', () => {
       "validations[0].test_history[0].success isn't true or false",
     ],
     [
-      'an error that is no text',
+      'an error that is not a string',
       of({ test_history: [{ ...good, error: 7 }] }),
       "validations[0].test_history[0].error isn't a string",
     ],

@@ -1,6 +1,7 @@
 import { valueInWords, valuesInWords } from '../../core/schema/problem-words.ts'
 import { sameJson } from '../../core/schema/same-json.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
+import { malformedCall } from '../suites/judge-case.ts'
 import type { ObservedCall, Verdict } from '../suites/suite.ts'
 import type { BfclLanguage } from './bfcl-category.ts'
 import {
@@ -34,8 +35,8 @@ export function checkCalls(
   answers: readonly AcceptedCall[],
   question: BfclQuestion,
 ): Verdict {
-  const malformed = calls.find(({ params }) => params === undefined)
-  if (malformed !== undefined) return malformedCall(malformed)
+  const malformed = malformedCall(calls)
+  if (malformed !== undefined) return malformed
   if (calls.length !== answers.length)
     return wrongCount(
       calls,
@@ -127,10 +128,6 @@ function nearest(
 
 const quoted = (value: unknown): string =>
   typeof value === 'string' ? `"${valueInWords(value)}"` : valueInWords(value)
-
-function malformedCall({ tool }: ObservedCall): Failure {
-  return { passed: false, kind: 'malformed_call', message: `The parameters of ${tool} aren't a JSON object.`, tool }
-}
 
 function wrongCount(calls: readonly ObservedCall[], expected: readonly string[]): Failure {
   const actual = calls.map(({ tool }) => tool)

@@ -48,7 +48,7 @@ describe('a category of BFCL', () => {
 
   test.each([
     [
-      'is no JSON',
+      'is not JSON',
       'simple',
       '{}',
       /BFCL_v4_simple_java\.json:1: the line isn't a JSON object: download the file again/,

@@ -80,7 +80,7 @@ describe('a replay', () => {
   test.each<[string, readonly GivenTurn[], Partial<RunRequest>]>([
     ['tools that fail', [call('fail'), call('slow'), 'Sorry.'], {}],
     ['wrong parameters', [call('add', { n: 'x' }), call('add', { n: 1 }), 'Done.'], {}],
-    ['arguments that are no JSON', [call('add', '{"n": '), 'Done.'], {}],
+    ['arguments that are not JSON', [call('add', '{"n": '), 'Done.'], {}],
     ['tools that are not there', [call('ad', { n: 1 }), 'Done.'], {}],
     ['a tool that was not offered', [call('add', { n: 1 }), 'Done.'], { allowed_tools: ['fail'] }],
     ['calls that are not run', [...Array(3).fill(call('add', { n: 1 })), 'Done.'], {}],

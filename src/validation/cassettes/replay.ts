@@ -106,10 +106,10 @@ export class Replay {
 function conversationAfter(turns: number, { request, turns: recorded, calls }: Cassette): Message[] {
   const messages: Message[] = [...request.messages]
   for (const [index, turn] of recorded.slice(0, turns).entries()) {
-    const tool_calls = turn.calls.map(({ id, name, arguments: written }) => ({
+    const tool_calls = turn.calls.map(({ id, name, arguments: args }) => ({
       id,
       type: 'function' as const,
-      function: { name, arguments: written },
+      function: { name, arguments: args },
     }))
     messages.push({ role: 'assistant', content: turn.text === '' ? null : turn.text, tool_calls })
     const results = calls.filter(({ iteration }) => iteration === index + 1)
@@ -137,12 +137,12 @@ function firstDifference(expected: readonly Message[], actual: readonly Message[
 function shown(message: Message | undefined): string | undefined {
   if (message === undefined) return undefined
   if (message.role === 'tool') return `${message.name} giving ${shownResult(message.content)}`
-  if (message.role !== 'assistant' || message.tool_calls === undefined) return said(message)
-  const calls = message.tool_calls.map(({ function: { name, arguments: written } }) => `${name}(${same(written)})`)
-  return `${said(message)} with the calls ${calls.join(', ')}`
+  if (message.role !== 'assistant' || message.tool_calls === undefined) return content(message)
+  const calls = message.tool_calls.map(({ function: { name, arguments: args } }) => `${name}(${canonical(args)})`)
+  return `${content(message)} with the calls ${calls.join(', ')}`
 }
 
-const said = ({ role, content }: Message): string => `${role} saying ${JSON.stringify(content || null)}`
+const content = ({ role, content: text }: Message): string => `${role} saying ${JSON.stringify(text || null)}`
 
 function shownResult(content: string): string {
   const value = parsed(content)
@@ -151,9 +151,9 @@ function shownResult(content: string): string {
   return canonicalText(result)
 }
 
-const same = (written: string): string => {
-  const value = parsed(written)
-  return value === undefined ? written : canonicalText(value)
+const canonical = (args: string): string => {
+  const value = parsed(args)
+  return value === undefined ? args : canonicalText(value)
 }
 
 function parsed(text: string): unknown {

@@ -81,16 +81,16 @@ export async function runTrial(planned: PlannedTrial, options: TrialOptions): Pr
 
 /** Reads a run to its end: what the model did, and the conversation for the next turn. */
 async function follow(run: AsyncIterable<RunEvent>): Promise<Turn> {
-  let said = ''
+  let text = ''
   for await (const event of run) {
-    if (event.type === 'tool-call-end') said = ''
-    if (event.type === 'text-delta') said += event.text
+    if (event.type === 'tool-call-end') text = ''
+    if (event.type === 'text-delta') text += event.text
     if (event.type !== 'answer') continue
     const { answer, messages } = event
     // The loop adds a substitute answer if the model gave none; it doesn't belong in the conversation.
     const own = answer.stop_reason === 'stop' && answer.content !== ''
     const calls = answer.tool_calls.map(observedCall)
-    return { observed: { calls, answer: said }, answer, messages: own ? messages : messages.slice(0, -1) }
+    return { observed: { calls, answer: text }, answer, messages: own ? messages : messages.slice(0, -1) }
   }
   throw new Error('The run ended without an answer')
 }

@@ -116,14 +116,14 @@ describe('the budget', () => {
   const prices = { input: 10, output: 10 }
 
   test('by cost: no request is sent that could exceed it, and finished trials are kept', async () => {
-    const model = counted('scripted:dear')
+    const model = counted('scripted:paid')
     const budget = new SuiteBudget({ cost: 0.05 })
     const { trials, stopped } = await run(cases(100), { models: [{ model, prices }], budget, concurrency: 8 })
     expect(budget.total.cost).toBeLessThanOrEqual(0.05)
     expect(budget.total.cost).toBeCloseTo(trials.size * 0.0011)
     expect(trials.size).toBeGreaterThan(5)
     expect(trials.size).toBeLessThan(100)
-    expect(stopped.get('scripted:dear')).toMatchObject({
+    expect(stopped.get('scripted:paid')).toMatchObject({
       reason: 'budget',
       message: expect.stringContaining('0.05 USD'),
     })
@@ -141,16 +141,16 @@ describe('the budget', () => {
 
   test('a free model continues when the budget is used up', async () => {
     const models = [
-      { model: counted('scripted:dear'), prices },
+      { model: counted('scripted:paid'), prices },
       { model: counted('scripted:free'), prices: { input: 0, output: 0 } },
     ]
     const { stopped, trials } = await run(cases(50), { models, budget: new SuiteBudget({ cost: 0.03 }) })
-    expect([...stopped.keys()]).toEqual(['scripted:dear'])
+    expect([...stopped.keys()]).toEqual(['scripted:paid'])
     expect([...trials.values()].filter(({ model }) => model.model.id === 'scripted:free')).toHaveLength(50)
   })
 
   test('each trial reports its usage', async () => {
-    const { made } = await run(cases(2), { models: [{ model: counted('scripted:dear'), prices }] })
+    const { made } = await run(cases(2), { models: [{ model: counted('scripted:paid'), prices }] })
     expect(made.map(({ tokens, cost }) => [tokens, cost])).toEqual(new Array(2).fill([110, 0.0011]))
     expect(made[0]?.usage).toEqual(usage)
   })

@@ -25,7 +25,7 @@ export function judgeCase(
     const message = `Called ${banned.tool}, which is forbidden here.`
     return { passed: false, kind: 'forbidden_call', message, tool: banned.tool, actual: named(calls) }
   }
-  const failure = malformed(calls) ?? (expected && callsFailure(expected, calls, order, tools))
+  const failure = malformedCall(calls) ?? (expected && callsFailure(expected, calls, order, tools))
   if (failure !== undefined) return failure
   if (answer_matches !== undefined && !intentPattern(answer_matches).test(answer)) {
     const message = `The answer "${shortened(answer)}" does not match ${answer_matches}.`
@@ -99,7 +99,8 @@ function nearest(failures: readonly (Failure | undefined)[], taken: readonly (nu
   return left.find(({ kind }) => kind !== 'wrong_tool') ?? (left[0] as Failure)
 }
 
-function malformed(calls: readonly ObservedCall[]): Failure | undefined {
+/** The failure of the first call whose arguments aren't a JSON object. */
+export function malformedCall(calls: readonly ObservedCall[]): Failure | undefined {
   const call = calls.find(({ params }) => params === undefined)
   if (call === undefined) return undefined
   const message = `The parameters of ${call.tool} aren't a JSON object.`

@@ -32,7 +32,7 @@ describe('a value', () => {
     ['another value than it', { $equals: { $any: 1 } }, { $any: 2 }, 'wrong_value'],
     ['a matcher inside', { a: [{ $any: true }, 2] }, { a: [1, 2] }, undefined],
     ['an optional entry left out', { a: { $optional: 1 } }, {}, undefined],
-    ['an optional entry said wrong', { a: { $optional: 1 } }, { a: 2 }, 'wrong_value'],
+    ['a wrong optional entry', { a: { $optional: 1 } }, { a: 2 }, 'wrong_value'],
   ])('%s', (_what, expected, actual, kind) => {
     expect(kindOf(expected, actual)).toBe(kind)
   })

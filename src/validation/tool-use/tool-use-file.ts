@@ -81,7 +81,7 @@ function toolUsesOf(content: unknown): StoredToolUse[] {
     const key = JSON.stringify([model_id, tool, schema_hash])
     if (seen.has(key)) throw new FileFault(`${about} appears twice`)
     seen.add(key)
-    const kept = failures.slice(-KEPT_FAILURES).map(({ timestamp, source, kind, message, ...more }) => ({
+    const newest = failures.slice(-KEPT_FAILURES).map(({ timestamp, source, kind, message, ...more }) => ({
       timestamp,
       source,
       kind,
@@ -90,6 +90,6 @@ function toolUsesOf(content: unknown): StoredToolUse[] {
       ...(more.actual !== undefined && { actual: more.actual }),
       ...(more.run_id !== undefined && { run_id: more.run_id }),
     }))
-    return { model_id, tool, schema_hash, suite, run, last_used, failure_kinds, failures: kept }
+    return { model_id, tool, schema_hash, suite, run, last_used, failure_kinds, failures: newest }
   })
 }

@@ -8,7 +8,7 @@ import { type GateSettings, ToolUseGate } from './tool-use-gate.ts'
 import { MemoryToolUses, ToolUseTracker } from './tool-use-tracker.ts'
 
 /** A loop with the tools `add` and `sub`, behind a gate. */
-function gatedYard(decision: 'warn' | 'hide', settings: GateSettings = {}) {
+function gatedRuntime(decision: 'warn' | 'hide', settings: GateSettings = {}) {
   const store = new MemoryToolUses()
   const log = captureLog()
   const gate = new ToolUseGate(store, decision, settings, log)
@@ -46,7 +46,7 @@ const figures = { trials: 10, successes: 7, rate: 0.7, lower_bound: 0.3968, thre
 
 describe('hide', () => {
   test('does not offer a tool that the model fails with, and reports the counts', async () => {
-    const { tried, ask, runs, log } = gatedYard('hide')
+    const { tried, ask, runs, log } = gatedRuntime('hide')
     await tried('add', 10, 7)
     const { answer, events, offered } = await ask('Hi.')
     const decision = { tool: 'add', decision: 'hide', ...figures }
@@ -58,7 +58,7 @@ describe('hide', () => {
   })
 
   test('a hidden tool is unknown if called by name', async () => {
-    const { tried, ask, executor } = gatedYard('hide')
+    const { tried, ask, executor } = gatedRuntime('hide')
     await tried('add', 10, 7)
     const { answer } = await ask(call('add'), 'Done.')
     expect(answer.tool_calls).toMatchObject([{ result: { success: false, error_code: 'TOOL_NOT_FOUND' } }])
@@ -66,7 +66,7 @@ describe('hide', () => {
   })
 
   test('offers the tool again after its description changes', async () => {
-    const { tried, ask, add } = gatedYard('hide')
+    const { tried, ask, add } = gatedRuntime('hide')
     await tried('add', 10, 0)
     expect((await ask('Hi.')).offered).toEqual(['sub'])
     add('add', () => 1, { description: 'Adds two numbers, and says what came of it' })
@@ -76,7 +76,7 @@ describe('hide', () => {
   })
 
   test('ignores other models and other tenants', async () => {
-    const { tried, ask } = gatedYard('hide')
+    const { tried, ask } = gatedRuntime('hide')
     await tried('add', 10, 0, { tenant: 'other' })
     await tried('add', 10, 0, { model: 'other:model' })
     expect((await ask('Hi.')).offered).toEqual(['add', 'sub'])
@@ -84,7 +84,7 @@ describe('hide', () => {
 })
 
 test('warn: offers the tool, and reports the counts', async () => {
-  const { tried, ask } = gatedYard('warn')
+  const { tried, ask } = gatedRuntime('warn')
   await tried('add', 10, 7)
   const { answer, offered } = await ask(call('add'), 'Done.')
   expect(offered).toEqual(['add', 'sub'])
@@ -93,7 +93,7 @@ test('warn: offers the tool, and reports the counts', async () => {
 })
 
 test('does nothing with few trials or a good rate', async () => {
-  const { tried, ask } = gatedYard('hide', { minimum_trials: 5, threshold: 0.5 })
+  const { tried, ask } = gatedRuntime('hide', { minimum_trials: 5, threshold: 0.5 })
   await tried('add', 4, 0)
   await tried('sub', 10, 5)
   expect((await ask('Hi.')).offered).toEqual(['add', 'sub'])
@@ -102,7 +102,7 @@ test('does nothing with few trials or a good rate', async () => {
 })
 
 test('keeps the previous state while the store fails, and never makes a run wait', async () => {
-  const { tried, ask, gate, store, log } = gatedYard('hide')
+  const { tried, ask, gate, store, log } = gatedRuntime('hide')
   await tried('add', 10, 0)
   store.doubtful = async () => {
     throw new Error('down')
@@ -116,7 +116,7 @@ test('keeps the previous state while the store fails, and never makes a run wait
 })
 
 test('reads again after a change during a read', async () => {
-  const { ask, gate, store, tried } = gatedYard('hide')
+  const { ask, gate, store, tried } = gatedRuntime('hide')
   const answers: (() => void)[] = []
   const doubtful = store.doubtful.bind(store)
   store.doubtful = async (...args) => {
