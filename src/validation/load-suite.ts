@@ -6,7 +6,7 @@ import { generateSuite } from './suites/generate-suite.ts'
 import { readSuiteFile } from './suites/read-suite-file.ts'
 import { type Suite, SuiteError } from './suites/suite.ts'
 
-export interface LoadSuiteOptions {
+interface LoadSuiteOptions {
   /** The registered tools. */
   readonly definitions: readonly ToolDefinition[]
   /** The folder with data sets; `dataSetsFolder()` by default. */

@@ -9,7 +9,7 @@ export interface BfclFunction {
   readonly parameters: BfclParameters
 }
 
-export interface BfclParameters {
+interface BfclParameters {
   readonly properties: Readonly<Record<string, BfclParameter>>
   readonly required: readonly string[]
 }

@@ -20,7 +20,7 @@ import { javascriptValue, javaValue } from './literals.ts'
 
 type Failure = Extract<Verdict, { passed: false }>
 
-export interface BfclQuestion {
+interface BfclQuestion {
   readonly functions: readonly BfclFunction[]
   readonly language: BfclLanguage
 }

@@ -3,7 +3,7 @@ import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import type { GateDecision, StoredRun } from '../../core/storage/run-store.ts'
 
 /** The only version that is written and read. */
-export const CASSETTE_VERSION = 1
+const CASSETTE_VERSION = 1
 
 /** The recording of a run, which can be replayed without its model and its tools. */
 export interface Cassette {

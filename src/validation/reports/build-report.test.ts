@@ -55,24 +55,19 @@ describe('the report', () => {
     ['weather', { weather: 'failed' }],
     ['mail', { mail: 'failed' }],
     ['nowhere', { weather: 'failed', mail: 'failed' }],
-  ])(
-    'blames only the tool that was used wrongly, if the case is about it (%s)',
-    async (tool, expected) => {
-      const verdict: Verdict = { passed: false, kind: 'wrong_value', message: 'Wrong.', tool }
-      const both = handCase('both', {
-        tools: [real('weather'), real('mail')],
-        about: ['weather', 'mail'],
-        judge: () => verdict,
-      })
-      const suites = [hashSuite(handSuite('hand', [both]))]
-      const run = await new SuiteRunner({ suites, models: [{ model: answering('scripted:x', () => 'no') }] }).run()
-      const { matrix } = buildReport(run, { suites, repetitions: 1, createdAt: '' })
-      const tools = matrix.filter((one) => one.tool !== null)
-      expect(Object.fromEntries(tools.map((one) => [one.tool, one.failed === 1 ? 'failed' : 'other']))).toEqual(
-        expected,
-      )
-    },
-  )
+  ])('blames only the tool that was used wrongly, if the case is about it (%s)', async (tool, expected) => {
+    const verdict: Verdict = { passed: false, kind: 'wrong_value', message: 'Wrong.', tool }
+    const both = handCase('both', {
+      tools: [real('weather'), real('mail')],
+      about: ['weather', 'mail'],
+      judge: () => verdict,
+    })
+    const suites = [hashSuite(handSuite('hand', [both]))]
+    const run = await new SuiteRunner({ suites, models: [{ model: answering('scripted:x', () => 'no') }] }).run()
+    const { matrix } = buildReport(run, { suites, repetitions: 1, createdAt: '' })
+    const tools = matrix.filter((one) => one.tool !== null)
+    expect(Object.fromEntries(tools.map((one) => [one.tool, one.failed === 1 ? 'failed' : 'other']))).toEqual(expected)
+  })
 
   test('reports models that miss the gate or were not judged', async () => {
     const { gate } = await hostileReport(1)

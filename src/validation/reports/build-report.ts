@@ -19,7 +19,7 @@ import {
   type ValidationReport,
 } from './validation-report.ts'
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly suites: readonly HashedSuite[]
   readonly repetitions: number
   /** ISO 8601. */

@@ -4,7 +4,7 @@ import type { Cell, Count, ValidationReport } from './validation-report.ts'
 const MAX_TOOL_ROWS = 60
 const MAX_TEXT_CHARACTERS = 10_000
 
-export interface MatrixRow {
+interface MatrixRow {
   readonly title: string
   readonly tool: string | null
   /** In the order of the models. */

@@ -30,7 +30,7 @@ export interface SuitesPlan {
   readonly repeat: number
 }
 
-export interface SuitesWork extends SuitesPlan {
+interface SuitesWork extends SuitesPlan {
   readonly budget: BudgetLimits
   readonly concurrency?: number
   /** Starts over even if there is an unfinished run. */
@@ -45,7 +45,7 @@ export interface SuitesWork extends SuitesPlan {
 }
 
 /** Receives progress. */
-export interface SuitesListener {
+interface SuitesListener {
   /** Called once, before the first request. */
   begun(planned: readonly PlannedTrial[], left: readonly PlannedTrial[], file: string): void
   /** A trial is finished and in the file. */

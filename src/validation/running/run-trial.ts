@@ -19,7 +19,7 @@ import type { PlannedTrial, TrialResult, TriedModel } from './trial.ts'
 /** Per response: room for a model that thinks before it calls. */
 export const MAX_TOKENS = 2_048
 
-export interface TrialOptions {
+interface TrialOptions {
   readonly tools: CaseTools
   readonly budget: SuiteBudget
   readonly clock: Clock

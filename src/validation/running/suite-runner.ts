@@ -42,7 +42,7 @@ export interface SuiteRun {
 }
 
 export const DEFAULT_CONCURRENCY = 4
-export const DEFAULT_TRIAL_TIMEOUT_MS = 120_000
+const DEFAULT_TRIAL_TIMEOUT_MS = 120_000
 /** A model is stopped after this many unanswered trials in a row. */
 export const MAX_UNANSWERED = 5
 

@@ -14,7 +14,7 @@ export class TrialFileError extends Error {
   }
 }
 
-export interface TrialFileOptions {
+interface TrialFileOptions {
   /** The plan's key: only a file with the same key is resumed. */
   readonly key: string
   /** Starts over even if there is an unfinished run. */

@@ -6,7 +6,7 @@ import { isObject } from '../../core/schema/schema-keywords.ts'
 import { suggest } from '../../core/suggest.ts'
 
 /** The keys that make an object a matcher, with an example of each. */
-export const MATCHERS: Readonly<Record<string, string>> = {
+const MATCHERS: Readonly<Record<string, string>> = {
   $any: '{"$any": true}',
   $equals: '{"$equals": <any JSON>}',
   $matches: '{"$matches": "/^paris/i"}',
@@ -16,7 +16,7 @@ export const MATCHERS: Readonly<Record<string, string>> = {
 }
 
 /** The first difference between an expected and an actual value. */
-export interface Mismatch {
+interface Mismatch {
   readonly kind: 'missing_parameter' | 'unexpected_parameter' | 'wrong_type' | 'wrong_value'
   /** Such as `filter.tags[0]`. */
   readonly path: string
@@ -25,12 +25,12 @@ export interface Mismatch {
 }
 
 /** The `$` key of a matcher; undefined if the value is plain JSON. */
-export function matcherWord(value: unknown): string | undefined {
+function matcherWord(value: unknown): string | undefined {
   return isObject(value) ? Object.keys(value).find((key) => key.startsWith('$')) : undefined
 }
 
 /** Whether the expected value may be omitted. */
-export const isOptional = (expected: unknown): boolean => matcherWord(expected) === '$optional'
+const isOptional = (expected: unknown): boolean => matcherWord(expected) === '$optional'
 
 /** Compares a value with an expectation, which may contain matchers; undefined if it is right. */
 export function mismatch(expected: unknown, actual: unknown, path: string): Mismatch | undefined {

@@ -66,7 +66,7 @@ const EXPECT = {
 } as const
 
 /** The schema of a case. */
-export const CASE_SCHEMA: JsonSchema = {
+const CASE_SCHEMA: JsonSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['query', 'expect'],

@@ -42,7 +42,7 @@ export interface ToolUse {
 export const UNKNOWN_TOOL = '(unknown)'
 
 /** Whether a count is for the tool's current schema. */
-export type SchemaState =
+type SchemaState =
   | 'current'
   /** The tool's description or parameters have changed. */
   | 'changed'
