@@ -1,5 +1,4 @@
-import type { Flight, FlightHost } from './flight.ts'
-import { FlightTable } from './flight-table.ts'
+import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import type { Handler, IsolatedHandler } from './handler.ts'
 import type { Kind } from './kind.ts'
 import type { CallerRate, Rate, Rates } from './rates.ts'
@@ -13,7 +12,7 @@ import { type ToolLimits, toolEffect, toolLimits } from './tool-limits.ts'
 const MOST_TENANTS = 10_000
 
 /** A tool made ready to be called: everything that can be worked out once is, on first use. */
-export class BoundTool implements FlightHost {
+export class BoundTool implements ExecutionHost {
   readonly name: string
   readonly definition: ToolDefinition
   readonly effect: Effect
@@ -22,8 +21,8 @@ export class BoundTool implements FlightHost {
   readonly rename: ((params: Params) => Params) | undefined
   /** Calls that are running now. */
   running = 0
-  /** What identical calls may join; only `read` tools have any. */
-  readonly flights = new FlightTable()
+  /** What identical calls may join. Only `read` tools have any. */
+  readonly executions = new JoinableExecutions()
   readonly #resolve: (() => Handler | IsolatedHandler) | undefined
   #compiled: CompiledSchema | undefined
   #fault: unknown
@@ -67,13 +66,13 @@ export class BoundTool implements FlightHost {
     return this.#hash
   }
 
-  /** The running call that an identical one may join. */
-  joinable(key: string): Flight | undefined {
-    return this.flights.size === 0 ? undefined : this.flights.find(this.hash, key)
+  /** The execution that an identical call may join. */
+  joinable(key: string): Execution | undefined {
+    return this.executions.size === 0 ? undefined : this.executions.find(this.hash, key)
   }
 
-  forget(flight: Flight): void {
-    this.flights.delete(flight)
+  forget(execution: Execution): void {
+    this.executions.delete(execution)
   }
 
   /** What a tenant's calls are counted by, where the tool limits them; worked out once for each. */

@@ -2,7 +2,7 @@ import type { BoundTool } from './bound-tool.ts'
 import type { CallContext } from './call-context.ts'
 import type { CancelSignal } from './cancellation.ts'
 import { DeadlineEntry, type DeadlineWheel } from './deadline-wheel.ts'
-import type { Flight } from './flight.ts'
+import type { Execution } from './execution.ts'
 import type { IsolatedTask } from './isolate.ts'
 import { NO_FLAGS } from './permit.ts'
 import type { CallRecord } from './recorder.ts'
@@ -12,16 +12,13 @@ import type { ToolErrorCode } from './tool-error-code.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import type { Span, Tracer } from './tracer.ts'
 
-/** The tenant of callers that name none. */
+/** The tenant of callers without one. */
 export const LOCAL_TENANT = 'local'
 
-const SHORTEST_MS = 1_000
-const LONGEST_MS = 60_000
+const MIN_TIMEOUT_MS = 1_000
+const MAX_TIMEOUT_MS = 60_000
 
-/**
- * One call on its way: who asked for what, how far it has come, and how long it may still take. When it is over, it
- * is its own record.
- */
+/** The state of one call, from its start to its record. */
 export class Call extends DeadlineEntry implements CallRecord {
   readonly tool: string
   readonly context: CallContext
@@ -32,19 +29,18 @@ export class Call extends DeadlineEntry implements CallRecord {
   outcomeUnknown = false
   attempts = 0
   timeoutMs = 0
-  /** Set where calls are traced. */
+  /** Set if calls are traced. */
   span: Span | undefined = undefined
   /** Set when the tool is found. */
   bound: BoundTool | undefined = undefined
   /** Set when the parameters have been read. */
   snapshot: ParamsSnapshot | undefined = undefined
-  /** What identical calls are known by, where that matters. */
+  /** The key of identical calls, for tools that can share results. */
   key: string | undefined = undefined
   /** Set when the tool has begun to run. */
-  flight: Flight | undefined = undefined
+  execution: Execution | undefined = undefined
   #wheel: DeadlineWheel | undefined = undefined
-  #ending: Ending<unknown> | undefined = undefined
-  #resolve: ((end: unknown) => void) | undefined = undefined
+  #reject: ((reason: unknown) => void) | undefined = undefined
 
   constructor(tool: string, context: CallContext, startedMs: number) {
     super()
@@ -90,16 +86,16 @@ export class Call extends DeadlineEntry implements CallRecord {
     return this.startedMs + this.timeoutMs
   }
 
-  /** Begins its part of the trace. A tracer that fails fails no call. */
+  /** Starts the call's span. A failing tracer must not fail the call. */
   beginSpan(tracer: Tracer): void {
     try {
       this.span = tracer.start('execute_tool', this.tool, this.context.traceparent)
     } catch {
-      // The call is not traced.
+      // The call runs untraced.
     }
   }
 
-  /** Tells the trace how the call ended, and what went in and came out where that is asked for. */
+  /** Ends the call's span, with parameters and result if the tracer records contents. */
   endSpan(errorType: ToolErrorCode | undefined, result: unknown): void {
     const { tool, tenant, runId, model, params, span } = this
     try {
@@ -112,33 +108,32 @@ export class Call extends DeadlineEntry implements CallRecord {
         ...(errorType !== undefined && { errorType }),
       })
     } catch {
-      // What is not told is not missed by the caller.
+      // A failing tracer must not fail the call.
     }
   }
 
-  /** Becomes one of those who wait for a flight, and hear of its progress. */
-  board(flight: Flight): Flight {
-    this.flight = flight
-    flight.join(this.context.report)
-    return flight
+  /** Attaches the call to an execution: it waits for it and receives its progress. */
+  join(execution: Execution): Execution {
+    this.execution = execution
+    execution.join(this.context.report)
+    return execution
   }
 
-  /** Ends with the flight's work, or at the deadline, or when the caller's signal aborts: whichever comes first. */
-  waitFor<End>(flight: Flight, work: Promise<unknown>, wheel: DeadlineWheel, ending: Ending<End>): Promise<End> {
-    this.#wheel = wheel
-    this.#ending = ending
-    return new Promise<End>((resolve) => {
-      this.#resolve = resolve as (end: unknown) => void
+  /** Settles with the work, or rejects at the deadline or when the caller's signal aborts, whichever comes first. */
+  waitFor(execution: Execution, work: Promise<unknown>, wheel: DeadlineWheel): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#wheel = wheel
+      this.#reject = reject
       wheel.add(this, this.deadline)
       if (this.context.signal) this.#listen(this.context.signal)
       const failed = (error: unknown): void => {
-        flight.end()
-        if (this.#leave()) resolve(ending.fail(this, error))
+        execution.end()
+        if (this.#stopWaiting()) reject(error)
       }
       try {
         work.then((value) => {
-          flight.end()
-          if (this.#leave()) resolve(ending.succeed(this, value))
+          execution.end()
+          if (this.#stopWaiting()) resolve(value)
         }, failed)
       } catch (thrown) {
         // A promise with a `then` of its own.
@@ -148,7 +143,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   }
 
   override expire(): void {
-    this.#giveUp(timedOut(this.timeoutMs, this.flight?.task))
+    this.#giveUp(timedOut(this.timeoutMs, this.execution?.task))
   }
 
   /** The caller's signal aborted. */
@@ -174,36 +169,29 @@ export class Call extends DeadlineEntry implements CallRecord {
   }
 
   #giveUp(reason: ToolExecutionError): void {
-    const { flight } = this
-    const resolve = this.#resolve
-    if (!this.#leave()) return
-    resolve?.(this.#ending?.fail(this, reason))
-    flight?.leave(reason, this.context.report)
+    const reject = this.#reject
+    if (!this.#stopWaiting()) return
+    reject?.(reason)
+    this.execution?.leave(reason, this.context.report)
   }
 
-  /** True for the first who comes: to all others the wait is over. */
-  #leave(): boolean {
-    if (this.#resolve === undefined) return false
-    this.#resolve = undefined
+  /** True for the first event that ends the wait. */
+  #stopWaiting(): boolean {
+    if (this.#reject === undefined) return false
+    this.#reject = undefined
     this.#wheel?.remove(this)
     if (this.context.signal) this.#unlisten(this.context.signal)
     return true
   }
 }
 
-/** What becomes of a call in the end. Neither may throw. */
-export interface Ending<End> {
-  succeed(call: Call, value: unknown): End
-  fail(call: Call, thrown: unknown): End
-}
-
-/** The deadline that a caller asked for, brought into the range that calls may ask for; `usual` where it is no number. */
+/** The timeout a caller asked for, clamped to the allowed range, or `usual` if it isn't a number. */
 export function clampTimeout(ms: number, usual: number): number {
   if (typeof ms !== 'number' || Number.isNaN(ms)) return usual
-  return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, ms))
+  return Math.min(MAX_TIMEOUT_MS, Math.max(MIN_TIMEOUT_MS, ms))
 }
 
-/** The sentence says which deadline applied, and where the time went if nothing ever ran. */
+/** Names the timeout that applied, and says so if the call never left the queue. */
 export function timedOut(timeoutMs: number, task?: IsolatedTask): ToolExecutionError {
   const waiting = task !== undefined && !task.started ? ' while waiting for a free worker' : ''
   return new ToolExecutionError('TIMEOUT', `Tool execution timed out after ${timeoutMs}ms${waiting}`)

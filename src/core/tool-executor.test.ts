@@ -102,7 +102,7 @@ test('a record holds the parameters as they were validated, defaults counted, an
   executor.flush()
   expect(records[0]?.params).toEqual({ list: [1, 2, 3] })
   expect(records[0]?.nodes).toBeGreaterThanOrEqual(5)
-  expect(records[0]).toHaveProperty('flight', undefined)
+  expect(records[0]).toHaveProperty('execution', undefined)
 })
 
 describe('a write that may have happened', () => {

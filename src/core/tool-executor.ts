@@ -1,6 +1,6 @@
 import type { BoundTool } from './bound-tool.ts'
 import { BoundTools } from './bound-tools.ts'
-import { Call, type Ending } from './call.ts'
+import { Call } from './call.ts'
 import type { CallContext } from './call-context.ts'
 import { logCall } from './call-log.ts'
 import { type Clock, systemClock } from './clock.ts'
@@ -13,7 +13,7 @@ import type { Rates } from './rates.ts'
 import { Recorder } from './recorder.ts'
 import { callKey, ResultCache } from './result-cache.ts'
 import { Runner } from './runner.ts'
-import { type ParamsSnapshot, snapshotResult } from './snapshot.ts'
+import { snapshotResult } from './snapshot.ts'
 import { takeRates } from './take-rates.ts'
 import type { Effect, Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
@@ -26,15 +26,15 @@ import type { FailureExtras, ToolResult } from './tool-result.ts'
 import type { RegisteredTool } from './tool-view.ts'
 import type { Tracer } from './tracer.ts'
 
-/** Whether a call may run later. */
+/** Whether a call may run later, and with which timeout. */
 export type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number }
 
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
-/** How long a durable answer waits for its record beyond the call itself. */
-const LONGEST_RECORDING_MS = 800
+/** How long a durable answer waits for its record. A lost record is reported by the recorder. */
+const RECORD_TIMEOUT_MS = 800
 
-/** The one way through: finds, validates, permits, limits, runs and records a call, and never throws. */
+/** The one place that runs tools. */
 export class ToolExecutor {
   readonly metrics = new ToolMetrics()
   readonly #registry: ToolRegistry
@@ -48,10 +48,6 @@ export class ToolExecutor {
   readonly #tracer: Tracer | undefined
   readonly #durable: boolean
   readonly #tools: BoundTools
-  readonly #ending: Ending<ToolResult> = {
-    succeed: (call, value) => this.#succeed(call, value),
-    fail: (call, thrown) => this.#fail(call, thrown),
-  }
 
   constructor(registry: ToolRegistry, options: ToolExecutorOptions) {
     this.#registry = registry
@@ -68,49 +64,57 @@ export class ToolExecutor {
     registry.invokeBy((name, params, signal) => this.execute(name, params, signal ? { signal } : NO_CONTEXT))
   }
 
-  /** How many calls are running now. */
+  /** The number of running calls. */
   get running(): number {
     return this.#tools.running
   }
 
-  /** The tools that it runs. */
   get registry(): ToolRegistry {
     return this.#registry
   }
 
-  /** Runs a tool. Whatever happens, the answer is an envelope, and the call is recorded. */
-  execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
-    const result = this.#execute(name, params, context)
-    return this.#durable ? this.#recorded(result) : result
-  }
-
-  #execute(name: string, params: unknown, context: CallContext): Promise<ToolResult> {
+  /**
+   * Runs a tool: find, validate, permit, limit, cache, run, record. It never throws: every outcome is an envelope, and
+   * every call is recorded. The order is a security property.
+   */
+  async execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
     const startedMs = this.#clock.now()
     const asked = typeof name === 'string' ? name : typeof name
     let call: Call | undefined
+    let envelope: ToolResult
     try {
       call = new Call(asked, context ?? NO_CONTEXT, startedMs)
       if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
       const tool = this.#tools.find(call)
-      const ready = this.#check.read(call, tool, params)
-      const exact = this.#check.validate(call, tool, ready)
-      return exact === undefined
-        ? this.#proceed(call, tool, ready)
-        : this.#after(exact, call, () => this.#proceed(call as Call, tool, ready))
+      const snapshot = this.#check.read(call, tool, params)
+      const validated = this.#check.validate(call, tool, snapshot)
+      if (validated !== undefined) await validated
+      permit(tool.definition, call)
+      const limited = takeRates(call, tool, this.#rates, this.#clock)
+      if (limited !== undefined) await limited
+      call.key = keyOf(call, tool, snapshot.params)
+      const cached = this.#recall(call, tool)
+      if (cached !== undefined) envelope = this.#envelope(call, cached.result)
+      else {
+        const value = this.#runner.run(call, tool, snapshot.params)
+        envelope = this.#succeed(call, tool, value instanceof Promise ? await value : value)
+      }
     } catch (thrown) {
-      // A context that cannot be read makes no call: this stands for it.
-      return Promise.resolve(this.#fail(call ?? new Call(asked, NO_CONTEXT, startedMs), thrown))
+      // Without a call, the context itself could not be read.
+      envelope = this.#fail(call ?? new Call(asked, NO_CONTEXT, startedMs), thrown)
     }
+    if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
+    return envelope
   }
 
-  /** Answers for a call that its caller will not have run, so that this too is an envelope, and recorded. */
+  /** Records a call that its caller refuses to run, and gives the envelope for it. */
   refuse(name: string, reason: ToolExecutionError, context: CallContext = NO_CONTEXT): ToolResult {
     return this.#fail(new Call(name, context, this.#clock.now()), reason)
   }
 
   /**
-   * The first half of a call's way, for one that is to run later: what refuses it now, or the deadline that it will
-   * have. It counts against the caller's limits; those of the tool are for the time when it runs.
+   * Checks a call that will run later: gives the refusal, or the timeout it will have. It counts against the caller's
+   * limits now, and against the tool's when it runs.
    */
   async admit(name: string, params: unknown, context: CallContext): Promise<Admission> {
     const call = new Call(name, context, this.#clock.now())
@@ -125,7 +129,7 @@ export class ToolExecutor {
     }
   }
 
-  /** What a call of the tool does to the world; undefined where there is no such tool. */
+  /** The effect of a tool; undefined if there is no such tool. */
   effectOf(name: string): Effect | undefined {
     try {
       return this.#tools.find(new Call(name, NO_CONTEXT, 0)).effect
@@ -139,48 +143,17 @@ export class ToolExecutor {
     return this.#tools.hasKind(type)
   }
 
-  /** How it stands with a tool, and with what a tenant may still call of it. */
+  /** The circuit, rate limit and concurrency of a tool, as seen by a tenant. */
   healthOf(name: string, tenant: string): ToolHealth {
     return this.#tools.bound(name)?.health(tenant, this.#rates, this.#clock.now()) ?? {}
   }
 
-  /** The circuits of the tools that were called before, where they have one. */
+  /** The circuit breakers of the tools called so far. */
   circuits(): Iterable<readonly [tool: string, circuit: CircuitState]> {
     return this.#tools.circuits()
   }
 
-  async #after(waited: Promise<void>, call: Call, next: () => Promise<ToolResult>): Promise<ToolResult> {
-    try {
-      await waited
-      return await next()
-    } catch (thrown) {
-      return this.#fail(call, thrown)
-    }
-  }
-
-  /** The second half of the way: the parameters are right, and nothing has happened yet. */
-  #proceed(call: Call, tool: BoundTool, { params }: ParamsSnapshot): Promise<ToolResult> {
-    permit(tool.definition, call)
-    const limited = takeRates(call, tool, this.#rates, this.#clock)
-    if (limited !== undefined) return this.#after(limited, call, () => this.#run(call, tool, params))
-    return this.#run(call, tool, params)
-  }
-
-  #run(call: Call, tool: BoundTool, params: Params): Promise<ToolResult> {
-    call.key = keyOf(call, tool, params)
-    const cached = this.#recall(call, tool)
-    if (cached !== undefined) return Promise.resolve(this.#envelope(call, cached.result))
-    return this.#runner.run(call, tool, params, this.#ending)
-  }
-
-  /** Holds an answer back until its record is safe, but not for ever: the loss of the record is reported anyway. */
-  async #recorded(result: Promise<ToolResult>): Promise<ToolResult> {
-    const envelope = await result
-    await this.#recorder.written(LONGEST_RECORDING_MS)
-    return envelope
-  }
-
-  /** Checks parameters without running anything: `errors` are the problems in the words of the envelope. */
+  /** Validates parameters without running the tool. `errors` has the messages of the envelope. */
   async validate(tool: RegisteredTool | string, params: unknown): Promise<{ valid: boolean; errors: string[] }> {
     let name = ''
     try {
@@ -197,7 +170,7 @@ export class ToolExecutor {
     }
   }
 
-  /** Compiles a tool's schema now; says what is wrong with it, or nothing. */
+  /** Compiles a tool's schema now. Gives the problem, if there is one. */
   check(name: string): string | undefined {
     try {
       this.#check.compiled(this.#tools.find(new Call(name, NO_CONTEXT, 0)))
@@ -207,7 +180,7 @@ export class ToolExecutor {
     }
   }
 
-  /** Hands the records collected so far to the sinks. */
+  /** Passes the collected records to the sinks now. */
   flush(): void {
     this.#recorder.flush()
   }
@@ -216,16 +189,11 @@ export class ToolExecutor {
     return call.key === undefined || tool.limits.cacheTtlMs === undefined ? undefined : this.#cache.get(call.key)
   }
 
-  #succeed(call: Call, value: unknown): ToolResult {
-    try {
-      const tool = call.bound as BoundTool
-      const { maxResultBytes, cacheTtlMs } = tool.limits
-      const result = snapshotResult(value, maxResultBytes)
-      if (call.key !== undefined && cacheTtlMs !== undefined) this.#cache.set(call.key, result, cacheTtlMs)
-      return this.#envelope(call, result)
-    } catch (thrown) {
-      return this.#fail(call, thrown)
-    }
+  #succeed(call: Call, tool: BoundTool, value: unknown): ToolResult {
+    const { maxResultBytes, cacheTtlMs } = tool.limits
+    const result = snapshotResult(value, maxResultBytes)
+    if (call.key !== undefined && cacheTtlMs !== undefined) this.#cache.set(call.key, result, cacheTtlMs)
+    return this.#envelope(call, result)
   }
 
   #envelope(call: Call, result: unknown): ToolResult {
@@ -257,25 +225,25 @@ export class ToolExecutor {
     const executionTimeMs = Math.round((this.#clock.now() - call.startedMs) * 1_000) / 1_000
     call.code = code
     call.executionTimeMs = executionTimeMs
-    // The record outlives the call for a moment: it must not keep what the tool returned.
-    call.flight = undefined
+    // The record outlives the call: it must not hold on to the tool's result.
+    call.execution = undefined
     if (call.span !== undefined) call.endSpan(code, result)
     this.#recorder.add(call)
     return executionTimeMs
   }
 }
 
-/** Worked out only where something can come of it: a cache to look into, or an identical call to join. */
+/** Computed only if there is a cache to look into or an identical call to join. */
 function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
-  if (tool.effect !== 'read' || (tool.limits.cacheTtlMs === undefined && tool.flights.size === 0)) return undefined
+  if (tool.effect !== 'read' || (tool.limits.cacheTtlMs === undefined && tool.executions.size === 0)) return undefined
   return callKey(tool.hash, call.tenant, params)
 }
 
-/** A write that ended early after it began may have happened, and only then is that said. */
-function extrasOf({ bound, flight }: Call, { code, extras: all, repeat }: ToolExecutionError): FailureExtras {
+/** The outcome of a write that began and ended early is unknown. */
+function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: ToolExecutionError): FailureExtras {
   const { outcome, ...extras } = all
-  if (bound?.effect !== 'write' || flight === undefined || repeat?.neverLeft === true) return extras
-  const begun = flight.task === undefined || flight.task.started
+  if (bound?.effect !== 'write' || execution === undefined || repeat?.neverLeft === true) return extras
+  const begun = execution.task === undefined || execution.task.started
   const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
   return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras
 }

@@ -29,5 +29,5 @@ const gated = ({ tool, decision, trials, successes, threshold }: GateDecision): 
 const turn = ({ iteration, duration_ms, finish_reason, text = '', tool_calls = 0 }: RunStep): string =>
   `${iteration}. model, ${duration_ms.toFixed(1)} ms, ${finish_reason}, ${counted(tool_calls, 'call')}${text === '' ? '' : `: ${text}`}`
 
-const called = ({ iteration, duration_ms, tool, params, result }: RunStep): string =>
-  `${iteration}. ${tool} ${readableJson(params)}, ${duration_ms.toFixed(1)} ms: ${readableJson(result)}`
+const called = ({ iteration, duration_ms, tool, params, result, recovered }: RunStep): string =>
+  `${iteration}. ${tool} ${readableJson(params)}, ${recovered ? 'found in the text, ' : ''}${duration_ms.toFixed(1)} ms: ${readableJson(result)}`

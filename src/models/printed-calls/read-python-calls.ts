@@ -12,7 +12,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '
 const SPACE = /\s*/y
 const NAME = /[A-Za-z_][\w.-]{0,127}/y
 const KEYWORD = /([A-Za-z_][\w.-]{0,127})\s*=/y
-const NUMBER = /[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y
+const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y
 const STRING = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/sy
 const DEEPEST = 32
 

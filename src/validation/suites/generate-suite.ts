@@ -112,7 +112,7 @@ function remarkOn(
 /** The first sentence of a tool's description, without markup; the words of its name if there is no description. */
 function purposeOf({ name, description }: ToolDefinition): string {
   const plain = description
-    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/<[^<>]*>/g, ' ')
     .replaceAll(/[#*`\s]+/g, ' ')
     .trim()
   const [sentence = ''] = /^.*?[.!?](?=\s|$)/.exec(plain) ?? [plain]

@@ -62,7 +62,7 @@ const MAX_DEPTH = 20
 const MAX_PATTERN_TEXT = 300
 const MAX_PADDED_TEXT = 10_000
 const ATOM = /\[\^?(?:[^\]\\]|\\.)*\]|\\(?:u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[pP]\{[^}]*\}|.)|[^\\]/suy
-const QUANTIFIER = /[*+?]\??|\{\d+,?\d*\}\??/y
+const QUANTIFIER = /[*+?]\??|\{\d+(?:,\d*)?\}\??/y
 const GROUP = /\((?:\?(?::|<[A-Za-z_]\w*>))?/y
 
 /** The rules for a sampled string. */
@@ -164,7 +164,7 @@ class PatternSampler {
   #repeated(part: string | undefined): string | undefined {
     const found = this.#take(QUANTIFIER)
     if (found === undefined || part === undefined) return part
-    const [, least = '', , most = ''] = /^\{(\d+)(,?)(\d*)/.exec(found) ?? []
+    const [, least = '', most = ''] = /^\{(\d+)(?:,(\d*))?/.exec(found) ?? []
     if (found[0] === '{') {
       const upTo = found.includes(',') ? (most === '' ? Number.POSITIVE_INFINITY : Number(most)) : Number(least)
       return bounded(part, Math.min(upTo, Math.max(Number(least), this.#repeats)))
