@@ -2,10 +2,10 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ToolDefinition } from '../../core/tool.ts'
-import { dataSetsFolder } from './data-sets-folder.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+import { dataSetsFolder } from './bfcl/bfcl-category.ts'
 import { loadSuite } from './load-suite.ts'
-import { SuiteError } from './suite-error.ts'
+import { SuiteError } from './suites/suite.ts'
 
 const definitions: ToolDefinition[] = ['weather', 'mail'].map((name) => ({
   name,
@@ -37,7 +37,7 @@ describe('a suite in a file', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('may be a list, an object with a name, or one case a line', async () => {
+  test('may be a list, an object with a name, or JSON Lines', async () => {
     const one = { id: 'a', query: 'Weather?', expect: call }
     const two = { query: 'Hello', expect: { no_call: true } }
     const list = await load('suite.json', [one, two])
@@ -50,7 +50,7 @@ describe('a suite in a file', () => {
     expect(lines.cases.map(({ id }) => id)).toEqual(['a', 'case 2'])
   })
 
-  test('offers every tool unless it names some, and all of them as mocks', async () => {
+  test('offers every tool unless it names some, always as mocks', async () => {
     const whole = { name: 'own', description: 'Mine.', parameters: { type: 'object' } }
     const messages = [{ role: 'system', content: 'Be brief.' }]
     const { cases } = await load('suite.json', [
@@ -73,7 +73,7 @@ describe('a suite in a file', () => {
     expect(cases[1]?.tools.map(({ name }) => name)).toEqual(['mail', 'own'])
   })
 
-  test('says how long a model is watched, and which tools a case counts for', async () => {
+  test('sets the iterations of a case, and the tools it counts for', async () => {
     const cases = [
       { query: 'a', expect: { calls: [{ tool: 'mail' }, { tool: 'weather' }, { tool: 'mail' }] } },
       { query: 'b', expect: { ...call, answer_matches: '/sun/' } },
@@ -86,33 +86,37 @@ describe('a suite in a file', () => {
     expect(suite.cases.map(({ about }) => about)).toEqual([['mail', 'weather'], ['weather'], ['mail'], [], ['mail']])
   })
 
-  test('judges a model by its turn, and one that did nothing too', async () => {
+  test('judges a turn, also one without calls', async () => {
     const { cases } = await load('suite.json', [{ query: 'Weather?', expect: call }])
     const calls = [{ tool: 'weather', params: { text: 'Paris' } }]
     expect(cases[0]?.judge([{ calls, answer: '' }])).toEqual({ passed: true })
     expect(cases[0]?.judge([])).toMatchObject({ kind: 'wrong_count' })
   })
 
-  test('a case that is to be repeated counts several times', async () => {
+  test('repeats a case with `repeat`', async () => {
     const { cases } = await load('suite.json', [{ id: 'a', query: 'Hello', expect: { no_call: true }, repeat: 3 }])
     expect(cases.map(({ id }) => id)).toEqual(['a', 'a#2', 'a#3'])
   })
 
   test.each<[string, unknown, string]>([
-    ['no JSON', '[{]', 'suite.json: no JSON: '],
+    ['no JSON', '[{]', 'suite.json: invalid JSON: '],
     [
       'another thing than cases',
       '{"casses": []}',
       "suite.json: missing 'cases': add it. unknown key 'casses': did you mean 'cases'?",
     ],
-    ['no case', [], 'suite.json: there is no case in it: add one.'],
+    ['no case', [], 'suite.json: it has no cases: add one.'],
     ['no query', [{ expect: call }], "suite.json:2 (case 1): missing 'query': add it."],
     [
       'a key that is none',
       [{ id: 'a', query: 'q', expect: { ...call, forbiden: ['mail'] } }],
       "suite.json:2 (a): unknown key 'expect.forbiden': did you mean 'forbidden'?",
     ],
-    ['nothing expected', [{ query: 'q', expect: {} }], 'expect must have at least 1 entry: say what is right, such as'],
+    [
+      'nothing expected',
+      [{ query: 'q', expect: {} }],
+      'expect must have at least 1 entry: state the expectation, such as',
+    ],
     ['a wrong type', [{ query: 'q', expect: call, repeat: 'often' }], 'repeat must be an integer, but is "often".'],
     ['too many repeats', [{ query: 'q', expect: call, repeat: 101 }], 'repeat must be at most 100, but is 101.'],
     [
@@ -129,17 +133,17 @@ describe('a suite in a file', () => {
     [
       'a tool that is not registered',
       [{ query: 'q', tools: ['wether'], expect: { no_call: true } }],
-      'tools[0] names "wether", which is not registered: did you mean \'weather\'?',
+      "tools[0] names \"wether\", which isn't registered: did you mean 'weather'?",
     ],
     [
       'a call of a tool that is not offered',
       [{ query: 'q', tools: ['mail'], expect: call }],
-      'expect.calls[0].tool names "weather", which the case does not offer: name one of the tools offered (mail).',
+      'expect.calls[0].tool names "weather", which the case doesn\'t offer: use one of the offered tools (mail).',
     ],
     [
       'a mock of no tool',
       [{ query: 'q', expect: call, mocks: { pay: 1 } }],
-      'mocks names "pay", which the case does not offer',
+      'mocks names "pay", which the case doesn\'t offer',
     ],
     ['a tool twice', [{ query: 'q', tools: ['mail', 'mail'], expect: { no_call: true } }], 'tools[1] is "mail" again'],
     [
@@ -163,13 +167,13 @@ describe('a suite in a file', () => {
         { id: 'a', query: 'q', expect: { no_call: true } },
         { id: 'a', query: 'q', expect: { no_call: true } },
       ],
-      'suite.json:9 (a): the id "a" is at suite.json:2 already: give it another.',
+      'suite.json:9 (a): the id "a" is already used at suite.json:2: choose another.',
     ],
-  ])('is refused with %s, naming file, line, path, value and fix', async (_what, content, message) => {
+  ])('is rejected with %s, naming file, line, path, value and fix', async (_what, content, message) => {
     expect((await problem(content)).replaceAll(/\/\S+\/(?=suite\.json)/g, '')).toContain(message)
   })
 
-  test('all problems are told at once, by line', async () => {
+  test('lists all problems at once, by line', async () => {
     const bad = '{"query": 1, "expect": {"no_call": true}}'
     expect(await problem(`${bad}\n\n${bad}`, 'suite.jsonl')).toBe(
       'suite.jsonl:1 (case 1): query must be a string, but is 1.\nsuite.jsonl:3 (case 2): query must be a string, but is 1.',
@@ -177,7 +181,7 @@ describe('a suite in a file', () => {
     expect(await problem(`${bad}\n`.repeat(25), 'suite.jsonl')).toMatch(/and 5 more$/)
   })
 
-  test('cases in an object have their lines, whatever stands in their texts', async () => {
+  test('finds the lines of cases in an object, whatever their strings contain', async () => {
     const cases = [
       { query: 'a\n]},{"[\\', expect: { no_call: true } },
       { query: 5, expect: { no_call: true } },
@@ -185,31 +189,31 @@ describe('a suite in a file', () => {
     expect(await problem({ name: 'x [{', cases })).toContain('suite.json:10 (case 2): query must be a string')
   })
 
-  test('too large a file, too many cases, a folder and nothing are refused', async () => {
+  test('rejects a large file, too many cases, a folder and a missing file', async () => {
     const one = '{"query":"q","expect":{"no_call":true}}\n'
     expect(await problem(one.repeat(10_001), 'many.jsonl')).toContain(
-      'there are 10001 cases in it, and 10000 are the most',
+      'it has 10001 cases, but at most 10000 are allowed',
     )
     const large = join(folder, 'large.json')
     await writeFile(large, '')
     await truncate(large, 16 * 1024 * 1024 + 1)
-    await expect(loadSuite(large, { definitions })).rejects.toThrow('16 MB are the most: split it.')
-    await expect(loadSuite(folder, { definitions })).rejects.toThrow('is no file: name one with cases')
+    await expect(loadSuite(large, { definitions })).rejects.toThrow('at most 16 MB are allowed: split it.')
+    await expect(loadSuite(folder, { definitions })).rejects.toThrow("isn't a file: use a file with cases")
     await expect(loadSuite('nothing.json', { definitions })).rejects.toThrow(
-      'There is no suite or file "nothing.json": name a file with cases, bfcl:simple or generated.',
+      'There is no suite or file "nothing.json": use a file with cases, bfcl:simple or generated.',
     )
   })
 })
 
 describe('a suite by name', () => {
-  test('generated is made from the tools that there are', async () => {
+  test('`generated` is made from the registered tools', async () => {
     const { name, cases } = await loadSuite('generated', { definitions })
     expect(name).toBe('generated')
     expect(cases.map(({ id }) => id)).toContain('weather/simple')
     await expect(loadSuite('generated', { definitions: [] })).rejects.toThrow('there are no tools')
   })
 
-  test('bfcl without its data says where that can be had', async () => {
+  test('`bfcl` without its data tells where to get it', async () => {
     const nowhere = join(tmpdir(), 'toolyard-no-data-sets')
     expect(() => dataSetsFolder({ TOOLYARD_DATA_SETS: nowhere })).toThrow(
       `There is no folder "bfcl" in "${nowhere}" (TOOLYARD_DATA_SETS): the cases are at https://github.com/ShishirPatil/gorilla`,

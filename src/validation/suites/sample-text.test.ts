@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { samplePattern } from './sample-pattern.ts'
-import { sampleText } from './sample-text.ts'
+import { samplePattern, sampleText } from './sample-text.ts'
 
 test.each([
   '^[a-z0-9][a-z0-9_-]*$',
@@ -12,15 +11,20 @@ test.each([
   '^\\p{Lu}\\w{2,}\\s.$',
   '^\\u0041\\x42\\.$',
   'abc|def',
-])('a text is found that %s matches', (source) => {
+])('finds a string that matches %s', (source) => {
   expect(samplePattern(source)).toMatch(new RegExp(source, 'u'))
 })
 
-test.each(['^(?=a)b$', '[^\\s\\S]', 'a{9999}', 'x'.repeat(1001)])('none is made up for %s', (source) => {
+test.each(['^(?=a)b$', '[^\\s\\S]', 'a{9999}', 'x'.repeat(1001)])('finds no string for %s', (source) => {
   expect(samplePattern(source)).toBeUndefined()
 })
 
-test('lengths are kept beside a pattern', () => {
+test('respects lengths beside a pattern', () => {
   const rules = { name: 'code', pattern: '^[A-Z]+$', minLength: 10, maxLength: 20, number: 0 }
   expect(sampleText(rules)).toMatch(/^[A-Z]{10,20}$/)
+})
+
+test('bounds the length of a string that its schema makes enormous', () => {
+  expect(sampleText({ name: 'text', minLength: 1e10, number: 0 })).toHaveLength(10_000)
+  expect(sampleText({ name: 'text', minLength: 1e10, maxLength: 5, number: 0 })).toHaveLength(10_000)
 })

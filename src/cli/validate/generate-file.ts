@@ -1,22 +1,12 @@
 import { resolve } from 'node:path'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { generateSuite } from '../../validation/suites/generate-suite.ts'
-import { loadSuites as load } from '../../validation/suites/load-suites.ts'
-import type { Suite } from '../../validation/suites/suite.ts'
-import { SuiteError } from '../../validation/suites/suite-error.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { writeNew } from './write-new.ts'
 
-/** Loads suites by name. One that cannot be loaded is the user's to mend, and so are two of the same name. */
-export async function loadSuites(names: readonly string[], definitions: readonly ToolDefinition[]): Promise<Suite[]> {
-  return load(names, { definitions }).catch((error: unknown) => {
-    throw error instanceof SuiteError ? new UsageError(error.message, { cause: error }) : error
-  })
-}
-
-/** Writes the suite that is made of the tools, to be edited: to a file that there is not yet, else to stdout. */
+/** Writes the suite generated from the tools to a new file, or to stdout if none is given. */
 export async function generateFile(
   terminal: Terminal,
   definitions: readonly ToolDefinition[],

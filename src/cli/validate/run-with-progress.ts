@@ -1,9 +1,14 @@
 import { resolve } from 'node:path'
 import { dataFolder } from '../../models/model-files/model-folder.ts'
-import { planFile, planKey, type RanSuites, runSuites as run } from '../../validation/running/run-suites.ts'
+import {
+  planFile,
+  planKey,
+  type RanSuites,
+  runSuites,
+  type TrialRecorder,
+} from '../../validation/running/run-suites.ts'
 import type { HashedSuite, TriedModel } from '../../validation/running/trial.ts'
 import { TrialFileError } from '../../validation/running/trial-file.ts'
-import type { TrialRecorder } from '../../validation/running/trial-recorder.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -20,8 +25,8 @@ export interface SuitesToRun {
   readonly recorder: TrialRecorder | undefined
 }
 
-/** Runs the suites, or goes on with a run of the same that was broken off; says on stderr what it will cost, and how far it is. */
-export async function runSuites(terminal: Terminal, work: SuitesToRun): Promise<RanSuites> {
+/** Runs or resumes the suites, and writes the estimated cost and the progress to stderr. */
+export async function runWithProgress(terminal: Terminal, work: SuitesToRun): Promise<RanSuites> {
   const { suites, models, settings, signal, recorder } = work
   const { repeat, fresh, concurrency, budget, out } = settings
   const key = planKey({ suites, models, repeat })
@@ -29,7 +34,7 @@ export async function runSuites(terminal: Terminal, work: SuitesToRun): Promise<
   const known = { suites, models, repeat, fresh, concurrency, budget, file, key, signal }
   let progress: TrialProgress | undefined
   try {
-    return await run(recorder === undefined ? known : { ...known, recorder }, {
+    return await runSuites(recorder === undefined ? known : { ...known, recorder }, {
       begun(planned, left, path) {
         const done = planned.length - left.length
         if (done > 0) {
