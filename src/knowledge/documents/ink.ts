@@ -1,19 +1,12 @@
-/** Whether a character is white space, as `\s` has it. */
-export function isSpace(code: number): boolean {
-  if (code <= 0x20) return code === 0x20 || (code >= 9 && code <= 13)
-  if (code < 0xa0) return false
-  return (
-    code === 0xa0 ||
-    code === 0x1680 ||
-    (code >= 0x2000 && code <= 0x200a) ||
-    code === 0x2028 ||
-    code === 0x2029 ||
-    code === 0x202f ||
-    code === 0x205f ||
-    code === 0x3000 ||
-    code === 0xfeff
-  )
-}
+/** White space outside ASCII, as `\s` has it. */
+const WIDE_SPACES = new Set([
+  0xa0, 0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029,
+  0x202f, 0x205f, 0x3000, 0xfeff,
+])
+
+/** Whether a character is white space. */
+export const isSpace = (code: number): boolean =>
+  code <= 0x20 ? code === 0x20 || (code >= 9 && code <= 13) : code >= 0xa0 && WIDE_SPACES.has(code)
 
 /** Where the first character that is no white space stands; `to` where there is none. */
 export function firstInk(text: string, from: number, to: number): number {

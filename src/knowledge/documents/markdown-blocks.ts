@@ -1,7 +1,7 @@
 import type { Block, BlockKind } from './document.ts'
 import { HeadingPath } from './heading-path.ts'
 import { firstInk, firstLine, lastInk, lineEnd } from './ink.ts'
-import { fenceAt, frontMatterEnd, headingAt, isDelimiterRow, isItem, isRule, underlineLevel } from './markdown-lines.ts'
+import { fenceAt, frontMatterEnd, headingAt, isDelimiterRow, isItem, underlineLevel } from './markdown-lines.ts'
 
 /** The blocks of a Markdown document: headings, paragraphs, lists, tables, code. */
 export function markdownBlocks(text: string): Block[] {
@@ -66,7 +66,7 @@ class MarkdownScan {
       this.#fence = fence
       return true
     }
-    if (isItem(text, ink, end) && !isRule(text, ink, end)) {
+    if (isItem(text, ink, end)) {
       if (this.#kind !== 'list') this.#close()
       if (this.#kind === undefined) this.#open('list', start, end)
       else this.#extend(end)

@@ -1,20 +1,19 @@
 import { isSpace, lastInk, lineEnd } from './ink.ts'
 
-const [HASH, BACKTICK, TILDE, EQUALS, DASH, STAR, PLUS] = [0x23, 0x60, 0x7e, 0x3d, 0x2d, 0x2a, 0x2b]
-const LONGEST_FRONT_MATTER = 20_000
+const HASH = 0x23
+const MAX_FRONT_MATTER = 20_000
+// Each of these is linear in the length of a line, and is applied to a line without its indent.
+/** Backticks further on in the line make it inline code. */
+const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/
+const UNDERLINE = /^(?:={2,}|-{2,})\s*$/
+// Two patterns, because a repeated group runs out of stack on a long line.
+const RULE_START = /^([-*_])\s*\1\s*\1/
+const RULE = /^(?:[-\s]+|[*\s]+|[_\s]+)$/
+const ITEM = /^(?:[-*+]|\d{1,10}[.)])\s/
+const DELIMITER_ROW = /^[-|:\s]+$/
 
-// Each of these looks at one line, from its first character that is no space, `ink`, to its `end`.
-
-/** The marks that open or close a code block, or an empty text. */
-export function fenceAt(text: string, ink: number, end: number): string {
-  const mark = text.charCodeAt(ink)
-  if (mark !== BACKTICK && mark !== TILDE) return ''
-  const to = runEnd(text, ink, end, mark)
-  if (to - ink < 3) return ''
-  // Backticks further on: it is code within a line.
-  if (mark === BACKTICK && lineHas(text, '`', to, end)) return ''
-  return text.slice(ink, to)
-}
+/** The marks that open or close a code block, or an empty string. */
+export const fenceAt = (text: string, ink: number, end: number): string => FENCE.exec(text.slice(ink, end))?.[0] ?? ''
 
 /** A heading that begins with `#`. */
 export function headingAt(
@@ -23,7 +22,8 @@ export function headingAt(
   end: number,
 ): { readonly level: number; readonly text: string } | undefined {
   if (text.charCodeAt(ink) !== HASH) return undefined
-  const marks = runEnd(text, ink, end, HASH)
+  let marks = ink
+  while (marks < end && text.charCodeAt(marks) === HASH) marks++
   if (marks - ink > 6 || marks === end || !isSpace(text.charCodeAt(marks))) return undefined
   let to = lastInk(text, marks, end)
   let closing = to
@@ -33,56 +33,29 @@ export function headingAt(
   return heading === '' ? undefined : { level: marks - ink, text: heading }
 }
 
-/** The level of the heading that a line of `=` or `-` makes of the line above it; 0 where it is no such line. */
+/** The level of the heading that a line of `=` or `-` makes of the line above it, or 0. */
 export function underlineLevel(text: string, ink: number, end: number): number {
-  const mark = text.charCodeAt(ink)
-  if (mark !== EQUALS && mark !== DASH) return 0
-  const to = runEnd(text, ink, end, mark)
-  if (to - ink < 2 || lastInk(text, to, end) !== to) return 0
-  return mark === EQUALS ? 1 : 2
+  const line = text.slice(ink, end)
+  if (!UNDERLINE.test(line)) return 0
+  return line.startsWith('=') ? 1 : 2
 }
 
-/** A line between parts, of `-`, `*` or `_`. */
-export function isRule(text: string, ink: number, end: number): boolean {
-  const mark = text[ink]
-  let marks = 0
-  for (let at = ink; at < end; at++) {
-    if (text[at] === mark) marks++
-    else if (!isSpace(text.charCodeAt(at))) return false
-  }
-  return marks >= 3 && (mark === '-' || mark === '*' || mark === '_')
-}
-
-/** Whether the line begins an item of a list. */
+/** Whether the line begins an item of a list, and isn't a thematic break such as `- - -`. */
 export function isItem(text: string, ink: number, end: number): boolean {
-  let at = ink
-  const mark = text.charCodeAt(at)
-  if (mark === DASH || mark === STAR || mark === PLUS) at++
-  else {
-    while (at < end && at - ink < 10 && isDigit(text.charCodeAt(at))) at++
-    if (at === ink || (text[at] !== '.' && text[at] !== ')')) return false
-    at++
-  }
-  return at < end && isSpace(text.charCodeAt(at))
+  const line = text.slice(ink, end)
+  return ITEM.test(line) && !(RULE_START.test(line) && RULE.test(line))
 }
 
-/** The line under the head of a table. */
+/** Whether the line is the one under the head of a table. */
 export function isDelimiterRow(text: string, ink: number, end: number): boolean {
-  let dashes = 0
-  let bars = 0
-  for (let at = ink; at < end; at++) {
-    const mark = text[at]
-    if (mark === '-') dashes++
-    else if (mark === '|') bars++
-    else if (mark !== ':' && !isSpace(text.charCodeAt(at))) return false
-  }
-  return dashes > 0 && bars > 0
+  const line = text.slice(ink, end)
+  return DELIMITER_ROW.test(line) && line.includes('-') && line.includes('|')
 }
 
 /** Where the settings at the head of some documents end, between two lines of `---`; 0 where there are none. */
 export function frontMatterEnd(text: string): number {
   if (!/^---[ \t]*\n(?!\s*\n)/.test(text.slice(0, 1000))) return 0
-  const most = Math.min(text.length, LONGEST_FRONT_MATTER)
+  const most = Math.min(text.length, MAX_FRONT_MATTER)
   for (let line = lineEnd(text, 0, most) + 1; line < most; ) {
     const end = lineEnd(text, line, most)
     const last = text.slice(line, lastInk(text, line, end))
@@ -91,16 +64,3 @@ export function frontMatterEnd(text: string): number {
   }
   return 0
 }
-
-function runEnd(text: string, from: number, end: number, mark: number): number {
-  let at = from
-  while (at < end && text.charCodeAt(at) === mark) at++
-  return at
-}
-
-function lineHas(text: string, mark: string, from: number, end: number): boolean {
-  for (let at = from; at < end; at++) if (text[at] === mark) return true
-  return false
-}
-
-const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39

@@ -11,17 +11,10 @@ export class MarkdownWriter {
   readonly #blocks: string[] = []
   #length = 0
   #prefix = ''
-  /** Whether the block that is being written has one line only. */
-  #oneLine: boolean
-  readonly #alwaysOneLine: boolean
+  /** Whether line breaks in the current block become spaces. */
+  #oneLine = false
   #parts: string[] = []
   #space = false
-
-  /** With `oneLine`, line breaks in blocks become spaces, as in the cells of a table. */
-  constructor(oneLine = false) {
-    this.#alwaysOneLine = oneLine
-    this.#oneLine = oneLine
-  }
 
   /** Characters written, without the block that is being written. */
   get length(): number {
@@ -52,7 +45,7 @@ export class MarkdownWriter {
     this.#parts = []
     this.#space = false
     this.#prefix = prefix
-    this.#oneLine = this.#alwaysOneLine || oneLine
+    this.#oneLine = oneLine
   }
 
   /** A block as it is; `joined` to the one before it without an empty line. */
