@@ -2,6 +2,7 @@ import { LOCAL_TENANT } from '../../core/call.ts'
 import { ProcessPool } from '../../kinds/isolated/process-pool.ts'
 import type { Collections } from '../../knowledge/collections/collections.ts'
 import { EXTRACTION_MEMORY_MB } from '../../knowledge/documents/extraction.ts'
+import type { Piece } from '../../knowledge/documents/split-document.ts'
 import { LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE } from '../../knowledge/documents/split-options.ts'
 import { ingestDocsTool } from '../../knowledge/tools/ingest-docs.ts'
 import type { GlobalOptions } from '../global-options.ts'
@@ -43,8 +44,13 @@ export async function ingest(terminal: Terminal, words: readonly string[], optio
     const { collection } = options
     const collections = manager.getCollections()
     const { context } = opened
-    // It is there wherever a model is configured; here it is asked for by name.
-    if (!manager.getRegistry().has(TOOL)) manager.getRegistry().register(ingestDocsTool(collections).definition)
+    // Parameters of a call are JSON; the chunks of the part beside them stay in this process.
+    const chunks = new Map<string, readonly Piece[]>()
+    const keyOf = (documentId: string, part: number): string => `${part} ${documentId}`
+    const { definition, handler } = ingestDocsTool(collections, (id, part) => chunks.get(keyOf(id, part)))
+    opened.handlers.register(TOOL, handler, { effect: 'idempotent' })
+    // Without a configured model the tool isn't registered.
+    if (!manager.getRegistry().has(TOOL)) manager.getRegistry().register(definition)
     const report = await ingestFiles(
       files,
       {
@@ -54,7 +60,15 @@ export async function ingest(terminal: Terminal, words: readonly string[], optio
         isolate,
         signal,
         versionOf: (id) => collections.versionOf(LOCAL_TENANT, collection, id),
-        call: (params) => manager.getExecutor().execute(TOOL, params, { ...context, signal }),
+        call: async (params, pieces) => {
+          const key = keyOf(params.document_id, params.part)
+          chunks.set(key, pieces)
+          try {
+            return await manager.getExecutor().execute(TOOL, params, { ...context, signal })
+          } finally {
+            chunks.delete(key)
+          }
+        },
       },
       { onState: (state) => line.show(state), onLine: (text) => line.note(printableLine(text)) },
     )

@@ -1,3 +1,5 @@
+import type { KnowledgeChunk } from '../../core/storage/knowledge-store.ts'
+
 /** One part of a document, or all of it. */
 export interface IngestPart {
   readonly tenant: string
@@ -19,21 +21,9 @@ export interface IngestPart {
    * the others join the one that was begun last.
    */
   readonly version?: string
-  /** Where the content is cut. */
-  readonly cut?: Cut
+  /** The chunks of the content, from a caller that has read the document with its structure. */
+  readonly chunks?: readonly KnowledgeChunk[]
 }
-
-/** Where a content is cut already: by who has read the document with its structure. */
-export interface Cut {
-  /** Of the first piece in the document, from 0. */
-  readonly position: number
-  /** Characters of the document before this content. */
-  readonly offset: number
-  /** Start and end in this content, and the heading that the piece stands under. */
-  readonly pieces: readonly CutPiece[]
-}
-
-export type CutPiece = readonly [start: number, end: number, heading: string]
 
 /** What came of a part. */
 export interface Ingested {

@@ -9,7 +9,7 @@ import { contentVersion, documentId } from '../documents/document-ids.ts'
 import { splitDocument } from '../documents/split-document.ts'
 import { splitOptions } from '../documents/split-options.ts'
 import { textDocument } from '../documents/text-document.ts'
-import { type Cut, type IngestPart, MOST_CHARACTERS, MOST_CHUNKS } from './ingest-part.ts'
+import { type IngestPart, MOST_CHARACTERS, MOST_CHUNKS } from './ingest-part.ts'
 
 /** A part whose every value has been looked at, cut into chunks that have no vectors yet. */
 export interface PreparedPart {
@@ -28,7 +28,7 @@ export interface PreparedPart {
 
 /** Checks a part and cuts it; throws where it cannot be taken. */
 export function preparePart(given: IngestPart, chunkSize: number): PreparedPart {
-  const { part = 1, parts = 1, cut } = given
+  const { part = 1, parts = 1 } = given
   const size = splitOptions({ chunkSize: given.chunk_size ?? chunkSize }).chunkSize
   checkParts(part, parts, given)
   if (given.content.length > MOST_CHARACTERS) {
@@ -37,11 +37,11 @@ export function preparePart(given: IngestPart, chunkSize: number): PreparedPart 
     )
   }
   const metadata = checkMetadata('metadata', given.metadata ?? {})
-  const text = cut === undefined ? cleanText(given.content) : given.content.replaceAll('\0', '\ufffd').toWellFormed()
+  const text = cleanText(given.content)
   const document_id =
     given.document_id === undefined ? documentId(text) : checkName('document_id', given.document_id, MOST.documentId)
   const source = given.source === undefined ? document_id : checkText('source', given.source, MOST.source)
-  const chunks = cut === undefined ? split(text, size, (part - 1) * MOST_CHUNKS) : piecesOf(text, cut)
+  const chunks = given.chunks ?? split(text, size, (part - 1) * MOST_CHUNKS)
   if (chunks.length > MOST_CHUNKS) {
     throw badParameter(`content makes ${chunks.length} chunks, and one call takes ${MOST_CHUNKS}. ${DIVIDE}`)
   }
@@ -59,7 +59,7 @@ export function preparePart(given: IngestPart, chunkSize: number): PreparedPart 
 
   function ownVersion(): string | undefined {
     if (parts > 1) return undefined
-    const whole = [contentVersion(text, metadata, { chunkSize: size }), source, cut ?? null]
+    const whole = [contentVersion(text, metadata, { chunkSize: size }), source, given.chunks ?? null]
     return hash('sha256', JSON.stringify(whole), 'hex').slice(0, 32)
   }
 }
@@ -82,15 +82,4 @@ function checkParts(part: number, parts: number, { document_id }: IngestPart): v
 function split(text: string, chunkSize: number, first: number): KnowledgeChunk[] {
   const pieces = splitDocument(textDocument(text, ''), { chunkSize })
   return pieces.map((piece) => ({ ...piece, position: first + piece.position }))
-}
-
-function piecesOf(content: string, { position, offset, pieces }: Cut): KnowledgeChunk[] {
-  return pieces.map(([start, end, heading], index) => {
-    const within =
-      Number.isInteger(start) && Number.isInteger(end) && start >= 0 && start < end && end <= content.length
-    if (!within)
-      throw badParameter(`cut.pieces[${index}] must lie in the content, which has ${content.length} characters`)
-    const text = content.slice(start, end).toWellFormed()
-    return { position: position + index, text, start: offset + start, end: offset + end, heading }
-  })
 }
