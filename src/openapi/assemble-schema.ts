@@ -1,12 +1,10 @@
 import { guardSchema } from '../core/schema/guard-schema.ts'
 import { RefusedSchemaError } from '../core/schema/refused-schema-error.ts'
 import type { JsonSchema } from '../core/tool.ts'
-import { Unmappable } from './openapi-error.ts'
-import { isShortExample } from './plain-keywords.ts'
+import { Unmappable } from './documents.ts'
 import { plainText, sentences } from './plain-text.ts'
-import type { SchemaPart } from './schema-part.ts'
-import { TooLarge } from './too-large.ts'
-import { type Extent, SchemaWriter } from './write-schema.ts'
+import { isShortExample, type SchemaPart } from './schema-part.ts'
+import { type Extent, SchemaWriter, TooLarge } from './write-schema.ts'
 
 /** A parameter of a tool. */
 export interface ToolParameter {

@@ -1,6 +1,6 @@
 import { canonicalText } from '../core/schema/canonical-text.ts'
 import type { ToolDefinition } from '../core/tool.ts'
-import { isObject, type RawObject } from './raw.ts'
+import { isObject, type RawObject } from './documents.ts'
 
 /** What an import decides; what else stands in a definition was put there by hand, and stays. */
 const IMPORTED: ReadonlySet<string> = new Set(['name', 'description', 'parameters', 'implementation'])

@@ -1,5 +1,5 @@
 import { parseDocument as parseYaml } from 'yaml'
-import { OpenapiError } from './openapi-error.ts'
+import { OpenapiError } from './documents.ts'
 
 /** The longest document that is read. */
 export const DOCUMENT_BYTES = 64 * 1024 * 1024

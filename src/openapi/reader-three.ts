@@ -1,9 +1,25 @@
 import type { ParameterStyle } from '../kinds/http/http-implementation.ts'
-import type { ApiContent, ApiParameter, ApiReader, TakeNote } from './api-operation.ts'
-import { type Documents, ROOT } from './documents.ts'
-import { isIgnored, mergedParameters } from './merged-parameters.ts'
-import { Unmappable } from './openapi-error.ts'
-import { isObject, own, ownList, ownObject, ownText, quoted, type Raw, type RawObject } from './raw.ts'
+import {
+  type Documents,
+  isObject,
+  own,
+  ownList,
+  ownObject,
+  ownText,
+  quoted,
+  type Raw,
+  type RawObject,
+  ROOT,
+  Unmappable,
+} from './documents.ts'
+import {
+  type ApiContent,
+  type ApiParameter,
+  type ApiReader,
+  isIgnored,
+  mergedParameters,
+  type TakeNote,
+} from './operations.ts'
 
 const STYLES: Readonly<Record<ApiParameter['in'], readonly ParameterStyle[]>> = {
   path: ['simple', 'label', 'matrix'],

@@ -1,8 +1,24 @@
-import type { ApiBody, ApiContent, ApiOperation, ApiParameter, ApiReader, TakeNote } from './api-operation.ts'
-import type { Documents } from './documents.ts'
-import { isIgnored, mergedParameters } from './merged-parameters.ts'
-import { Unmappable } from './openapi-error.ts'
-import { own, ownList, ownObject, ownText, quoted, type Raw, type RawObject } from './raw.ts'
+import {
+  type Documents,
+  own,
+  ownList,
+  ownObject,
+  ownText,
+  quoted,
+  type Raw,
+  type RawObject,
+  Unmappable,
+} from './documents.ts'
+import {
+  type ApiBody,
+  type ApiContent,
+  type ApiOperation,
+  type ApiParameter,
+  type ApiReader,
+  isIgnored,
+  mergedParameters,
+  type TakeNote,
+} from './operations.ts'
 
 type Placing = Pick<ApiParameter, 'style' | 'explode'>
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { serverUrl } from './build-tool.ts'
 import { api, one, refusal } from './fixtures/documents.ts'
-import { serverUrl } from './server-url.ts'
 
 describe('where an API is', () => {
   test.each([
