@@ -1,5 +1,5 @@
+import { embeddingWires } from '../knowledge/embedding/embedding-wires.ts'
 import { LOCAL_PROVIDER } from '../knowledge/embedding/local/local-model.ts'
-import { embeddingWires } from '../knowledge/embedding/providers/embedding-wires.ts'
 import { splitModelId } from '../models/catalogue/split-model-id.ts'
 import type { Config } from './config.ts'
 import { NO_EMBEDDER, typeOf } from './knowledge-settings.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { snapshotParams } from '../../core/snapshot.ts'
-import { preparePart } from '../../knowledge/collections/prepare-part.ts'
+import { preparePart } from '../../knowledge/collections/ingest-part.ts'
 import { splitDocument } from '../../knowledge/documents/split-document.ts'
 import { textDocument } from '../../knowledge/documents/text-document.ts'
 import { documentCalls } from './document-calls.ts'

@@ -3,18 +3,21 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type { Collection, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { badParameter, quoted } from '../../kinds/builtin/read-parameter.ts'
-import { DEFAULT_CHUNK_SIZE } from '../documents/split-options.ts'
-import type { Embedder } from '../embedder.ts'
+import { DEFAULT_CHUNK_SIZE } from '../documents/split-document.ts'
 import { CachedEmbedder, type EmbeddingProgress } from '../embedding/cached-embedder.ts'
-import { modelFailure } from '../tools/model-failure.ts'
-import { endVersion, joinVersion } from './begun-versions.ts'
-import { embeddedText } from './embedded-text.ts'
-import type { Ingested, IngestPart } from './ingest-part.ts'
+import type { Embedder } from '../embedding/embedder.ts'
+import { modelFailure } from '../model-failure.ts'
+import { endVersion, type Ingested, type IngestPart, joinVersion, preparePart } from './ingest-part.ts'
 import { DOCS, OWN_TENANT, OwnDocs } from './own-docs.ts'
-import { preparePart } from './prepare-part.ts'
-import { questionPieces } from './question-pieces.ts'
-import { rankHits, type WeighedHit, weighText, weighVectors } from './rank-hits.ts'
-import type { SearchAnswer, SearchQuestion } from './search-question.ts'
+import {
+  questionPieces,
+  rankHits,
+  type SearchAnswer,
+  type SearchQuestion,
+  type WeighedHit,
+  weighText,
+  weighVectors,
+} from './search.ts'
 
 export interface CollectionsOptions {
   /** Opened with the first use; `write` where something is to be kept. */
@@ -280,3 +283,7 @@ function sameEmbedder(
       `by ${quoted(embedder.id)} (${embedder.dimensions}): ingest into another collection, or set knowledge.embedder to ${quoted(made)}`,
   )
 }
+
+/** What a vector is made of: the headings say what a passage is about where its own words do not. */
+const embeddedText = ({ heading, text }: { readonly heading: string; readonly text: string }): string =>
+  heading === '' ? text : `${heading}\n${text}`

@@ -6,7 +6,7 @@ import type { Collection, DocumentPart, KnowledgeStore } from '../../core/storag
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { splitDocument } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
-import type { Embedder } from '../embedder.ts'
+import type { Embedder } from '../embedding/embedder.ts'
 
 /** Whose Toolyard's own docs are: no tenant can have this name. */
 export const OWN_TENANT = '(toolyard)'

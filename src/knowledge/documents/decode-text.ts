@@ -1,5 +1,5 @@
 import { analyse } from 'chardet'
-import { UnreadableDocument } from './unreadable-document.ts'
+import { UnreadableDocument } from './document.ts'
 
 export interface DecodedText {
   readonly text: string

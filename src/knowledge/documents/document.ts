@@ -1,3 +1,5 @@
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+
 export type DocumentFormat = 'text' | 'markdown' | 'html' | 'pdf' | 'code' | 'json' | 'csv'
 
 /** What a block is, which says where it may be cut. */
@@ -23,4 +25,37 @@ export interface ReadDocument {
   readonly blocks: readonly Block[]
   /** What of it could not be read as it was meant; each a sentence without its subject, the document. */
   readonly warnings: readonly string[]
+}
+
+/** Text as it is kept: lines ended by `\n`, well formed, and without NUL, which databases refuse. */
+export function cleanText(text: string): string {
+  let clean = text
+  if (clean.includes('\r')) clean = clean.replaceAll(/\r\n?/g, '\n')
+  if (clean.includes('\0')) clean = clean.replaceAll('\0', '\ufffd')
+  return clean.toWellFormed()
+}
+
+/** Why a document gives no text. */
+export type UnreadableReason =
+  | 'no-file'
+  | 'too-large'
+  | 'binary'
+  | 'encoding'
+  | 'encrypted'
+  | 'corrupt'
+  | 'no-text'
+  | 'too-slow'
+  | 'stopped'
+
+/** A document that gives no text. The message names it and says why, and what to do where something can be done. */
+export class UnreadableDocument extends ToolExecutionError {
+  readonly document: string
+  readonly reason: UnreadableReason
+
+  constructor(document: string, reason: UnreadableReason, why: string, options?: ErrorOptions) {
+    super('INVALID_PARAMETERS', `Document ${JSON.stringify(document)} cannot be read: ${why}`, {}, options)
+    this.name = 'UnreadableDocument'
+    this.document = document
+    this.reason = reason
+  }
 }

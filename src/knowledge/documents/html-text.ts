@@ -1,8 +1,5 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
-import { HiddenPart } from './hidden-part.ts'
-import { HtmlTables } from './html-tables.ts'
-import { BLOCKS, CONTAINERS, DROPPED, VOID } from './html-tags.ts'
-import { MarkdownWriter } from './markdown-writer.ts'
+import { HtmlTables, MarkdownWriter } from './markdown-writer.ts'
 
 const HEADING = /^h[1-6]$/
 const DEEPEST_INDENT = 4
@@ -233,3 +230,103 @@ export class HtmlText implements TokenizerCallbacks {
 }
 
 const isBlock = (tag: string): boolean => BLOCKS.has(tag) || CONTAINERS.has(tag) || HEADING.test(tag)
+
+const names = (list: string): ReadonlySet<string> => new Set(list.split(' '))
+
+/** Elements whose content is no text of the page, or is not shown. */
+const DROPPED = names(
+  'script style nav noscript template svg iframe object embed canvas audio video select datalist map noembed noframes',
+)
+
+/** Elements without content. */
+const VOID = names('area base br col embed hr img input link meta param source track wbr basefont frame bgsound')
+
+/** Elements that begin and end a block, and that nobody may leave open. */
+const CONTAINERS = names(
+  'address article aside blockquote body center details dialog div dl fieldset figure footer form header hgroup html ' +
+    'main menu nav ol pre search section table ul',
+)
+
+/** Further elements that begin and end a block. */
+const BLOCKS = names('caption dd dt figcaption hr legend li optgroup option p summary tbody td tfoot th thead tr')
+
+/** For elements whose end is often left out: what ends them besides their own end tag. `*` is any block. */
+const ENDED_BY: Readonly<Record<string, ReadonlySet<string>>> = {
+  p: names('*'),
+  li: names('li'),
+  dt: names('dt dd'),
+  dd: names('dt dd'),
+  tr: names('tr tbody tfoot'),
+  td: names('td th tr tbody tfoot'),
+  th: names('td th tr tbody tfoot'),
+}
+
+/** Follows an element that is left out to its end, however carelessly its tags are written. */
+class HiddenPart {
+  readonly #name: string
+  /** Elements of its own name, and containers, that are open inside. */
+  #inner = 0
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /** A tag opens: whether the hidden part has ended before it. */
+  endsBefore(tag: string): boolean {
+    const enders = ENDED_BY[this.#name]
+    if (this.#inner === 0 && enders !== undefined) {
+      if (enders.has(tag) || (enders.has('*') && (BLOCKS.has(tag) || CONTAINERS.has(tag)))) return true
+    }
+    if (this.#counts(tag)) this.#inner++
+    return false
+  }
+
+  /** A tag closes: whether that ends the hidden part, as its own end, as the end of what it stands in, or not. */
+  endsWith(tag: string): 'itself' | 'around' | 'no' {
+    if (tag === this.#name && this.#inner === 0) return 'itself'
+    if (!this.#counts(tag)) return 'no'
+    if (this.#inner === 0) return 'around'
+    this.#inner--
+    return 'no'
+  }
+
+  #counts(tag: string): boolean {
+    return CONTAINERS.has(tag) || (tag === this.#name && ENDED_BY[tag] === undefined)
+  }
+}
+
+/** Takes the text out of a part of a page; runs in a process of its own, see `html-document.ts`. */
+
+export interface HtmlParams {
+  readonly html: string
+  /** What the part before it ended with. */
+  readonly state?: HtmlState
+  /** Whether the page ends with this part; if not, only what is before the last stop counts. */
+  readonly last: boolean
+}
+
+export interface HtmlPart {
+  readonly title: string
+  /** Markdown. */
+  readonly text: string
+  /** How many characters of the page the text stands for; 0 where the part is too short to say. */
+  readonly used: number
+  readonly state?: HtmlState
+}
+
+/** What one answer may hold: the channel takes 2 MB. */
+const ANSWER_BYTES = 1_900_000
+
+/** The text of a part of a page. */
+export function extractHtml({ html, state, last }: HtmlParams): HtmlPart {
+  const page = new HtmlText(html, state)
+  const part = { title: page.title, ...partOf(page, html.length, last) }
+  if (Buffer.byteLength(JSON.stringify(part)) <= ANSWER_BYTES) return part
+  throw Object.assign(new Error('it has too much text without a paragraph'), { code: 'HTML_TOO_LARGE' })
+}
+
+function partOf({ text, stop }: HtmlText, length: number, last: boolean): Omit<HtmlPart, 'title'> {
+  if (last) return { text, used: length }
+  if (stop === undefined) return { text: '', used: 0 }
+  return { text: text.slice(0, stop.length), used: stop.at, state: stop.state }
+}

@@ -1,17 +1,11 @@
-import { cleanText } from './clean-text.ts'
-import { csvDocument } from './csv-document.ts'
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { decodeText } from './decode-text.ts'
-import type { DocumentFormat, ReadDocument } from './document.ts'
-import { documentFormat, extensionOf, isPdf } from './document-format.ts'
-import type { ExtractionOptions } from './extraction.ts'
-import { htmlDocument } from './html-document.ts'
-import { jsonDocument } from './json-document.ts'
-import { looksLike } from './looks-like.ts'
-import { pdfDocument } from './pdf-document.ts'
-import { checkSize } from './size-limits.ts'
-import { textDocument } from './text-document.ts'
-import { titleOf } from './title-of.ts'
-import { UnreadableDocument } from './unreadable-document.ts'
+import { cleanText, type DocumentFormat, type ReadDocument, UnreadableDocument } from './document.ts'
+import { checkSize, documentFormat, extensionOf, isPdf, looksLike } from './document-format.ts'
+import { type ExtractionOptions, htmlDocument, pdfDocument } from './extraction.ts'
+import { csvDocument, jsonDocument } from './records.ts'
+import { textDocument, titleOf } from './text-document.ts'
 
 export interface ReadOptions extends ExtractionOptions {
   /** What the sender says it is, such as `text/html; charset=utf-8`. */
@@ -70,4 +64,44 @@ function declaredEncoding(bytes: Uint8Array, format: DocumentFormat, mediaType =
   if (said !== undefined || format !== 'html') return said
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 2048)).toString('latin1')
   return CHARSET.exec(head)?.[1]
+}
+
+const HEAD_BYTES = 4096
+/** To open a pipe without these is to wait for whoever writes to it. */
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+
+/** Reads a file as a document. What is too large, or no document by how it begins, is refused before it is read. */
+export async function readDocumentFile(path: string, options: ReadOptions): Promise<ReadDocument> {
+  const { name } = options
+  const file = await opened(path, name)
+  try {
+    const stats = await file.stat()
+    if (!stats.isFile()) throw new UnreadableDocument(name, 'no-file', 'it is no file')
+    checkHead(name, await bytesOf(file, Math.min(stats.size, HEAD_BYTES)), stats.size, options.mediaType)
+    return await readDocument(await bytesOf(file, stats.size), options)
+  } finally {
+    await file.close()
+  }
+}
+
+async function opened(path: string, name: string): Promise<FileHandle> {
+  try {
+    return await open(path, FLAGS)
+  } catch (error) {
+    const { code } = Object(error) as { code?: unknown }
+    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be opened (${code})`
+    throw new UnreadableDocument(name, 'no-file', why, { cause: error })
+  }
+}
+
+/** So many bytes from the start, or fewer where the file has become shorter. */
+async function bytesOf(file: FileHandle, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length)
+  let read = 0
+  while (read < length) {
+    const { bytesRead } = await file.read(bytes, read, length - read, read)
+    if (bytesRead === 0) break
+    read += bytesRead
+  }
+  return bytes.subarray(0, read)
 }

@@ -4,12 +4,11 @@ import { splitModelId } from '../../models/catalogue/split-model-id.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { dataFolder } from '../../models/model-files/model-folder.ts'
 import type { ProviderSettings, ProviderSurroundings } from '../../models/provider.ts'
-import type { Embedder } from '../embedder.ts'
-import { knownDimensions } from './known-models.ts'
+import type { Embedder } from './embedder.ts'
+import { embeddingWires } from './embedding-wires.ts'
 import { LocalEmbedder } from './local/local-embedder.ts'
 import { findLocalModel, LOCAL_MODEL, LOCAL_PROVIDER } from './local/local-model.ts'
-import { ProviderEmbedder } from './provider-embedder.ts'
-import { embeddingWires } from './providers/embedding-wires.ts'
+import { knownDimensions, ProviderEmbedder } from './provider-embedder.ts'
 
 export interface OpenEmbedderOptions extends Partial<ProviderSurroundings> {
   /** The same that models are asked by. */

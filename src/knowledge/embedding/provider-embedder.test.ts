@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
-import type { EmbeddingRequest } from './embedding-wire.ts'
+import type { EmbeddingRequest } from './embedding-wires.ts'
 import { ProviderEmbedder } from './provider-embedder.ts'
 
 /** A wire that answers when it is told to, and ends with the signal as real ones do. */

@@ -6,7 +6,7 @@ import { KNOWLEDGE_BOUNDS as MOST } from '../../storage/knowledge/knowledge-boun
 import type { Collections } from '../collections/collections.ts'
 import { MOST_CHARACTERS, MOST_CHUNKS } from '../collections/ingest-part.ts'
 import { DOCS } from '../collections/own-docs.ts'
-import { LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE } from '../documents/split-options.ts'
+import { LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE } from '../documents/split-document.ts'
 import type { ModelTool } from './model-tool.ts'
 
 const TIMEOUT_MS = 60_000

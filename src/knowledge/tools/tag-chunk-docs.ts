@@ -1,22 +1,25 @@
 import type { Handler, HandlerContext } from '../../core/handler.ts'
 import { writeLog } from '../../core/log.ts'
 import { readInteger, requireText } from '../../kinds/builtin/read-parameter.ts'
-import { type Piece, splitDocument } from '../documents/split-document.ts'
-import { DEFAULT_CHUNK_SIZE, LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE } from '../documents/split-options.ts'
+import {
+  DEFAULT_CHUNK_SIZE,
+  LEAST_CHUNK_SIZE,
+  MOST_CHUNK_SIZE,
+  type Piece,
+  splitDocument,
+} from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
-import { askFor } from './ask-for.ts'
-import { listed } from './listed.ts'
-import { ModelAsker } from './model-asker.ts'
+import { askFor, listed, propertyOf } from './ask-for.ts'
 import {
   answerSchema,
   builtinDefinition,
+  LONGEST_NAME,
   LONGEST_TEXT,
   MODEL_TOOL_TIMEOUT_MS,
+  ModelAsker,
   type ModelTool,
   type ModelToolParts,
 } from './model-tool.ts'
-import { propertyOf } from './property-of.ts'
-import { LONGEST_NAME } from './read-names.ts'
 
 const CALLS_AT_A_TIME = 5
 /** So many failures in a row mean that the model is not there. */

@@ -7,9 +7,7 @@ import { IsolatedProcess } from '../../../kinds/isolated/isolated-process.ts'
 import { MemoryWatch } from '../../../kinds/isolated/memory-watch.ts'
 import { thrown } from '../../../kinds/isolated/thrown.ts'
 import { backgroundClock } from '../../../storage/background-clock.ts'
-import type { Embedder, EmbeddingPurpose } from '../../embedder.ts'
-import { requireTexts } from '../require-texts.ts'
-import { unitVectors } from '../unit-vectors.ts'
+import { type Embedder, type EmbeddingPurpose, requireTexts, unitVectors } from '../embedder.ts'
 import {
   LOCAL_DIMENSIONS,
   LOCAL_MAX_CHARACTERS,
