@@ -24,11 +24,11 @@ export interface WholeRules {
   readonly oneRequired?: readonly (readonly (readonly string[])[])[]
 }
 
-const MOST_PARAMETERS = 1_000
-const LONGEST = 500
-const TERSE = 120
+const MAX_PARAMETERS = 1_000
+const MAX_DESCRIPTION = 500
+const SHORT_DESCRIPTION = 120
 /** Deeper schemas are refused anyway. */
-const DEEPEST = 30
+const MAX_DEPTH = 30
 
 /**
  * One object schema for the parameters of a tool. Where it would be larger than a tool's schema may be, descriptions are
@@ -39,17 +39,17 @@ export function assembleSchema(
   rules: WholeRules,
 ): { readonly schema: JsonSchema; readonly notes: readonly string[] } {
   const tooLarge = `its ${parameters.length} parameters are too large for one tool`
-  if (parameters.length > MOST_PARAMETERS) throw new Unmappable(tooLarge)
+  if (parameters.length > MAX_PARAMETERS) throw new Unmappable(tooLarge)
   const attempt = (extent: Extent) => written(parameters, rules, extent)
-  const whole = attempt({ deepest: DEEPEST, description: LONGEST })
+  const whole = attempt({ deepest: MAX_DEPTH, description: MAX_DESCRIPTION })
   if (whole !== undefined) return whole
-  const terse = attempt({ deepest: DEEPEST, description: TERSE })
+  const terse = attempt({ deepest: MAX_DEPTH, description: SHORT_DESCRIPTION })
   if (terse !== undefined)
     return withNote(terse, 'descriptions in its parameters are shortened: together they are too long')
   let best: ReturnType<typeof written>
   let deepest = 0
-  for (; deepest < DEEPEST; deepest++) {
-    const next = attempt({ deepest, description: TERSE })
+  for (; deepest < MAX_DEPTH; deepest++) {
+    const next = attempt({ deepest, description: SHORT_DESCRIPTION })
     if (next === undefined) break
     best = next
   }

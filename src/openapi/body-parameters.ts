@@ -116,9 +116,9 @@ interface FlatObject {
   readonly oneRequired: readonly (readonly (readonly string[])[])[]
 }
 
-const MOST_NESTED = 32
+const MAX_NESTED = 32
 /** With more, it is better one parameter than so many. */
-const MOST_PROPERTIES = 1_000
+const MAX_PROPERTIES = 1_000
 /** What cannot be said of properties one by one. */
 const OF_THE_WHOLE = [
   'not',
@@ -151,7 +151,7 @@ function flattenObject(raw: Raw, documents: Documents): FlatObject | undefined {
 
   function add(from: Raw, nested: number): boolean {
     const { value, file } = documents.follow(from)
-    if (!isObject(value) || nested > MOST_NESTED || !isObjectType(value)) return false
+    if (!isObject(value) || nested > MAX_NESTED || !isObjectType(value)) return false
     if (seen.has(value)) return true
     seen.add(value)
     if (OF_THE_WHOLE.some((keyword) => Object.hasOwn(value, keyword))) return false
@@ -159,7 +159,7 @@ function flattenObject(raw: Raw, documents: Documents): FlatObject | undefined {
     const kinds = Object.keys(ownObject(own(value, 'discriminator'), 'mapping'))
     if (nested === 0 && kinds.length > 0) lost.add(`the kinds ${quoted(kinds.join(', '))}`)
     const named = ownObject(value, 'properties')
-    if (Object.keys(named).length + properties.size > MOST_PROPERTIES) return false
+    if (Object.keys(named).length + properties.size > MAX_PROPERTIES) return false
     for (const [name, property] of Object.entries(named)) {
       const known = properties.get(name) ?? []
       if (!known.some((one) => one.value === property)) properties.set(name, [...known, { value: property, file }])

@@ -121,16 +121,16 @@ function answerHeaders(answers: readonly string[], note: TakeNote): Readonly<Rec
   return /^application\/json$|\*/i.test(best) || !isPlainType(best) ? {} : { accept: best }
 }
 
-const LONGEST = 1024
+const MAX_DESCRIPTION = 1024
 
 /** What an operation does, as one plain paragraph: its summary and its description, or at least its path. */
 function describeOperation({ operation: { value }, label }: ApiOperation): string {
-  const summary = plainText(own(value, 'summary'), LONGEST)
-  const description = plainText(own(value, 'description'), LONGEST)
+  const summary = plainText(own(value, 'summary'), MAX_DESCRIPTION)
+  const description = plainText(own(value, 'description'), MAX_DESCRIPTION)
   const repeats = description.toLowerCase().startsWith(summary.toLowerCase().replace(/\.$/, ''))
-  const said = (repeats ? description : sentences(summary, description)) || plainText(label, LONGEST)
+  const said = (repeats ? description : sentences(summary, description)) || plainText(label, MAX_DESCRIPTION)
   const mark = own(value, 'deprecated') === true ? 'Deprecated.' : ''
-  return shortened(sentences(mark, said), LONGEST)
+  return shortened(sentences(mark, said), MAX_DESCRIPTION)
 }
 
 /** A path with its parameters, and what the document has put behind it. */

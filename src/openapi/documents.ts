@@ -63,7 +63,7 @@ export type ReferencedFile = { readonly document: unknown } | { readonly problem
 /** The document itself. */
 export const ROOT = ''
 
-const MOST_HOPS = 64
+const MAX_HOPS = 64
 
 /** The document and the files beside it, with the references between them. */
 export class Documents {
@@ -81,8 +81,7 @@ export class Documents {
     while (isObject(at.value) && typeof at.value.$ref === 'string' && Object.hasOwn(at.value, '$ref')) {
       const reference = at.value.$ref
       const pointer = `${at.file}|${reference}`
-      if (seen.has(pointer) || seen.size > MOST_HOPS)
-        throw new Unmappable(`$ref ${quoted(reference)} leads in a circle`)
+      if (seen.has(pointer) || seen.size > MAX_HOPS) throw new Unmappable(`$ref ${quoted(reference)} leads in a circle`)
       seen.add(pointer)
       at = { ...this.target(reference, at.file), pointer: reference }
     }

@@ -14,8 +14,7 @@ import {
 import { VariableNames } from './map-security.ts'
 import { listOperations, selectOperations } from './operations.ts'
 import { plainText } from './plain-text.ts'
-import { readerThree } from './reader-three.ts'
-import { readerTwo } from './reader-two.ts'
+import { readerThree, readerTwo } from './readers.ts'
 import { SchemaParts } from './schema-part.ts'
 import { toolNames } from './tool-names.ts'
 

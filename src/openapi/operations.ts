@@ -75,7 +75,7 @@ export interface ApiReader {
 /** What a path item may hold; the last are for others than tools. */
 const METHODS = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'trace', 'query']
 const FIT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
-const LONGEST_LABEL = 300
+const MAX_LABEL = 300
 
 type RawPart = Raw & { readonly value: RawObject }
 
@@ -146,7 +146,7 @@ function methodsOf(pathItem: RawObject): [method: string, operation: unknown][] 
 
 function labelOf(method: string, path: string): string {
   const label = `${method} ${path}`.replace(/\p{C}+/gu, ' ')
-  return label.length > LONGEST_LABEL ? `${label.slice(0, LONGEST_LABEL - 1)}…` : label
+  return label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL - 1)}…` : label
 }
 
 /** The operations that any of the words means: a tag, a path and all below it, `METHOD /path`, an id or a name. */
@@ -191,7 +191,7 @@ function nothingFor(
   return `No operation has the tag, path or id '${word}': ${hint}`
 }
 
-const MOST = 1_000
+const MAX_PARAMETERS = 1_000
 
 /** The parameters of an operation as they are written, those of its path among them; its own go before. */
 export function mergedParameters(
@@ -199,7 +199,7 @@ export function mergedParameters(
   documents: Documents,
 ): (Raw & { readonly value: RawObject })[] {
   const count = ownList(pathItem.value, 'parameters').length + ownList(operation.value, 'parameters').length
-  if (count > MOST) throw new Unmappable(`it has ${count} parameters, more than a tool can have`)
+  if (count > MAX_PARAMETERS) throw new Unmappable(`it has ${count} parameters, more than a tool can have`)
   const merged = new Map<string, Raw & { readonly value: RawObject }>()
   for (const { value: holder, file } of [pathItem, operation]) {
     for (const one of ownList(holder, 'parameters')) {

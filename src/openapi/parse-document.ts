@@ -8,7 +8,7 @@ const YAML_CHARACTERS = 16 * 1024 * 1024
 /** Text that looks like JSON and is none may be YAML, but nobody writes much of that. */
 const DOUBTFUL_CHARACTERS = 1024 * 1024
 /** How often aliases may repeat what they stand for. */
-const MOST_ALIASES = 5_000
+const MAX_ALIASES = 5_000
 
 /** What a text of JSON or YAML holds; `name` is what messages call it. Throws `OpenapiError`. */
 export function parseDocument(written: string, name: string): unknown {
@@ -45,7 +45,7 @@ function fromYaml(text: string, name: string): unknown {
     // Looking for keys that stand twice would take time that grows with the square of their number.
     const document = parseYaml(text, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent', merge: true })
     problem = document.errors[0]?.message
-    const value = problem === undefined ? document.toJS({ maxAliasCount: MOST_ALIASES }) : undefined
+    const value = problem === undefined ? document.toJS({ maxAliasCount: MAX_ALIASES }) : undefined
     if (problem === undefined && !(text.includes('*') && containsItself(value))) return value
     problem ??= 'an alias stands inside what it means'
   } catch (error) {

@@ -3,8 +3,8 @@ import { linearPattern } from '../core/schema/linear-pattern.ts'
 import { type Documents, isObject, own, quoted, type Raw, type RawObject, ROOT, Unmappable } from './documents.ts'
 import { plainText } from './plain-text.ts'
 
-const LONGEST_DESCRIPTION = 500
-const LONGEST_DEFAULT = 60
+const MAX_DESCRIPTION = 500
+const MAX_DEFAULT = 60
 const SMALL = 200
 /** Keys that no caller may send: the executor refuses them. */
 const REFUSED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
@@ -154,7 +154,7 @@ export class SchemaPart {
 
   /** One paragraph. */
   get description(): string {
-    this.#description ??= plainText(own(this.#value, 'description'), LONGEST_DESCRIPTION)
+    this.#description ??= plainText(own(this.#value, 'description'), MAX_DESCRIPTION)
     return this.#description
   }
 
@@ -167,8 +167,8 @@ export class SchemaPart {
   get defaultText(): string {
     const value = own(this.#value, 'default')
     if (!['string', 'number', 'boolean'].includes(typeof value)) return ''
-    const text = plainText(String(value), LONGEST_DEFAULT + 1)
-    if (text === '' || text.length > LONGEST_DEFAULT) return ''
+    const text = plainText(String(value), MAX_DEFAULT + 1)
+    if (text === '' || text.length > MAX_DEFAULT) return ''
     return /default/i.test(this.description) && this.description.includes(text) ? '' : `Default: ${text}`
   }
 
@@ -270,7 +270,7 @@ const COUNTS = [
 ]
 /** What depends on where a schema is used, or on what others have looked at. */
 const NOT_CARRIED_OVER = ['$dynamicRef', 'unevaluatedProperties', 'unevaluatedItems', 'additionalItems']
-const LONGEST_EXAMPLE = 80
+const MAX_EXAMPLE = 80
 
 /** What a keyword becomes, in JSON Schema 2020-12. */
 type Keywords = Record<string, unknown>
@@ -369,7 +369,7 @@ function examplesOf(value: RawObject): unknown[] | undefined {
 
 /** Whether a value says more than its type does, and is short. */
 export function isShortExample(example: unknown): boolean {
-  if (typeof example === 'string') return example !== '' && example.length <= LONGEST_EXAMPLE
+  if (typeof example === 'string') return example !== '' && example.length <= MAX_EXAMPLE
   return typeof example === 'number' && Number.isFinite(example)
 }
 

@@ -29,8 +29,8 @@ export interface Extent {
   readonly description: number
 }
 
-const MOST_SCHEMAS = 4_000
-const MOST_NESTED = 64
+const MAX_SCHEMAS = 4_000
+const MAX_NESTED = 64
 /** Where descriptions are shorter than this, there is no room for examples. */
 const ROOM_FOR_EXAMPLES = 200
 
@@ -71,7 +71,7 @@ export class SchemaWriter {
   }
 
   #at(part: SchemaPart, place: Place): Written {
-    if (++this.#schemas > MOST_SCHEMAS || place.nested > MOST_NESTED) throw new TooLarge()
+    if (++this.#schemas > MAX_SCHEMAS || place.nested > MAX_NESTED) throw new TooLarge()
     if (place.level > this.#extent.deepest) return this.#stub(part)
     for (const what of part.lost) this.lost.add(what)
     const own = this.#own(part, place)
@@ -230,7 +230,7 @@ interface Visit {
 }
 
 /** What a tool's schema can hold is less. */
-const MOST_VISITS = 6_000
+const MAX_VISITS = 6_000
 
 /** Walks everything that the parameters lead to, level by level, each referenced schema once. Throws `TooLarge`. */
 function surveySchema(roots: readonly SchemaPart[], deepest: number): Survey {
@@ -243,7 +243,7 @@ function surveySchema(roots: readonly SchemaPart[], deepest: number): Survey {
   for (let depth = 1; depth <= deepest && level.length > 0; depth++) {
     const next: Visit[] = []
     for (const { part, owner, here, composed: inAllOf } of level) {
-      if (++visits > MOST_VISITS) throw new TooLarge()
+      if (++visits > MAX_VISITS) throw new TooLarge()
       if (inAllOf) composed.add(part)
       const target = part.reference
       if (target !== undefined) {

@@ -2,7 +2,7 @@ import { LOCAL_TENANT } from '../../core/call.ts'
 import { ProcessPool } from '../../kinds/isolated/process-pool.ts'
 import type { Collections } from '../../knowledge/collections/collections.ts'
 import { EXTRACTION_MEMORY_MB } from '../../knowledge/documents/extraction.ts'
-import { LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE, type Piece } from '../../knowledge/documents/split-document.ts'
+import { MAX_CHUNK_SIZE, MIN_CHUNK_SIZE, type Piece } from '../../knowledge/documents/split-document.ts'
 import { ingestDocsTool } from '../../knowledge/tools/ingest-docs.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { findDocuments, type NotFound } from '../ingest/find-documents.ts'
@@ -138,7 +138,7 @@ const sentenceOf = ({ path, problem }: NotFound): string => `"${path}": ${proble
 function readChunkSize(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const size = Number(text)
-  if (/^\d{1,6}$/.test(text) && size >= LEAST_CHUNK_SIZE && size <= MOST_CHUNK_SIZE) return size
-  const range = `from ${LEAST_CHUNK_SIZE} to ${MOST_CHUNK_SIZE}`
+  if (/^\d{1,6}$/.test(text) && size >= MIN_CHUNK_SIZE && size <= MAX_CHUNK_SIZE) return size
+  const range = `from ${MIN_CHUNK_SIZE} to ${MAX_CHUNK_SIZE}`
   throw new UsageError(`--chunk-size takes a number of characters ${range}, not '${printableLine(text)}'.`)
 }

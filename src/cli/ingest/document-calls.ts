@@ -1,4 +1,4 @@
-import { MOST_CHUNKS } from '../../knowledge/collections/ingest-part.ts'
+import { MAX_CHUNKS } from '../../knowledge/collections/ingest-part.ts'
 import type { Piece } from '../../knowledge/documents/split-document.ts'
 
 /** One character is at most six bytes of JSON, and a call may have 1 MB of it. */
@@ -26,6 +26,6 @@ export function documentCalls(text: string, pieces: readonly Piece[]): DocumentC
 function endOf(pieces: readonly Piece[], from: number): number {
   const { start } = pieces[from] as Piece
   let to = from + 1
-  while (to < pieces.length && to - from < MOST_CHUNKS && (pieces[to] as Piece).end - start <= MAX_CHARACTERS) to++
+  while (to < pieces.length && to - from < MAX_CHUNKS && (pieces[to] as Piece).end - start <= MAX_CHARACTERS) to++
   return to
 }

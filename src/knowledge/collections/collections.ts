@@ -38,12 +38,12 @@ interface Called {
 const HEADING_ROOM = 100
 /** How much deeper than asked for is searched: what is good by one way may stand far down by the other. */
 const DEPTH = 4
-const LEAST_DEPTH = 100
-const MOST_DEPTH = 1_000
+const MIN_DEPTH = 100
+const MAX_DEPTH = 1_000
 /** Texts that get their vectors at a time, in the background. */
 const WAITING_AT_ONCE = 16
 /** Where more have no vector yet, the few that have one would stand before all that answer better. */
-const MOST_WAITING = 0.1
+const MAX_WAITING = 0.1
 
 /** What tenants have put in to be found again: documents cut in chunks, each with its vector where one can be made. */
 export class Collections {
@@ -110,7 +110,7 @@ export class Collections {
     const deep = {
       tenant: collection.tenant,
       collection: collection.name,
-      most: Math.min(MOST_DEPTH, Math.max(LEAST_DEPTH, most * DEPTH)),
+      most: Math.min(MAX_DEPTH, Math.max(MIN_DEPTH, most * DEPTH)),
       ...(filter && { filter }),
     }
     signal?.throwIfAborted()
@@ -205,7 +205,7 @@ export class Collections {
   ): Promise<{ readonly vectors?: readonly Float32Array[]; readonly note?: string }> {
     if (made === null) return { note: `Collection ${quoted(name)} has no vectors: it was searched by words only.` }
     if (chunks === 0) return {}
-    if (waiting > chunks * MOST_WAITING) {
+    if (waiting > chunks * MAX_WAITING) {
       return { note: `${waiting} of ${chunks} passages have no vector yet: it was searched by words only.` }
     }
     try {

@@ -3,7 +3,7 @@ import type { KnowledgeChunk, KnowledgeStore } from '../../core/storage/knowledg
 import { badParameter, quoted } from '../../kinds/builtin/read-parameter.ts'
 import { checkMetadata } from '../../storage/knowledge/check-metadata.ts'
 import { checkName, checkText } from '../../storage/knowledge/check-text.ts'
-import { KNOWLEDGE_BOUNDS as MOST } from '../../storage/knowledge/knowledge-bounds.ts'
+import { KNOWLEDGE_BOUNDS as LIMITS } from '../../storage/knowledge/knowledge-bounds.ts'
 import { cleanText } from '../documents/document.ts'
 import { contentVersion, documentId, splitDocument, splitOptions } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
@@ -44,8 +44,8 @@ export interface Ingested {
 }
 
 /** How much is taken with one call: what a small model on a slow machine makes vectors of within a minute. */
-export const MOST_CHUNKS = 100
-export const MOST_CHARACTERS = 1_000_000
+export const MAX_CHUNKS = 100
+export const MAX_CHARACTERS = 1_000_000
 
 /** A part whose every value has been looked at, cut into chunks that have no vectors yet. */
 interface PreparedPart {
@@ -67,25 +67,25 @@ export function preparePart(given: IngestPart, chunkSize: number): PreparedPart 
   const { part = 1, parts = 1 } = given
   const size = splitOptions({ chunkSize: given.chunk_size ?? chunkSize }).chunkSize
   checkParts(part, parts, given)
-  if (given.content.length > MOST_CHARACTERS) {
+  if (given.content.length > MAX_CHARACTERS) {
     throw badParameter(
-      `content has ${given.content.length} characters, and one call takes ${MOST_CHARACTERS}. ${DIVIDE}`,
+      `content has ${given.content.length} characters, and one call takes ${MAX_CHARACTERS}. ${DIVIDE}`,
     )
   }
   const metadata = checkMetadata('metadata', given.metadata ?? {})
   const text = cleanText(given.content)
   const document_id =
-    given.document_id === undefined ? documentId(text) : checkName('document_id', given.document_id, MOST.documentId)
-  const source = given.source === undefined ? document_id : checkText('source', given.source, MOST.source)
-  const chunks = given.chunks ?? split(text, size, (part - 1) * MOST_CHUNKS)
-  if (chunks.length > MOST_CHUNKS) {
-    throw badParameter(`content makes ${chunks.length} chunks, and one call takes ${MOST_CHUNKS}. ${DIVIDE}`)
+    given.document_id === undefined ? documentId(text) : checkName('document_id', given.document_id, LIMITS.documentId)
+  const source = given.source === undefined ? document_id : checkText('source', given.source, LIMITS.source)
+  const chunks = given.chunks ?? split(text, size, (part - 1) * MAX_CHUNKS)
+  if (chunks.length > MAX_CHUNKS) {
+    throw badParameter(`content makes ${chunks.length} chunks, and one call takes ${MAX_CHUNKS}. ${DIVIDE}`)
   }
   return {
     tenant: given.tenant,
-    collection: checkName('collection', given.collection, MOST.collection),
+    collection: checkName('collection', given.collection, LIMITS.collection),
     document_id,
-    version: given.version === undefined ? ownVersion() : checkName('version', given.version, MOST.version),
+    version: given.version === undefined ? ownVersion() : checkName('version', given.version, LIMITS.version),
     part: part - 1,
     parts,
     source,
@@ -104,8 +104,8 @@ const DIVIDE =
   'Divide it between sections and send it as several calls with one document_id: part 1 of parts 3, then 2, then 3'
 
 function checkParts(part: number, parts: number, { document_id }: IngestPart): void {
-  if (!Number.isInteger(parts) || parts < 1 || parts > MOST.parts) {
-    throw badParameter(`parts must be an integer from 1 to ${MOST.parts}, not ${parts}`)
+  if (!Number.isInteger(parts) || parts < 1 || parts > LIMITS.parts) {
+    throw badParameter(`parts must be an integer from 1 to ${LIMITS.parts}, not ${parts}`)
   }
   if (!Number.isInteger(part) || part < 1 || part > parts) {
     throw badParameter(`part must be an integer from 1 to parts, which is ${parts}, not ${part}`)

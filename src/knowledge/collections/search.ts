@@ -39,16 +39,16 @@ export interface SearchAnswer {
 }
 
 /** A longer one is about several things, of which a model that looks at the start alone sees the first. */
-const LONGEST_WHOLE = 400
+const MAX_WHOLE = 400
 const PIECE_CHARACTERS = 300
 /** Each costs a vector and two searches. */
-const MOST_PIECES = 32
+const MAX_PIECES = 32
 
 /** What is looked for one by one: a question as it is, or a long one in pieces. */
 export function questionPieces(question: string): readonly string[] {
-  if (question.length <= LONGEST_WHOLE) return [question]
+  if (question.length <= MAX_WHOLE) return [question]
   const pieces = splitDocument(textDocument(question, '', 'text'), { chunkSize: PIECE_CHARACTERS, overlap: 0 })
-  return pieces.slice(0, MOST_PIECES).map(({ text }) => text)
+  return pieces.slice(0, MAX_PIECES).map(({ text }) => text)
 }
 
 /** Of reciprocal rank fusion: the greater, the less the first ranks stand out. */
@@ -58,12 +58,12 @@ const TEXT_WEIGHT = 0.5
 /** A vector says less of a piece than of a whole question. */
 const TEXT_WEIGHT_OF_PIECES = 1
 /** A passage must hold this share of a short question; of a long one, whose every word no passage holds, less. */
-const LEAST_COVERAGE = 0.5
+const MIN_COVERAGE = 0.5
 const SHORT_QUESTION = 4
 /** The cosine of what has nothing to do with each other. */
-const LEAST_SIMILARITY = 0.2
+const MIN_SIMILARITY = 0.2
 /** Of one page, as long as there are others. */
-const MOST_OF_PAGE = 2
+const MAX_OF_PAGE = 2
 
 /** A hit for one piece of a question. */
 export interface WeighedHit {
@@ -101,7 +101,7 @@ export function rankHits({ byText, byVector }: Found, most: number): SearchResul
 /** By words: how much of the question a passage holds, times how strong the hit is beside the strongest. */
 export function weighText(question: string, hits: readonly KnowledgeHit[], chunks: number): WeighedHit[] {
   const words = Math.max(1, queryWords(question).length)
-  const least = LEAST_COVERAGE * Math.min(1, SHORT_QUESTION / words)
+  const least = MIN_COVERAGE * Math.min(1, SHORT_QUESTION / words)
   const covered = wordCoverage(question, hits, chunks)
   const best = hits[0]?.score || 1
   return hits.flatMap((hit, index) => {
@@ -112,8 +112,8 @@ export function weighText(question: string, hits: readonly KnowledgeHit[], chunk
 
 export const weighVectors = (hits: readonly KnowledgeHit[]): WeighedHit[] =>
   hits
-    .filter(({ score }) => score >= LEAST_SIMILARITY)
-    .map((hit) => ({ hit, weight: hit.score - LEAST_SIMILARITY, strength: hit.score }))
+    .filter(({ score }) => score >= MIN_SIMILARITY)
+    .map((hit) => ({ hit, weight: hit.score - MIN_SIMILARITY, strength: hit.score }))
 
 /**
  * What was found for the pieces of a question as one list. What answers several of them counts more than what answers
@@ -159,7 +159,7 @@ function choose(ranked: readonly Ranked[], most: number): Ranked[] {
   const spare: Ranked[] = []
   const ofPage = new Map<string, number>()
   const texts = new Set<string>()
-  const mostOfPage = Math.max(MOST_OF_PAGE, Math.ceil(most / 3))
+  const mostOfPage = Math.max(MAX_OF_PAGE, Math.ceil(most / 3))
   for (const one of ranked) {
     const { document_id, source, text } = one.hit
     if (texts.has(text)) continue
@@ -186,9 +186,9 @@ function asResult({ text, source, position, heading, metadata }: KnowledgeHit, s
 }
 
 /** In a collection of a few passages it says nothing how many of them hold a word. */
-const LEAST_CHUNKS = 200
+const MIN_CHUNKS = 200
 /** Shorter words are compared as they are. */
-const LEAST_STEM = 3
+const MIN_STEM = 3
 
 /**
  * How much of a question each hit holds, 0 to 1. Every word weighs by its rarity among `chunks` passages, and one that
@@ -197,7 +197,7 @@ const LEAST_STEM = 3
 export function wordCoverage(question: string, hits: readonly KnowledgeHit[], chunks: number): number[] {
   const stems = [...new Set(queryWords(question).map(stem))]
   const held = hits.map((hit) => heldBy(hit, stems))
-  const all = Math.max(chunks, hits.length, LEAST_CHUNKS)
+  const all = Math.max(chunks, hits.length, MIN_CHUNKS)
   const weights = stems.map((_, index) => {
     const times = held.filter((words) => words.has(index)).length
     return Math.log(1 + (all - times + 0.5) / (times + 0.5))
@@ -218,7 +218,7 @@ function heldBy({ heading, text }: KnowledgeHit, stems: readonly string[]): Set<
 
 /** The engines take endings off in their own ways: what begins alike is taken for the same word. */
 const akin = (a: string, b: string): boolean =>
-  Math.min(a.length, b.length) >= LEAST_STEM && (a.startsWith(b) || b.startsWith(a))
+  Math.min(a.length, b.length) >= MIN_STEM && (a.startsWith(b) || b.startsWith(a))
 
 /** Takes common English endings off. */
 const stem = (word: string): string =>

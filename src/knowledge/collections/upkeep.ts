@@ -20,8 +20,8 @@ export interface UpkeepOptions {
 export class Upkeep {
   readonly #options: UpkeepOptions
   readonly #ended = new AbortController()
-  #callOffSweep = (): void => {}
-  #callOffVectors = (): void => {}
+  #cancelSweep = (): void => {}
+  #cancelVectors = (): void => {}
   #work: Promise<void> = Promise.resolve()
 
   constructor(options: UpkeepOptions) {
@@ -32,17 +32,17 @@ export class Upkeep {
 
   /** Puts the pages that ship, and makes their vectors later: what makes them may be another than before. */
   again(): void {
-    this.#callOffVectors()
+    this.#cancelVectors()
     this.#do('The pages that ship could not be put into their collection', () => this.#collections.putOwnDocs())
-    this.#callOffVectors = this.#options.clock.after(VECTORS_AFTER_MS, () =>
+    this.#cancelVectors = this.#options.clock.after(VECTORS_AFTER_MS, () =>
       this.#do('No vectors were made of the pages that ship: they are found by words', () => this.#embed()),
     )
   }
 
   /** Nothing is begun from now on; settles when what was begun has ended. */
   async end(): Promise<void> {
-    this.#callOffSweep()
-    this.#callOffVectors()
+    this.#cancelSweep()
+    this.#cancelVectors()
     this.#ended.abort()
     await this.#work
   }
@@ -56,7 +56,7 @@ export class Upkeep {
     this.#do('Parts of documents that were never completed could not be removed', () =>
       this.#collections.sweep(clock.wall() - PARTS_STAY_MS),
     )
-    this.#callOffSweep = clock.after(SWEEP_EVERY_MS, () => this.#sweep())
+    this.#cancelSweep = clock.after(SWEEP_EVERY_MS, () => this.#sweep())
   }
 
   /** As much rest as work, so that half of a core stays to everybody else. */

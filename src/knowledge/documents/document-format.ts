@@ -135,7 +135,7 @@ export function looksLike(head: Uint8Array, extension: string): string | undefin
 const MB = 1024 * 1024
 
 /** The most bytes that a document may have. PDF goes to another process as a whole, CSV and JSON are held several times. */
-const MOST_BYTES: Readonly<Record<DocumentFormat, number>> = {
+const MAX_BYTES: Readonly<Record<DocumentFormat, number>> = {
   text: 64 * MB,
   markdown: 64 * MB,
   code: 64 * MB,
@@ -147,7 +147,7 @@ const MOST_BYTES: Readonly<Record<DocumentFormat, number>> = {
 
 /** Refuses a document that is too large for its format. */
 export function checkSize(name: string, format: DocumentFormat, bytes: number): void {
-  const most = MOST_BYTES[format]
+  const most = MAX_BYTES[format]
   if (bytes <= most) return
   const size = `${(bytes / MB).toFixed(1)} MB`
   const why = `it has ${size}, and ${FORMAT_NAMES[format]} may have at most ${most / MB} MB; divide it`

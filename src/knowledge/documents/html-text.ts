@@ -2,8 +2,8 @@ import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 import { HtmlTables, MarkdownWriter } from './markdown-writer.ts'
 
 const HEADING = /^h[1-6]$/
-const DEEPEST_INDENT = 4
-const DEEPEST_LIST = 100
+const MAX_INDENT = 4
+const MAX_LIST_DEPTH = 100
 const LISTS = new Set(['ul', 'ol', 'menu'])
 /** How far apart the places are where reading can go on. */
 const STOP_CHARACTERS = 4096
@@ -11,7 +11,7 @@ const STOP_CHARACTERS = 4096
 const LONG_CHARACTERS = 100_000
 const HIDING_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i
 const ATTRIBUTES = new Set(['hidden', 'style', 'aria-hidden', 'alt', 'open'])
-const LONGEST_TITLE = 300
+const MAX_TITLE = 300
 
 /** What must be known of a page to go on in the middle of it. */
 export interface HtmlState {
@@ -119,7 +119,7 @@ export class HtmlText implements TokenizerCallbacks {
     this.#endPre()
     this.#tables.endAll()
     this.#page.block()
-    this.title = this.title.replaceAll(/\s+/g, ' ').trim().slice(0, LONGEST_TITLE)
+    this.title = this.title.replaceAll(/\s+/g, ' ').trim().slice(0, MAX_TITLE)
   }
 
   #attributeText(text: string): void {
@@ -129,7 +129,7 @@ export class HtmlText implements TokenizerCallbacks {
 
   #text(text: string): void {
     if (this.#inTitle) {
-      if (this.title.length < LONGEST_TITLE) this.title += text
+      if (this.title.length < MAX_TITLE) this.title += text
     } else if (this.#hidden === undefined) {
       if (this.#pre === undefined) this.#tables.writer.text(text)
       else this.#pre.push(text)
@@ -185,7 +185,7 @@ export class HtmlText implements TokenizerCallbacks {
   }
 
   #beginList(ordered: boolean): void {
-    if (this.#lists.length < DEEPEST_LIST) this.#lists.push({ ordered, items: 0 })
+    if (this.#lists.length < MAX_LIST_DEPTH) this.#lists.push({ ordered, items: 0 })
     else this.#deeper++
   }
 
@@ -213,7 +213,7 @@ export class HtmlText implements TokenizerCallbacks {
 
   #marker(): string {
     const list = this.#lists.at(-1)
-    const indent = '  '.repeat(Math.min(Math.max(this.#lists.length - 1, 0), DEEPEST_INDENT))
+    const indent = '  '.repeat(Math.min(Math.max(this.#lists.length - 1, 0), MAX_INDENT))
     if (list === undefined || !list.ordered) return `${indent}- `
     return `${indent}${++list.items}. `
   }

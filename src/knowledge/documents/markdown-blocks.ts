@@ -129,7 +129,7 @@ class MarkdownScan {
   }
 }
 
-const HASH = 0x23
+const [HASH, STAR, NINE] = [0x23, 0x2a, 0x39]
 const MAX_FRONT_MATTER = 20_000
 // Each of these is linear in the length of a line, and is applied to a line without its indent.
 /** Backticks further on in the line make it inline code. */
@@ -142,7 +142,8 @@ const ITEM = /^(?:[-*+]|\d{1,10}[.)])\s/
 const DELIMITER_ROW = /^[-|:\s]+$/
 
 /** The marks that open or close a code block, or an empty string. */
-const fenceAt = (text: string, ink: number, end: number): string => FENCE.exec(text.slice(ink, end))?.[0] ?? ''
+const fenceAt = (text: string, ink: number, end: number): string =>
+  '`~'.includes(text.charAt(ink)) ? (FENCE.exec(text.slice(ink, end))?.[0] ?? '') : ''
 
 /** A heading that begins with `#`. */
 function headingAt(
@@ -171,6 +172,9 @@ function underlineLevel(text: string, ink: number, end: number): number {
 
 /** Whether the line begins an item of a list, and isn't a thematic break such as `- - -`. */
 function isItem(text: string, ink: number, end: number): boolean {
+  const first = text.charCodeAt(ink)
+  // Most lines begin with a letter: they need no pattern.
+  if (first < STAR || first > NINE) return false
   const line = text.slice(ink, end)
   return ITEM.test(line) && !(RULE_START.test(line) && RULE.test(line))
 }

@@ -75,7 +75,7 @@ const evened = (text: string): string =>
 const ITEM = /^ *(?:-|\d+\.) /
 
 /** Tables inside of tables beyond this are read as running text: each has to be copied into the one around it. */
-const DEEPEST = 4
+const MAX_DEPTH = 4
 
 interface Table {
   /** Rows of one line, as Markdown, that are not written yet. */
@@ -114,7 +114,7 @@ export class HtmlTables {
   /** Whether a tag that opens is about a table, and has been seen to. */
   opens(tag: string): boolean {
     if (tag === 'table') {
-      if (this.#open.length === DEEPEST) this.#ignored++
+      if (this.#open.length === MAX_DEPTH) this.#ignored++
       this.writer.block()
       if (this.#ignored === 0) this.#open.push({ rows: [], cells: [], cell: undefined, begun: false })
       return true

@@ -12,15 +12,15 @@ export interface JsonDocument {
   readonly warnings: readonly string[]
 }
 
-const DEEPEST = 200
+const MAX_DEPTH = 200
 /** Objects in objects become parts of their own down to here, if they have so many characters. */
-const DEEPEST_PART = 3
+const MAX_PART_DEPTH = 3
 const LARGE = 400
 const LINE: readonly string[] = ['line']
 
 /** A JSON document, or one with a JSON value in each line, as lines of `key: value`; undefined where it is neither. */
 export function jsonDocument(text: string, name: string): JsonDocument | undefined {
-  if (isDeep(text, DEEPEST)) return undefined
+  if (isDeep(text, MAX_DEPTH)) return undefined
   const writer = new RecordWriter(name)
   const warnings: string[] = []
   let title: unknown
@@ -80,7 +80,7 @@ const isList = (value: unknown): value is unknown[] => Array.isArray(value) && v
 
 /** Whether an object becomes a part of its own: small ones stay in the one around them, deep ones in one piece. */
 function isPart(value: unknown, depth: number): value is object {
-  if (!isContainer(value) || Array.isArray(value) || depth > DEEPEST_PART) return false
+  if (!isContainer(value) || Array.isArray(value) || depth > MAX_PART_DEPTH) return false
   return depth === 0 || weigh(value, LARGE) < 0
 }
 
@@ -127,7 +127,7 @@ const scalarText = (value: unknown): string => (typeof value === 'string' ? valu
 const isShort = (value: unknown): boolean =>
   !isContainer(value) && (typeof value !== 'string' || (value.length <= SHORT && !value.includes('\n')))
 
-const MOST_CHARACTERS = 100_000_000
+const MAX_CHARACTERS = 100_000_000
 const CHUNK_PARTS = 10_000
 
 /** Writes records one after the other, and notes where each of them stands. */
@@ -152,8 +152,8 @@ export class RecordWriter {
     const start = this.#length
     this.#length += this.#push(record)
     this.blocks.push({ kind: 'record', start, end: this.#length, path, nth })
-    if (this.#length > MOST_CHARACTERS) {
-      const why = `its records make more than ${MOST_CHARACTERS / 1_000_000} million characters; divide it`
+    if (this.#length > MAX_CHARACTERS) {
+      const why = `its records make more than ${MAX_CHARACTERS / 1_000_000} million characters; divide it`
       throw new UnreadableDocument(this.#name, 'too-large', why)
     }
   }
@@ -174,7 +174,7 @@ export class RecordWriter {
 
 const DELIMITERS = [',', ';', '\t', '|']
 const SAMPLE_CHARACTERS = 20_000
-const LONGEST_RECORD = 1_000_000
+const MAX_RECORD = 1_000_000
 const SLICE_CHARACTERS = 65_536
 const ROW: readonly string[] = ['row']
 
@@ -189,7 +189,7 @@ export async function csvDocument(
     relax_column_count: true,
     relax_quotes: true,
     skip_empty_lines: true,
-    max_record_size: LONGEST_RECORD,
+    max_record_size: MAX_RECORD,
   })
   let columns: readonly string[] | undefined
   let row = 0

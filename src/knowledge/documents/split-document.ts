@@ -15,13 +15,13 @@ export interface SplitOptions {
  * leave out the rest unasked.
  */
 export const DEFAULT_CHUNK_SIZE = 800
-export const LEAST_CHUNK_SIZE = 50
-export const MOST_CHUNK_SIZE = 32_000
+export const MIN_CHUNK_SIZE = 50
+export const MAX_CHUNK_SIZE = 32_000
 
 /** The options as they hold, or an error that says which are allowed. */
 export function splitOptions({ chunkSize = DEFAULT_CHUNK_SIZE, overlap }: SplitOptions = {}): Required<SplitOptions> {
-  if (!Number.isInteger(chunkSize) || chunkSize < LEAST_CHUNK_SIZE || chunkSize > MOST_CHUNK_SIZE) {
-    throw invalid('chunk_size', chunkSize, LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE)
+  if (!Number.isInteger(chunkSize) || chunkSize < MIN_CHUNK_SIZE || chunkSize > MAX_CHUNK_SIZE) {
+    throw invalid('chunk_size', chunkSize, MIN_CHUNK_SIZE, MAX_CHUNK_SIZE)
   }
   const most = Math.floor(chunkSize / 4)
   const repeated = overlap ?? Math.floor(chunkSize / 10)

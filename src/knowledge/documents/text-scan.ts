@@ -29,13 +29,13 @@ export function lineEnd(text: string, at: number, to: number): number {
 }
 
 /** More white space than this before a line is no indent. */
-const DEEPEST_INDENT = 100
+const MAX_INDENT = 100
 
 /** Where the first line that is not empty begins, with its indent; `to` where there is none. */
 export function firstLine(text: string, from: number, to: number): number {
   const ink = firstInk(text, from, to)
   const start = Math.max(text.lastIndexOf('\n', ink - 1) + 1, from)
-  return ink === to || ink - start > DEEPEST_INDENT ? ink : start
+  return ink === to || ink - start > MAX_INDENT ? ink : start
 }
 
 const CLOSING = new Set('"\')]}”’»›')

@@ -29,7 +29,7 @@ export interface Asked<Answer> {
 }
 
 /** Of a reply that cannot be used, the model sees so much again. */
-const LONGEST_SHOWN = 10_000
+const MAX_SHOWN = 10_000
 
 /** Asks a model about a document, and once more where its reply cannot be used, saying why. */
 export async function askFor<Answer>(
@@ -74,7 +74,7 @@ const sentence = (problems: readonly { readonly message: string }[]): string =>
   problems.map(({ message }) => message).join(', ')
 
 const complaint = (reply: string, problem: string): Message[] => [
-  { role: 'assistant', content: reply.slice(0, LONGEST_SHOWN).toWellFormed() },
+  { role: 'assistant', content: reply.slice(0, MAX_SHOWN).toWellFormed() },
   {
     role: 'user',
     content:
@@ -102,11 +102,11 @@ function questionAbout(document: string, instructions: string, schema: JsonSchem
 }
 
 /** Repairing takes time in the square of the length: for this much up to some 10 ms. */
-const LONGEST_REPAIRED = 5_000
+const MAX_REPAIRED = 5_000
 /** Code fences that are looked into. */
-const MOST_FENCES = 3
+const MAX_FENCES = 3
 /** Repairing calls itself for every level. */
-const DEEPEST = 64
+const MAX_DEPTH = 64
 const THINKING = '<think>'
 const THOUGHT = '</think>'
 const FENCE = '```'
@@ -126,7 +126,7 @@ export function* readReply(text: string): Generator<object> {
   const places = new Set([text, ...fenced(text), ...between(text, '{', '}'), ...between(text, '[', ']')])
   for (const place of places) yield* parsed(place)
   for (const place of places) {
-    if (/^[{[]/.test(place) && place.length <= LONGEST_REPAIRED && depthOf(place) <= DEEPEST) yield* repaired(place)
+    if (/^[{[]/.test(place) && place.length <= MAX_REPAIRED && depthOf(place) <= MAX_DEPTH) yield* repaired(place)
   }
 }
 
@@ -134,7 +134,7 @@ const fenced = (text: string): string[] =>
   text
     .split(FENCE)
     .filter((_, index) => index % 2 === 1)
-    .slice(0, MOST_FENCES)
+    .slice(0, MAX_FENCES)
     .map((block) => block.replace(/^[a-zA-Z0-9]+/, '').trim())
 
 /** From the first to the last; and to the end, where that was never written. */

@@ -22,7 +22,7 @@ export interface ModelToolParts {
 }
 
 /** Characters of a text that one call works on. */
-export const LONGEST_TEXT = 200_000
+export const MAX_TEXT = 200_000
 
 export const MODEL_TOOL_TIMEOUT_MS = 30_000
 
@@ -50,7 +50,7 @@ export const answerSchema = (properties: Readonly<Record<string, JsonSchema>>): 
 })
 
 /** Characters of a reply that are read. */
-const LONGEST_REPLY = 200_000
+const MAX_REPLY = 200_000
 
 /** Asks a model for one tool. It is offered no tools, so that whatever it replies is text. */
 export class ModelAsker {
@@ -100,13 +100,13 @@ async function readText(model: Model, request: ModelRequest, signal: AbortSignal
   let text = ''
   for await (const event of new AbortableStream(model.stream(request), signal)) {
     if (event.type === 'text-delta') text += event.text
-    if (event.type === 'finish' || text.length > LONGEST_REPLY) return text.slice(0, LONGEST_REPLY).toWellFormed()
+    if (event.type === 'finish' || text.length > MAX_REPLY) return text.slice(0, MAX_REPLY).toWellFormed()
   }
   throw new ModelError(`Model ${model.id} stopped in mid-answer. Try again`, { retryable: true })
 }
 
-const MOST_NAMES = 50
-export const LONGEST_NAME = 100
+const MAX_NAMES = 50
+export const MAX_NAME = 100
 
 /** Names that no object may have from outside. */
 const FORBIDDEN = new Set(['__proto__', 'prototype', 'constructor'])
@@ -114,25 +114,25 @@ const FORBIDDEN = new Set(['__proto__', 'prototype', 'constructor'])
 /** The schema of a list of names. */
 export const namesSchema = {
   type: 'array',
-  items: { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
+  items: { type: 'string', minLength: 1, maxLength: MAX_NAME },
   minItems: 1,
-  maxItems: MOST_NAMES,
+  maxItems: MAX_NAMES,
 } as const
 
 /** Reads a list of names that a caller gives, each once and without space around it. */
 export function readNames(params: Params, name: string): readonly string[] | undefined {
   const value = Object.hasOwn(params, name) ? params[name] : undefined
   if (value === undefined) return undefined
-  if (!Array.isArray(value) || value.length === 0 || value.length > MOST_NAMES) {
-    throw badParameter(`${name} must be a list of 1 to ${MOST_NAMES} names`)
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_NAMES) {
+    throw badParameter(`${name} must be a list of 1 to ${MAX_NAMES} names`)
   }
   return [...new Set(value.map((one) => checked(one, name)))]
 }
 
 function checked(given: unknown, name: string): string {
   const text = typeof given === 'string' ? given.trim() : ''
-  if (text === '' || text.length > LONGEST_NAME) {
-    throw badParameter(`each of ${name} must be a text of 1 to ${LONGEST_NAME} characters`)
+  if (text === '' || text.length > MAX_NAME) {
+    throw badParameter(`each of ${name} must be a text of 1 to ${MAX_NAME} characters`)
   }
   if (FORBIDDEN.has(text)) throw badParameter(`${name} must not hold '${text}'`)
   return text

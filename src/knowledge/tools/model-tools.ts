@@ -4,8 +4,8 @@ import { askFor, listed, propertyOf, type Wanted } from './ask-for.ts'
 import {
   answerSchema,
   builtinDefinition,
-  LONGEST_NAME,
-  LONGEST_TEXT,
+  MAX_NAME,
+  MAX_TEXT,
   ModelAsker,
   type ModelTool,
   type ModelToolParts,
@@ -35,7 +35,7 @@ const SUMMARY_SCHEMA = answerSchema({ summary: { type: 'string' } })
 function summarizeTool({ model }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('summarize', model)
   const handler: Handler = async (params, { signal }) => {
-    const text = requireText(params, 'text', LONGEST_TEXT)
+    const text = requireText(params, 'text', MAX_TEXT)
     const format = readFormat(readText(params, 'format', 100) ?? 'paragraph')
     const summary = text.trim() === '' ? '' : await summaryOf(asker, text, format, signal)
     return { summary, format, metadata: { input_length: text.length, summary_length: summary.length } }
@@ -77,7 +77,7 @@ const summarizeDefinition = builtinDefinition(
   'summarize',
   'Summarizes a text: what it says, in short, in its own language, as a paragraph or as bullet points.',
   {
-    text: { type: 'string', maxLength: LONGEST_TEXT, description: 'The text to summarize.' },
+    text: { type: 'string', maxLength: MAX_TEXT, description: 'The text to summarize.' },
     format: {
       type: 'string',
       enum: Object.keys(FORMATS),
@@ -98,7 +98,7 @@ const ENTITIES_SCHEMA = answerSchema({ entities: { type: 'object', additionalPro
 function extractEntitiesTool({ model }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('extract_entities', model)
   const handler: Handler = async (params, { signal }) => {
-    const text = requireText(params, 'text', LONGEST_TEXT)
+    const text = requireText(params, 'text', MAX_TEXT)
     const types = readNames(params, 'entity_types') ?? DEFAULT_TYPES
     const found = text.trim() === '' ? undefined : await askFor(asker, wantedEntities(text, types), signal)
     const entities = found?.answer?.entities ?? {}
@@ -132,7 +132,7 @@ const entitiesDefinition = builtinDefinition(
   'extract_entities',
   'Finds the entities that a text names, such as people, places and organizations, and lists them by type.',
   {
-    text: { type: 'string', maxLength: LONGEST_TEXT, description: 'The text to search.' },
+    text: { type: 'string', maxLength: MAX_TEXT, description: 'The text to search.' },
     entity_types: {
       ...namesSchema,
       default: DEFAULT_TYPES,
@@ -152,7 +152,7 @@ const UNKNOWN: Classified = { intent: 'unknown', confidence: 0 }
 const UNSAID = 0.5
 
 const INTENT_SCHEMA = answerSchema({
-  intent: { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
+  intent: { type: 'string', minLength: 1, maxLength: MAX_NAME },
   confidence: { type: 'number', minimum: 0, maximum: 1 },
 })
 
@@ -160,7 +160,7 @@ const INTENT_SCHEMA = answerSchema({
 function classifyIntentTool({ model }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('classify_intent', model)
   const handler: Handler = async (params, { signal }) => {
-    const text = requireText(params, 'text', LONGEST_TEXT)
+    const text = requireText(params, 'text', MAX_TEXT)
     const categories = readNames(params, 'categories')
     if (text.trim() === '') return UNKNOWN
     const { answer = UNKNOWN } = await askFor(asker, wantedIntent(text, categories), signal)
@@ -213,7 +213,7 @@ const intentDefinition = builtinDefinition(
   'classify_intent',
   'Says what whoever wrote a text wants: one of the given categories, or a short name, and how sure that is (0 to 1).',
   {
-    text: { type: 'string', maxLength: LONGEST_TEXT, description: 'The text to classify.' },
+    text: { type: 'string', maxLength: MAX_TEXT, description: 'The text to classify.' },
     categories: {
       ...namesSchema,
       description: 'The intents to choose from. Without them the intent is named freely.',

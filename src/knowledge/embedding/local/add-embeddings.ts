@@ -120,7 +120,7 @@ const ARGS = [
 const PATIENCE = ['--fetch-retries=2', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
 
 /** What is kept of the words of npm. */
-const MOST_CHARACTERS = 100_000
+const MAX_CHARACTERS = 100_000
 
 /** Installs what the lock file in `folder` says, by the npm of this machine; throws a `ModelFileError` that says why not. */
 async function npmCi(folder: string, signal: AbortSignal | undefined): Promise<void> {
@@ -139,7 +139,7 @@ function run(folder: string, signal: AbortSignal | undefined): Promise<{ code: n
     })
     let said = ''
     npm.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(0, MOST_CHARACTERS)
+      said = (said + text).slice(0, MAX_CHARACTERS)
     })
     npm.on('error', (error: NodeJS.ErrnoException) => {
       reject(

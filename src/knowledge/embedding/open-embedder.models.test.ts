@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { forPurpose, knownDimensions } from './provider-embedder.ts'
+import { forPurpose, knownDimensions } from './open-embedder.ts'
 
 describe('what is known of a model by its name', () => {
   test('its dimensions, whatever its publisher and its tag', () => {

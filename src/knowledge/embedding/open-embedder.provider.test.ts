@@ -3,7 +3,7 @@ import { silentLog } from '../../core/log.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
 import type { EmbeddingRequest } from './embedding-wires.ts'
-import { ProviderEmbedder } from './provider-embedder.ts'
+import { ProviderEmbedder } from './open-embedder.ts'
 
 /** A wire that answers when it is told to, and ends with the signal as real ones do. */
 function scriptedWire() {

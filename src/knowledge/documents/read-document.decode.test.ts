@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { decodeText } from './decode-text.ts'
+import { decodeText } from './read-document.ts'
 
 const decode = (bytes: Uint8Array, declared?: string) => decodeText(bytes, 'a.txt', declared)
 const hex = (digits: string) => Buffer.from(digits.replaceAll(' ', ''), 'hex')
