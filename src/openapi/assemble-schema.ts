@@ -16,7 +16,7 @@ export interface ToolParameter {
   readonly example?: unknown
 }
 
-/** What holds for the parameters together. */
+/** Rules about all parameters together. */
 export interface WholeRules {
   /** Whether no others may be sent. */
   readonly closed?: boolean
@@ -63,7 +63,7 @@ function withNote(assembled: NonNullable<ReturnType<typeof written>>, note: stri
   return { ...assembled, notes: [note, ...assembled.notes] }
 }
 
-/** The schema to that extent; undefined where it is too large. */
+/** The schema to that extent; undefined if it is too large. */
 function written(
   parameters: readonly ToolParameter[],
   { closed, oneRequired = [] }: WholeRules,
@@ -96,7 +96,7 @@ function written(
   }
 }
 
-/** What the document says of the parameter rather than of its schema. */
+/** Adds what the document says about the parameter rather than about its schema. */
 function adorned(schema: Record<string, unknown>, parameter: ToolParameter, extent: Extent): Record<string, unknown> {
   const { part, required, deprecated, example } = parameter
   const own = plainText(parameter.description, extent.description)

@@ -15,7 +15,7 @@ import type { ApiBody, ApiContent, TakeNote } from './operations.ts'
 import type { PlacedParameter } from './parameters.ts'
 import type { SchemaPart, SchemaParts } from './schema-part.ts'
 
-/** What a body becomes. */
+/** The parameters that a body becomes. */
 export interface BodyParameters {
   readonly parameters: readonly PlacedParameter[]
   readonly form: 'json' | 'form' | 'text'
@@ -92,7 +92,7 @@ function isText(part: SchemaPart | undefined): part is SchemaPart {
   return (part?.reference ?? part)?.keywords.type === 'string'
 }
 
-/** How a property is written in a form, where not as usual. */
+/** The style of a form property, if it isn't the default. */
 function encodingOf({ encoding }: ApiContent, name: string): Pick<PlacedParameter, 'style' | 'explode'> {
   const written = ownText(own(encoding, name), 'style')
   const style = STYLES.find((one) => one === written && one !== 'form')
@@ -119,7 +119,7 @@ interface FlatObject {
 const MAX_NESTED = 32
 /** With more, it is better one parameter than so many. */
 const MAX_PROPERTIES = 1_000
-/** What cannot be said of properties one by one. */
+/** Keywords that can't be split into single properties. */
 const OF_THE_WHOLE = [
   'not',
   'if',
@@ -132,7 +132,7 @@ const OF_THE_WHOLE = [
   'const',
   'items',
 ]
-/** What would count other parameters too. */
+/** Keywords that would count other parameters too. */
 const COUNTS = ['minProperties', 'maxProperties']
 const ANNOTATIONS: ReadonlySet<string> = new Set(['required', 'title', 'description', 'type'])
 
@@ -188,7 +188,7 @@ function isObjectType(value: RawObject): boolean {
   return type === undefined || [type].flat().includes('object')
 }
 
-/** The names that a schema requires; undefined where it says more than that. */
+/** The names that a schema requires; undefined if it has other rules. */
 function requiredOnly(value: unknown): string[] | undefined {
   if (!isObject(value) || !Object.keys(value).every((keyword) => ANNOTATIONS.has(keyword))) return undefined
   if (!isObjectType(value)) return undefined
@@ -226,7 +226,7 @@ const RANKS: readonly ((type: string) => boolean)[] = [
   (type) => bodyForm(type) === 'text',
 ]
 
-/** The one of several types that serves a tool best; undefined where none does. */
+/** The best of several media types for a tool, if any. */
 export function bestType<T extends { readonly mediaType: string }>(types: readonly T[]): T | undefined {
   for (const isOne of RANKS) {
     const found = types.find(({ mediaType }) => isOne(bareType(mediaType)))

@@ -10,7 +10,7 @@ import { outsideParameters, type PlacedParameter, placeParameters } from './para
 import { plainText, sentences, shortened } from './plain-text.ts'
 import type { SchemaParts } from './schema-part.ts'
 
-/** What all operations of a document have in common. */
+/** The context that all operations of a document share. */
 export interface ToolContext extends Bases {
   readonly document: RawObject
   readonly documents: Documents
@@ -101,16 +101,16 @@ function bodyOf(
   return bodyParameters(body, documents, parts, note)
 }
 
-/** What the document says of the body as a whole, in the names of the tool. */
+/** The rules for the whole body, in the tool's parameter names. */
 function wholeRules(body: BodyParameters | undefined, names: ReadonlyMap<PlacedParameter, string>): WholeRules {
   const own = new Map(body?.parameters.map((parameter) => [parameter.apiName, names.get(parameter) ?? '']))
-  // What only answers have cannot be asked for.
+  // Read-only properties can't be required in a request.
   const known = (body?.oneRequired ?? []).filter((lists) => lists.flat().every((name) => own.has(name)))
   const oneRequired = known.map((lists) => lists.map((list) => list.map((name) => own.get(name) ?? name)))
   return { ...(body?.closed && { closed: true }), oneRequired }
 }
 
-/** What is asked for, where JSON is not what comes. */
+/** The `accept` header, if the response isn't JSON. */
 function answerHeaders(answers: readonly string[], note: TakeNote): Readonly<Record<string, string>> {
   if (answers.length === 0) return {}
   const best = bestType(answers.map((mediaType) => ({ mediaType })))?.mediaType
@@ -139,7 +139,7 @@ interface PathTemplate {
   readonly path: string
   /** The parameters in it, in order. */
   readonly names: readonly string[]
-  /** What is always sent in the query. */
+  /** Query parameters sent with every request. */
   readonly query: Readonly<Record<string, string>>
 }
 
@@ -147,7 +147,7 @@ const PARAMETER = /\{([^{}]*)\}/g
 
 /** Reads a path of the document. `declared` are the names of its path parameters. Throws `Unmappable`. */
 function pathTemplate(written: string, declared: ReadonlySet<string>): PathTemplate {
-  // What comes after a # tells operations apart that have the same address.
+  // A fragment distinguishes operations with the same address.
   const [address = ''] = written.split('#', 1)
   const [path = '', query = ''] = address.split(/\?(.*)/s)
   if (written.includes('${')) throw new Unmappable('its path has "${", which stands for a variable of the environment')

@@ -5,7 +5,7 @@ export class OpenapiError extends Error {
   override readonly name: string = 'OpenapiError'
 }
 
-/** What was asked for is not in the document. */
+/** `include` names something that isn't in the document. */
 export class NotInDocument extends OpenapiError {
   override readonly name = 'NotInDocument'
 }
@@ -33,19 +33,19 @@ export function own(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-/** The same as a text, or undefined where it is none or empty. */
+/** The own property if it is a non-empty string. */
 export function ownText(value: unknown, key: string): string | undefined {
   const text = own(value, key)
   return typeof text === 'string' && text !== '' ? text : undefined
 }
 
-/** The same as an object; an empty one where it is none. */
+/** The own property if it is an object, else an empty object. */
 export function ownObject(value: unknown, key: string): RawObject {
   const object = own(value, key)
   return isObject(object) ? object : {}
 }
 
-/** The same as a list; an empty one where it is none. */
+/** The own property if it is an array, else an empty array. */
 export function ownList(value: unknown, key: string): readonly unknown[] {
   const list = own(value, key)
   return Array.isArray(list) ? list : []
@@ -74,7 +74,7 @@ export class Documents {
     this.#files = new Map([...files, [ROOT, { document }]])
   }
 
-  /** What a value is in the end, and the pointer of the last reference on the way. Throws `Unmappable`. */
+  /** Follows references to their final value, with the pointer of the last one. Throws `Unmappable`. */
   follow(from: Raw): Raw & { readonly pointer?: string } {
     let at: Raw & { readonly pointer?: string } = from
     const seen = new Set<string>()
@@ -88,7 +88,7 @@ export class Documents {
     return at
   }
 
-  /** What a reference in a file leads to. Throws `Unmappable`. */
+  /** The target of a reference in a file. Throws `Unmappable`. */
   target(reference: string, from: string): Raw {
     const key = `${from}|${reference}`
     const known = this.#targets.get(key)
@@ -123,7 +123,7 @@ export function referencedFile(address: string, from: string): string | undefine
   return path.startsWith('../') || path === '..' || path.startsWith('/') ? undefined : path
 }
 
-/** What a JSON pointer leads to; undefined where there is nothing, or where it is no pointer. */
+/** The target of a JSON pointer, if any. */
 function pointed(document: unknown, pointer: string): unknown {
   if (pointer === '') return document
   if (!pointer.startsWith('/')) return undefined

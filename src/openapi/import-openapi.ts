@@ -20,13 +20,13 @@ import { toolNames } from './tool-names.ts'
 
 /** How a document is imported. */
 export interface ImportOptions {
-  /** Only operations with one of these tags, paths, operation ids or names; all where there are none. */
+  /** Only operations with one of these tags, paths, operation ids or names; all by default. */
   readonly include?: readonly string[]
-  /** What every name begins with. */
+  /** The prefix of every tool name. */
   readonly prefix?: string
   /** Takes the place of the document's servers; relative ones start from it. */
   readonly baseUrl?: string
-  /** Where the document was read from, where that is the web: relative servers start there. */
+  /** The URL that the document was fetched from; relative servers are resolved against it. */
   readonly documentUrl?: string
   /** The files that the document refers to, by their path from its folder. */
   readonly files?: ReadonlyMap<string, ReferencedFile>
@@ -34,7 +34,7 @@ export interface ImportOptions {
   readonly onProgress?: (done: number, all: number) => void
 }
 
-/** What became of a document. Every operation in it is mapped, refused or excluded. */
+/** The result of an import. Every operation is mapped, refused or excluded. */
 export interface ImportReport {
   readonly title: string
   /** Operations in the document. */
@@ -44,13 +44,13 @@ export interface ImportReport {
   /** Operations that `include` left out. */
   readonly excluded: number
   readonly refused: readonly { readonly operation: string; readonly reason: string }[]
-  /** What differs from the document in tools that were mapped. */
+  /** Differences between the tools and the document. */
   readonly notes: readonly { readonly operation: string; readonly note: string }[]
-  /** Whether the document says at all how callers show who they are. */
+  /** Whether the document has security schemes. */
   readonly secured: boolean
   /** The environment variables that the tools need. */
   readonly variables: readonly string[]
-  /** Requests that the API makes, not takes: they are no tools. */
+  /** Requests that the API sends: they don't become tools. */
   readonly webhooks: readonly string[]
   readonly callbacks: readonly string[]
   /** Sorted by name. */

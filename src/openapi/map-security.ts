@@ -2,7 +2,7 @@ import type { HttpAuth } from '../kinds/http/http-implementation.ts'
 import { isObject, own, ownObject, ownText, quoted, type RawObject, Unmappable } from './documents.ts'
 import { shortHash, withoutMarks } from './tool-names.ts'
 
-/** How an operation shows who asks. */
+/** The credentials of an operation. */
 export interface Credentials {
   readonly auth?: HttpAuth
   /** Keys besides that. */
@@ -17,7 +17,7 @@ const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
 type Key = Extract<HttpAuth, { type: 'api_key' }>
 
-/** What one scheme of an alternative becomes. */
+/** The credentials of one scheme of an alternative. */
 type Piece =
   | { readonly auth: HttpAuth; readonly note?: string }
   | { readonly key: Key }
@@ -47,7 +47,7 @@ export function mapSecurity(
   throw new Unmappable(`it asks for credentials that tools cannot show: ${[...new Set(problems)].join('; ')}`)
 }
 
-/** All schemes of one alternative; a reason where they cannot be shown at once. */
+/** Combines all schemes of an alternative; a reason if they can't be combined. */
 function together(pieces: readonly Piece[]): Credentials | string {
   const notes: string[] = []
   const headers: Record<string, string> = {}
@@ -169,7 +169,7 @@ function clientCredentials(
 
 const MAX_NAME_PART = 40
 
-/** What a security scheme needs from the environment. */
+/** The secrets that a security scheme reads from the environment. */
 type Secret = 'TOKEN' | 'API_KEY' | 'USERNAME' | 'PASSWORD' | 'CLIENT_ID' | 'CLIENT_SECRET'
 
 /** The families of schemes whose variables would have the same name. */

@@ -23,7 +23,7 @@ export interface ApiOperation {
   /** How it is called in reports: `GET /users/{id}`. */
   readonly label: string
   readonly operation: Raw & { readonly value: RawObject }
-  /** What it stands in. */
+  /** The path item that contains it. */
   readonly pathItem: Raw & { readonly value: RawObject }
 }
 
@@ -36,10 +36,10 @@ export interface ApiParameter {
   readonly description?: string
   readonly deprecated?: boolean
   readonly example?: unknown
-  /** Only where it is not the usual one of its place. */
+  /** Only if it isn't the default of its place. */
   readonly style?: ParameterStyle
   readonly explode?: boolean
-  /** The type of content that it is sent as, where it is a text of that. */
+  /** The media type, if the parameter is a text of that type. */
   readonly mediaType?: string
 }
 
@@ -60,19 +60,19 @@ export interface ApiContent {
 /** Says what differs from the document; it ends up in the report. */
 export type TakeNote = (note: string) => void
 
-/** One version of the format: where it has what. All of these throw `Unmappable`. */
+/** Reads one version of the format. All methods throw `Unmappable`. */
 export interface ApiReader {
   readonly parameters: (operation: ApiOperation, note: TakeNote) => ApiParameter[]
   readonly body: (operation: ApiOperation, note: TakeNote) => ApiBody | undefined
-  /** What a success is answered with, as media types; empty where nothing is said. */
+  /** The media types of successful responses; empty if not described. */
   readonly answers: (operation: ApiOperation, note: TakeNote) => string[]
-  /** Addresses, absolute or relative, with their variables filled in; empty where none is named. */
+  /** Absolute or relative server URLs with their variables replaced. */
   readonly servers: (operation: ApiOperation) => string[]
   /** By name, in the form that OpenAPI 3 has for them. */
   readonly securitySchemes: ReadonlyMap<string, RawObject>
 }
 
-/** What a path item may hold; the last are for others than tools. */
+/** The methods of a path item; tools can't send the last three. */
 const METHODS = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'trace', 'query']
 const FIT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 const MAX_LABEL = 300
@@ -115,17 +115,17 @@ export function listOperations(document: RawObject, documents: Documents): Listi
   return { operations, refused, webhooks: hooks, callbacks }
 }
 
-/** A path item; a reason where there is none. */
+/** A path item, or the reason why it can't be read. */
 function read(written: unknown, path: string, documents: Documents): RawPart | string {
   if (!path.startsWith('/')) return 'its path does not begin with /'
   const found = resolved({ value: written, file: ROOT }, documents)
   if (typeof found === 'string' || !isObject(written) || found.value === written) return found
-  // What stands beside a reference goes before.
+  // Keys beside a reference win over its target.
   const { $ref: _, ...beside } = written
   return { ...found, value: { ...found.value, ...beside } }
 }
 
-/** What a value is in the end; a reason where it is no object. */
+/** The resolved object, or the reason why it isn't one. */
 function resolved(raw: Raw, documents: Documents): RawPart | string {
   try {
     const { value, file } = documents.follow(raw)

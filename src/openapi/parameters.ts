@@ -11,9 +11,9 @@ import type { ApiParameter, TakeNote } from './operations.ts'
 import type { SchemaPart, SchemaParts } from './schema-part.ts'
 import { shortHash, withoutMarks } from './tool-names.ts'
 
-/** A parameter, and where it goes under which name. */
+/** A parameter with its name and place in the request. */
 export interface PlacedParameter {
-  /** What the API calls it. */
+  /** Its name in the API. */
   readonly apiName: string
   readonly place: Place
   readonly part: SchemaPart
@@ -27,7 +27,7 @@ export interface PlacedParameter {
   readonly isBody?: boolean
 }
 
-/** What is sent with every request, whatever the parameters say. */
+/** Headers and query parameters sent with every request. */
 interface Fixed {
   readonly headers: ReadonlySet<string>
   readonly query: ReadonlySet<string>
@@ -106,7 +106,7 @@ function hasProperties(part: SchemaPart, nested = 0): boolean {
   )
 }
 
-/** What the parameters of a tool are called, and what the definition says of where they go. */
+/** The names of a tool's parameters and the keys of the definition that place them. */
 interface Placements {
   readonly names: ReadonlyMap<PlacedParameter, string>
   /** The path with the names of the tool in it. */
@@ -114,7 +114,7 @@ interface Placements {
   readonly keys: Pick<HttpImplementation, 'params_mapping' | 'params_in' | 'body_param'>
 }
 
-/** Names the parameters of a tool and says where they go, as far as that is not where they would go anyway. */
+/** Names the parameters of a tool and places those that don't go to their default place. */
 export function placeParameters(parameters: readonly PlacedParameter[], path: string, method: HttpMethod): Placements {
   const names = nameParameters(parameters)
   const nameOf = (parameter: PlacedParameter): string => names.get(parameter) ?? parameter.apiName
@@ -163,7 +163,7 @@ export function placeParameters(parameters: readonly PlacedParameter[], path: st
   }
 }
 
-/** What stands in the path for a parameter: its name, unless the API calls another parameter so. */
+/** The placeholder of a path parameter: its name, unless another parameter has that name in the API. */
 function templateFor(name: string, others: readonly PlacedParameter[]): string {
   let template = name
   while (others.some(({ apiName }) => apiName === template)) template = `path_${template}`

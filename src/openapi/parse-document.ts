@@ -5,12 +5,12 @@ import { OpenapiError } from './documents.ts'
 export const DOCUMENT_BYTES = 64 * 1024 * 1024
 /** Reading YAML takes 60 times its length in memory. */
 const YAML_CHARACTERS = 16 * 1024 * 1024
-/** Text that looks like JSON and is none may be YAML, but nobody writes much of that. */
+/** Invalid JSON may still be YAML in flow style, but such documents are short. */
 const DOUBTFUL_CHARACTERS = 1024 * 1024
 /** How often aliases may repeat what they stand for. */
 const MAX_ALIASES = 5_000
 
-/** What a text of JSON or YAML holds; `name` is what messages call it. Throws `OpenapiError`. */
+/** Parses JSON or YAML; messages call it `name`. Throws `OpenapiError`. */
 export function parseDocument(written: string, name: string): unknown {
   const text = written.replace(/^\uFEFF/, '')
   const start = text.trimStart().slice(0, 1)

@@ -75,7 +75,7 @@ export function readerThree(document: RawObject, documents: Documents): ApiReade
   }
 }
 
-/** A security scheme that cannot be found is one that nobody knows. */
+/** A security scheme that can't be resolved counts as unknown. */
 function resolved(value: unknown, documents: Documents): RawObject {
   try {
     const scheme = documents.follow({ value, file: ROOT }).value
@@ -124,7 +124,7 @@ function parameter({ value, file }: Raw & { value: RawObject }, documents: Docum
 
 const isPlace = (text: string): text is ApiParameter['in'] => Object.hasOwn(STYLES, text)
 
-/** Style and explode, as far as they are not what a place has anyway. */
+/** Style and explode, if they differ from the defaults of the place. */
 export function unusual(
   place: ApiParameter['in'],
   style: ParameterStyle | undefined,
@@ -252,7 +252,7 @@ function swaggerParameter({ value, file }: Raw & { value: RawObject }, note: Tak
   ]
 }
 
-/** In paths and headers nothing but commas can be said. */
+/** Lists in paths and headers are always comma-separated. */
 function listPlacing(value: RawObject, name: string, place: string): Placing {
   const format = ownText(value, 'collectionFormat') ?? 'csv'
   if (place !== 'query' && format === 'csv') return {}

@@ -48,7 +48,7 @@ export class SchemaParts {
     this.siblings = siblings
   }
 
-  /** The schema that stands there; one that allows everything where there is none. */
+  /** The schema at that place; one that allows everything if there is none. */
   of(raw: Raw): SchemaPart {
     if (typeof raw.value !== 'object' || raw.value === null) return new SchemaPart(this, raw)
     let part = this.#parts.get(raw.value)
@@ -66,7 +66,7 @@ export class SchemaParts {
     return this.of({ value: { allOf: raws.map(({ value }) => value) }, file: only?.file ?? ROOT })
   }
 
-  /** What a reference in it leads to, with a name for that. Throws `Unmappable`. */
+  /** The target of its reference, with a name for it. Throws `Unmappable`. */
   target(raw: Raw): { readonly part: SchemaPart; readonly name: string } {
     const { pointer = '', ...found } = this.#documents.follow(raw)
     return { part: this.of(found), name: /([^/#]*)\/?$/.exec(pointer)?.[1] ?? '' }
@@ -102,7 +102,7 @@ export class SchemaPart {
     return this.#found?.part
   }
 
-  /** What the reference calls it. */
+  /** The name in the reference. */
   get referenceName(): string {
     return this.#found?.name ?? ''
   }
@@ -134,7 +134,7 @@ export class SchemaPart {
     if (this.#isReference && !this.#parts.siblings) return {}
     const keywords = plainKeywords(this.#value, (what) => this.#lost.add(what))
     const patterns = own(this.#value, 'patternProperties')
-    // What a pattern allowed that is left out must not be forbidden now.
+    // Properties that a dropped pattern allowed must stay allowed.
     if (isObject(patterns) && this.#unfitPatterns('patternProperties', patterns).size > 0) {
       delete keywords.additionalProperties
     }
@@ -158,7 +158,7 @@ export class SchemaPart {
     return this.#description
   }
 
-  /** What the API takes where nothing is sent. */
+  /** The API's default value. */
   get default(): unknown {
     return own(this.#value, 'default') ?? own(this.reference?.raw.value, 'default')
   }

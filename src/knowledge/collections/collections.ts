@@ -20,9 +20,9 @@ import {
 } from './search.ts'
 
 export interface CollectionsOptions {
-  /** Opened with the first use; `write` where something is to be kept. */
+  /** Opens the store on first use; `write` if the caller will store something. */
   readonly store: (use: 'read' | 'write') => Promise<KnowledgeStore>
-  /** What makes vectors; undefined where there is nothing: then collections are full text only. Opened with the first use. */
+  /** Opens the embedder on first use; undefined makes collections full text only. */
   readonly embedder: () => Promise<Embedder | undefined>
   readonly log: Log
   readonly clock: Clock
@@ -45,7 +45,7 @@ const WAITING_AT_ONCE = 16
 /** Where more have no vector yet, the few that have one would stand before all that answer better. */
 const MAX_WAITING = 0.1
 
-/** What tenants have put in to be found again: documents cut in chunks, each with its vector where one can be made. */
+/** The documents of all tenants, split into chunks, each with a vector if an embedder is configured. */
 export class Collections {
   readonly #options: CollectionsOptions
   readonly #own: OwnDocs
@@ -55,7 +55,7 @@ export class Collections {
     this.#own = new OwnDocs(options.docs)
   }
 
-  /** Takes in one part of a document, or all of it: cut, embedded, kept. Nothing is found before the last part is in. */
+  /** Splits, embeds and stores one part of a document, or all of it. Searches find it once the last part is stored. */
   async ingest(
     given: IngestPart,
     { signal, onProgress = () => {} }: Called & { readonly onProgress?: EmbeddingProgress } = {},
@@ -91,18 +91,18 @@ export class Collections {
     return { document_id, ...put }
   }
 
-  /** The version of a document that is found now, for who wants to know whether it must be brought in. */
+  /** The version of a document that searches find now, or undefined. */
   async versionOf(tenant: string, collection: string, document_id: string): Promise<string | undefined> {
     const store = await this.#options.store('write')
     return (await store.document(tenant, collection, document_id))?.version
   }
 
-  /** How many characters a chunk has at most where nothing is said. */
+  /** The default maximum of characters in a chunk. */
   async chunkSize(): Promise<number> {
     return chunkSizeFor(await this.#embedder())
   }
 
-  /** Looks for the passages that answer best. Throws where there is no such collection. */
+  /** Finds the best passages. Throws if the collection doesn't exist. */
   async search(question: SearchQuestion, { signal }: Called = {}): Promise<SearchAnswer> {
     const { query, most, filter, by = 'hybrid' } = question
     const store = await this.#options.store('read')
@@ -138,12 +138,12 @@ export class Collections {
     return [own, ...theirs.filter(({ name }) => name !== DOCS)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Puts the pages that ship where they are not yet, or were others. */
+  /** Stores Toolyard's own documentation unless this version is stored already. */
   async putOwnDocs(): Promise<void> {
     await this.#own.collection(await this.#options.store('read'))
   }
 
-  /** Makes vectors of the pages that ship, by what makes vectors now. */
+  /** Embeds Toolyard's own documentation with the current embedder. */
   async embedOwnDocs(options: Called & { readonly pause?: (ms: number) => Promise<void> } = {}): Promise<number> {
     const [embedder, store] = [await this.#embedder(), await this.#options.store('read')]
     if (embedder === undefined) return 0
@@ -270,7 +270,7 @@ async function oneByOne<Each>(
 const chunkSizeFor = (embedder: Embedder | undefined): number =>
   Math.min(DEFAULT_CHUNK_SIZE, (embedder?.maxCharacters ?? Number.POSITIVE_INFINITY) - HEADING_ROOM)
 
-/** What makes the vectors of the collection; undefined where it has none, or nothing makes them now: they wait then. */
+/** The embedder of the collection; undefined if the collection has no vectors, or no embedder is configured now. */
 function sameEmbedder(
   { name, embedder: made, dimensions }: Collection,
   embedder: Embedder | undefined,
@@ -284,6 +284,6 @@ function sameEmbedder(
   )
 }
 
-/** What a vector is made of: the headings say what a passage is about where its own words do not. */
+/** The text to embed. Headings say what a passage is about if its own words don't. */
 const embeddedText = ({ heading, text }: { readonly heading: string; readonly text: string }): string =>
   heading === '' ? text : `${heading}\n${text}`

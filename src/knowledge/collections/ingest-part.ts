@@ -16,7 +16,7 @@ export interface IngestPart {
   readonly content: string
   /** Without it the document is known by its content. Several parts need one. */
   readonly document_id?: string
-  /** Where the document comes from, as results name it: its id where nothing is said. */
+  /** The source that results name; the document's id by default. */
   readonly source?: string
   /** Kept on every chunk. */
   readonly metadata?: Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ export interface IngestPart {
   readonly chunks?: readonly KnowledgeChunk[]
 }
 
-/** What came of a part. */
+/** The result of storing a part. */
 export interface Ingested {
   readonly document_id: string
   /** Chunks of the version that are in by now. */
@@ -52,7 +52,7 @@ interface PreparedPart {
   readonly tenant: string
   readonly collection: string
   readonly document_id: string
-  /** Undefined where it depends on which version was begun. */
+  /** Undefined if the part joins the version that was begun last. */
   readonly version: string | undefined
   /** From 0. */
   readonly part: number
@@ -62,7 +62,7 @@ interface PreparedPart {
   readonly chunks: readonly KnowledgeChunk[]
 }
 
-/** Checks a part and cuts it; throws where it cannot be taken. */
+/** Checks a part and splits it into chunks. Throws if it is invalid. */
 export function preparePart(given: IngestPart, chunkSize: number): PreparedPart {
   const { part = 1, parts = 1 } = given
   const size = splitOptions({ chunkSize: given.chunk_size ?? chunkSize }).chunkSize
@@ -120,7 +120,7 @@ function split(text: string, chunkSize: number, first: number): KnowledgeChunk[]
   return pieces.map((piece) => ({ ...piece, position: first + piece.position }))
 }
 
-/** Where it is noted which version of a document was begun last: by documents without a chunk, which nobody can find. */
+/** Holds, per document, the version begun last, as documents without chunks, which no search finds. */
 const NOTES = 'begun'
 
 /**

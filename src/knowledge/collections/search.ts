@@ -6,14 +6,14 @@ import { textDocument } from '../documents/text-document.ts'
 /** By vectors and by words, or by one of them only. */
 export type SearchWay = 'hybrid' | 'text' | 'vector'
 
-/** What is looked for in a collection. */
+/** A question to a collection. */
 export interface SearchQuestion {
   readonly tenant: string
   readonly collection: string
   readonly query: string
   readonly most: number
   readonly filter?: MetadataFilter
-  /** `hybrid` where nothing is said. */
+  /** `hybrid` by default. */
   readonly by?: SearchWay
 }
 
@@ -29,12 +29,12 @@ export interface SearchResult {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** What was found, best first. */
+/** The results, best first. */
 export interface SearchAnswer {
   readonly results: readonly SearchResult[]
   /** How it was looked for in the end. */
   readonly by: SearchWay
-  /** What was left out and why, in a sentence. */
+  /** A sentence that says which way of searching was left out, and why. */
   readonly note?: string
 }
 
@@ -44,7 +44,7 @@ const PIECE_CHARACTERS = 300
 /** Each costs a vector and two searches. */
 const MAX_PIECES = 32
 
-/** What is looked for one by one: a question as it is, or a long one in pieces. */
+/** The texts to search for: the question itself, or the pieces of a long one. */
 export function questionPieces(question: string): readonly string[] {
   if (question.length <= MAX_WHOLE) return [question]
   const pieces = splitDocument(textDocument(question, '', 'text'), { chunkSize: PIECE_CHARACTERS, overlap: 0 })
@@ -80,7 +80,7 @@ interface Ranked {
   readonly strength: number
 }
 
-/** What was found, a list for each piece of the question; none where it was not looked for that way. */
+/** The hits of each piece of the question; empty for a way of searching that was not used. */
 export interface Found {
   readonly byText: readonly (readonly WeighedHit[])[]
   readonly byVector: readonly (readonly WeighedHit[])[]
@@ -174,7 +174,7 @@ function choose(ranked: readonly Ranked[], most: number): Ranked[] {
   return [...chosen, ...spare.slice(0, most - chosen.length)].sort(stronger)
 }
 
-/** What the user has put on a document goes before what is known of the passage. */
+/** Metadata of the document wins over metadata of the passage. */
 function asResult({ text, source, position, heading, metadata }: KnowledgeHit, score: number): SearchResult {
   return {
     text,

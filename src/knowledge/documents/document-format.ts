@@ -8,7 +8,7 @@ const EXTENSIONS: Readonly<Record<string, DocumentFormat>> = {
   ...each('pdf', 'pdf'),
   ...each('json', 'json jsonl ndjson geojson ipynb webmanifest'),
   ...each('csv', 'csv tsv tab'),
-  // What has lines that mean something is cut like code.
+  // Formats in which line breaks matter are split like code.
   ...each('code', 'c h cc cpp cxx hpp cs java kt kts scala groovy gradle go rs zig nim d swift m mm dart asm s'),
   ...each('code', 'js jsx mjs cjs ts tsx mts cts vue svelte css scss sass less graphql gql proto wat sol'),
   ...each('code', 'py pyi rb php pl pm lua r jl sh bash zsh fish ps1 bat cmd awk sql ex exs erl hrl hs ml mli fs fsx'),
@@ -37,7 +37,7 @@ const MEDIA_TYPES: Readonly<Record<string, DocumentFormat>> = {
 const NAMES = /^(?:makefile|dockerfile|containerfile|jenkinsfile|gemfile|rakefile|procfile|vagrantfile|\..+)$/i
 const HTML = /^(?:\s|<!--[\s\S]{0,500}?-->)*<(?:!doctype\s+html|html|head|body)\b/i
 
-/** What a document is, by how it begins, what its sender says, and its name; in this order. */
+/** Detects the format by the first bytes, the media type and the name, in this order. */
 export function documentFormat(name: string, head: Uint8Array, mediaType?: string): DocumentFormat {
   const start = latin(head, 1024)
   if (start.startsWith('%PDF-')) return 'pdf'
@@ -54,7 +54,7 @@ export const isPdf = (head: Uint8Array): boolean => latin(head, 1024).includes('
 const latin = (bytes: Uint8Array, most: number): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, most)).toString('latin1')
 
-/** The end of a name, in lower case and without its dot; empty where there is none. */
+/** The file extension in lower case, without its dot; empty if there is none. */
 export const extensionOf = (name: string): string => posix.extname(name).slice(1).toLowerCase()
 
 /** Where a sender knows no better than "text" or "bytes", the name says more. */
@@ -68,7 +68,7 @@ function each(format: DocumentFormat, extensions: string): Record<string, Docume
   return Object.fromEntries(extensions.split(' ').map((extension) => [extension, format]))
 }
 
-/** What files of other kinds begin with, as Latin-1, and what they are. */
+/** Signatures of binary files, as Latin-1, with a description. */
 const SIGNATURES: readonly (readonly [start: string, what: string])[] = [
   ['\x89PNG', 'a PNG image'],
   ['\xff\xd8\xff', 'a JPEG image'],
@@ -117,7 +117,7 @@ const ZIPPED: Readonly<Record<string, string>> = {
 /** Such a start is also that of ordinary words, so that it counts only where the file is not text. */
 const WORDS = new Set(['RIFF', 'ID3', 'BZh', 'PAR1', 'OTTO', 'OggS', 'fLaC', 'GIF8', 'wOFF', 'wOF2'])
 
-/** What a file that is no text looks like, by how it begins; undefined where it may be text. */
+/** Describes a binary file by its first bytes; undefined if it may be text. */
 export function looksLike(head: Uint8Array, extension: string): string | undefined {
   const start = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, 4096)).toString('latin1')
   for (const [signature, what] of SIGNATURES) {

@@ -2,7 +2,7 @@ import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 
 export type DocumentFormat = 'text' | 'markdown' | 'html' | 'pdf' | 'code' | 'json' | 'csv'
 
-/** What a block is, which says where it may be cut. */
+/** The kind of a block decides where it may be split. */
 export type BlockKind = 'heading' | 'prose' | 'list' | 'code' | 'table' | 'record'
 
 /** A part of a document that belongs together. Blocks stand in order, and all that is outside of them is white space. */
@@ -23,11 +23,11 @@ export interface ReadDocument {
   /** Well formed, without NUL, lines ended by `\n`. */
   readonly text: string
   readonly blocks: readonly Block[]
-  /** What of it could not be read as it was meant; each a sentence without its subject, the document. */
+  /** Warnings about parts that could not be read, each a sentence without its subject (the document). */
   readonly warnings: readonly string[]
 }
 
-/** Text as it is kept: lines ended by `\n`, well formed, and without NUL, which databases refuse. */
+/** Normalizes text for storage: `\n` line ends, well formed, and no NUL, which databases reject. */
 export function cleanText(text: string): string {
   let clean = text
   if (clean.includes('\r')) clean = clean.replaceAll(/\r\n?/g, '\n')
@@ -35,7 +35,7 @@ export function cleanText(text: string): string {
   return clean.toWellFormed()
 }
 
-/** Why a document gives no text. */
+/** Why a document can't be read. */
 export type UnreadableReason =
   | 'no-file'
   | 'too-large'
@@ -47,7 +47,7 @@ export type UnreadableReason =
   | 'too-slow'
   | 'stopped'
 
-/** A document that gives no text. The message names it and says why, and what to do where something can be done. */
+/** A document that can't be read. The message names it, says why and, if possible, what to do. */
 export class UnreadableDocument extends ToolExecutionError {
   readonly document: string
   readonly reason: UnreadableReason

@@ -18,11 +18,11 @@ export interface PdfPages {
   readonly pages: readonly string[]
   /** Those of them that could not be read, and are empty here. */
   readonly damaged: readonly number[]
-  /** The page to ask for next, null where there are no more. */
+  /** The next page to request, or null. */
   readonly next: number | null
 }
 
-/** What one answer may hold: the channel takes 2 MB. */
+/** The size limit of a response: the channel takes 2 MB. */
 const ANSWER_BYTES = 1_500_000
 const MAX_DAMAGED = 20
 /** Lines further apart than this many times their height are of different paragraphs. */

@@ -25,7 +25,7 @@ export const EXTRACTION_MEMORY_MB = 256
 /** How long the extraction from one document may take. */
 const EXTRACTION_MS = 120_000
 
-/** What extractors throw, by its code. */
+/** Maps the error codes of extractors to reasons. */
 const REASONS: Readonly<Record<string, UnreadableReason>> = {
   PDF_ENCRYPTED: 'encrypted',
   PDF_CORRUPT: 'corrupt',
@@ -57,7 +57,7 @@ export class Extraction {
     }
   }
 
-  /** The error where it is about the document; undefined where it is about us, the pool or the caller. */
+  /** The error if the document caused it; undefined if the pool or the caller did. */
   #unreadable(error: unknown): UnreadableDocument | undefined {
     const { name, signal } = this.#options
     if (signal?.aborted) return undefined

@@ -5,7 +5,7 @@ const HEADING = /^h[1-6]$/
 const MAX_INDENT = 4
 const MAX_LIST_DEPTH = 100
 const LISTS = new Set(['ul', 'ol', 'menu'])
-/** How far apart the places are where reading can go on. */
+/** The minimum distance between two stops. */
 const STOP_CHARACTERS = 4096
 /** After so many characters without a block, the end of a line is one of them. */
 const LONG_CHARACTERS = 100_000
@@ -13,16 +13,16 @@ const HIDING_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i
 const ATTRIBUTES = new Set(['hidden', 'style', 'aria-hidden', 'alt', 'open'])
 const MAX_TITLE = 300
 
-/** What must be known of a page to go on in the middle of it. */
+/** The state needed to continue in the middle of a page. */
 export interface HtmlState {
-  /** The lists that are open, as far as they are indented. */
+  /** The open lists, up to the depth that is indented. */
   readonly lists: readonly { readonly ordered: boolean; readonly items: number }[]
   /** How many more are open. */
   readonly deeper: number
   readonly inTable: boolean
 }
 
-/** A place where reading can go on later. */
+/** A position at which reading can continue later. */
 export interface HtmlStop {
   /** In the page. */
   readonly at: number
@@ -37,7 +37,7 @@ export interface HtmlStop {
  */
 export class HtmlText implements TokenizerCallbacks {
   title = ''
-  /** The last place where reading can go on; undefined where there is none. */
+  /** The last position at which reading can continue, if any. */
   stop: HtmlStop | undefined
   readonly #html: string
   readonly #page = new MarkdownWriter()
@@ -150,7 +150,7 @@ export class HtmlText implements TokenizerCallbacks {
     } else if (tag === 'br') this.#pre.push('\n')
   }
 
-  /** Notes that reading can go on with this tag, where that is so: between blocks, and between rows of one table. */
+  /** Records a stop before this tag if reading can continue there: between blocks, and between rows of one table. */
   #mark(tag: string): void {
     const { depth } = this.#tables
     const passed = this.#tagStart - (this.stop?.at ?? 0)
@@ -233,7 +233,7 @@ const isBlock = (tag: string): boolean => BLOCKS.has(tag) || CONTAINERS.has(tag)
 
 const names = (list: string): ReadonlySet<string> => new Set(list.split(' '))
 
-/** Elements whose content is no text of the page, or is not shown. */
+/** Elements whose content isn't visible text. */
 const DROPPED = names(
   'script style nav noscript template svg iframe object embed canvas audio video select datalist map noembed noframes',
 )
@@ -241,7 +241,7 @@ const DROPPED = names(
 /** Elements without content. */
 const VOID = names('area base br col embed hr img input link meta param source track wbr basefont frame bgsound')
 
-/** Elements that begin and end a block, and that nobody may leave open. */
+/** Block elements that need an end tag. */
 const CONTAINERS = names(
   'address article aside blockquote body center details dialog div dl fieldset figure footer form header hgroup html ' +
     'main menu nav ol pre search section table ul',
@@ -261,7 +261,7 @@ const ENDED_BY: Readonly<Record<string, ReadonlySet<string>>> = {
   th: names('td th tr tbody tfoot'),
 }
 
-/** Follows an element that is left out to its end, however carelessly its tags are written. */
+/** Finds the end of a hidden element, also if end tags are missing. */
 class HiddenPart {
   readonly #name: string
   /** Elements of its own name, and containers, that are open inside. */
@@ -299,7 +299,7 @@ class HiddenPart {
 
 export interface HtmlParams {
   readonly html: string
-  /** What the part before it ended with. */
+  /** The state at the end of the previous part. */
   readonly state?: HtmlState
   /** Whether the page ends with this part; if not, only what is before the last stop counts. */
   readonly last: boolean
@@ -314,7 +314,7 @@ export interface HtmlPart {
   readonly state?: HtmlState
 }
 
-/** What one answer may hold: the channel takes 2 MB. */
+/** The size limit of a response: the channel takes 2 MB. */
 const ANSWER_BYTES = 1_900_000
 
 /** The text of a part of a page. */

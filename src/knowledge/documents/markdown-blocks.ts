@@ -1,12 +1,12 @@
 import type { Block, BlockKind } from './document.ts'
-import { firstInk, firstLine, isSpace, lastInk, lineEnd } from './text-scan.ts'
+import { firstLine, firstNonSpace, isSpace, lastNonSpace, lineEnd } from './text-scan.ts'
 
 /** The blocks of a Markdown document: headings, paragraphs, lists, tables, code. */
 export function markdownBlocks(text: string): Block[] {
   return new MarkdownScan(text).blocks
 }
 
-/** Goes over the lines once, and holds no more than the block that is open. */
+/** Scans the lines once and holds only the open block. */
 class MarkdownScan {
   readonly blocks: Block[] = []
   readonly #text: string
@@ -33,11 +33,11 @@ class MarkdownScan {
 
   #line(start: number, end: number): void {
     const text = this.#text
-    const ink = firstInk(text, start, end)
+    const ink = firstNonSpace(text, start, end)
     if (this.#fence !== '') {
       this.#end = end
       const mark = ink < end ? fenceAt(text, ink, end) : ''
-      if (mark.startsWith(this.#fence) && lastInk(text, ink, end) === ink + mark.length) this.#close()
+      if (mark.startsWith(this.#fence) && lastNonSpace(text, ink, end) === ink + mark.length) this.#close()
       return
     }
     if (ink === end) {
@@ -53,7 +53,7 @@ class MarkdownScan {
     }
   }
 
-  /** Whether a line begins something, and has been seen to. */
+  /** Handles a line that begins a block; returns whether it did. */
   #structure(start: number, ink: number, end: number, indent: number): boolean {
     const text = this.#text
     if (indent >= 4 && !this.#inList) return false
@@ -82,7 +82,7 @@ class MarkdownScan {
     return false
   }
 
-  /** What the line under a single line makes of it. */
+  /** Turns a single line into a heading or a table if the second line says so. */
   #secondLine(ink: number, end: number): boolean {
     const text = this.#text
     const level = underlineLevel(text, ink, end)
@@ -124,8 +124,8 @@ class MarkdownScan {
 
   #add(kind: BlockKind, from: number, to: number): void {
     // The indent of the first line belongs to a list and to code.
-    const start = (kind === 'list' || kind === 'code' ? firstLine : firstInk)(this.#text, from, to)
-    this.blocks.push({ kind, start, end: lastInk(this.#text, start, to), path: this.#path.current, nth: 0 })
+    const start = (kind === 'list' || kind === 'code' ? firstLine : firstNonSpace)(this.#text, from, to)
+    this.blocks.push({ kind, start, end: lastNonSpace(this.#text, start, to), path: this.#path.current, nth: 0 })
   }
 }
 
@@ -155,10 +155,10 @@ function headingAt(
   let marks = ink
   while (marks < end && text.charCodeAt(marks) === HASH) marks++
   if (marks - ink > 6 || marks === end || !isSpace(text.charCodeAt(marks))) return undefined
-  let to = lastInk(text, marks, end)
+  let to = lastNonSpace(text, marks, end)
   let closing = to
   while (closing > marks && text.charCodeAt(closing - 1) === HASH) closing--
-  if (closing > marks && isSpace(text.charCodeAt(closing - 1))) to = lastInk(text, marks, closing)
+  if (closing > marks && isSpace(text.charCodeAt(closing - 1))) to = lastNonSpace(text, marks, closing)
   const heading = text.slice(marks, to).trim()
   return heading === '' ? undefined : { level: marks - ink, text: heading }
 }
@@ -185,13 +185,13 @@ function isDelimiterRow(text: string, ink: number, end: number): boolean {
   return DELIMITER_ROW.test(line) && line.includes('-') && line.includes('|')
 }
 
-/** Where the settings at the head of some documents end, between two lines of `---`; 0 where there are none. */
+/** The end of the front matter between two lines of `---`, or 0. */
 export function frontMatterEnd(text: string): number {
   if (!/^---[ \t]*\n(?!\s*\n)/.test(text.slice(0, 1000))) return 0
   const most = Math.min(text.length, MAX_FRONT_MATTER)
   for (let line = lineEnd(text, 0, most) + 1; line < most; ) {
     const end = lineEnd(text, line, most)
-    const last = text.slice(line, lastInk(text, line, end))
+    const last = text.slice(line, lastNonSpace(text, line, end))
     if (last === '---' || last === '...') return end
     line = end + 1
   }

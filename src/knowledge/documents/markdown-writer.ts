@@ -3,10 +3,10 @@ const UNEVEN = /[\t\n\r\f\u00a0\u00ad\u200b\u2060\ufeff]| {2}/
 const SPACES = /[ \t\n\r\f]+/g
 /** Marks that say where a word may be divided, and nothing else. */
 const INVISIBLE = /[\u00ad\u200b\u2060\ufeff]/g
-/** What would be read as structure where it begins a line of text. */
+/** Text that would be Markdown structure at the start of a line. */
 const STRUCTURE = /^(?=#{1,6}\s|`{3}|~{3})/gm
 
-/** Writes text as Markdown, block by block. What stands between `<` and `>` in a page has become calls by now. */
+/** Writes text as Markdown, block by block. */
 export class MarkdownWriter {
   readonly #blocks: string[] = []
   #length = 0
@@ -158,7 +158,7 @@ export class HtmlTables {
     while (this.#open.length > 0) this.#end()
   }
 
-  /** What a table at this depth is written into. */
+  /** The writer that a table at this depth is written into. */
   #around(depth: number): MarkdownWriter {
     for (let at = depth - 2; at >= 0; at--) {
       const cell = this.#open[at]?.cell

@@ -8,11 +8,11 @@ import { csvDocument, jsonDocument } from './records.ts'
 import { textDocument, titleOf } from './text-document.ts'
 
 export interface ReadOptions extends ExtractionOptions {
-  /** What the sender says it is, such as `text/html; charset=utf-8`. */
+  /** The media type given by the sender, such as `text/html; charset=utf-8`. */
   readonly mediaType?: string
 }
 
-/** The text and the structure of a document, whatever its format. Throws `UnreadableDocument` where it has none. */
+/** Reads the text and structure of a document in any format. Throws `UnreadableDocument`. */
 export async function readDocument(bytes: Uint8Array, options: ReadOptions): Promise<ReadDocument> {
   const { name } = options
   const format = checkHead(name, bytes, bytes.length, options.mediaType)
@@ -24,7 +24,7 @@ export async function readDocument(bytes: Uint8Array, options: ReadOptions): Pro
   return { ...document, warnings: [`has ${replaced} characters that could not be decoded`, ...document.warnings] }
 }
 
-/** What a file is, by how it begins; throws where that is nothing that can be read, or `size` is too much for it. */
+/** Detects the format by the first bytes. Throws if the file is binary or too large for its format. */
 export function checkHead(name: string, head: Uint8Array, size: number, mediaType?: string): DocumentFormat {
   const format = documentFormat(name, head, mediaType)
   checkSize(name, format, size)
@@ -67,10 +67,10 @@ function declaredEncoding(bytes: Uint8Array, format: DocumentFormat, mediaType =
 }
 
 const HEAD_BYTES = 4096
-/** To open a pipe without these is to wait for whoever writes to it. */
+/** Without O_NONBLOCK, opening a pipe waits for a writer. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
-/** Reads a file as a document. What is too large, or no document by how it begins, is refused before it is read. */
+/** Reads a file as a document. Rejects large and binary files before reading them whole. */
 export async function readDocumentFile(path: string, options: ReadOptions): Promise<ReadDocument> {
   const { name } = options
   const file = await opened(path, name)

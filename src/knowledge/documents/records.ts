@@ -64,7 +64,7 @@ function addValue(writer: RecordWriter, value: unknown, path: readonly string[],
   else writer.add(jsonLines(value), path, 0)
 }
 
-/** What an object says itself comes first, then the lists and large objects in it. */
+/** Writes the plain values of an object first, then its lists and large objects. */
 function addMembers(writer: RecordWriter, value: object, path: readonly string[], depth: number): void {
   const own: string[] = []
   const parts: [key: string, value: unknown][] = []
@@ -84,7 +84,7 @@ function isPart(value: unknown, depth: number): value is object {
   return depth === 0 || weigh(value, LARGE) < 0
 }
 
-/** What is left of `left` characters after the values inside; negative as soon as there are more. */
+/** The rest of `left` characters after the values inside; negative if they need more. */
 function weigh(value: unknown, left: number): number {
   if (!isContainer(value)) return left - String(value).length
   let rest = left
@@ -95,7 +95,7 @@ function weigh(value: unknown, left: number): number {
   return rest
 }
 
-/** Numbers that JavaScript cannot hold, such as long identifiers, are kept as they are written. */
+/** Keeps numbers that JavaScript can't represent, such as long identifiers, as written. */
 function parseJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text)
   return JSON.parse(text, (_key: string, value: unknown, context?: { source?: string }) => {

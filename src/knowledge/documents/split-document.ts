@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { Block, BlockKind, ReadDocument } from './document.ts'
-import { firstInk, firstLine, lastInk, lineBreak, overlapStart, proseBreak } from './text-scan.ts'
+import { firstLine, firstNonSpace, lastNonSpace, lineBreak, overlapStart, proseBreak } from './text-scan.ts'
 
 export interface SplitOptions {
   /** Characters that a piece has at most. */
@@ -41,7 +41,7 @@ export interface Piece {
   readonly text: string
   readonly start: number
   readonly end: number
-  /** The headings that it stands under, joined by ` › `; empty where there are none. */
+  /** The headings above it, joined by ` › `; empty if there are none. */
   readonly heading: string
 }
 
@@ -89,7 +89,7 @@ function sectionEnd(blocks: readonly Block[], from: number): number {
   return to
 }
 
-/** Both as one, where they go together. */
+/** Merges two spans if they belong together. */
 function together(a: Span, b: Span, size: number): Span | undefined {
   if (!a.whole || !b.whole || b.end - a.start > size) return undefined
   const { start } = a
@@ -162,7 +162,7 @@ class Packing {
   /** The length that stretches have if all are as long as each other. */
   readonly #aim: number
   #start = 0
-  /** Of the stretch that is being filled; -1 where there is none. */
+  /** The end of the current span, or -1. */
   #end = -1
   #onlyHeading = false
 
@@ -250,14 +250,14 @@ function cutBlock(
     let end = ofLines ? lineBreak(text, start, least, most) : -1
     const inLine = end === -1
     if (inLine) end = proseBreak(text, start, least, most, floor)
-    onPiece(start, lastInk(text, start, end))
-    const next = (ofLines && !inLine ? firstLine : firstInk)(text, end, to)
+    onPiece(start, lastNonSpace(text, start, end))
+    const next = (ofLines && !inLine ? firstLine : firstNonSpace)(text, end, to)
     floor = end + 1
     const again = kind === 'prose' && overlap > 0 ? overlapStart(text, Math.max(start + 1, end - overlap), end) : end
-    // What is repeated must leave room for something new.
+    // The overlap must leave room for new text.
     start = again < end && next - again < size / 2 ? again : next
   }
-  const end = lastInk(text, start, to)
+  const end = lastNonSpace(text, start, to)
   if (end > start) onPiece(start, end)
 }
 

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { type Block, cleanText, type ReadDocument } from './document.ts'
 import { frontMatterEnd, markdownBlocks, shortened } from './markdown-blocks.ts'
-import { firstInk, firstLine, isSpace, lastInk, lineEnd } from './text-scan.ts'
+import { firstLine, firstNonSpace, isSpace, lastNonSpace, lineEnd } from './text-scan.ts'
 
 export type TextFormat = 'text' | 'markdown' | 'code'
 
@@ -37,11 +37,11 @@ export function codeBlocks(text: string): Block[] {
   const close = () => {
     if (start === -1) return
     const path = indented && heading !== '' ? [shortened(heading)] : NO_PATH
-    blocks.push({ kind: 'code', start: firstLine(text, start, end), end: lastInk(text, start, end), path, nth: 0 })
+    blocks.push({ kind: 'code', start: firstLine(text, start, end), end: lastNonSpace(text, start, end), path, nth: 0 })
   }
   for (let line = 0; line < text.length; ) {
     const to = lineEnd(text, line, text.length)
-    const ink = firstInk(text, line, to)
+    const ink = firstNonSpace(text, line, to)
     if (ink < to) {
       const word = ink === line ? text.slice(line, Math.min(to, line + 300)) : ''
       if (start === -1 || (blank && ink === line && !CLOSING.test(word))) {
@@ -76,20 +76,20 @@ export function textBlocks(text: string, paged = text.includes('\f')): Block[] {
   const path = paged ? PAGE : NO_PATH
   let page = paged ? 1 : 0
   let start = -1
-  let inkEnd = 0
+  let textEnd = 0
   let newline = -1
   let feed = paged ? -1 : text.length
   for (let line = 0; line <= text.length; ) {
     if (newline < line) newline = next(text, '\n', line)
     if (feed < line) feed = next(text, '\f', line)
     const end = Math.min(newline, feed)
-    const ink = firstInk(text, line, end)
+    const ink = firstNonSpace(text, line, end)
     if (ink < end) {
       if (start === -1) start = ink
-      inkEnd = end
+      textEnd = end
     }
     if (start !== -1 && (ink === end || end === feed)) {
-      blocks.push({ kind: 'prose', start, end: lastInk(text, start, inkEnd), path, nth: page })
+      blocks.push({ kind: 'prose', start, end: lastNonSpace(text, start, textEnd), path, nth: page })
       start = -1
     }
     if (paged && end === feed) page++
@@ -98,13 +98,13 @@ export function textBlocks(text: string, paged = text.includes('\f')): Block[] {
   return blocks
 }
 
-/** Where a character comes next; the end of the text where it does not. */
+/** The next position of a character, or the end of the text. */
 function next(text: string, character: string, from: number): number {
   const at = text.indexOf(character, from)
   return at === -1 ? text.length : at
 }
 
-/** What a document is called: as it says itself, by its first heading, else by its file name. */
+/** The title: the one the document names, its first heading, or its file name. */
 export function titleOf(name: string, text: string, blocks: readonly Block[], said = ''): string {
   const own =
     said.trim() || frontMatterTitle(text, blocks) || blocks.find(({ kind }) => kind === 'heading')?.path.at(-1)

@@ -8,15 +8,15 @@ const WIDE_SPACES = new Set([
 export const isSpace = (code: number): boolean =>
   code <= 0x20 ? code === 0x20 || (code >= 9 && code <= 13) : code >= 0xa0 && WIDE_SPACES.has(code)
 
-/** Where the first character that is no white space stands; `to` where there is none. */
-export function firstInk(text: string, from: number, to: number): number {
+/** The position of the first character that isn't white space, or `to`. */
+export function firstNonSpace(text: string, from: number, to: number): number {
   let at = from
   while (at < to && isSpace(text.charCodeAt(at))) at++
   return at
 }
 
-/** Where the last character that is no white space ends; `from` where there is none. */
-export function lastInk(text: string, from: number, to: number): number {
+/** The end of the last character that isn't white space, or `from`. */
+export function lastNonSpace(text: string, from: number, to: number): number {
   let at = to
   while (at > from && isSpace(text.charCodeAt(at - 1))) at--
   return at
@@ -28,12 +28,12 @@ export function lineEnd(text: string, at: number, to: number): number {
   return end === -1 || end > to ? to : end
 }
 
-/** More white space than this before a line is no indent. */
+/** More leading white space than this doesn't count as indent. */
 const MAX_INDENT = 100
 
-/** Where the first line that is not empty begins, with its indent; `to` where there is none. */
+/** The start of the first non-empty line, with its indent, or `to`. */
 export function firstLine(text: string, from: number, to: number): number {
-  const ink = firstInk(text, from, to)
+  const ink = firstNonSpace(text, from, to)
   const start = Math.max(text.lastIndexOf('\n', ink - 1) + 1, from)
   return ink === to || ink - start > MAX_INDENT ? ink : start
 }
@@ -67,7 +67,7 @@ export function overlapStart(text: string, from: number, to: number): number {
   for (let at = from; at < to; at++) {
     const ending = endingAt(text, at)
     if (ending === undefined) continue
-    const start = firstInk(text, at, to)
+    const start = firstNonSpace(text, at, to)
     if (ending === 'sentence') return start
     if (word === -1) word = start
   }
@@ -88,7 +88,7 @@ export function lineBreak(text: string, from: number, least: number, most: numbe
   for (let end = nextNewline(text, from, most); end !== -1; ) {
     const next = nextNewline(text, end + 1, most)
     const stop = next === -1 ? most : next
-    const ink = firstInk(text, end + 1, stop)
+    const ink = firstNonSpace(text, end + 1, stop)
     if (ink < stop || next === -1) {
       const indent = Math.min(ink - end - 1, 40)
       const cost = end < least ? 1000 : indent + (blank ? 0 : 6) + (CLOSING.has(text.charAt(ink)) ? 20 : 0)
@@ -116,7 +116,7 @@ const joins = (text: string, at: number): boolean =>
 
 const isLow = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xdc00
 
-/** What ends at `at`, if anything does. */
+/** Whether a sentence or a word ends at `at`. */
 function endingAt(text: string, at: number): 'sentence' | 'word' | undefined {
   const before = text.charCodeAt(at - 1)
   if (before > 0x3000) {
@@ -127,7 +127,7 @@ function endingAt(text: string, at: number): 'sentence' | 'word' | undefined {
   let last = at - 1
   while (last > 0 && at - last < 4 && CLOSING.has(text.charAt(last))) last--
   if (!SENTENCE_END.has(text.charAt(last))) return 'word'
-  const next = firstInk(text, at, Math.min(at + 100, text.length))
+  const next = firstNonSpace(text, at, Math.min(at + 100, text.length))
   return LOWER_CASE.test(text.slice(next, next + 2)) ? 'word' : 'sentence'
 }
 

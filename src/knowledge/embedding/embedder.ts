@@ -1,7 +1,7 @@
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { ModelError } from '../../models/model-error.ts'
 
-/** What a text is embedded for: some models want to know. */
+/** The purpose of an embedding: some models distinguish documents and queries. */
 export type EmbeddingPurpose = 'document' | 'query'
 
 /** Makes vectors of texts. */
@@ -28,11 +28,11 @@ export function requireTexts(texts: readonly string[]): void {
 interface Expected {
   /** How many vectors. */
   readonly count: number
-  /** How many numbers in each; undefined where nobody knows yet. */
+  /** The length of each vector; undefined if not known yet. */
   readonly dimensions: number | undefined
 }
 
-/** What a model gave, brought to length 1; throws a `ModelError` that says what is wrong with it. */
+/** Scales the vectors of a model to length 1. Throws a `ModelError` if they are invalid. */
 export function unitVectors(given: unknown, { count, dimensions }: Expected): Float32Array[] {
   if (!Array.isArray(given))
     throw new ModelError('What came is no list of vectors. Check that it is an embedding model.')

@@ -17,7 +17,7 @@ export interface EmbeddingRequest {
 export interface EmbeddingWire {
   /** How many texts one request takes. */
   readonly batch: number
-  /** What came, whatever it is. Failures throw a `ModelError`; an abort throws the signal's reason. */
+  /** Returns the response unchecked. Failures throw a `ModelError`; an abort throws the signal's reason. */
   embed(model: string, request: EmbeddingRequest): Promise<unknown>
 }
 
@@ -86,7 +86,7 @@ export function aiSdkEmbeddings({ batch, telling, load, options }: AiSdkEmbeddin
   }
 }
 
-/** What went wrong with an answer that was no refusal; the error around it looks like a stream that broke off. */
+/** The cause of an error in a successful response: the outer error looks like a broken stream. */
 function behind(error: unknown): unknown {
   const { statusCode, cause }: { statusCode?: unknown; cause?: unknown } = Object(error)
   return typeof statusCode === 'number' && statusCode < 400 && cause instanceof Error ? cause : error

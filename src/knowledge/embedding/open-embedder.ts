@@ -175,14 +175,14 @@ function named(id: string, error: unknown): ModelError {
 
 interface KnownModel {
   readonly dimensions?: number
-  /** What the model was trained to see before a text of this purpose. */
+  /** The prefix that the model was trained with for this purpose. */
   readonly document?: string
   readonly query?: string
 }
 
 const PASSAGES = 'Represent this sentence for searching relevant passages: '
 
-/** What is known of models by their name; sizes only where all variants of the name have the same. */
+/** Known models by name; dimensions only if all variants of the name agree. */
 const KNOWN: Readonly<Record<string, KnownModel>> = {
   'text-embedding-3-small': { dimensions: 1536 },
   'text-embedding-3-large': { dimensions: 3072 },

@@ -5,19 +5,19 @@ import type { JsonSchema } from '../../core/tool.ts'
 import type { Message } from '../../models/model.ts'
 import type { ModelAsker } from './model-tool.ts'
 
-/** What is wanted of a model about one document. */
+/** A question to a model about one document. */
 export interface Wanted<Answer> {
   readonly document: string
   readonly instructions: string
-  /** What is asked for. */
+  /** The instruction. */
   readonly asked: JsonSchema
-  /** What is taken. */
+  /** The schema of an accepted answer. */
   readonly taken: JsonSchema
-  /** Brings what was replied into the form that is taken, as far as it is meant so. */
+  /** Converts a reply that means the right thing into the accepted form. */
   straighten(value: object): unknown
-  /** What is still wrong with an answer of that form. */
+  /** A remaining problem of an answer in the accepted form. */
   problem?(answer: Answer): string | undefined
-  /** A reply in words, where that will do. */
+  /** Converts a reply in prose, if prose is acceptable. */
   prose?(text: string): Answer
 }
 
@@ -181,7 +181,7 @@ export function propertyOf(value: object, name: string): unknown {
   return found === undefined ? undefined : Reflect.get(value, found)
 }
 
-/** What a model lists, as texts: each once, in order, without what is empty. Undefined where it is no list. */
+/** The distinct, non-empty texts of a list in a reply; undefined if it isn't a list. */
 export function listed(value: unknown): string[] | undefined {
   if (value === null) return []
   const list = typeof value === 'string' ? value.split(/[,;\n]/) : value

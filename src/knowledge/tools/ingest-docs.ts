@@ -69,7 +69,7 @@ const definition: ToolDefinition = {
         minLength: 1,
         maxLength: LIMITS.collection,
         default: DOCS,
-        description: 'Where to put it; a collection that there is not is made.',
+        description: "Where to put it; created if it doesn't exist.",
       },
       metadata: {
         type: 'object',

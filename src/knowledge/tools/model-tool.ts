@@ -14,9 +14,9 @@ export interface ModelTool {
   readonly handler: Handler
 }
 
-/** What tools that ask a model are made of. */
+/** The dependencies of tools that ask a model. */
 export interface ModelToolParts {
-  /** The model to ask, looked up with every call; undefined where there is none. */
+  /** The model to ask, looked up on every call; undefined if none is configured. */
   readonly model: () => Promise<Model | undefined>
   readonly clock: Clock
 }

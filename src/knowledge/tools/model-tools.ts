@@ -156,7 +156,7 @@ const INTENT_SCHEMA = answerSchema({
   confidence: { type: 'number', minimum: 0, maximum: 1 },
 })
 
-/** `classify_intent`: what whoever wrote a text wants. */
+/** `classify_intent`: the intent of the author of a text. */
 function classifyIntentTool({ model }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('classify_intent', model)
   const handler: Handler = async (params, { signal }) => {

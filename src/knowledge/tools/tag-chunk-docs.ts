@@ -24,7 +24,7 @@ import {
 const CALLS_AT_A_TIME = 5
 /** So many failures in a row mean that the model is not there. */
 const MAX_FAILURES = 5
-/** What is tagged by then is returned: with the deadline it would be lost. */
+/** Returns the tags so far before the tool's timeout would discard them. */
 const BUDGET_MS = MODEL_TOOL_TIMEOUT_MS - 3_000
 const MAX_TAGS = 10
 

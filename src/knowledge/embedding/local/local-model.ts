@@ -35,7 +35,7 @@ const placesIn = (data: string): string[] => [
   join(process.cwd(), 'x.js'),
 ]
 
-/** Finds the model without loading it; undefined where it is not installed. */
+/** Finds the model without loading it; undefined if it isn't installed. */
 export function findLocalModel(data: string, places: readonly string[] = placesIn(data)): LocalModel | undefined {
   for (const place of places) {
     const engine = findPackage(ENGINE_PACKAGE, place)
