@@ -7,9 +7,7 @@ import { IsolatedProcess } from '../../../kinds/isolated/isolated-process.ts'
 import { MemoryWatch } from '../../../kinds/isolated/memory-watch.ts'
 import { thrown } from '../../../kinds/isolated/thrown.ts'
 import { backgroundClock } from '../../../storage/background-clock.ts'
-import type { Embedder, EmbeddingPurpose } from '../../embedder.ts'
-import { requireTexts } from '../require-texts.ts'
-import { unitVectors } from '../unit-vectors.ts'
+import { type Embedder, type EmbeddingPurpose, requireTexts, unitVectors } from '../embedder.ts'
 import {
   LOCAL_DIMENSIONS,
   LOCAL_MAX_CHARACTERS,
@@ -26,9 +24,9 @@ const IDLE_MS = 60_000
 /** One text takes half a second. A process that takes so long hangs. */
 const TEXT_MS = 60_000
 /** How many texts may wait. */
-const MOST_WAITING = 1000
+const MAX_WAITING = 1000
 /** No text of the tokens that are looked at is longer, unless it is mostly empty. */
-const LONGEST_TEXT = LOCAL_MAX_TOKENS * 40
+const MAX_TEXT = LOCAL_MAX_TOKENS * 40
 /** Each takes a core and 300 MB: half of the cores are left to everything else. */
 const PROCESSES = Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)))
 
@@ -70,7 +68,7 @@ export class LocalEmbedder implements Embedder {
   #queries: Work[] = []
   #documents: Work[] = []
   #failedStarts = 0
-  #callOffIdle = (): void => {}
+  #cancelIdle = (): void => {}
   #closing: Promise<void> | undefined
   #whenEmpty = (): void => {}
 
@@ -93,7 +91,7 @@ export class LocalEmbedder implements Embedder {
     signal?.throwIfAborted()
     requireTexts(texts)
     if (this.#closing !== undefined) throw unavailable('it is closed')
-    if (this.#waiting >= MOST_WAITING) {
+    if (this.#waiting >= MAX_WAITING) {
       throw unavailable(`${this.#waiting} texts already wait for it. Try again later`)
     }
     const works: Work[] = []
@@ -133,7 +131,7 @@ export class LocalEmbedder implements Embedder {
   }
 
   async #shutDown(): Promise<void> {
-    this.#callOffIdle()
+    this.#cancelIdle()
     this.#rejectWaiting(unavailable('it is closed'))
     const empty = new Promise<void>((resolve) => {
       this.#whenEmpty = resolve
@@ -162,11 +160,11 @@ export class LocalEmbedder implements Embedder {
   }
 
   #run(process: IsolatedProcess, work: Work): void {
-    const callOff = this.#clock.after(TEXT_MS, () =>
+    const cancelTimer = this.#clock.after(TEXT_MS, () =>
       process.end(failed(`it took more than ${TEXT_MS / 1000} s for one text`)),
     )
     const over = (): void => {
-      callOff()
+      cancelTimer()
       this.#working.delete(work)
     }
     this.#working.set(work, process)
@@ -176,7 +174,7 @@ export class LocalEmbedder implements Embedder {
         tool: this.id,
         module: MODULE,
         export: 'embedText',
-        params: { engine, weights, text: work.text.slice(0, LONGEST_TEXT).toWellFormed() },
+        params: { engine, weights, text: work.text.slice(0, MAX_TEXT).toWellFormed() },
         tenant: '',
         flags: {},
         report: () => {},
@@ -257,9 +255,9 @@ export class LocalEmbedder implements Embedder {
   #attend(): void {
     const busy = this.#working.size + this.#waiting > 0
     this.#watch.active = busy
-    this.#callOffIdle()
+    this.#cancelIdle()
     if (!busy && this.#processes.size > 0 && this.#closing === undefined) {
-      this.#callOffIdle = this.#clock.after(IDLE_MS, () => this.#endAll())
+      this.#cancelIdle = this.#clock.after(IDLE_MS, () => this.#endAll())
     }
   }
 }
