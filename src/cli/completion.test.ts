@@ -9,11 +9,11 @@ import type { ToolDefinition } from '../core/tool.ts'
 import { COMPLETION_SCRIPTS } from './completion-scripts.ts'
 import { completionWords } from './completion-words.ts'
 import { createProgram } from './program.ts'
-import { openTerminal } from './terminal.ts'
+import { createTerminal } from './terminal.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const program = createProgram(openTerminal(false), () => {})
+const program = createProgram(createTerminal(false), () => {})
 const tool = (name: string): ToolDefinition => ({
   name,
   description: 'A tool.',

@@ -5,7 +5,8 @@ import type { Config } from '../config/config.ts'
 import { includedFile } from '../config/include-tools.ts'
 import { ConfigError, readConfigFile } from '../config/load-config.ts'
 import type { ImportTarget } from './import-target.ts'
-import { CONFIG_NAME, configFile, shippedConfig } from './open-manager.ts'
+import { CONFIG_NAME, configFile, shippedConfig } from './open.ts'
+import type { Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 import { withInclude } from './with-include.ts'
 import { writeWhole } from './write-whole.ts'
@@ -19,11 +20,14 @@ export interface ImportConfiguration {
 }
 
 /** The file that `--config` and the environment name, else the one in this folder, which need not be there. */
-export async function importConfiguration(option: string | undefined): Promise<ImportConfiguration> {
-  const named = configFile(option)
+export async function importConfiguration(
+  terminal: Terminal,
+  option: string | undefined,
+): Promise<ImportConfiguration> {
+  const named = configFile(terminal, option)
   // What ships with the package is not for adding to.
-  const isNamed = option !== undefined || Boolean(process.env.TOOLYARD_CONFIG)
-  const file = named === shippedConfig && !isNamed ? resolve(CONFIG_NAME) : named
+  const isNamed = option !== undefined || Boolean(terminal.env.TOOLYARD_CONFIG)
+  const file = named === shippedConfig && !isNamed ? terminal.path(CONFIG_NAME) : named
   if (!existsSync(file) && !isNamed) return { file, config: { tools: { enabled: true } }, exists: false }
   try {
     return { file, config: await readConfigFile(file), exists: true }

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { folder, removeFolder, toolyard } from './fixtures/toolyard.ts'
+import { emptyFolder, folder, toolyard } from './fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 const exec = async (tool: string, params: object, ...more: string[]) => {
   const { code, out, err } = await toolyard(['exec', tool, JSON.stringify(params), '--json', ...more])

@@ -3,11 +3,11 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { BIN, config, ENV, folder, mock, removeFolder, toolyard } from './fixtures/toolyard.ts'
+import { BIN, config, ENV, emptyFolder, folder, mock, toolyard } from './fixtures/toolyard.ts'
 import { printable } from './printable.ts'
 
 const ESCAPE = '\u001b'
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 describe('wrong usage exits with 2 and a sentence', () => {
   test.each([
@@ -19,7 +19,7 @@ describe('wrong usage exits with 2 and a sentence', () => {
     [[], 'No command was given. "toolyard --help" lists the commands.'],
     [['exec', 'echo', 'hello'], "'hello' is neither a JSON object nor a key=value pair."],
     [['exec', 'echo', 'a b=1'], "'a b=1' is neither a JSON object nor a key=value pair."],
-    [['tools', '--config', ''], '--config takes the name of a file, and got an empty one.'],
+    [['tools', '--config', ''], '--config needs a file name, but got an empty string.'],
     [['exec', 'echo', '--timeout', 'soon'], "--timeout takes a number of milliseconds, not 'soon'."],
     [['exec', 'echo', '{"text":'], 'the parameter is not valid JSON: '],
     [['exec', 'echo', '[1]'], 'the parameter must be a JSON object, not an array.'],

@@ -1,21 +1,14 @@
-import { enableCompileCache } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import { type Command, CommanderError } from 'commander'
 import { printable } from './printable.ts'
 import { createProgram } from './program.ts'
-import { openTerminal, type Terminal } from './terminal.ts'
+import { createTerminal, type Io, processIo, type Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
-
-/** Loading takes most of the time of a short command, and half of that with what was compiled before. */
-const COMPILED = new URL('../../node_modules/.cache/toolyard', import.meta.url)
 
 const LISTS = '"toolyard --help" lists the commands.'
 
-/** Runs the command line; gives the exit code. */
-export async function main(argv: readonly string[]): Promise<number> {
-  enableCompileCache(fileURLToPath(COMPILED))
-  const words = argv.slice(2)
-  const terminal = openTerminal(asksForJson(words))
+/** Runs the command line with the arguments after `toolyard`; returns the exit code. */
+export async function main(words: readonly string[], io: Io = processIo()): Promise<number> {
+  const terminal = createTerminal(asksForJson(words), io)
   let code = 0
   const program = createProgram(terminal, (ended) => {
     code = ended
@@ -102,13 +95,3 @@ function asksForJson(words: readonly string[]): boolean {
   const end = words.indexOf('--')
   return words.slice(0, end === -1 ? undefined : end).includes('--json')
 }
-
-// A reader that has seen enough (`| head`) is no error; a disk that is full is one.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? process.exitCode : 1))
-}
-const code = await main(process.argv)
-process.exitCode = code
-// Handlers that go on after their call has ended must not keep the process: once all is written, it ends. A write that
-// failed is reported a moment after it was called back.
-process.stdout.write('', () => process.stderr.write('', () => setImmediate(() => process.exit(code))))

@@ -25,12 +25,17 @@ const OUTWARD = /\$ref["']?\s*:\s*["']?[^#"'\s]/
 export const isAddress = (source: string): boolean => /^https?:\/\//i.test(source)
 
 /** Reads a document from a file, with those beside it that it refers to, or from the web. */
-export async function readOpenapi(source: string, settings: HttpSettings, signal: AbortSignal): Promise<ReadDocument> {
+export async function readOpenapi(
+  source: string,
+  settings: HttpSettings,
+  signal: AbortSignal,
+  folder = process.cwd(),
+): Promise<ReadDocument> {
   if (isAddress(source)) {
     const { text, url } = await fetchDocument(source, settings, signal)
     return { document: parseDocument(text, source), files: new Map(), documentUrl: url }
   }
-  const file = resolve(source)
+  const file = resolve(folder, source)
   const text = await readText(file).catch((error: unknown) => {
     throw new UsageError(`${source}: ${problemOf(error)}. Name a file or an http or https address.`, { cause: error })
   })

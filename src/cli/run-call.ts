@@ -2,10 +2,10 @@ import { clampTimeout } from '../core/call.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { GlobalOptions } from './global-options.ts'
 import { Interrupt } from './interrupt.ts'
+import type { OpenManager } from './open.ts'
 import { printableLine } from './printable.ts'
 import { readParams } from './read-params.ts'
 import { showResult } from './show-result.ts'
-import type { OpenManager } from './start-manager.ts'
 import type { Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -24,9 +24,9 @@ export async function runCall(
   const { timeoutMs } = options
   let interrupt: Interrupt | undefined
   try {
-    if (words[0] === '-' && process.stdin.isTTY) terminal.note('Type the parameters as JSON, then Ctrl-D.')
+    if (words[0] === '-' && terminal.stdin.isTTY) terminal.note('Type the parameters as JSON, then Ctrl-D.')
     const schema = manager.getRegistry().find(name)?.parameters
-    const params = await readParams(words, schema, process.stdin)
+    const params = await readParams(words, schema, terminal.stdin)
     // From here on there is something to cancel; before, Ctrl-C ends the process as it always does.
     interrupt = new Interrupt()
     const result = await manager.getExecutor().execute(name, params, {
@@ -68,7 +68,7 @@ function refusal(name: string, error: UsageError): ToolResult {
 }
 
 function showProgress(terminal: Terminal, options: GlobalOptions, progress: unknown): void {
-  if (!process.stderr.isTTY && !options.verbose) return
+  if (!terminal.stderr.isTTY && !options.verbose) return
   const text = typeof progress === 'string' ? progress : (JSON.stringify(progress) ?? '')
   terminal.note(terminal.styleNote('dim', `… ${printableLine(text)}`))
 }

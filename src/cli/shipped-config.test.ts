@@ -4,8 +4,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ToolManager } from '../config/tool-manager.ts'
 import type { ToolDefinition } from '../core/tool.ts'
-import { BIN, ENV, removeFolder } from './fixtures/toolyard.ts'
-import { openManager, shippedConfig } from './open-manager.ts'
+import { BIN, captureTerminal, ENV, emptyFolder } from './fixtures/toolyard.ts'
+import { openManager, shippedConfig } from './open.ts'
 import { choicesOf, parameterSchema } from './typed-value.ts'
 
 const NAMES = ['get_weather', 'calculate', 'echo', 'datetime', 'string', 'set_light', 'search_documents']
@@ -13,11 +13,11 @@ const page = (name: string) => readFile(new URL(`../../docs/tools/${name}.md`, i
 
 let manager: ToolManager
 beforeAll(async () => {
-  ;({ manager } = await openManager({ config: shippedConfig }))
+  ;({ manager } = await openManager(captureTerminal().terminal, { config: shippedConfig }))
 })
 afterAll(async () => {
   await manager.close()
-  await removeFolder()
+  await emptyFolder()
 })
 const toolOf = (name: string) => manager.getRegistry().get(name) as ToolDefinition
 const run = (name: string, params: object) => manager.getExecutor().execute(name, params)

@@ -2,7 +2,7 @@ import type { ToolDefinition } from '../core/tool.ts'
 import type { Comparison } from '../openapi/compare-definitions.ts'
 import type { ImportReport } from '../openapi/import-report.ts'
 import type { ImportConfiguration } from './import-configuration.ts'
-import { SWITCHED_OFF } from './open-manager.ts'
+import { SWITCHED_OFF } from './open.ts'
 import { printableLine } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -76,7 +76,7 @@ export function concludeImport(
     const hosts = hostsOf(name, definitions).join(', ')
     const set = `${name} is set, and is sent to ${hosts}.`
     const missing = `Set ${name}: it is sent to ${hosts}. Tools without it are left out.`
-    terminal.note(printableLine(process.env[name] ? set : missing))
+    terminal.note(printableLine(terminal.env[name] ? set : missing))
   }
   const now = exists ? 'includes it now' : 'was made, and includes it'
   const where = `${printableLine(file)} ${included ? now : 'includes it already'}`

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Log } from '../core/log.ts'
 
@@ -11,15 +12,23 @@ export type WrittenLog = Log & {
   flush(): void
 }
 
-/**
- * A structured log on stderr, one record a line. stdout belongs to protocols and results. A server's is `buffered`: it
- * is written in pieces, shortly after.
- */
-export function createLog(level = process.env.TOOLYARD_LOG || 'info', { buffered = false } = {}): WrittenLog {
+interface LogOptions {
+  /** Collects records and writes them in pieces, shortly after: for servers. */
+  readonly buffered?: boolean
+  /** Gets the records instead of stderr. */
+  readonly stream?: Writable
+}
+
+/** A structured log on stderr, one record a line. stdout belongs to protocols and results. */
+export function createLog(
+  level = process.env.TOOLYARD_LOG || 'info',
+  { buffered = false, stream }: LogOptions = {},
+): WrittenLog {
   if (!(level in pino.levels.values) && level !== 'silent') {
     const known = [...Object.keys(pino.levels.values), 'silent'].join(', ')
     throw new TypeError(`Unknown log level "${level}": TOOLYARD_LOG takes one of ${known}`)
   }
+  if (stream !== undefined) return Object.assign(pino({ level, base: null }, stream), { flush: () => {} })
   const destination = pino.destination({ dest: 2, sync: !buffered, ...(buffered && { minLength: BUFFER_BYTES }) })
   const log = pino({ level, base: null }, destination)
   if (buffered) {

@@ -2,8 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { auditCsv, auditJson } from '../../server/audit-export.ts'
 import { type AuditOptions, auditFilter } from '../audit-filter.ts'
-import { hasStore } from '../has-store.ts'
-import { withStore } from '../open-store.ts'
+import { hasStore, withStore } from '../open.ts'
 import { printable } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -22,9 +21,9 @@ export async function auditExport(terminal: Terminal, options: AuditExportOption
   const write = format === 'csv' ? auditCsv : auditJson
   const rows = (pageOf: Parameters<typeof write>[0]) =>
     // The command goes on only as fast as its reader: an export may be larger than the memory.
-    pipeline(Readable.from(forReader(terminal, write(pageOf))), process.stdout, { end: false })
-  const read = hasStore()
-    ? withStore(options, ({ ledger }) => rows((cursor) => ledger.audit({ ...filter, ...cursor })))
+    pipeline(Readable.from(forReader(terminal, write(pageOf))), terminal.stdout, { end: false })
+  const read = hasStore(terminal)
+    ? withStore(terminal, options, ({ ledger }) => rows((cursor) => ledger.audit({ ...filter, ...cursor })))
     : rows(async () => ({ rows: [] }))
   await read.catch((error: NodeJS.ErrnoException) => {
     // A reader that has seen enough is no error.

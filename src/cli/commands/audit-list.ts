@@ -1,6 +1,6 @@
 import type { AuditPage, AuditRow } from '../../core/storage/audit.ts'
 import { type AuditOptions, auditFilter } from '../audit-filter.ts'
-import { readStore } from '../open-store.ts'
+import { readStore } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import { showTable } from '../show-table.ts'
 import type { Terminal } from '../terminal.ts'
@@ -18,7 +18,7 @@ const USUAL_LIMIT = '50'
 export async function auditList(terminal: Terminal, options: AuditListOptions): Promise<number> {
   const { cursor } = options
   const filter = { ...auditFilter(options), limit: readLimit(options.limit ?? USUAL_LIMIT), ...(cursor && { cursor }) }
-  const page = await readStore(options, ({ ledger }) => ledger.audit(filter), NOTHING)
+  const page = await readStore(terminal, options, ({ ledger }) => ledger.audit(filter), NOTHING)
   if (terminal.json) terminal.document(page)
   else if (page.rows.length === 0) terminal.note('No calls are on record that fit.')
   else {

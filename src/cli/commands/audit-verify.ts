@@ -1,6 +1,6 @@
 import type { AuditReport } from '../../core/storage/audit.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { readStore } from '../open-store.ts'
+import { readStore } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -8,7 +8,7 @@ const NOTHING: AuditReport = { chains: 0, rows: 0, expired: 0, seals: 0, unseale
 
 /** `toolyard audit verify`: walks every chain of the audit; 1 where one does not hold. */
 export async function auditVerify(terminal: Terminal, options: GlobalOptions): Promise<number> {
-  const report = await readStore(options, ({ ledger }) => ledger.verify(), NOTHING)
+  const report = await readStore(terminal, options, ({ ledger }) => ledger.verify(), NOTHING)
   const { chains, rows, seals, unsealed, expired, faults } = report
   if (terminal.json) terminal.document({ ok: faults.length === 0, ...report })
   else {

@@ -2,14 +2,11 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { ToolHandlers } from '../../kinds/tool-handlers.ts'
-import { CALCULATE, folder, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
-import { startManager } from '../start-manager.ts'
-import type { Terminal } from '../terminal.ts'
-import { chat } from './chat.ts'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { CALCULATE, captureIo, emptyFolder, folder, mock, toolyard } from '../fixtures/toolyard.ts'
+import { main } from '../main.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 const rule = { llm: 'mini', model: 'v0', prompt: 'Be brief.', tools: { enabled: true } }
 
@@ -27,7 +24,7 @@ describe('chat', () => {
     ["What's the weather in Paris?", 'get_weather', { location: 'Paris' }, /Paris.*22/],
     ['Calculate 15% tip on $45', 'calculate', { expression: expect.any(String) }, /6\.75/],
     ["What's 2+2?", undefined, undefined, /4/],
-  ])('answers %j on a machine without key or server', async (question, tool, params, answer) => {
+  ])('answers %j on a machine without key or server', { timeout: 60_000 }, async (question, tool, params, answer) => {
     const { code, out } = await toolyard(['chat', question, '--json'])
     const { content, tool_calls, stop_reason } = JSON.parse(out)
     expect({ code, stop_reason }).toEqual({ code: 0, stop_reason: 'stop' })
@@ -89,25 +86,13 @@ describe('chat', () => {
   })
 
   test('on a terminal the answer is written as it comes, once', async () => {
-    const written: string[] = []
-    const notes: string[] = []
-    const terminal: Terminal = {
-      json: false,
-      watched: true,
-      columns: 80,
-      write: (text) => void written.push(text),
-      result: (text) => void written.push(`${text}\n`),
-      document: () => {},
-      note: (text) => void notes.push(text),
-      style: (_, text) => text,
-      styleNote: (_, text) => text,
-    }
-    const registry = [CALCULATE]
-    const open = () => startManager({ tools: { enabled: true, registry }, responses: [rule] }, {}, new ToolHandlers())
-    expect(await chat(terminal, 'What is 20% of 80?', {}, open)).toBe(0)
-    expect(written.length).toBeGreaterThan(3)
-    expect(written.join('')).toBe('20% of 80 is 16.\n')
-    expect(notes).toEqual([expect.stringContaining('→ calculate'), 'mini:v0'])
+    const file = await config('watched', { tools: { enabled: true, registry: [CALCULATE] }, responses: [rule] })
+    const { io, written } = captureIo({ watched: true })
+    const write = vi.spyOn(io.stdout, 'write')
+    expect(await main(['chat', 'What is 20% of 80?', '--config', file], io)).toBe(0)
+    expect(write.mock.calls.length).toBeGreaterThan(3)
+    expect(written.out).toBe('20% of 80 is 16.\n')
+    expect(written.err).toMatch(/^→ calculate .*\nmini:v0\n$/)
   })
 })
 

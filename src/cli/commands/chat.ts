@@ -2,10 +2,9 @@ import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
-import { awaitServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
-import { openManager, SWITCHED_OFF } from '../open-manager.ts'
+import { awaitServers, openManager, SHORT_WAIT_MS, SWITCHED_OFF, warnMissing } from '../open.ts'
 import { printable, printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -15,21 +14,16 @@ export interface ChatOptions extends GlobalOptions {
 }
 
 /** `toolyard chat`: answers one question; 0 where the model came to its answer, 1 where something stopped it. */
-export async function chat(
-  terminal: Terminal,
-  message: string,
-  options: ChatOptions,
-  open: typeof openManager = openManager,
-): Promise<number> {
+export async function chat(terminal: Terminal, message: string, options: ChatOptions): Promise<number> {
   if (message.trim() === '')
     throw new UsageError('The question is empty: toolyard chat "What\'s the weather in Paris?"')
-  const opened = await open(options)
+  const opened = await openManager(terminal, options)
   const { manager } = opened
   const interrupt = new Interrupt()
   try {
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal })
-    tellMissing(terminal, opened)
+    warnMissing(terminal, opened)
     const context = { ...opened.context, signal: interrupt.signal }
     const run = (await manager.getChat()).run({ message, context, ...(options.model && { model: options.model }) })
     const answer = await show(terminal, run)

@@ -1,9 +1,8 @@
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { readConfig, shippedConfig } from '../open-manager.ts'
+import { readConfig, shippedConfig, startManager } from '../open.ts'
 import { asText } from '../show-result.ts'
-import { startManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 
 interface Step {
@@ -52,7 +51,9 @@ export async function demo(terminal: Terminal, options: GlobalOptions): Promise<
   const registry = [...(config.tools?.registry ?? []), SILENT_SERVICE]
   const handlers = new ToolHandlers()
   handlers.register('silent_service', () => new Promise(() => {}), { effect: 'read' })
-  const { manager } = await startManager({ ...config, tools: { ...config.tools, registry } }, options, handlers)
+  const { manager } = await startManager(terminal, { ...config, tools: { ...config.tools, registry } }, options, {
+    handlers,
+  })
   try {
     const calls = []
     if (!terminal.json) introduce(terminal)

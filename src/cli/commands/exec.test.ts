@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { config, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { config, emptyFolder, mock, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 describe('exec', () => {
   test('prints the result on stdout and nothing else', async () => {

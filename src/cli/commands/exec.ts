@@ -1,7 +1,6 @@
 import type { Config } from '../../config/config.ts'
-import { awaitServers, LONG_WAIT_MS, tellMissing } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { openManager, SWITCHED_OFF, withoutServers } from '../open-manager.ts'
+import { awaitServers, LONG_WAIT_MS, openManager, SWITCHED_OFF, warnMissing, withoutServers } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import { readTimeout, runCall } from '../run-call.ts'
 import type { Terminal } from '../terminal.ts'
@@ -16,17 +15,16 @@ export async function exec(
   name: string,
   words: readonly string[],
   options: ExecOptions,
-  open: typeof openManager = openManager,
 ): Promise<number> {
   const timeoutMs = readTimeout(terminal, options.timeout)
   const change = (config: Config) => (isLocal(config, name) ? withoutServers(config) : config)
-  const opened = await open(options, change)
+  const opened = await openManager(terminal, options, { change })
   const { manager, report } = opened
   try {
     const registry = manager.getRegistry()
     const isThere = () => registry.find(name) !== undefined
     if (!isThere()) await awaitServers(manager, { ms: LONG_WAIT_MS, enough: isThere })
-    if (!isThere()) tellMissing(terminal, opened)
+    if (!isThere()) warnMissing(terminal, opened)
     const code = await runCall(terminal, opened, name, words, { ...options, timeoutMs })
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     const skipped = report.skipped.find((one) => one.name === name)

@@ -3,23 +3,11 @@ import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { OpenapiError } from '../../openapi/openapi-error.ts'
 import { importFolder, PETS } from '../fixtures/import-folder.ts'
-import type { Terminal } from '../terminal.ts'
+import { captureTerminal } from '../fixtures/toolyard.ts'
 import { UsageError } from '../usage-error.ts'
 import { importOpenapi } from './import-openapi.ts'
 
-const nothing = () => {}
-const as = (_: unknown, text: string): string => text
-const silent: Terminal = {
-  json: true,
-  watched: false,
-  columns: 80,
-  write: nothing,
-  result: nothing,
-  document: nothing,
-  note: nothing,
-  style: as,
-  styleNote: as,
-}
+const silent = captureTerminal({ json: true }).terminal
 
 describe('wrong usage exits with 2, a bad document with 1, and nothing is written', () => {
   const files = {

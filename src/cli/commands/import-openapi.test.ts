@@ -191,7 +191,7 @@ describe('import openapi', () => {
     expect(err).toContain(
       'The document does not say how callers show who they are: add "auth" to tools that need it. It stays there.\n',
     )
-    expect(err).toContain('Tools are switched off')
+    expect(err).toContain('Tools are disabled')
   })
 })
 

@@ -31,7 +31,7 @@ export async function importOpenapi(
   options: ImportOpenapiOptions,
 ): Promise<number> {
   checkOptions(options)
-  const configuration = await importConfiguration(options.config)
+  const configuration = await importConfiguration(terminal, options.config)
   const read = await readSource(terminal, source, configuration.config.http ?? {})
   if (typeof read === 'number') return read
   const report = mapped(terminal, read, options)
@@ -52,7 +52,7 @@ async function readSource(terminal: Terminal, source: string, settings: HttpSett
   const interrupt = new Interrupt()
   try {
     if (isAddress(source)) terminal.note(terminal.styleNote('dim', `… reading ${printableLine(source)}`))
-    return await readOpenapi(source, settings, interrupt.signal)
+    return await readOpenapi(source, settings, interrupt.signal, terminal.cwd)
   } catch (error) {
     if (interrupt.exitCode !== undefined) return interrupt.exitCode
     throw error

@@ -4,7 +4,7 @@ import { ROLES, type Scope } from '../../config/callers/scopes.ts'
 import { LOCAL_TENANT } from '../../core/call.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { withStore } from '../open-store.ts'
+import { withStore } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import { tenantName } from '../tenant-name.ts'
 import type { Terminal } from '../terminal.ts'
@@ -28,7 +28,7 @@ const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 export async function keysCreate(terminal: Terminal, options: KeysCreateOptions): Promise<number> {
   const key = newApiKey()
   const stored = storedKey(key, options, Date.now())
-  await withStore(options, (storage) => storage.keys.create(stored))
+  await withStore(terminal, options, (storage) => storage.keys.create(stored))
   const { hash: _, revoked_at: __, ...shown } = stored
   if (terminal.json) {
     terminal.document({ key, ...shown })

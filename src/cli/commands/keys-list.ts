@@ -1,7 +1,7 @@
 import { ROLES } from '../../config/callers/scopes.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { readStore } from '../open-store.ts'
+import { readStore } from '../open.ts'
 import { showTable } from '../show-table.ts'
 import { tenantName } from '../tenant-name.ts'
 import type { Terminal } from '../terminal.ts'
@@ -13,7 +13,7 @@ export interface KeysListOptions extends GlobalOptions {
 /** `toolyard keys list`: who has a key, and what it may do; never the keys nor their hashes. */
 export async function keysList(terminal: Terminal, options: KeysListOptions): Promise<number> {
   const tenant = options.tenant === undefined ? undefined : tenantName(options.tenant)
-  const all = await readStore(options, ({ keys }) => keys.list(), [])
+  const all = await readStore(terminal, options, ({ keys }) => keys.list(), [])
   const listed = all
     .filter((key) => tenant === undefined || key.tenant === tenant)
     .map(({ hash: _, ...key }) => ({ ...key, state: stateOf(key, Date.now()) }))

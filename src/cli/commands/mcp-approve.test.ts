@@ -2,9 +2,9 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { listing, mcpConfig } from '../fixtures/mcp-config.ts'
-import { folder, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { emptyFolder, folder, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 const tools = join(folder, 'tools.json')
 const tool = (name: string, description = `Does ${name}.`, properties: object = {}) => ({

@@ -3,7 +3,7 @@ import { type ServerTool, serverTool } from '../../mcp/client/listed-tool.ts'
 import { pinsOf } from '../../mcp/client/pinned-tools.ts'
 import { type ToolChange, toolChanges } from '../../mcp/client/tool-changes.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { type OpenServer, openServer } from '../open-server.ts'
+import { type OpenServer, openServer } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -12,7 +12,7 @@ const PATIENCE_MS = 60_000
 
 /** `toolyard mcp approve`: shows what has changed since a server was pinned, and admits it. */
 export async function mcpApprove(terminal: Terminal, server: string, options: GlobalOptions): Promise<number> {
-  const opened = await openServer(server, options)
+  const opened = await openServer(terminal, server, options)
   const { name, pin } = opened.connection.settings
   try {
     if (pin !== true) {

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { BROKEN, EVERYTHING, MEMORY, mcpConfig } from '../fixtures/mcp-config.ts'
-import { removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { emptyFolder, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 const config = () => mcpConfig('call', { everything: EVERYTHING, memory: MEMORY, broken: BROKEN })
 
 describe('mcp call', () => {
@@ -43,7 +43,7 @@ describe('mcp call', () => {
   test('tools that are switched off are not called', async () => {
     const file = await mcpConfig('off', { memory: MEMORY }, {})
     const { code, err } = await toolyard(['mcp', 'call', 'memory', 'read_graph', '--config', file])
-    expect([code, err]).toEqual([2, expect.stringContaining('Tools are switched off')])
+    expect([code, err]).toEqual([2, expect.stringContaining('Tools are disabled')])
   })
 })
 

@@ -3,8 +3,7 @@ import { suggest } from '../../core/suggest.ts'
 import type { ToolFailure } from '../../core/tool-result.ts'
 import { ConnectFailure } from '../../mcp/client/connect-failure.ts'
 import { failureLines } from '../failure-lines.ts'
-import { SWITCHED_OFF } from '../open-manager.ts'
-import { type OpenServer, openServer } from '../open-server.ts'
+import { type OpenServer, openServer, SWITCHED_OFF } from '../open.ts'
 import { readTimeout, runCall } from '../run-call.ts'
 import { showResult } from '../show-result.ts'
 import type { Terminal } from '../terminal.ts'
@@ -22,7 +21,7 @@ export async function mcpCall(
   options: ExecOptions,
 ): Promise<number> {
   const timeoutMs = readTimeout(terminal, options.timeout)
-  const opened = await openServer(server, options)
+  const opened = await openServer(terminal, server, options)
   try {
     if (!opened.manager.isEnabled()) throw new UsageError(SWITCHED_OFF)
     await opened.connection.client(AbortSignal.timeout(PATIENCE_MS))

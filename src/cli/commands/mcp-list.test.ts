@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BROKEN, EVERYTHING, MEMORY, mcpConfig } from '../fixtures/mcp-config.ts'
-import { folder, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { emptyFolder, folder, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 const LOST = { command: 'x', env: { T: '${NOWHERE}' } }
 const OFF = { command: 'x', disabled: true }
@@ -55,8 +55,8 @@ describe('with a server that cannot be reached', () => {
     const { code, out, err } = tools as Run
     expect(code).toBe(0)
     expect(out).toMatch(/^get-sum +mcp +read +Returns the sum of two numbers/m)
-    expect(err).toMatch(/^MCP server 'broken' is missing: .+\. "toolyard mcp test broken" says more\.$/m)
-    expect(err).toMatch(/^MCP server 'lost' is missing: .*The environment variable NOWHERE is not set/m)
+    expect(err).toMatch(/^MCP server 'broken' is not available: .+\. Run "toolyard mcp test broken" for details\.$/m)
+    expect(err).toMatch(/^MCP server 'lost' is not available: .*The environment variable NOWHERE is not set/m)
   })
 })
 
@@ -80,7 +80,7 @@ describe('with servers that work', () => {
   }, 20_000)
 
   test('no server is started for a tool of the configuration, for models or for completion', async () => {
-    const marks = ['-e', 'require("node:fs").writeFileSync("started", "")']
+    const marks = ['-e', 'require("node:fs").writeFileSync(process.argv[1], "")', join(folder, 'started')]
     const file = await mcpConfig('local', { marks: { command: process.execPath, args: marks } })
     expect(await toolyard(['exec', 'echo', '--config', file])).toMatchObject({ code: 0, out: 'local\n' })
     expect(await toolyard(['models', '--config', file])).toMatchObject({ code: 0 })

@@ -1,9 +1,8 @@
 import type { McpServerStatus } from '../../config/mcp-server-status.ts'
 import { readMcpServers } from '../../config/mcp-settings.ts'
 import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
-import { awaitServers, LONG_WAIT_MS } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { configFile, openManager, readConfig, SWITCHED_OFF } from '../open-manager.ts'
+import { awaitServers, configFile, LONG_WAIT_MS, openManager, readConfig, SWITCHED_OFF } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import { type ServerContents, serverContents } from '../server-contents.ts'
 import type { Terminal } from '../terminal.ts'
@@ -17,9 +16,9 @@ const MOST_SHOWN = 20
 
 /** `toolyard mcp list`: every server, whether it can be reached, and what it offers. */
 export async function mcpList(terminal: Terminal, options: GlobalOptions): Promise<number> {
-  const config = await readConfig(configFile(options.config))
-  const { warnings } = readMcpServers(config, process.env)
-  const { manager, close } = await openManager(options, () => config)
+  const config = await readConfig(configFile(terminal, options.config))
+  const { warnings } = readMcpServers(config, terminal.env, terminal.cwd)
+  const { manager, close } = await openManager(terminal, options, { change: () => config })
   try {
     await awaitServers(manager, { ms: LONG_WAIT_MS })
     const servers = manager.getMcpServers()

@@ -1,13 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { browse } from '../../mcp/oauth/fixtures/authorization-server.ts'
 import { oauthYard } from '../../mcp/oauth/fixtures/oauth-yard.ts'
-import { BIN, removeFolder, toolyard } from '../fixtures/toolyard.ts'
-import type { Terminal } from '../terminal.ts'
-import { mcpLogin } from './mcp-login.ts'
+import { BIN, captureIo, emptyFolder, toolyard } from '../fixtures/toolyard.ts'
+import { main } from '../main.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 /** A configuration with a server that wants authorization, and others that are not logged in to. */
 async function yardWithConfig() {
@@ -57,21 +56,11 @@ test.each([
 
 test('at a terminal the address is shown, and the browser waited for', async () => {
   const yard = await yardWithConfig()
-  vi.stubEnv('TOOLYARD_DATA', yard.folder)
-  onTestFinished(() => void vi.unstubAllEnvs())
-  const results: string[] = []
-  const terminal: Terminal = {
-    json: false,
-    watched: true,
-    columns: 80,
-    write: () => {},
-    result: (text) => void results.push(text),
-    document: () => {},
-    note: (text) => void browse(/http\S+/.exec(text)?.[0] ?? ''),
-    style: (_, text) => text,
-    styleNote: (_, text) => text,
-  }
-  expect(await mcpLogin(terminal, 'web', undefined, { config: yard.config })).toBe(0)
-  expect(results).toEqual(['Logged in to web.'])
+  const { io, written } = captureIo({ watched: true, env: { TOOLYARD_DATA: yard.folder } })
+  const login = main(['mcp', 'login', 'web', '--config', yard.config], io)
+  await expect.poll(() => written.err).toMatch(/http\S+/)
+  await browse(/http\S+/.exec(written.err)?.[0] ?? '')
+  expect(await login).toBe(0)
+  expect(written.out).toBe('Logged in to web.\n')
   expect((await yard.entry(yard.one)).tokens).toBeDefined()
 })

@@ -1,4 +1,3 @@
-import { createLog } from '../../config/create-log.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ConnectFailure } from '../../mcp/client/connect-failure.ts'
 import { AuthorizationFailure } from '../../mcp/oauth/authorization-failure.ts'
@@ -7,6 +6,7 @@ import { checkLogIn, type LogInParts, logIn } from '../../mcp/oauth/log-in.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { type HttpServer, httpServer } from '../http-server.ts'
 import { Interrupt } from '../interrupt.ts'
+import { openLog } from '../open.ts'
 import { printable } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -21,9 +21,9 @@ export async function mcpLogin(
   answer: string | undefined,
   options: GlobalOptions,
 ): Promise<number> {
-  const server = await httpServer(asked, options)
+  const server = await httpServer(terminal, asked, options)
   const { name } = server.settings
-  const log = createLog(options.verbose ? 'info' : 'silent')
+  const log = openLog(terminal, options)
   const interrupt = new Interrupt()
   try {
     const parts = { file: server.file, log, clock: systemClock, signal: interrupt.signal }

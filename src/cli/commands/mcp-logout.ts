@@ -4,7 +4,7 @@ import type { Terminal } from '../terminal.ts'
 
 /** `toolyard mcp logout`: forgets the tokens for a server. */
 export async function mcpLogout(terminal: Terminal, asked: string, options: GlobalOptions): Promise<number> {
-  const { settings, url, file } = await httpServer(asked, options)
+  const { settings, url, file } = await httpServer(terminal, asked, options)
   const { name } = settings
   const known = (await file.read(url))?.tokens !== undefined
   await file.update(url, () => undefined)

@@ -1,5 +1,5 @@
 import type { GlobalOptions } from '../global-options.ts'
-import { openServer } from '../open-server.ts'
+import { openServer } from '../open.ts'
 import { printable } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -12,7 +12,7 @@ export async function mcpRead(
   uri: string,
   options: GlobalOptions,
 ): Promise<number> {
-  const { connection, close } = await openServer(server, options)
+  const { connection, close } = await openServer(terminal, server, options)
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS)
     const { contents } = await (await connection.client(signal)).readResource({ uri }, { signal })

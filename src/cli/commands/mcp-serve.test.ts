@@ -4,9 +4,9 @@ import { createInterface } from 'node:readline'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { MEMORY, mcpConfig } from '../fixtures/mcp-config.ts'
-import { BIN, ENV, folder, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { BIN, ENV, emptyFolder, folder, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 async function serve(...args: string[]): Promise<ChildProcess> {
   const file = await mcpConfig('serve', { memory: MEMORY })

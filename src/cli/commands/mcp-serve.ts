@@ -4,7 +4,7 @@ import { serveStdio } from '../../mcp/server/serve-stdio.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
-import { openManager, SWITCHED_OFF } from '../open-manager.ts'
+import { openManager, SWITCHED_OFF } from '../open.ts'
 import { packageVersion } from '../package-version.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
@@ -20,7 +20,7 @@ const DEFAULT_PORT = 4747
 /** `toolyard mcp serve`: serves the tools until the client goes, or until it is interrupted. */
 export async function mcpServe(terminal: Terminal, options: McpServeOptions): Promise<number> {
   const port = options.http === undefined ? undefined : readPort(options.http)
-  const opened = await openManager(options)
+  const opened = await openManager(terminal, options)
   const { manager } = opened
   const context: CallContext = { ...opened.context, source: 'mcp' }
   const servers = manager.getMcpServers()
@@ -36,7 +36,7 @@ export async function mcpServe(terminal: Terminal, options: McpServeOptions): Pr
   try {
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (port === undefined) {
-      const door = serveStdio(server, { context })
+      const door = serveStdio(server, { context, input: terminal.stdin, output: terminal.stdout })
       await Promise.race([door.closed, interrupted])
       await door.close()
     } else {

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { BROKEN, EVERYTHING, mcpConfig } from '../fixtures/mcp-config.ts'
-import { removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { emptyFolder, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 describe('mcp test', () => {
   test('says step by step what works', async () => {
@@ -41,8 +41,8 @@ describe('mcp test', () => {
 
   test.each([
     ['evrything', "There is no MCP server 'evrything'. Did you mean everything? Known: everything, off, lost.\n"],
-    ['off', 'MCP server \'off\' is switched off: take "disabled" out of mcpServers.off.\n'],
-    ['lost', "MCP server 'lost' is left out: mcpServers.lost.command: The environment variable NOWHERE is not set"],
+    ['off', 'MCP server \'off\' is disabled: remove "disabled" from mcpServers.off.\n'],
+    ['lost', "MCP server 'lost' cannot be used: mcpServers.lost.command: The environment variable NOWHERE is not set"],
   ])('%s is wrong usage', async (name, problem) => {
     const servers = { everything: EVERYTHING, off: { command: 'x', disabled: true }, lost: { command: '${NOWHERE}' } }
     const { code, out, err } = await toolyard(['mcp', 'test', name, '--config', await mcpConfig('usage', servers)])

@@ -4,7 +4,7 @@ import { connectFailure } from '../../mcp/client/connect-reason.ts'
 import { listAll } from '../../mcp/client/list-all.ts'
 import { failureLines } from '../failure-lines.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { type OpenServer, openServer } from '../open-server.ts'
+import { type OpenServer, openServer } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import { serverContents } from '../server-contents.ts'
 import type { Terminal } from '../terminal.ts'
@@ -20,7 +20,7 @@ const PATIENCE_MS = 60_000
 
 /** `toolyard mcp test`: says step by step what works with a server; 1 where something does not. */
 export async function mcpTest(terminal: Terminal, server: string, options: GlobalOptions): Promise<number> {
-  const opened = await openServer(server, options)
+  const opened = await openServer(terminal, server, options)
   const steps: Step[] = []
   let failure: ConnectFailure | undefined
   const add = (step: string, ok: boolean, detail: string) => {

@@ -18,7 +18,7 @@ export async function modelsAddEmbeddings(
   const interrupt = new Interrupt()
   try {
     const added = await add({
-      dataFolder: dataFolder(),
+      dataFolder: dataFolder(terminal.env),
       signal: interrupt.signal,
       onProgress: (phase) => terminal.note(terminal.styleNote('dim', `… ${phase} ${PHASES[phase]}`)),
     })

@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Terminal } from '../terminal.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { captureTerminal } from '../fixtures/toolyard.ts'
 import { UsageError } from '../usage-error.ts'
 import { modelsAdd } from './models-add.ts'
 
@@ -10,29 +10,13 @@ let folder: string
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'toolyard-models-add-'))
-  vi.stubEnv('TOOLYARD_DATA', join(folder, 'data'))
 })
 
 afterEach(async () => {
-  vi.unstubAllEnvs()
   await rm(folder, { recursive: true, force: true })
 })
 
-function open(json: boolean) {
-  const written = { results: [] as string[], documents: [] as unknown[], notes: [] as string[] }
-  const terminal: Terminal = {
-    json,
-    watched: false,
-    columns: 80,
-    write: (text) => void written.results.push(text),
-    result: (text) => void written.results.push(text),
-    document: (value) => void written.documents.push(value),
-    note: (text) => void written.notes.push(text),
-    style: (_, text) => text,
-    styleNote: (_, text) => text,
-  }
-  return { terminal, written }
-}
+const open = (json: boolean) => captureTerminal({ json, env: { TOOLYARD_DATA: join(folder, 'data') } })
 
 describe('models add', () => {
   test('prints the name to call the model by, and on stderr how far it is, where it lies and its hash', async () => {
@@ -40,11 +24,11 @@ describe('models add', () => {
     await writeFile(source, `GGUF${'x'.repeat(1_000_000)}`)
     const { terminal, written } = open(false)
     expect(await modelsAdd(terminal, source, {})).toBe(0)
-    expect(written.results).toEqual(['llama:tiny'])
+    expect(written.out).toBe('llama:tiny\n')
     const file = join(folder, 'data', 'models', 'tiny.gguf')
     expect(await readFile(file, 'utf8')).toMatch(/^GGUFx+$/)
-    expect(written.notes).toContain('… fetching 1.0 MB of 1.0 MB')
-    expect(written.notes.at(-1)).toMatch(new RegExp(`^${file}, 1\\.0 MB, SHA-256 [0-9a-f]{64}$`))
+    expect(written.err).toContain('… fetching 1.0 MB of 1.0 MB\n')
+    expect(written.err).toMatch(new RegExp(`\\n${file}, 1\\.0 MB, SHA-256 [0-9a-f]{64}\\n$`))
   })
 
   test('gives one document under --json', async () => {
@@ -52,7 +36,7 @@ describe('models add', () => {
     await writeFile(source, 'GGUF')
     const { terminal, written } = open(true)
     expect(await modelsAdd(terminal, source, {})).toBe(0)
-    expect([written.results, written.documents]).toMatchObject([[], [{ name: 'tiny', bytes: 4 }]])
+    expect(JSON.parse(written.out)).toMatchObject({ name: 'tiny', bytes: 4 })
   })
 
   test('wrong usage is told apart from what failed', async () => {

@@ -17,9 +17,9 @@ export interface ModelsAddOptions {
 export async function modelsAdd(terminal: Terminal, source: string, options: ModelsAddOptions): Promise<number> {
   const interrupt = new Interrupt()
   try {
-    const added = await addModel(source, {
+    const added = await addModel(/^https?:/i.test(source) ? source : terminal.path(source), {
       ...options,
-      dataFolder: dataFolder(),
+      dataFolder: dataFolder(terminal.env),
       signal: interrupt.signal,
       onProgress: inSteps(terminal),
       log: onTerminal(terminal),

@@ -1,9 +1,8 @@
 import type { ModelInfo } from '../../models/catalogue/model-info.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { openManager, withoutServers } from '../open-manager.ts'
+import { openManager, withoutServers } from '../open.ts'
 import { printableLine } from '../printable.ts'
-import { startManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -12,9 +11,8 @@ export async function listModels(
   terminal: Terminal,
   provider: string | undefined,
   options: GlobalOptions,
-  open: typeof openManager = openManager,
 ): Promise<number> {
-  const { manager } = await open(options, withoutServers, startManager)
+  const { manager } = await openManager(terminal, options, { change: withoutServers, record: false })
   try {
     const catalogue = await manager.getModels()
     const found = provider === undefined ? catalogue.list() : await catalogue.discover(provider)

@@ -1,5 +1,5 @@
 import type { ListedRun, RunPage } from '../../core/storage/run-store.ts'
-import { readStore } from '../open-store.ts'
+import { readStore } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import { showTable } from '../show-table.ts'
 import { type TenantOptions, tenantOf } from '../stored-run.ts'
@@ -27,7 +27,7 @@ export async function runsList(terminal: Terminal, options: RunsListOptions): Pr
     ...(stopReason !== undefined && { stopReason }),
     ...(cursor !== undefined && { cursor }),
   }
-  const page = await readStore(options, ({ runs }) => runs.list(filter), NOTHING)
+  const page = await readStore(terminal, options, ({ runs }) => runs.list(filter), NOTHING)
   if (terminal.json) terminal.document(page)
   else if (page.runs.length === 0) terminal.note('No runs are kept that fit.')
   else {

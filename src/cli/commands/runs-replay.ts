@@ -14,7 +14,7 @@ export interface RunsReplayOptions extends GlobalOptions {
 
 /** `toolyard runs replay`: runs a cassette; 0 where it went as the run did, 1 where not. */
 export async function runsReplay(terminal: Terminal, file: string, options: RunsReplayOptions): Promise<number> {
-  const cassette = await read(file)
+  const cassette = await read(terminal.path(file))
   const mode = options.loose ? 'loose' : 'strict'
   try {
     const { answer, unused } = await replayCassette(cassette, { mode })

@@ -14,11 +14,11 @@ export interface RunsSaveOptions extends TenantOptions {
 /** `toolyard runs save`: a run as a cassette, or as a case of a suite. */
 export async function runsSave(terminal: Terminal, id: string, options: RunsSaveOptions): Promise<number> {
   const { out, asCase } = options
-  const cassette = await saved(() => storedRun(id, options).then(runCassette))
+  const cassette = await saved(() => storedRun(terminal, id, options).then(runCassette))
   if (!cassette.complete) terminal.note(`The cassette is not complete: ${cassette.incomplete.join(' ')}`)
   const written = asCase ? await saved(async () => cassetteCase(cassette)) : cassette
   if (out !== undefined) {
-    await writeWhole(out, asCase ? caseFile(out, written) : `${JSON.stringify(written, undefined, 2)}\n`)
+    await writeWhole(terminal.path(out), asCase ? caseFile(out, written) : `${JSON.stringify(written, undefined, 2)}\n`)
     if (terminal.json) terminal.document({ id, file: out, complete: cassette.complete })
     else terminal.note(`Written to ${out}.`)
   } else if (asCase || terminal.json) terminal.result(JSON.stringify(written))

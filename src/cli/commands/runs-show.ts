@@ -7,7 +7,7 @@ import type { Terminal } from '../terminal.ts'
 
 /** `toolyard runs show`: a run with every step. */
 export async function runsShow(terminal: Terminal, id: string, options: TenantOptions): Promise<number> {
-  const { recording: _, ...run } = await storedRun(id, options)
+  const { recording: _, ...run } = await storedRun(terminal, id, options)
   if (terminal.json) terminal.document(run)
   else for (const line of linesOf(run)) terminal.result(line)
   return 0

@@ -101,7 +101,11 @@ describe('runs', () => {
       '--limit takes a number from 1',
     ],
     ['a file that is not there', (terminal: Terminal) => runsReplay(terminal, 'x.json', {}), 'There is no such file'],
-    ['a file that is no cassette', (terminal: Terminal) => runsReplay(terminal, 'package.json', {}), 'is no cassette'],
+    [
+      'a file that is no cassette',
+      (terminal: Terminal) => runsReplay(terminal, 'toolyard.config.json', {}),
+      'is no cassette',
+    ],
   ])('%s is wrong usage', async (_, work, problem) => {
     const { run } = await installationFolder(CONFIG)
     expect(await run(work)).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })

@@ -2,7 +2,7 @@ import { LOCAL_TENANT } from '../../core/call.ts'
 import type { SearchAnswer, SearchResult, SearchWay } from '../../knowledge/collections/search-question.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
-import { openManager, withoutServers } from '../open-manager.ts'
+import { openManager, withoutServers } from '../open.ts'
 import { printable, printableLine } from '../printable.ts'
 import { readPairs } from '../read-pairs.ts'
 import type { Terminal } from '../terminal.ts'
@@ -25,7 +25,7 @@ export async function search(terminal: Terminal, query: string, options: SearchO
   const filter = readPairs('--filter', options.filter ?? [])
   const { collection, by } = options
   const interrupt = new Interrupt()
-  const opened = await openManager(options, withoutServers)
+  const opened = await openManager(terminal, options, { change: withoutServers })
   try {
     const answer = await opened.manager
       .getCollections()

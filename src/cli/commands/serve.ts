@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { ConfigError } from '../../config/check-config.ts'
 import { createLog } from '../../config/create-log.ts'
 import { Installation } from '../../config/installation.ts'
@@ -6,7 +7,8 @@ import { ServeError } from '../../server/serve-error.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { configFile, SWITCHED_OFF } from '../open-manager.ts'
+import { Interrupt } from '../interrupt.ts'
+import { configFile, SWITCHED_OFF } from '../open.ts'
 import { packageVersion } from '../package-version.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
@@ -22,32 +24,34 @@ const DEFAULT_PORT = '4747'
 
 /** `toolyard serve`: the HTTP server, until it is ended. A second signal ends it at once. */
 export async function serve(terminal: Terminal, options: ServeOptions): Promise<number> {
-  const host = options.host ?? (process.env.TOOLYARD_HOST || DEFAULT_HOST)
-  const port = readPort(options.port ?? (process.env.TOOLYARD_PORT || DEFAULT_PORT))
-  const log = createLog(options.verbose ? 'info' : process.env.TOOLYARD_LOG || 'info', { buffered: true })
-  const file = configFile(options.config)
+  const host = options.host ?? (terminal.env.TOOLYARD_HOST || DEFAULT_HOST)
+  const port = readPort(options.port ?? (terminal.env.TOOLYARD_PORT || DEFAULT_PORT))
+  const log = createLog(options.verbose ? 'info' : terminal.env.TOOLYARD_LOG || 'info', { buffered: true })
+  const file = configFile(terminal, options.config)
   const version = packageVersion()
-  const telemetry = await openTelemetry(process.env, { log, version })
+  const telemetry = await openTelemetry(terminal.env, { log, version })
   const prometheus = new Prometheus()
   const installation = await Installation.open({
     file,
     log,
+    env: terminal.env,
     sinks: [prometheus, ...(telemetry ? [telemetry.sink] : [])],
     onRun: (run) => prometheus.run(run),
     ...(telemetry && { tracer: telemetry.tracer }),
   }).catch((error: unknown) => {
     throw error instanceof ConfigError ? new UsageError(error.message, { cause: error }) : error
   })
+  let interrupt: Interrupt | undefined
   try {
     const server = await listen({ installation, host, port, prometheus, version }).catch((error: unknown) => {
       throw error instanceof ServeError ? new UsageError(`${error.message}.`, { cause: error }) : error
     })
-    const ended = signalled()
+    interrupt = new Interrupt()
     const reload = () => void installation.reload().catch((err: unknown) => refused(installation, err))
     process.on('SIGHUP', reload)
     introduce(terminal, server.url, installation, file)
     log.flush()
-    await ended
+    await once(interrupt.signal, 'abort')
     terminal.note('Ending: running calls may finish. Once more ends it at once.')
     process.off('SIGHUP', reload)
     await server.close()
@@ -56,6 +60,7 @@ export async function serve(terminal: Terminal, options: ServeOptions): Promise<
     await installation.close()
     await telemetry?.close()
     log.flush()
+    interrupt?.stop()
   }
 }
 
@@ -80,19 +85,6 @@ function introduce(terminal: Terminal, url: string, { manager, callers }: Instal
     terminal.note('"toolyard keys create" makes the first key; from then on every request needs one.')
   }
   if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
-}
-
-/** Settles at the first signal; at the second the process ends. */
-function signalled(): Promise<void> {
-  return new Promise((resolve) => {
-    let seen = false
-    const listener = (): void => {
-      if (seen) process.exit(1)
-      seen = true
-      resolve()
-    }
-    for (const name of ['SIGINT', 'SIGTERM']) process.on(name, listener)
-  })
 }
 
 function refused({ log }: Installation, err: unknown): void {

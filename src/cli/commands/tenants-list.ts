@@ -2,15 +2,15 @@ import type { Flags } from '../../config/callers/listed-tenant.ts'
 import { listTenants, storedFlags } from '../../config/callers/tenant-flags.ts'
 import { flagWords } from '../flag-words.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { configFile, readConfig } from '../open-manager.ts'
-import { readStore } from '../open-store.ts'
+import { configFile, readConfig, readStore } from '../open.ts'
 import { showTable } from '../show-table.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** `toolyard tenants list`: every tenant that has flags or keys. */
 export async function tenantsList(terminal: Terminal, options: GlobalOptions): Promise<number> {
-  const config = await readConfig(configFile(options.config))
+  const config = await readConfig(configFile(terminal, options.config))
   const [stored, keys] = await readStore(
+    terminal,
     options,
     ({ settings, keys }) => Promise.all([storedFlags(settings), keys.list()]),
     [new Map<string, Flags>(), []],

@@ -1,5 +1,5 @@
 import type { GlobalOptions } from '../global-options.ts'
-import { readStore } from '../open-store.ts'
+import { readStore } from '../open.ts'
 import { tenantName } from '../tenant-name.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -8,6 +8,7 @@ import { UsageError } from '../usage-error.ts'
 export async function tenantsRemove(terminal: Terminal, name: string, options: GlobalOptions): Promise<number> {
   const tenant = tenantName(name)
   const [removed, keys] = await readStore(
+    terminal,
     options,
     ({ settings, keys }) => Promise.all([settings.remove('tenant', tenant), keys.list()]),
     [false, []],

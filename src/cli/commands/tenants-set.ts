@@ -1,7 +1,7 @@
 import { changeFlags, isFlagName, LONGEST_FLAG } from '../../config/callers/tenant-flags.ts'
 import { flagWords } from '../flag-words.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { withStore } from '../open-store.ts'
+import { withStore } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import { tenantName } from '../tenant-name.ts'
 import type { Terminal } from '../terminal.ts'
@@ -26,7 +26,7 @@ export async function tenantsSet(
   const both = [...set.keys()].find((flag) => unset.has(flag))
   if (both !== undefined) throw new UsageError(`The flag '${printableLine(both)}' cannot be both set and unset.`)
   const changes = new Map<string, boolean | null>([...set, ...[...unset].map((flag) => [flag, null] as const)])
-  const flags = await withStore(options, ({ settings }) => changeFlags(settings, tenant, changes))
+  const flags = await withStore(terminal, options, ({ settings }) => changeFlags(settings, tenant, changes))
   if (terminal.json) terminal.document({ id: tenant, stored: flags })
   else terminal.result(printableLine(`${tenant}  ${flagWords(flags) || 'nothing stored'}`))
   return 0

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { config, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { config, emptyFolder, mock, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 const FALLBACK = 'There is no toolyard.config.json in this folder: these are the tools that ship.\n'
 
 describe('tools', () => {
@@ -53,7 +53,7 @@ describe('tools', () => {
 
   test('tools that are switched off are an empty list, and a hint', async () => {
     const file = await config('off', [mock('good', 1)], {})
-    const off = 'Tools are switched off: "tools": {"enabled": true} switches them on.\n'
+    const off = 'Tools are disabled: set "tools": {"enabled": true} in the configuration.\n'
     expect(await toolyard(['tools', '--config', file])).toMatchObject({ code: 0, out: '' })
     expect((await toolyard(['exec', 'good', '--config', file])).err).toContain(off)
     expect(JSON.parse((await toolyard(['tools', '--json', '--config', file])).out)).toMatchObject({ tools: [] })

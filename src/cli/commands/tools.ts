@@ -1,9 +1,15 @@
 import type { ToolDefinition } from '../../core/tool.ts'
-import { awaitServers, missingServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { openManager, SWITCHED_OFF } from '../open-manager.ts'
+import {
+  awaitServers,
+  missingServers,
+  type OpenManager,
+  openManager,
+  SHORT_WAIT_MS,
+  SWITCHED_OFF,
+  warnMissing,
+} from '../open.ts'
 import { printableLine } from '../printable.ts'
-import type { OpenManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 
 export interface ToolsOptions extends GlobalOptions {
@@ -21,7 +27,7 @@ interface Listed {
 
 /** `toolyard tools`: lists the tools; with `--check` 1 where one of them cannot work or was left out. */
 export async function tools(terminal: Terminal, options: ToolsOptions): Promise<number> {
-  const open = await openManager(options)
+  const open = await openManager(terminal, options)
   try {
     const { skipped, warnings } = open.report
     await awaitServers(open.manager, { ms: SHORT_WAIT_MS })
@@ -76,7 +82,7 @@ function show(terminal: Terminal, listed: readonly Listed[], open: OpenManager):
   else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
   for (const { name, problem } of report.skipped) terminal.note(`Left out: ${printableLine(`${name}: ${problem}`)}`)
   for (const { name, problem } of report.warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
-  tellMissing(terminal, open)
+  warnMissing(terminal, open)
 }
 
 const shortened = (text: string, room: number): string => (text.length > room ? `${text.slice(0, room - 1)}…` : text)

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
 import { ToolUseTracker } from '../../validation/tool-use/tool-use-tracker.ts'
-import { BIN, ENV, folder, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { BIN, ENV, emptyFolder, folder, spawnToolyard as toolyard } from '../fixtures/toolyard.ts'
 import { textReply, validateYard, weatherReply } from '../fixtures/validate-yard.ts'
 import { withStore } from '../open-store.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 vi.setConfig({ testTimeout: 60_000 })
 
 describe('toolyard validate', () => {

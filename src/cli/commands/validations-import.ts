@@ -2,7 +2,7 @@ import { counted } from '../../core/schema/problem-words.ts'
 import { ModelValidationError } from '../../validation/model-validation-error.ts'
 import { readToolUses } from '../../validation/tool-use/tool-use-file.ts'
 import { readValidations } from '../../validation/validation-file.ts'
-import { withStore } from '../open-store.ts'
+import { withStore } from '../open.ts'
 import { type TenantOptions, tenantOf } from '../stored-run.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
@@ -10,8 +10,8 @@ import { UsageError } from '../usage-error.ts'
 /** `toolyard validations import`: what a file says takes the place of what the tenant has; a bad file changes nothing. */
 export async function validationsImport(terminal: Terminal, file: string, options: TenantOptions): Promise<number> {
   const tenant = tenantOf(options)
-  const [validations, uses] = await read(file)
-  await withStore(options, async (storage) => {
+  const [validations, uses] = await read(terminal.path(file))
+  await withStore(terminal, options, async (storage) => {
     await storage.validations.replace(tenant, validations)
     await storage.toolUse.replace(tenant, uses)
   })

@@ -1,19 +1,16 @@
 import { currentTool } from '../../validation/tool-use/current-tool.ts'
 import { schemaHash } from '../../validation/tool-use/schema-hash.ts'
 import { type ToolUseRecord, toolUseRecord } from '../../validation/tool-use/tool-use-record.ts'
-import { awaitServers, SHORT_WAIT_MS } from '../await-servers.ts'
-import { openManager } from '../open-manager.ts'
-import { readStore } from '../open-store.ts'
+import { awaitServers, openManager, readStore, SHORT_WAIT_MS } from '../open.ts'
 import { showTable } from '../show-table.ts'
-import { startManager } from '../start-manager.ts'
 import { type TenantOptions, tenantOf } from '../stored-run.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** `toolyard validations list`: how well each model uses each tool. */
 export async function validationsList(terminal: Terminal, options: TenantOptions): Promise<number> {
   const tenant = tenantOf(options)
-  const stored = await readStore(options, ({ toolUse }) => toolUse.list(tenant), [])
-  const opened = await openManager(options, (config) => config, startManager)
+  const stored = await readStore(terminal, options, ({ toolUse }) => toolUse.list(tenant), [])
+  const opened = await openManager(terminal, options, { record: false })
   let records: ToolUseRecord[]
   try {
     await awaitServers(opened.manager, { ms: SHORT_WAIT_MS })
