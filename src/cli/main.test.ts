@@ -13,10 +13,10 @@ describe('wrong usage exits with 2 and a sentence', () => {
   test.each([
     [['tols'], "Unknown command 'tols'. Did you mean tools?"],
     [['exec', 'echo', '--tiemout', '5'], "Unknown option '--tiemout'. Did you mean --timeout?"],
-    [['exec'], `Missing required argument 'tool'. "toolyard exec --help" says how it is used.`],
-    [['keys', 'revoke'], `Missing required argument 'id'. "toolyard keys revoke --help" says how it is used.`],
-    [['help', 'tols'], `Unknown command 'tols'. "toolyard --help" lists the commands.`],
-    [[], 'No command was given. "toolyard --help" lists the commands.'],
+    [['exec'], `Missing required argument 'tool'. See "toolyard exec --help".`],
+    [['keys', 'revoke'], `Missing required argument 'id'. See "toolyard keys revoke --help".`],
+    [['help', 'tols'], `Unknown command 'tols'. See "toolyard --help".`],
+    [[], 'No command given. See "toolyard --help".'],
     [['exec', 'echo', 'hello'], "'hello' is neither a JSON object nor a key=value pair."],
     [['exec', 'echo', 'a b=1'], "'a b=1' is neither a JSON object nor a key=value pair."],
     [['tools', '--config', ''], '--config needs a file name, but got an empty string.'],
@@ -24,11 +24,11 @@ describe('wrong usage exits with 2 and a sentence', () => {
     [['exec', 'echo', '{"text":'], 'the parameter is not valid JSON: '],
     [['exec', 'echo', '[1]'], 'the parameter must be a JSON object, not an array.'],
     [['exec', 'echo', 'null'], 'the parameter must be a JSON object, not null.'],
-    [['exec', 'echo', 'a=1', 'b'], "'b' is no key=value pair."],
+    [['exec', 'echo', 'a=1', 'b'], "'b' is not a key=value pair."],
     [['exec', 'echo', 'a=1', 'a=2'], "'a' is given twice."],
     [['exec', 'echo', '-'], 'stdin is not valid JSON: '],
     [['tools', '--config', 'nowhere.json'], 'nowhere.json: there is no such file.'],
-    [['completion', 'tcsh'], "No completion for the shell 'tcsh': there is one for bash, zsh, fish."],
+    [['completion', 'tcsh'], "There is no completion for the shell 'tcsh', only for bash, zsh, fish."],
     [[`tools${ESCAPE}[31m`], "Unknown command 'tools\\u001b[31m'"],
   ])('%j', async (args, sentence) => {
     const { code, out, err } = await toolyard([...args, '--json'])
@@ -79,7 +79,7 @@ describe('what a terminal would act on never reaches it', () => {
       expect(out + err).toContain('evil')
       expect(out + err).not.toMatch(/[^\P{Cc}\n]|\u202e/u)
     }
-    expect(ends.at(-1)?.err).toMatch(/^Left out: .*\n$/)
+    expect(ends.at(-1)?.err).toMatch(/^Skipped: .*\n$/)
   })
 
   test('a name with newlines stays on one line of --json and of the log', async () => {

@@ -4,17 +4,17 @@ import { createProgram } from './program.ts'
 import { createTerminal, type Io, processIo, type Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
-const LISTS = '"toolyard --help" lists the commands.'
+const SEE_HELP = 'See "toolyard --help".'
 
 /** Runs the command line with the arguments after `toolyard`; returns the exit code. */
 export async function main(words: readonly string[], io: Io = processIo()): Promise<number> {
   const terminal = createTerminal(asksForJson(words), io)
   let code = 0
-  const program = createProgram(terminal, (ended) => {
+  const program = await createProgram(terminal, words, (ended) => {
     code = ended
   })
   if (words[0] === 'completion' && words[1] === '--words') {
-    const { printCompletions } = await import('./print-completions.ts')
+    const { printCompletions } = await import('./commands/completion.ts')
     await printCompletions(terminal, program, words.slice(2))
     return 0
   }
@@ -28,7 +28,7 @@ export async function main(words: readonly string[], io: Io = processIo()): Prom
   }
 }
 
-/** Takes what commander would write, for every command, so that it is written in one place. */
+/** Captures the output of commander, so that `main` writes it in one place. */
 function capture(program: Command): () => string {
   let text = ''
   const keep = (more: string) => {
@@ -57,17 +57,17 @@ function afterParsing(
   }
   if (error.code === 'commander.help') {
     const [asked, about] = words.filter((word) => !word.startsWith('-'))
-    if (asked === 'help') return fail(terminal, new UsageError(`Unknown command '${about}'. ${LISTS}`))
-    if (terminal.json) return fail(terminal, new UsageError(`No command was given. ${LISTS}`))
+    if (asked === 'help') return fail(terminal, new UsageError(`Unknown command '${about}'. ${SEE_HELP}`))
+    if (terminal.json) return fail(terminal, new UsageError(`No command given. ${SEE_HELP}`))
     terminal.note(output)
     return 2
   }
   const command = commandIn(program, words)
-  const help = command === '' ? LISTS : `"toolyard ${command} --help" says how it is used.`
+  const help = command === '' ? SEE_HELP : `See "toolyard ${command} --help".`
   return fail(terminal, new UsageError(`${sentence(error.message)} ${help}`))
 }
 
-/** The command that the words name, with that below it: `keys revoke`. Empty where they name none. */
+/** The command that the words name, such as `keys revoke`; empty if they name none. */
 function commandIn(program: Command, words: readonly string[]): string {
   const names = program.commands.map((one) => one.name())
   const at = words.findIndex((word) => names.includes(word))
@@ -76,7 +76,7 @@ function commandIn(program: Command, words: readonly string[]): string {
   return [command, below].flatMap((one) => one?.name() ?? []).join(' ')
 }
 
-/** Commander's `error: unknown command 'tols'\n(Did you mean tools?)` as sentences. */
+/** Turns commander's `error: unknown command 'tols'\n(Did you mean tools?)` into sentences. */
 function sentence(message: string): string {
   const [problem = '', hint = ''] = message.replace(/^error: /, '').split('\n')
   const stopped = `${problem.charAt(0).toUpperCase()}${problem.slice(1)}.`.replace(/\.\.$/, '.')
@@ -90,7 +90,7 @@ function fail(terminal: Terminal, error: unknown): number {
   return error instanceof UsageError ? 2 : 1
 }
 
-/** The words after `--` are parameters. */
+/** Words after `--` are parameters. */
 function asksForJson(words: readonly string[]): boolean {
   const end = words.indexOf('--')
   return words.slice(0, end === -1 ? undefined : end).includes('--json')

@@ -117,8 +117,8 @@ export async function startManager(
     const context = installation.localContext('cli')
     return { manager, report: await manager.loadTools(), context, pins, close: () => installation.close() }
   }
-  const knowledge = new CommandKnowledge(terminal, log)
-  const manager = new ToolManager(config, { handlers, log, env, knowledge: (use) => knowledge.open(use) })
+  const knowledge = commandKnowledge(terminal, log)
+  const manager = new ToolManager(config, { handlers, log, env, knowledge: knowledge.open })
   const tenants = new Tenants()
   tenants.configure(config.tenants)
   const context = { source: 'cli', flags: tenants.flags(LOCAL_TENANT) } as const
@@ -146,30 +146,21 @@ async function install(
   }
 }
 
-/** Stores documents for commands that run without an installation. Searching creates no store, ingesting does. */
-class CommandKnowledge {
-  readonly #terminal: Terminal
-  readonly #log: Log
-  #storage: Promise<Storage> | undefined
-
-  constructor(terminal: Terminal, log: Log) {
-    this.#terminal = terminal
-    this.#log = log
-  }
-
-  /** Undefined if there is nothing to search. */
-  async open(use: 'read' | 'write'): Promise<KnowledgeStore | undefined> {
-    if (use === 'write') {
-      this.#storage ??= openStore(this.#terminal, this.#log).catch((error: unknown) => {
-        this.#storage = undefined
-        throw error
-      })
-    }
-    return (await this.#storage)?.knowledge
-  }
-
-  async close(): Promise<void> {
-    await (await this.#storage)?.close()
+/** Opens the documents of commands without an installation. Searching creates no store, ingesting does. */
+function commandKnowledge(terminal: Terminal, log: Log) {
+  let storage: Promise<Storage> | undefined
+  return {
+    /** Undefined if there is nothing to search. */
+    async open(use: 'read' | 'write'): Promise<KnowledgeStore | undefined> {
+      if (use === 'write') {
+        storage ??= openStore(terminal, log).catch((error: unknown) => {
+          storage = undefined
+          throw error
+        })
+      }
+      return (await storage)?.knowledge
+    },
+    close: async () => (await storage)?.close(),
   }
 }
 

@@ -30,6 +30,9 @@ export const processIo = (): Io => ({
   cwd: process.cwd(),
 })
 
+/** Receives the exit code of a command. */
+export type Done = (code: number) => void
+
 /** What every command gets: results go to stdout, everything else to stderr, colours only to a terminal. */
 export interface Terminal extends Io {
   /** True under `--json`: stdout gets one JSON document and nothing else. */

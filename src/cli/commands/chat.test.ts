@@ -54,7 +54,7 @@ describe('chat', () => {
 
   test.each([
     [['chat', 'hi', '--model', 'nope:x'], 'Provider nope not found (known: mini)'],
-    [['chat', 'hi', '--model', 'openai:gpt'], 'Providers are added under "providers" in the configuration.'],
+    [['chat', 'hi', '--model', 'openai:gpt'], 'Add providers under "providers" in the configuration.'],
     [['chat', 'hi', '--model', 'nope'], "Model 'nope' names no provider"],
     [['chat', ' '], 'The question is empty'],
     [['chat'], "Missing required argument 'message'"],
@@ -93,38 +93,5 @@ describe('chat', () => {
     expect(write.mock.calls.length).toBeGreaterThan(3)
     expect(written.out).toBe('20% of 80 is 16.\n')
     expect(written.err).toMatch(/^→ calculate .*\nmini:v0\n$/)
-  })
-})
-
-describe('models', () => {
-  test('lists those that are configured', async () => {
-    const models = [{ id: 'mini:v0', name: 'Rules', capabilities: ['function-calling'] }]
-    const file = await config('models', { models })
-    expect(await toolyard(['models', '--config', file])).toMatchObject({
-      code: 0,
-      out: 'mini:v0  Rules  function-calling\n',
-    })
-    const { out } = await toolyard(['models', '--config', file, '--json'])
-    expect(JSON.parse(out)).toEqual({ models })
-  })
-
-  test('asks a provider for all that it has', async () => {
-    const server = createServer((_, response) => void response.end('{"data":[{"id":"small"},{"id":"large"}]}'))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-    const file = await config('discover', { providers: { office: { type: 'openai', base_url } } })
-    const { code, out } = await toolyard(['models', 'office', '--config', file])
-    expect({
-      code,
-      lines: out
-        .trimEnd()
-        .split('\n')
-        .map((line) => line.split(' ')[0]),
-    }).toEqual({
-      code: 0,
-      lines: ['office:small', 'office:large'],
-    })
-    expect(await toolyard(['models', 'nope', '--config', file])).toMatchObject({ code: 2, out: '' })
   })
 })

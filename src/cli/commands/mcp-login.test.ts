@@ -28,7 +28,7 @@ test('without a terminal, the address is said at once, and its answer given as a
   const asked = await yard.run('login', 'web')
   const { address = '', redirect_url } = (await yard.entry(yard.one)).pending ?? {}
   expect(asked).toMatchObject({ code: 1, out: '' })
-  expect(asked.err).toContain(`wants authorization, and there is no terminal to wait at`)
+  expect(asked.err).toContain('requires authorization. Open this URL:')
   expect(asked.err).toContain(`\n${address}\n`)
   const json = await yard.run('login', 'web', '--json')
   expect(JSON.parse(json.out)).toMatchObject({ success: false, address })
@@ -37,15 +37,15 @@ test('without a terminal, the address is said at once, and its answer given as a
   expect(called.err + called.out).toContain('toolyard mcp login web')
   const answer = (await browse(address, redirect_url)).address
   expect(await yard.run('login', 'web', answer)).toEqual({ code: 0, out: 'Logged in to web.\n', err: '' })
-  expect(await yard.run('login', 'web')).toEqual({ code: 0, out: 'web can be used already.\n', err: '' })
+  expect(await yard.run('login', 'web')).toEqual({ code: 0, out: 'Already logged in to web.\n', err: '' })
   expect((await yard.run('call', 'web', 'echo', 'text=hi')).out).toBe('said hi\n')
-  expect((await yard.run('logout', 'web')).out).toBe('The tokens for web are forgotten.\n')
+  expect((await yard.run('logout', 'web')).out).toBe('Logged out of web.\n')
   expect((await yard.entry(yard.one)).tokens).toBeUndefined()
 })
 
 test.each([
-  ['local', 'is a program on this machine'],
-  ['keyed', 'gets the Authorization header of mcpServers.keyed.headers'],
+  ['local', 'is a local program'],
+  ['keyed', 'already has an Authorization header: remove it from mcpServers.keyed.headers'],
   ['wbe', 'Did you mean web?'],
 ])('%s cannot be logged in to', async (server, problem) => {
   const { run } = await yardWithConfig()

@@ -15,7 +15,7 @@ async function serve(...args: string[]): Promise<ChildProcess> {
   return child
 }
 
-describe('mcp serve', () => {
+describe('mcp serve', { timeout: 60_000 }, () => {
   test('over stdin and stdout: nothing but messages, and it ends with its input', async () => {
     const child = await serve()
     const { stdin, stdout } = child
@@ -61,6 +61,6 @@ describe('mcp serve', () => {
 
   test.each([['x'], ['65536']])('--http %s is wrong usage', async (port) => {
     const { code, err } = await toolyard(['mcp', 'serve', '--http', port])
-    expect([code, err]).toEqual([2, `--http takes a port from 0 to 65535, not '${port}'.\n`])
+    expect([code, err]).toEqual([2, `--http takes a whole number from 0 to 65535, not '${port}'.\n`])
   })
 })

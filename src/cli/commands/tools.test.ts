@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { config, emptyFolder, mock, toolyard } from '../fixtures/toolyard.ts'
 
 afterAll(emptyFolder)
-const FALLBACK = 'There is no toolyard.config.json in this folder: these are the tools that ship.\n'
+const FALLBACK = 'This folder has no toolyard.config.json: these are the tools that ship with Toolyard.\n'
 
 describe('tools', () => {
   test('lists name, kind, effect and description', async () => {
@@ -38,7 +38,7 @@ describe('tools', () => {
     expect(code).toBe(1)
     expect(out).toMatch(/^good .*Answers for good/m)
     expect(out).toMatch(/^broken .*BROKEN: /m)
-    expect(err).toContain('Left out: nothing: Tool must have name and description\n')
+    expect(err).toContain('Skipped: nothing: Tool must have name and description\n')
     expect(err).toContain('Checked 2 tools: 2 faulty.')
     const json = await toolyard(['tools', '--check', '--json', '--config', file])
     expect(json.code).toBe(1)

@@ -1,3 +1,5 @@
+import type { Command } from 'commander'
+import { counted } from '../../core/schema/problem-words.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import {
@@ -10,9 +12,16 @@ import {
   warnMissing,
 } from '../open.ts'
 import { printableLine } from '../printable.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Done, Terminal } from '../terminal.ts'
 
-export interface ToolsOptions extends GlobalOptions {
+/** Defines `toolyard tools`. */
+export function defineTools(tools: Command, terminal: Terminal, done: Done): void {
+  tools
+    .option('--check', 'compile every schema now; exits with 1 if a tool is broken')
+    .action(async (_, command: Command) => done(await listTools(terminal, command.optsWithGlobals())))
+}
+
+interface ToolsOptions extends GlobalOptions {
   readonly check?: boolean
 }
 
@@ -25,8 +34,8 @@ interface Listed {
   readonly broken?: string
 }
 
-/** `toolyard tools`: lists the tools; with `--check` 1 where one of them cannot work or was left out. */
-export async function tools(terminal: Terminal, options: ToolsOptions): Promise<number> {
+/** `toolyard tools`: lists the tools; with `--check`, 1 if a tool is broken or invalid. */
+async function listTools(terminal: Terminal, options: ToolsOptions): Promise<number> {
   const open = await openManager(terminal, options)
   try {
     const { skipped, warnings } = open.report
@@ -50,7 +59,7 @@ function list({ manager, report }: OpenManager, check: boolean): Listed[] {
   return registry.definitions().map((tool: ToolDefinition) => {
     const fault = check ? executor.check(tool.name) : undefined
     const { type } = tool.implementation
-    // A handler may yet come, from the application; a kind that there is not will not.
+    // The application may still register a missing handler, but not a missing kind.
     const unknown = executor.hasKind(type) ? undefined : report.warnings.find((one) => one.name === tool.name)?.problem
     const broken = registry.brokenReason(tool.name) ?? fault ?? unknown
     return {
@@ -77,10 +86,10 @@ function show(terminal: Terminal, listed: readonly Listed[], open: OpenManager):
     const shown = tool.broken === undefined ? rest : terminal.style('red', rest)
     terminal.result(`${terminal.style('bold', name ?? '')}${terminal.style('dim', `${kind}${effect}`)}${shown}`)
   }
-  if (fallback) terminal.note('There is no toolyard.config.json in this folder: these are the tools that ship.')
+  if (fallback) terminal.note('This folder has no toolyard.config.json: these are the tools that ship with Toolyard.')
   if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
   else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
-  for (const { name, problem } of report.skipped) terminal.note(`Left out: ${printableLine(`${name}: ${problem}`)}`)
+  for (const { name, problem } of report.skipped) terminal.note(`Skipped: ${printableLine(`${name}: ${problem}`)}`)
   for (const { name, problem } of report.warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
   warnMissing(terminal, open)
 }
@@ -89,7 +98,5 @@ const shortened = (text: string, room: number): string => (text.length > room ? 
 
 function checked(tools: number, faults: number, warnings: number): string {
   const found = faults === 0 ? 'every schema compiles' : `${faults} faulty`
-  return `Checked ${count(tools, 'tool')}: ${found}${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}.`
+  return `Checked ${counted(tools, 'tool')}: ${found}${warnings > 0 ? `, ${counted(warnings, 'warning')}` : ''}.`
 }
-
-const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`
