@@ -15,13 +15,13 @@ const exec = async (tool: string, params: object, ...more: string[]) => {
 
 const FALLBACK = join(folder, '.toolyard', 'toolyard.db')
 
-test('searching creates no store', async () => {
+test('searching creates no store', { timeout: 60_000 }, async () => {
   const { results } = await exec('search_documents', { query: 'deadline of a call' })
   expect(results[0].source).toBe('life-of-a-call.md')
   expect(existsSync(FALLBACK)).toBe(false)
 })
 
-test('stores ingested documents with vectors of the local model', async () => {
+test('stores ingested documents with vectors of the local model', { timeout: 60_000 }, async () => {
   const content = 'Cats sleep for most of the day and hunt mice at night.'
   const { document_id } = await exec('ingest_docs', { content, collection: 'pets', source: 'cats.md' })
   expect(existsSync(FALLBACK)).toBe(true)

@@ -83,7 +83,7 @@ describe('wrong usage exits with 2, a bad document with 1, and nothing is writte
     const { code, out, err } = await run('nowhere.json')
     expect(code).toBe(1)
     expect(out).toContain('Rejected: GET /pets: the document names no server: say where the API is with --base-url\n')
-    expect(err).toContain('No operation can be a tool: nothing was written.\n')
+    expect(err).toContain('No operation can be imported: nothing was written.\n')
     expect(await json('nowhere.json')).toMatchObject({ code: 1, mapped: 0, written: false })
     expect(has('toolyard.config.json')).toBe(false)
   })

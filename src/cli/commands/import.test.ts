@@ -37,7 +37,7 @@ describe('import openapi', () => {
     const listed = await command(['tools', '--check'], { PET_STORE_TOKEN: 'secret-token' })
     expect(listed).toMatchObject({ code: 0, err: 'Checked 3 tools: every schema compiles.\n' })
     expect((await command(['tools'])).err).toContain(
-      'Left out: add_pet: The environment variable PET_STORE_TOKEN is not set',
+      'Skipped: add_pet: The environment variable PET_STORE_TOKEN is not set',
     )
   })
 
