@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { scriptedLanguageModel } from '../src/models/fixtures/scripted-language-model.ts'
 import { openaiChatFrames } from '../src/models/fixtures/wire-frames.ts'
 import { startWireServer, streamed } from '../src/models/fixtures/wire-server.ts'
-import { knowledgeYard, replying } from './knowledge-yard.ts'
-import { configured, mock } from './yard.ts'
+import { replying, withKnowledgeTools } from './fixtures/knowledge.ts'
+import { configured, mock } from './fixtures/tool-manager.ts'
 
 /** Each tool with a call, a good reply, what it gives, and what it gives where the reply cannot be used. */
 const TOOLS = [
@@ -59,8 +59,8 @@ async function models(reply: string): Promise<Model[]> {
 }
 
 describe('All five', () => {
-  test('builtin tools, registered without configuration wherever a model is configured', async () => {
-    const names = [...TOOLS.map(([name]) => name), 'ingest_docs']
+  test('[7.1-1] registers the tools when a model is configured', async () => {
+    const names = TOOLS.map(([name]) => name)
     const server = await startWireServer()
     onTestFinished(() => server.stop())
     const { start, text, finish } = openaiChatFrames
@@ -80,25 +80,30 @@ describe('All five', () => {
     }
     const { execute } = await configured([], { config: { providers, responses: [rule] } })
     expect(await execute('summarize', { text: 'Long.' })).toMatchObject({ result: { summary: 'Short.' } })
-    // One of the configuration stays. Of a model that cannot write there is what needs no writing.
+    // One of the configuration stays. With a model that cannot write there are none.
     const own = await configured([mock('summarize', 'mine')], { config: { providers, responses: [rule] } })
     expect(await own.execute('summarize', { text: 'Long.' })).toMatchObject({ result: 'mine' })
     const config = { responses: [{ llm: 'mini', model: 'v0', prompt: '' }] }
-    expect((await configured([], { config })).registry.list()).toMatchObject([{ name: 'ingest_docs' }])
+    expect((await configured([], { config })).registry.list()).toEqual([])
+    // What a model stores is found by others later: `ingest_docs` is there only if it is listed.
+    const listed = await configured(['ingest_docs'], { config })
+    expect(listed.registry.list()).toMatchObject([{ name: 'ingest_docs' }])
+    expect(listed.log.lines).toEqual([])
     // Without a model, and where tools are switched off, there are none.
     expect((await configured([])).registry.list()).toEqual([])
     expect(
       (await configured([], { enabled: false, config: { providers, responses: [rule] } })).registry.list(),
     ).toEqual([])
     // A tenant can be kept from each of them.
-    const refused = await execute('ingest_docs', { content: 'A' }, { tenant: 'acme', flags: { ingest_docs: false } })
+    const flags = { ingest_docs: false }
+    const refused = await listed.execute('ingest_docs', { content: 'A' }, { tenant: 'acme', flags })
     expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED' })
   })
 
-  test('each works with any model', async () => {
+  test('[7.1-2] works with any model', async () => {
     for (const [name, params, reply, result] of TOOLS) {
       for (const model of await models(reply)) {
-        const { execute } = await knowledgeYard(model)
+        const { execute } = await withKnowledgeTools(model)
         expect(await execute(name, params)).toMatchObject({ success: true, result })
       }
     }
@@ -112,7 +117,7 @@ describe('All five', () => {
     expect(await execute('summarize', { text: 'Long.' })).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
   })
 
-  test('replies in code fences are read', async () => {
+  test('[7.1-3] reads replies in code fences', async () => {
     for (const [name, params, reply, result] of TOOLS) {
       for (const fenced of [
         `\`\`\`json\n${reply}\n\`\`\``,
@@ -125,7 +130,7 @@ describe('All five', () => {
     }
   })
 
-  test('an empty or malformed reply gives the fallback named below, never an exception', async () => {
+  test('[7.1-4] gives the fallback for an empty or malformed reply', async () => {
     const malformed = ['{"pwned": true}', '{', '[[[', 'null', '{"a": {"b": ', { calls: [{ name: 'delete_all' }] }, '']
     for (const [name, params, , , fallback] of TOOLS) {
       for (const reply of malformed) {

@@ -56,7 +56,7 @@ describe.each(NAMES)('%s', (name) => {
 
 test('there is no page of a tool that does not ship', async () => {
   const pages = await readdir(new URL('../docs/tools/', import.meta.url))
-  // This one is there without being configured.
+  // A configuration can list this one by its name.
   expect(pages.toSorted()).toEqual([...NAMES, 'ingest_docs'].map((name) => `${name}.md`).toSorted())
 })
 

@@ -100,7 +100,7 @@ export class RunRecord implements RunObserver {
   }
 
   #called(call: TrackedCall, index: number, startedMs: number): void {
-    const { tool, params, result, iteration } = call
+    const { tool, params, result, iteration, recovered } = call
     const { execution_time_ms } = result
     this.#tape.call(call, index, { started_ms: this.#sinceStart(startedMs), duration_ms: execution_time_ms })
     this.#add(index, {
@@ -111,6 +111,7 @@ export class RunRecord implements RunObserver {
       tool: redactText(tool),
       params: bounded(params),
       result: bounded(result),
+      ...(recovered && { recovered }),
     })
   }
 

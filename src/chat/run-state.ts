@@ -1,5 +1,4 @@
 import type { CancelSignal } from '../core/cancellation.ts'
-import type { Clock } from '../core/clock.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import { costOf } from '../models/catalogue/cost-of.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
@@ -12,6 +11,9 @@ import { NOBODY, type RunObserver } from './run-observer.ts'
 import { type Interruption, RunSignals } from './run-signals.ts'
 import { stopSentence } from './stop-sentences.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
+
+/** The effect of a tool that the server runs. */
+type EffectOf = NonNullable<ModelRequest['effectOf']>
 
 /** How the work of a run came to its end. */
 export interface Ending {
@@ -38,22 +40,24 @@ export class RunState {
   usage: Usage | undefined = undefined
   readonly #request: RunRequest
   readonly #silence: SilenceWatch
+  readonly #effectOf: EffectOf
   readonly #budget: RunBudget | undefined
   /** The question as last put: the next is the same, with more messages in it. */
   #question: ModelRequest | undefined = undefined
   #over = false
 
-  constructor(request: RunRequest, tools: readonly OfferedTool[], clock: Clock, silence: SilenceWatch) {
+  constructor(request: RunRequest, tools: readonly OfferedTool[], silence: SilenceWatch, effectOf: EffectOf) {
     const { messages, budget, prices, context } = request
     this.#request = request
     this.#silence = silence
+    this.#effectOf = effectOf
     this.messages = [...messages]
     this.tracked = [...(request.prior_calls ?? [])]
     this.#budget =
       budget?.tokens === undefined && budget?.cost === undefined
         ? undefined
         : new RunBudget(budget, prices, messages, tools)
-    this.#signals = new RunSignals(context?.signal, budget?.wall_time_ms, clock)
+    this.#signals = new RunSignals(context?.signal, budget?.wall_time_ms, silence.clock)
   }
 
   /** Asks the model, unless a limit forbids it; the last question offers no tools and may use what was kept back. */
@@ -70,6 +74,7 @@ export class RunState {
     const request: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } = {
       messages: this.messages,
       tools,
+      effectOf: this.#effectOf,
       // A model that does not look costs no signal.
       get signal() {
         return cancellation.signal

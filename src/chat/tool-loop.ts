@@ -89,7 +89,9 @@ export class ToolLoop {
     const offer = gated?.offer ?? whole
     const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)
     if (tools.length === 0) this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without')
-    const run = new RunState(request, tools, this.#clock, this.#silence)
+    // What a client's own tool does is not known here, also if a tool of the server has the same name.
+    const effectOf = (name: string) => (offer.names.has(name) ? this.#executor.effectOf(name) : undefined)
+    const run = new RunState(request, tools, this.#silence, effectOf)
     const guard = new CallGuard()
     const context = this.#begin(run, request, offer, gated?.decisions)
     const { observers } = run

@@ -1,5 +1,6 @@
 import { intentPattern } from '../chat/rules/intent-pattern.ts'
 import { hasVariable } from '../core/expand-variables.ts'
+import { readRange } from '../kinds/http/network/address-rules.ts'
 import { NetworkRules } from '../kinds/http/network/network-rules.ts'
 import type { Config, ProviderConfig } from './config.ts'
 import { isWebAddress } from './is-web-address.ts'
@@ -20,16 +21,19 @@ export function configProblems(config: Config): string[] {
       ...providerNotFound(llm, `responses[${index}].llm`, known),
       ...patternProblem(match?.intent_regexp, `responses[${index}].match.intent_regexp`),
     ]),
-    ...networkProblem(config.http),
+    ...networkProblem(() => new NetworkRules(config.http ?? {})),
+    ...(config.server?.trusted_proxies ?? []).flatMap((entry) =>
+      networkProblem(() => readRange(entry, 'server.trusted_proxies')),
+    ),
     ...knowledgeProblems(config, known),
     ...mcpProblems(config),
   ]
 }
 
 /** An address or a domain that is none would open nothing, or close nothing, and nobody would know. */
-function networkProblem(http: Config['http'] = {}): string[] {
+function networkProblem(read: () => unknown): string[] {
   try {
-    new NetworkRules(http)
+    read()
     return []
   } catch (error) {
     return [(error as Error).message]

@@ -124,6 +124,11 @@ export const CONFIG_SCHEMA = {
             additionalProperties: false,
             properties: { input: { type: 'number', minimum: 0 }, output: { type: 'number', minimum: 0 } },
           },
+          printed_calls: {
+            enum: ['off', 'read', 'all'],
+            description:
+              'Which tools run if the model prints a call as text: none, those with effect read, or all; read if not given.',
+          },
         },
       },
     },
@@ -189,25 +194,6 @@ export const CONFIG_SCHEMA = {
           type: 'array',
           items: { type: 'string', minLength: 1 },
           description: 'Addresses inside that may be reached, such as "10.1.2.0/24". None if not given.',
-        },
-      },
-    },
-    knowledge: {
-      type: 'object',
-      description: 'What the knowledge tools work with.',
-      additionalProperties: false,
-      properties: {
-        model: {
-          type: 'string',
-          minLength: 1,
-          description:
-            'The model that summarizes and the like, as provider:model; else that of the first response rule.',
-        },
-        embedder: {
-          type: 'string',
-          minLength: 1,
-          description:
-            'What makes vectors, as provider:model, or "none"; else local:minilm-l6-v2 where it is installed.',
         },
       },
     },
@@ -283,6 +269,12 @@ const INCLUDE_SCHEMA = {
   },
 } as const
 
+/** An entry that names a knowledge tool instead of writing out its definition. */
+const SHIPPED_SCHEMA = {
+  enum: ['ingest_docs', 'summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs'],
+  description: 'A tool that comes with Toolyard.',
+} as const
+
 /** All together, for editors: what `toolyard.config.schema.json` holds. */
 export function publishedSchema(): object {
   const { tools } = CONFIG_SCHEMA.properties
@@ -290,7 +282,7 @@ export function publishedSchema(): object {
   const others = { properties: { type: { not: { const: 'http' } } } }
   const kinds = { ...implementation, anyOf: [HTTP_IMPLEMENTATION_SCHEMA, others] }
   const definition = { ...DEFINITION_SCHEMA, properties: { ...rest, implementation: kinds } }
-  const items = { anyOf: [definition, INCLUDE_SCHEMA] }
+  const items = { anyOf: [definition, INCLUDE_SCHEMA, SHIPPED_SCHEMA] }
   const registry = { ...tools.properties.registry, items }
   const properties = { ...CONFIG_SCHEMA.properties, tools: { ...tools, properties: { ...tools.properties, registry } } }
   return { ...CONFIG_SCHEMA, properties }

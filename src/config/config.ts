@@ -65,6 +65,7 @@ export interface StorageConfig {
 export interface ServerConfig {
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
+  readonly trusted_proxies?: readonly string[]
   readonly shutdown_ms?: number
 }
 

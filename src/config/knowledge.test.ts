@@ -115,7 +115,11 @@ test('a configured embedder is asked with the variables of its provider', async 
 test('one that lacks a variable fails what needs it, in a sentence, and search goes by words', async () => {
   const providers = { own: { type: 'openai', api_key: '${EMBED_KEY}' } }
   const { manager, execute } = await manage(
-    { providers, knowledge: { embedder: 'own:e', model: 'own:m' } },
+    {
+      tools: { enabled: true, registry: ['ingest_docs'] },
+      providers,
+      knowledge: { embedder: 'own:e', model: 'own:m' },
+    },
     { env: {} },
   )
   onTestFinished(() => manager.close())
@@ -125,4 +129,35 @@ test('one that lacks a variable fails what needs it, in a sentence, and search g
   })
   const question = { tenant: 'local', collection: 'docs', query: 'deadline of a call', most: 5 }
   expect(await manager.getCollections().search(question)).toMatchObject({ by: 'text' })
+})
+
+describe('ingest_docs', () => {
+  const named = (manager: ToolManager) =>
+    manager
+      .getRegistry()
+      .definitions()
+      .map(({ name }) => name)
+  const models = [{ id: 'office:m', name: 'M', capabilities: ['function-calling'] }]
+
+  test('is there only if the registry lists it, whatever models there are', async () => {
+    for (const config of [{}, { responses: [rule('mini', 'v0')] }, { ...ollama, models }]) {
+      const without = await manage(config)
+      expect(named(without.manager)).not.toContain('ingest_docs')
+      const { manager } = await manage({ ...config, tools: { enabled: true, registry: ['ingest_docs'] } })
+      expect(await manager.loadTools()).toEqual({ loaded: ['ingest_docs'], skipped: [], warnings: [] })
+      expect(manager.getExecutor().effectOf('ingest_docs')).toBe('idempotent')
+    }
+  })
+
+  test('a name that no shipped tool has is skipped, with the one that was meant', async () => {
+    const { manager } = await manage({ tools: { enabled: true, registry: ['ingest_doc', 'x'] } })
+    const { loaded, skipped } = await manager.loadTools()
+    expect([loaded, skipped]).toEqual([
+      [],
+      [
+        { name: 'tools.registry[0]', problem: "No shipped tool is called 'ingest_doc': did you mean 'ingest_docs'?" },
+        { name: 'tools.registry[1]', problem: expect.stringMatching(/^No shipped tool is called 'x': known are /) },
+      ],
+    ])
+  })
 })

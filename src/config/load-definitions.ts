@@ -2,6 +2,7 @@ import type { Kind } from '../core/kind.ts'
 import type { Log } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { parametersProblem } from '../core/schema/json-schema-of.ts'
+import { shortened } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
@@ -22,6 +23,8 @@ interface Surroundings {
   readonly kinds: Readonly<Record<string, Kind>>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Log
+  /** Definitions that an entry can name instead of writing them out. */
+  readonly shipped?: ReadonlyMap<string, ToolDefinition>
 }
 
 /** Registers definitions one by one: a bad one is reported by name and skipped, and stops no other. */
@@ -32,8 +35,9 @@ export function loadDefinitions(definitions: readonly unknown[], around: Surroun
     [],
     [],
   ]
-  for (const [index, definition] of definitions.entries()) {
+  for (const [index, entry] of definitions.entries()) {
     const place = placeOf(definitions, index)
+    const definition = typeof entry === 'string' ? (around.shipped?.get(entry) ?? entry) : entry
     const name = nameOf(definition) ?? place
     const problem = problemOf(definition, around) ?? taken(name, place, places)
     if (problem !== undefined) {
@@ -63,7 +67,8 @@ function taken(name: string, place: string, places: ReadonlyMap<string, string>)
   return first && `The name '${name}' at ${place} is taken by ${first}, which stays: rename one of them`
 }
 
-function problemOf(definition: unknown, { env, kinds }: Surroundings): string | undefined {
+function problemOf(definition: unknown, { env, kinds, shipped }: Surroundings): string | undefined {
+  if (typeof definition === 'string') return unknownName(definition, [...(shipped?.keys() ?? [])])
   if (includedFile(definition) !== undefined) {
     return 'An include is read from a configuration file only: load that with loadConfigFile'
   }
@@ -86,6 +91,12 @@ function problemOf(definition: unknown, { env, kinds }: Surroundings): string | 
     return `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
   }
   return kindOf(tool, kinds)?.problem?.(tool)
+}
+
+function unknownName(name: string, known: readonly string[]): string {
+  const [near] = suggest(name, known)
+  const hint = near === undefined ? `known are ${known.join(', ')}` : `did you mean '${near}'?`
+  return `No shipped tool is called '${shortened(name)}': ${hint}`
 }
 
 function kindOf({ implementation }: ToolDefinition, kinds: Surroundings['kinds']): Kind | undefined {

@@ -1,5 +1,22 @@
-/** The parts of the configuration that are about serving: who may call, how often, and what is kept. */
+/** The parts of the configuration beside tools and models: knowledge, who may call, how often, and what is kept. */
 export const SERVICE_SCHEMA = {
+  knowledge: {
+    type: 'object',
+    description: 'What the knowledge tools work with.',
+    additionalProperties: false,
+    properties: {
+      model: {
+        type: 'string',
+        minLength: 1,
+        description: 'The model that summarizes and the like, as provider:model; else that of the first response rule.',
+      },
+      embedder: {
+        type: 'string',
+        minLength: 1,
+        description: 'What makes vectors, as provider:model, or "none"; else local:minilm-l6-v2 where it is installed.',
+      },
+    },
+  },
   tenants: {
     type: 'object',
     description: 'Who the callers belong to. What is stored with "toolyard tenants set" goes before.',
@@ -96,6 +113,12 @@ export const SERVICE_SCHEMA = {
         type: 'array',
         items: { type: 'string', minLength: 1 },
         description: 'Origins of pages that may call it, such as "https://app.example.com". None if not given.',
+      },
+      trusted_proxies: {
+        type: 'array',
+        items: { type: 'string', minLength: 1 },
+        description:
+          'Addresses and CIDRs of reverse proxies whose X-Forwarded-For header names the client. None if not given.',
       },
       shutdown_ms: {
         type: 'integer',

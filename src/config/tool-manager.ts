@@ -4,14 +4,14 @@ import { DEFAULT_MAX_ITERATIONS, type ToolLoop } from '../chat/tool-loop.ts'
 import { DEFAULT_TIMEOUT_MS, type ToolExecutor } from '../core/tool-executor.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
 import type { Collections } from '../knowledge/collections/collections.ts'
-import { registerKnowledgeTools } from '../knowledge/tools/register-knowledge-tools.ts'
+import { knowledgeDefinitions, registerModelTools } from '../knowledge/tools/register-knowledge-tools.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
 import type { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
 import { assemble, type Parts } from './assemble.ts'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { defaultRules } from './default-rules.ts'
-import { knowledgeModel, namedModels } from './knowledge-settings.ts'
+import { knowledgeModel } from './knowledge-settings.ts'
 import { type LoadReport, loadDefinitions } from './load-definitions.ts'
 import type { McpServerStatus } from './mcp-server-status.ts'
 import { mcpStatus } from './mcp-status.ts'
@@ -41,8 +41,11 @@ export class ToolManager {
   async loadTools(): Promise<LoadReport> {
     if (this.#report === undefined) {
       const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
-      this.#report = loadDefinitions(definitions, this.#parts)
-      if (this.isEnabled()) this.#addKnowledgeTools()
+      const { registry, knowledge, asking } = this.#parts
+      const shipped = knowledgeDefinitions(knowledge.collections, asking)
+      this.#report = loadDefinitions(definitions, { ...this.#parts, shipped })
+      // A tool of the configuration that has the same name stays.
+      if (this.isEnabled() && knowledgeModel(this.#config) !== undefined) registerModelTools(registry, asking)
       // Beside everything else: what does not need them does not wait.
       if (this.isEnabled()) void this.#parts.servers.start()
       setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
@@ -114,16 +117,6 @@ export class ToolManager {
     const { isolate, servers, http, knowledge } = this.#parts
     const models = this.#models?.then((models) => models.close())
     await Promise.all([isolate.close(), servers.close(), http.close(), knowledge.close(), models])
-  }
-
-  /** Those that are there without being configured; a configured one of the same name goes before. */
-  #addKnowledgeTools(): void {
-    const { registry, knowledge, asking } = this.#parts
-    const model = knowledgeModel(this.#config) !== undefined
-    // Where no model is configured there are the tools of the configuration and no others.
-    if (namedModels(this.#config).length > 0) {
-      registerKnowledgeTools(registry, knowledge.collections, asking, { model })
-    }
   }
 
   /** Compiles schemas one by one with the loop free in between, so that first calls need not. */

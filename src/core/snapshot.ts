@@ -6,7 +6,11 @@ export const LIMITS = {
   paramsDepth: 64,
   paramsEntries: 10_000,
   paramsBytes: 1024 * 1024,
+  /** Levels of a request: those of its parameters, and some for the message around them. */
+  bodyDepth: 72,
   resultDepth: 512,
+  /** Levels of an answer: those of its result, and some for the message around it. */
+  answerDepth: 520,
   resultBytes: 1024 * 1024,
 } as const
 

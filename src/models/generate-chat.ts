@@ -11,6 +11,8 @@ export interface ChatOptions {
   readonly temperature?: number
   /** The shape of an answer in JSON, as in `ModelRequest`. */
   readonly response_schema?: JsonSchema
+  /** The effect of a tool, as in `ModelRequest`. */
+  readonly effectOf?: NonNullable<ModelRequest['effectOf']>
   readonly signal?: AbortSignal
 }
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../core/tool.ts'
+import type { Effect, JsonSchema } from '../core/tool.ts'
 
 /** What every model stands behind: one question, one stream of events. */
 export interface Model {
@@ -18,6 +18,8 @@ export interface ModelRequest {
    * every provider takes. A provider holds its models to it where it can, so the answer may still be anything.
    */
   readonly response_schema?: JsonSchema
+  /** The effect of an offered tool, which decides whether a call that the model printed is made. Unknown is `write`. */
+  readonly effectOf?: (tool: string) => Effect | undefined
   readonly signal?: AbortSignal
 }
 

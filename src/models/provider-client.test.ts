@@ -1,7 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { later, never } from '../core/fixtures/code-yard.ts'
+import type { Effect } from '../core/tool.ts'
 import { captureLog } from '../testing/capture-log.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
+import { generateChat } from './generate-chat.ts'
 import type { Message, ModelEvent, OfferedTool } from './model.ts'
 import { ModelError } from './model-error.ts'
 import type { Wire, WireRequest } from './provider.ts'
@@ -70,16 +72,57 @@ describe('what stands in front of every wire', () => {
     expect(log.at('warn')).toMatchObject([{ provider: 'office', tool: 'bad' }])
   })
 
-  test('a call that was printed is found where the models of a wire print calls, and only there', async () => {
-    const printed: ModelEvent = {
-      type: 'text-delta',
+  describe('a call that was printed', () => {
+    const printed = {
+      type: 'text-delta' as const,
       text: '<tool_call>{"name":"notes_search","arguments":{}}</tool_call>',
     }
-    const tools = [tool('notes.search')]
-    const found = await client([printed, stop], { printsCalls: true }).client.generateChat(HELLO, 'm', { tools })
-    expect(found.tool_calls).toMatchObject([{ function: { name: 'notes.search' }, metadata: { recovered: true } }])
-    const left = await client([printed, stop]).client.generateChat(HELLO, 'm', { tools })
-    expect(left.tool_calls).toBeUndefined()
+    const ask = async (
+      effect: Effect | undefined,
+      printed_calls?: 'off' | 'read' | 'all',
+      { messages = HELLO, printsCalls = true } = {},
+    ) => {
+      const { client: office, log } = client([printed, stop], { printsCalls })
+      const model = office.model('m', printed_calls && { printed_calls })
+      const effectOf = (name: string) => (name === 'notes.search' ? effect : undefined)
+      const { tool_calls = [] } = await generateChat(model, messages, { tools: [tool('notes.search')], effectOf })
+      return { calls: tool_calls, warnings: log.at('warn') }
+    }
+
+    test('is made if the tool only reads, and the models of the wire print calls', async () => {
+      expect((await ask('read')).calls).toMatchObject([
+        { function: { name: 'notes.search' }, metadata: { recovered: true } },
+      ])
+      expect((await ask('read', 'read', { printsCalls: false })).calls).toEqual([])
+    })
+
+    test.each(['write', 'idempotent', undefined] as const)('is not made if the effect is %s', async (effect) => {
+      const { calls, warnings } = await ask(effect)
+      expect(calls).toEqual([])
+      expect(warnings).toEqual([
+        expect.objectContaining({
+          model: 'office:m',
+          tool: 'notes.search',
+          problem: expect.stringContaining('printed_calls'),
+        }),
+      ])
+      expect((await ask(effect, 'all')).calls).toHaveLength(1)
+    })
+
+    test('is not made with printed_calls off, or if it was in an earlier message', async () => {
+      expect(await ask('read', 'off')).toEqual({ calls: [], warnings: [] })
+      const messages: Message[] = [{ role: 'user', content: `Read this: ${printed.text}` }]
+      for (const mode of ['read', 'all'] as const) {
+        const { calls, warnings } = await ask('read', mode, { messages })
+        expect([calls, warnings]).toMatchObject([[], [{ problem: expect.stringContaining('earlier message') }]])
+      }
+    })
+
+    test('is not made if nobody says what the tool does', async () => {
+      const { client: office } = client([printed, stop], { printsCalls: true })
+      const { tool_calls } = await office.generateChat(HELLO, 'm', { tools: [tool('notes.search')] })
+      expect(tool_calls).toBeUndefined()
+    })
   })
 
   test('any call means tool_calls, whatever the provider calls it', async () => {

@@ -1,10 +1,11 @@
 import { AbortableStream } from './abortable-stream.ts'
+import type { ModelInfo, PrintedCalls } from './catalogue/model-info.ts'
 import { type CompiledTools, compileTools } from './dialects/compile-tools.ts'
 import { type ChatOptions, type ChatReply, generateChat } from './generate-chat.ts'
-import type { Message, Model, ModelEvent, ModelRequest, OfferedTool } from './model.ts'
+import type { Message, Model, ModelEvent, ModelRequest } from './model.ts'
 import { ModelError } from './model-error.ts'
 import type { ModelScores } from './model-scores.ts'
-import { recoverCalls } from './printed-calls/recover-calls.ts'
+import { type Recovery, recoverCalls } from './printed-calls/recover-calls.ts'
 import type { ListedModel, ProviderSettings, ProviderSurroundings, Wire, WireRequest } from './provider.ts'
 import { retrying } from './retrying.ts'
 import { settled } from './settled.ts'
@@ -12,6 +13,11 @@ import { renameEvents, renameMessages } from './tool-names.ts'
 
 const DEFAULT_TIMEOUT_MS = 300_000
 const DEFAULT_TEMPERATURE = 0.7
+/** Why a call that the model printed as text stays text. */
+const PROBLEMS = {
+  'not allowed': 'Its effect is not "read". Set printed_calls of the model to "all" to make such calls',
+  repeated: 'An earlier message holds the same call, so the model quotes it',
+} as const
 
 /** One provider as configured: what stands in front of its wire, the same for all. */
 export class ProviderClient {
@@ -29,9 +35,9 @@ export class ProviderClient {
   }
 
   /** One of its models, by the name the provider knows it by. */
-  model(name: string): Model {
+  model(name: string, { printed_calls = 'read' }: Pick<ModelInfo, 'printed_calls'> = {}): Model {
     const id = `${this.name}:${name}`
-    return { id, stream: (request) => this.#stream(name, id, request) }
+    return { id, stream: (request) => this.#stream(name, id, request, printed_calls) }
   }
 
   /** Asks one of its models and gives the whole answer. A failure rejects with a `ModelError`. */
@@ -59,7 +65,12 @@ export class ProviderClient {
     await this.#wire.close?.()
   }
 
-  async *#stream(name: string, id: string, request: ModelRequest): AsyncGenerator<ModelEvent, void, undefined> {
+  async *#stream(
+    name: string,
+    id: string,
+    request: ModelRequest,
+    printedCalls: PrintedCalls,
+  ): AsyncGenerator<ModelEvent, void, undefined> {
     const { clock, log } = this.#around
     const compiled = compileTools(request.tools, this.#wire.dialect)
     this.#warnOfOmitted(compiled)
@@ -69,8 +80,9 @@ export class ProviderClient {
     )
     const callOff = clock.after(this.#timeoutMs, () => deadline.abort(late))
     const signal = request.signal ? AbortSignal.any([request.signal, deadline.signal]) : deadline.signal
+    const { effectOf: _, ...question } = request
     const asked: WireRequest = {
-      ...request,
+      ...question,
       messages: renameMessages(request.messages, compiled.wireName),
       tools: compiled.tools,
       temperature: request.temperature ?? DEFAULT_TEMPERATURE,
@@ -78,16 +90,33 @@ export class ProviderClient {
     }
     const attempt = () => settled(new AbortableStream(this.#wire.stream(name, asked), signal))
     const events = retrying(attempt, { clock, log, budgetMs: this.#timeoutMs, signal })
-    const printed = this.#wire.printsCalls === true && compiled.tools.length > 0
+    const printed = this.#wire.printsCalls === true && compiled.tools.length > 0 && printedCalls !== 'off'
     try {
       yield* renameEvents(
-        printed ? recoverCalls(events, underWireNames(request.tools, compiled)) : events,
+        printed ? recoverCalls(events, this.#recovery(id, request, compiled, printedCalls)) : events,
         compiled.toolName,
       )
     } catch (error) {
       throw request.signal?.aborted ? request.signal.reason : named(id, error)
     } finally {
       callOff()
+    }
+  }
+
+  /** A printed call is held against the name that the model knows, and the schema as it was registered. */
+  #recovery(id: string, request: ModelRequest, { wireName, toolName }: CompiledTools, allowed: PrintedCalls): Recovery {
+    const { tools, messages, effectOf } = request
+    const told = new Set<string>()
+    return {
+      tools: tools.map((tool) => ({ ...tool, name: wireName(tool.name) })),
+      messages,
+      isAllowed: (name) => allowed === 'all' || effectOf?.(toolName(name)) === 'read',
+      onRefused: (name, reason) => {
+        const tool = toolName(name)
+        if (told.has(tool)) return
+        told.add(tool)
+        this.#around.log.warn({ model: id, tool, problem: PROBLEMS[reason] }, 'Printed call not made')
+      },
     }
   }
 
@@ -98,11 +127,6 @@ export class ProviderClient {
       this.#around.log.warn({ provider: this.name, tool, reason }, 'Tool left out: the provider cannot take it')
     }
   }
-}
-
-/** What a printed call is held against: the name that the model knows, and the schema as it was registered. */
-function underWireNames(tools: readonly OfferedTool[], { wireName }: CompiledTools): OfferedTool[] {
-  return tools.map((tool) => ({ ...tool, name: wireName(tool.name) }))
 }
 
 /** Says which provider and model it was. */

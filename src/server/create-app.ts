@@ -1,5 +1,7 @@
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Installation } from '../config/installation.ts'
+import { isDeep } from '../core/json-depth.ts'
+import { LIMITS } from '../core/snapshot.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { addGauges } from './add-gauges.ts'
 import { answerClientError } from './answer-client-error.ts'
@@ -76,6 +78,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   app.decorate('service', service)
   app.decorateRequest('caller')
   app.removeContentTypeParser('text/plain')
+  parseJsonBodies(app)
   app.setValidatorCompiler(compileValidator)
   app.setSchemaErrorFormatter(validationError)
   // The schemas of answers are for the documentation: nothing is left out of an answer because of them.
@@ -104,13 +107,27 @@ export async function createApp(installation: Installation, options: AppOptions)
   return app
 }
 
+/** Fastify's own parser of JSON, behind the check of the depth. */
+function parseJsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
+    if (isDeep(text, LIMITS.bodyDepth)) done(deepBody())
+    else parse(request, text, done)
+  })
+}
+
+const deepBody = (): HttpProblem =>
+  new HttpProblem(400, 'The body is nested too deeply', `it may have at most ${LIMITS.bodyDepth} levels`)
+
 /** A path that there is not, a method that a path does not take, and browsers that ask beforehand. */
 function answerUnknownPaths(app: FastifyInstance, gate: Gate): void {
   const { installation } = app.service
   const routes = new KnownRoutes()
   app.decorate('knownRoutes', routes)
   app.addHook('onRoute', (route) => routes.add(route))
-  app.setNotFoundHandler((request, reply) => {
+  // A hook, because the handler would run after the body has been parsed.
+  app.addHook('onRequest', async (request, reply) => {
+    if (!request.is404) return undefined
     gate.checkOrigin(request.headers)
     const preflight = request.method === 'OPTIONS' && preflightHeaders(installation, request.headers)
     if (preflight)

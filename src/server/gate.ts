@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Caller } from '../config/callers/caller.ts'
 import { LOCAL_CALLER } from '../config/callers/callers.ts'
 import type { Scope } from '../config/callers/scopes.ts'
@@ -6,6 +6,7 @@ import type { Installation } from '../config/installation.ts'
 import { HttpProblem } from './http-problem.ts'
 import { isLoopbackHost } from './loopback.ts'
 import { isOfOwnPage, keyInCookie } from './page/session-cookie.ts'
+import { UnknownCallers } from './unknown-callers.ts'
 
 const USUAL = 'Bearer '
 const BEARER = /^Bearer +(\S+) *$/i
@@ -13,11 +14,13 @@ const BEARER = /^Bearer +(\S+) *$/i
 /** Finds who sends a request, and lets in who may. */
 export class Gate {
   readonly #installation: Installation
+  readonly #unknown: UnknownCallers
   #local: boolean
 
   /** `local`: as long as there are no keys, whoever is at this machine needs none. */
   constructor(installation: Installation, local: boolean) {
     this.#installation = installation
+    this.#unknown = new UnknownCallers(installation)
     this.#local = local
   }
 
@@ -39,18 +42,32 @@ export class Gate {
     }
   }
 
-  /** Who sends the request; a problem where that is nobody, or one who may not. */
-  enter(headers: IncomingHttpHeaders, scope: Scope): Caller {
-    const key = keyOf(headers)
+  /**
+   * The caller of the request. Throws 401 without a valid key, 429 if its address sends many such requests, and 403 if
+   * the key lacks the scope. Needs the headers only, so that nothing of the body is read before.
+   */
+  enter(request: IncomingMessage, scope: Scope): Caller {
+    const key = keyOf(request.headers)
     const caller = this.#holder(key)
-    if (caller === undefined) throw unauthorized(key)
+    if (caller === undefined) {
+      this.#unknown.count(request)
+      throw unauthorized(key)
+    }
     if (!caller.scopes.has(scope)) throw forbidden(scope)
     return caller
   }
 
-  /** Who sends the request, whatever it may; undefined where that is nobody. */
-  find(headers: IncomingHttpHeaders): Caller | undefined {
-    return this.#holder(keyOf(headers))
+  /** The caller of the request, whatever its scopes; undefined without a valid key. A wrong key counts as in `enter`. */
+  find(request: IncomingMessage): Caller | undefined {
+    const key = keyOf(request.headers)
+    const caller = this.#holder(key)
+    if (caller === undefined && key !== undefined) this.#unknown.count(request)
+    return caller
+  }
+
+  /** Counts an attempt to sign in, before its body is read. Throws 429 if the address has made too many. */
+  countSignIn(request: IncomingMessage): void {
+    if (!this.local) this.#unknown.count(request)
   }
 
   #holder(key: string | undefined): Caller | undefined {

@@ -19,6 +19,14 @@ async function config(name: string, content: object): Promise<string> {
   return file
 }
 
+/** The address of a provider that rejects every key. */
+async function refusingProvider(): Promise<string> {
+  const server = createServer((_, response) => void response.writeHead(401).end('{"error":{"message":"bad key"}}'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 describe('chat', () => {
   test.each([
     ["What's the weather in Paris?", 'get_weather', { location: 'Paris' }, /Paris.*22/],
@@ -46,7 +54,7 @@ describe('chat', () => {
     const file = await config('no-rules', {})
     expect(await toolyard(['chat', "What's 2+2?", '--config', file])).toMatchObject({ code: 0, out: '2 + 2 is 4.\n' })
     const models = [{ id: 'office:m', name: 'M', capabilities: ['function-calling'] }]
-    const providers = { office: { type: 'openai', base_url: 'http://127.0.0.1:1', timeout_ms: 1 } }
+    const providers = { office: { type: 'openai', base_url: await refusingProvider() } }
     const other = await config('other-model', { models, providers })
     const { code, err } = await toolyard(['chat', "What's 2+2?", '--config', other])
     expect([code, err]).toEqual([1, expect.stringContaining('office:m')])
@@ -71,10 +79,7 @@ describe('chat', () => {
   })
 
   test('a model that does not answer: the reason on stderr, and 1', async () => {
-    const server = createServer((_, response) => void response.writeHead(401).end('{"error":{"message":"bad key"}}'))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const base_url = await refusingProvider()
     const file = await config('failing', { providers: { office: { type: 'openai', base_url, api_key: '${KEY}' } } })
     const args = ['chat', 'hi', '--model', 'office:m', '--config', file]
     const { code, out, err } = await toolyard(args, { env: { KEY: 'sk-secret' } })

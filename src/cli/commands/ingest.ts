@@ -43,7 +43,7 @@ export async function ingest(terminal: Terminal, words: readonly string[], optio
     const { collection } = options
     const collections = manager.getCollections()
     const { context } = opened
-    // It is there wherever a model is configured; here it is asked for by name.
+    // Models are offered it only if the configuration lists it; this command needs it in any case.
     if (!manager.getRegistry().has(TOOL)) manager.getRegistry().register(ingestDocsTool(collections).definition)
     const report = await ingestFiles(
       files,

@@ -152,8 +152,8 @@ function gateLine({ tool, decision, trials, successes, threshold }: GateDecision
 const turnLine = ({ iteration, duration_ms, finish_reason, text = '', tool_calls = 0 }: RunStep): string =>
   `${iteration}. model, ${duration_ms.toFixed(1)} ms, ${finish_reason}, ${counted(tool_calls, 'call')}${text === '' ? '' : `: ${text}`}`
 
-const callLine = ({ iteration, duration_ms, tool, params, result }: RunStep): string =>
-  `${iteration}. ${tool} ${readableJson(params)}, ${duration_ms.toFixed(1)} ms: ${readableJson(result)}`
+const callLine = ({ iteration, duration_ms, tool, params, result, recovered }: RunStep): string =>
+  `${iteration}. ${tool} ${readableJson(params)}, ${recovered ? 'recovered from text, ' : ''}${duration_ms.toFixed(1)} ms: ${readableJson(result)}`
 
 /** `toolyard runs save`: a run as a cassette or as a test case. */
 export async function runsSave(terminal: Terminal, id: string, options: RunsSaveOptions): Promise<number> {

@@ -10,13 +10,12 @@ describe('tools', () => {
     expect({ code, err }).toEqual({ code: 0, err: FALLBACK })
     expect(out).toMatch(/^get_weather {2,}mock {2,}read {2,}Get the current weather/m)
     expect(out).toMatch(/^search_documents {2,}internal {2,}read {2,}Search/m)
-    expect(out).toMatch(/^ingest_docs {2,}builtin {2,}idempotent {2}Puts a document/m)
-    expect(out.trimEnd().split('\n')).toHaveLength(8)
+    expect(out.trimEnd().split('\n')).toHaveLength(7)
   })
 
   test('--check passes the configuration that ships', async () => {
     const { code, err } = await toolyard(['tools', '--check'])
-    expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 8 tools: every schema compiles.\n` })
+    expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 7 tools: every schema compiles.\n` })
   })
 
   test('--check fails for an unknown kind; a handler that the application may bring is a warning', async () => {

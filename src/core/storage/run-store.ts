@@ -17,6 +17,8 @@ export interface RunStep {
   readonly tool?: string
   readonly params?: unknown
   readonly result?: unknown
+  /** The model printed the call as text. */
+  readonly recovered?: true
 }
 
 /** What was decided about a tool that a model fails with, and by which figures. */

@@ -1,8 +1,8 @@
 /** The program of an isolated process: takes one call at a time from its parent, and ends with it. */
 import { Socket } from 'node:net'
 import type { Handler } from '../../core/handler.ts'
+import { isDeep } from '../../core/json-depth.ts'
 import { ChildCall } from './child-call.ts'
-import { isDeep } from './is-deep.ts'
 import { LineReader } from './line-reader.ts'
 import { lockDown } from './lock-down.ts'
 import {

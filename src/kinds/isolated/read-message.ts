@@ -1,4 +1,4 @@
-import { isDeep } from './is-deep.ts'
+import { isDeep } from '../../core/json-depth.ts'
 import { type ChildMessage, LOG_LEVELS, MAX_MESSAGE_DEPTH } from './protocol.ts'
 
 /** What a line from a child means; undefined where it means nothing: the child's own code may have written it. */

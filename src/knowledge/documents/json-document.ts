@@ -1,4 +1,4 @@
-import { isDeep } from '../../kinds/isolated/is-deep.ts'
+import { isDeep } from '../../core/json-depth.ts'
 import { cleanText } from './clean-text.ts'
 import type { Block } from './document.ts'
 import { shortened } from './heading-path.ts'

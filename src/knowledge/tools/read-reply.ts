@@ -1,4 +1,6 @@
 import { jsonrepair } from 'jsonrepair'
+import { parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 
 /** Repairing takes time in the square of the length: for this much up to some 10 ms. */
 const LONGEST_REPAIRED = 5_000
@@ -46,7 +48,7 @@ function between(text: string, open: string, close: string): string[] {
 
 function* parsed(text: string): Generator<object> {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseJson(text, LIMITS.answerDepth)
     if (typeof value === 'object' && value !== null) yield value
   } catch {
     // Then it is something else.

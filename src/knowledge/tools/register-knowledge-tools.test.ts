@@ -8,7 +8,7 @@ import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
 import { Collections } from '../collections/collections.ts'
 import { modelTools } from './model-tools.ts'
-import { addKnowledgeHandlers, registerKnowledgeTools } from './register-knowledge-tools.ts'
+import { addKnowledgeHandlers, knowledgeDefinitions, registerModelTools } from './register-knowledge-tools.ts'
 
 const parts = { model: async () => undefined, clock: new ManualClock() }
 const collections = new Collections({
@@ -17,12 +17,12 @@ const collections = new Collections({
   log: silentLog,
   clock: parts.clock,
 })
-const NAMES = ['summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs', 'ingest_docs']
-const HANDLERS = [...NAMES, 'rag_query']
+const NAMES = ['summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs']
+const HANDLERS = [...NAMES, 'ingest_docs', 'rag_query']
 
-const register = (registry: ToolRegistry, handlers: ToolHandlers, model = true) => {
+const register = (registry: ToolRegistry, handlers: ToolHandlers) => {
   addKnowledgeHandlers(handlers, collections, parts)
-  registerKnowledgeTools(registry, collections, parts, { model })
+  registerModelTools(registry, parts)
 }
 
 test('the tools are there, and running it twice changes nothing and warns of nothing', () => {
@@ -38,12 +38,8 @@ test('the tools are there, and running it twice changes nothing and warns of not
   expect(log.lines).toEqual([])
 })
 
-test('without a model that can write only ingest_docs is there; all can be configured', () => {
-  const registry = new ToolRegistry()
-  const handlers = new ToolHandlers()
-  register(registry, handlers, false)
-  expect(registry.definitions().map(({ name }) => name)).toEqual(['ingest_docs'])
-  expect(handlers.get('summarize')).toBeTypeOf('function')
+test('every tool can be listed by its name', () => {
+  expect([...knowledgeDefinitions(collections, parts).keys()]).toEqual([...NAMES, 'ingest_docs'])
 })
 
 test('handlers of a configuration that was read before give way', () => {
@@ -71,7 +67,7 @@ test('what the host application has put there stays', () => {
   expect(handlers.get('summarize')).toBe(own)
   expect(handlers.get('rag_query')).toBe(own)
   expect(registry.get('classify_intent')).toBe(definition)
-  expect(registry.list()).toHaveLength(5)
+  expect(registry.list()).toHaveLength(4)
 })
 
 describe.each(modelTools(parts).map(({ definition }) => [definition.name, definition] as const))('%s', (_, tool) => {

@@ -1,5 +1,5 @@
 import type { Handler } from '../../core/handler.ts'
-import type { Effect } from '../../core/tool.ts'
+import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import type { ToolRegistry } from '../../core/tool-registry.ts'
 import type { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import type { Collections } from '../collections/collections.ts'
@@ -28,16 +28,17 @@ export function addKnowledgeHandlers(handlers: ToolHandlers, collections: Collec
   }
 }
 
-/** Registers the knowledge tools, each where there is no tool of that name; without `model` only what needs none. */
-export function registerKnowledgeTools(
-  registry: ToolRegistry,
+/** Registers the knowledge tools that ask a model, each where there is no tool of that name. */
+export function registerModelTools(registry: ToolRegistry, parts: ModelToolParts): void {
+  for (const { definition } of modelTools(parts)) if (!registry.has(definition.name)) registry.register(definition)
+}
+
+/** The definitions of the knowledge tools by name, for configurations that list one by its name only. */
+export const knowledgeDefinitions = (
   collections: Collections,
   parts: ModelToolParts,
-  { model }: { readonly model: boolean },
-): void {
-  const tools = model ? knowledgeTools(collections, parts) : [ingestDocsTool(collections)]
-  for (const { definition } of tools) if (!registry.has(definition.name)) registry.register(definition)
-}
+): ReadonlyMap<string, ToolDefinition> =>
+  new Map(knowledgeTools(collections, parts).map(({ definition }) => [definition.name, definition]))
 
 const knowledgeTools = (collections: Collections, parts: ModelToolParts) => [
   ...modelTools(parts),

@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
+import { isDeep } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import { AnswerScanner } from './answer-scanner.ts'
 import { LineReader } from './line-reader.ts'
-import { tooLargeAnswer } from './too-large.ts'
+import { deepAnswer, tooLargeAnswer } from './too-large.ts'
 
 /** As much of a line as can be shown. */
 const SHOWN_BYTES = 1024
@@ -45,6 +47,10 @@ export class MessageReader {
     // Takes away a byte order mark and the CR of a CRLF as well.
     const text = bytes.toString('utf8').trim()
     if (text === '') return
+    if (isDeep(text, LIMITS.answerDepth)) {
+      this.#passDeep(bytes, text)
+      return
+    }
     const messages = readMessages(text)
     if (messages === undefined) {
       this.#events.noise('a line that is no JSON-RPC message', text.slice(0, SHOWN_BYTES))
@@ -54,6 +60,14 @@ export class MessageReader {
       this.#events.noise('a message that is not valid UTF-8', text.slice(0, SHOWN_BYTES))
     }
     for (const message of messages) this.#events.message(message)
+  }
+
+  /** A deep line isn't parsed. If it answers a request, that fails at once. */
+  #passDeep(bytes: Buffer, text: string): void {
+    this.#events.noise(`a line that is nested deeper than ${LIMITS.answerDepth} levels`, text.slice(0, SHOWN_BYTES))
+    const scanner = new AnswerScanner()
+    scanner.push(bytes)
+    if (scanner.answers !== undefined) this.#events.message(deepAnswer(scanner.answers, LIMITS.answerDepth))
   }
 
   #passExcess(bytes: Buffer): void {

@@ -40,10 +40,18 @@ describe('what a server writes on stdout', () => {
     expect(errors).toEqual([expect.stringContaining('unknown message ID')])
   })
 
-  it('is reported where it is too deep for the client', async () => {
-    const { call, errors } = await connect()
+  it('is reported and not parsed where it is nested too deeply', async () => {
+    const { call, errors, noise } = await connect()
     expect(await call('deep')).toBe('ok')
-    expect(errors).toHaveLength(1)
+    expect([errors, noise]).toEqual([[], [expect.stringMatching(/^\{"jsonrpc":"2.0","result":\[{400}/)]])
+  })
+
+  it('ends the call at once where its answer is nested too deeply', async () => {
+    const { call } = await connect()
+    await expect(call('deep-answer')).rejects.toThrow(
+      'The server answered with JSON that is nested deeper than 520 levels',
+    )
+    expect(await call('echo', { text: 'still there' })).toBe('still there')
   })
 
   it('is reported in part where it is a flood of noise', async () => {

@@ -11,6 +11,12 @@ export function tooLargeAnswer(id: string | number, limit: number): JSONRPCError
   return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message, data: TOO_LARGE } }
 }
 
+/** The answer that stands in for one that was not parsed. */
+export function deepAnswer(id: string | number, limit: number): JSONRPCErrorResponse {
+  const message = `The server answered with JSON that is nested deeper than ${limit} levels`
+  return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } }
+}
+
 /** Whether a request failed because its answer was over the bound of a line. */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'data' in error && error.data === TOO_LARGE

@@ -1,3 +1,5 @@
+import { parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import type { ModelEvent, ToolCall } from '../model.ts'
 import { ModelError } from '../model-error.ts'
 import { type KeptPart, keepParts, type PartOptions } from './kept-part.ts'
@@ -115,7 +117,7 @@ export class AnswerReader {
 
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text)
+    parseJson(text, LIMITS.bodyDepth)
     return true
   } catch {
     return false

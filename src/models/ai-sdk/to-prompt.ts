@@ -1,4 +1,6 @@
 import type { JSONValue, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import type { AssistantMessage, Message, ToolCall } from '../model.ts'
 import { callOptions, type KeptPart, keptParts } from './kept-part.ts'
 
@@ -91,8 +93,9 @@ function resultPart({ tool_call_id, name, content }: ResultMessage, { marksFailu
 
 function readObject(text: string): Record<string, JSONValue> | undefined {
   try {
-    const value = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+    const value = parseJson(text, LIMITS.answerDepth)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return value as Record<string, JSONValue>
   } catch {
     return undefined
   }

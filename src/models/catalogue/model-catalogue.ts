@@ -32,7 +32,7 @@ export class ModelCatalogue {
   /** The model with this id; it need not be in `models`. Throws an `UnknownModelError`. */
   get(id: string): Model {
     const { provider, model } = this.#split(id)
-    return this.#provider(provider).model(model)
+    return this.#provider(provider).model(model, this.#configured.get(id))
   }
 
   /** What is known of a model: by the configuration, else by its provider where that was asked. */

@@ -6,7 +6,12 @@ export interface ModelInfo {
   /** Holds `function-calling` where the model takes tools. */
   readonly capabilities: readonly string[]
   readonly prices?: ModelPrices
+  /** `read` if not given. */
+  readonly printed_calls?: PrintedCalls
 }
+
+/** The tools whose calls are made if the model prints them as text: none, those that only read, or all. */
+export type PrintedCalls = 'off' | 'read' | 'all'
 
 /** Per million tokens. */
 export interface ModelPrices {

@@ -1,3 +1,5 @@
+import { parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import type { AssistantMessage, Message, ToolCall } from '../model.ts'
 
 /**
@@ -47,7 +49,7 @@ const langchainCall = ({ id, function: { name, arguments: text } }: ToolCall) =>
 /** Calls with other arguments than an object would be left out, and then their results answer nothing. */
 function argumentsObject(text: string): object {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseJson(text, LIMITS.bodyDepth)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {
     // Not JSON: the result of the call, which follows, says so.

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import type { FinishReason, Metadata, ModelEvent, ToolCall, Usage } from '../model.ts'
 import type { KeptMessage } from './langchain-messages.ts'
 
@@ -146,7 +148,7 @@ function keptOf({ id, content, additional_kwargs = {}, response_metadata = {} }:
 
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text)
+    parseJson(text, LIMITS.bodyDepth)
     return true
   } catch {
     return false

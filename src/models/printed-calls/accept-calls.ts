@@ -4,12 +4,12 @@ import { snapshotParams } from '../../core/snapshot.ts'
 import type { JsonSchema, Params } from '../../core/tool.ts'
 import type { OfferedTool, ToolCall } from '../model.ts'
 import type { PrintedCall } from './printed-call.ts'
-import { parseJson } from './read-json-calls.ts'
+import { readJson } from './read-json-calls.ts'
 
 /** Beyond that the executor would judge elsewhere, and so not at once. */
 const MOST_STEPS = 2_000_000
 
-/** The calls, where every one of them is for an offered tool and its arguments are valid; else undefined. */
+/** The calls, if each of them is for an offered tool and its arguments are valid; else undefined. */
 export function acceptCalls(calls: readonly PrintedCall[], tools: readonly OfferedTool[]): ToolCall[] | undefined {
   const accepted = calls.map((call) => acceptCall(call, tools))
   return accepted.every((call) => call !== undefined) ? accepted : undefined
@@ -59,4 +59,4 @@ function wantsText(schema: unknown): boolean {
 
 const PYTHON_WORDS: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' }
 
-const readValue = (text: string): unknown => parseJson(PYTHON_WORDS[text.trim()] ?? text)
+const readValue = (text: string): unknown => readJson(PYTHON_WORDS[text.trim()] ?? text)

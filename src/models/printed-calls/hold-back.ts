@@ -88,11 +88,8 @@ export class HoldBack {
     if (at > start) return [this.#let(text.slice(start, at)), at]
     if (at === text.length) return ['', at]
     const begun = text.slice(at, at + LONGEST_OPENING)
-    const opening = judgeOpening(begun, {
-      marked: !this.#passed.isFenced && !this.#passed.isQuoting,
-      whole: this.#passed.isLeadIn,
-      names: this.#names,
-    })
+    const marked = this.#passed.mayStartCall
+    const opening = judgeOpening(begun, { marked, whole: marked && !this.#passed.isLong, names: this.#names })
     if (opening === 'maybe' && begun.length < LONGEST_OPENING) {
       this.#held += begun
       this.#state = { is: 'opening', text: begun }

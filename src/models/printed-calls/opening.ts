@@ -6,7 +6,7 @@ export type Opening = Marker | 'whole' | 'maybe' | 'no'
 
 /** What may open at a place of the text. */
 export interface Place {
-  /** Markers count anywhere but in code and between quotes. */
+  /** Markers count at the start of a line, outside of code and quotes. */
   readonly marked: boolean
   /** Bare and fenced calls count only where they can be the whole message. */
   readonly whole: boolean

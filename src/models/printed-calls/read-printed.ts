@@ -1,5 +1,6 @@
 import type { ToolCall } from '../model.ts'
 import { MARKERS } from './markers.ts'
+import { PassedText } from './passed-text.ts'
 import type { PrintedCall } from './printed-call.ts'
 import { readPythonCalls } from './read-python-calls.ts'
 import { readSequence } from './read-sequence.ts'
@@ -8,48 +9,77 @@ import { readTaggedCalls } from './read-tagged-calls.ts'
 /** A stretch of a message: text, or the calls that were printed there. */
 export type Piece = { readonly text: string } | { readonly calls: readonly ToolCall[] }
 
-/** Judges what was read: all of it, or none. */
-export type Accept = (calls: readonly PrintedCall[]) => readonly ToolCall[] | undefined
+/** Judges what was read: all of it, or none. `body` is what was read, `marked` the same with its markers. */
+export type Accept = (calls: readonly PrintedCall[], body: string, marked: string) => readonly ToolCall[] | undefined
 
-/** Not behind a quote or a backtick: there somebody writes about them. */
-const OPENINGS = new RegExp(
-  `(?<![\`"'])(?:${MARKERS.map(({ open }) => open.replaceAll(/[[\]|]/g, '\\$&')).join('|')})`,
-  'g',
-)
-const CLOSINGS: ReadonlySet<string | undefined> = new Set(MARKERS.map(({ close }) => close))
+const escaped = (text: string): string => text.replaceAll(/[[\]|]/g, '\\$&')
+const OPENINGS = new RegExp(MARKERS.map(({ open }) => escaped(open)).join('|'), 'g')
+const CLOSINGS = MARKERS.map(({ close }) => close).filter((close) => close !== undefined)
+const TOKEN = /<\|[\w/]{1,40}\|>/
+const OTHER_CLOSINGS = CLOSINGS.filter((close) => !TOKEN.test(close)).map(escaped)
+/** The rest of a line that says nothing: blanks, tokens of templates, and a closing whose opening the model forgot. */
+const LINE_END = new RegExp(`^(?:[ \\t\\r]|</s>|${TOKEN.source}|${OTHER_CLOSINGS.join('|')})*(?:\\n|$)`)
 
 /** Reads a message that can only be calls as a whole: JSON, bare or fenced, or a fence with anything marked in it. */
 export function readWhole(text: string, accept: Accept): Piece[] {
   const calls = guarded(() => {
     const inside = withoutFence(text.trim())
     const read = readSequence(text, 'unnamed') ?? readPythonCalls(inside)
-    if (read !== undefined) return accept(read)
+    if (read !== undefined) return accept(read, inside, text)
     const pieces = readMarked(inside, accept)
     return pieces.every((piece) => 'calls' in piece) ? pieces.flatMap((piece) => piece.calls) : undefined
   })
   return calls === undefined || calls.length === 0 ? [{ text }] : [{ calls }]
 }
 
-/** Reads the marked calls of a text; what stands between them stays text, blanks apart. */
+interface MarkedCall {
+  readonly calls: readonly ToolCall[]
+  readonly from: number
+  readonly end: number
+}
+
+/** Reads the marked calls of a text that have lines of their own; what stands between them stays text, blanks apart. */
 export function readMarked(text: string, accept: Accept): Piece[] {
-  const pieces: Piece[] = []
+  const found: MarkedCall[] = []
   const openings = [...text.matchAll(OPENINGS)]
-  let textFrom = 0
+  const passed = new PassedText()
+  let readTo = 0
   openings.forEach(({ 0: open, index: at }, number) => {
     const marker = MARKERS.find((one) => one.open === open)
-    if (marker === undefined || at < textFrom) return
+    if (marker === undefined || at < readTo) return
+    passed.add(text.slice(readTo, at))
+    readTo = at
+    if (!passed.mayStartCall) return
     // A call that was never closed ends where the next one opens, or with the message.
     const next = openings.slice(number + 1).find((one) => one[0] === open)?.index ?? text.length
     const inside = text.slice(at, next)
     const close = marker.close === undefined ? -1 : inside.indexOf(marker.close)
     const end = close === -1 ? next : at + close + (marker.close?.length ?? 0)
     const body = marker.named ? text.slice(at, end) : inside.slice(open.length, close === -1 ? undefined : close)
-    const calls = guarded(() => accept(readBody(body) ?? []))
+    const calls = guarded(() => accept(readBody(body) ?? [], body, text.slice(at, end)))
     if (calls === undefined || calls.length === 0) return
-    pieces.push({ text: text.slice(textFrom, at) }, { calls })
-    textFrom = end
+    found.push({ calls, from: at, end })
+    // Another call may follow on the same line.
+    readTo = end
   })
-  if (pieces.length === 0) return [{ text }]
+  return piecesOf(text, endingLines(text, found))
+}
+
+/** The calls behind which nothing else stands on the line: in mid-sentence a call is talked about. */
+function endingLines(text: string, found: readonly MarkedCall[]): readonly MarkedCall[] {
+  const kept: MarkedCall[] = []
+  for (const call of found.toReversed()) if (LINE_END.test(text.slice(call.end, kept.at(-1)?.from))) kept.push(call)
+  return kept.toReversed()
+}
+
+function piecesOf(text: string, found: readonly MarkedCall[]): Piece[] {
+  if (found.length === 0) return [{ text }]
+  let textFrom = 0
+  const pieces: Piece[] = []
+  for (const { calls, from, end } of found) {
+    pieces.push({ text: text.slice(textFrom, from) }, { calls })
+    textFrom = end
+  }
   return [...pieces, { text: text.slice(textFrom) }].filter((piece) => !isBlank(piece))
 }
 
@@ -60,7 +90,7 @@ const readBody = (body: string): PrintedCall[] | undefined =>
 function isBlank(piece: Piece): boolean {
   if ('calls' in piece) return false
   const text = piece.text.trim()
-  return text === '' || CLOSINGS.has(text)
+  return text === '' || CLOSINGS.includes(text)
 }
 
 function withoutFence(text: string): string {

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent, OfferedTool } from '../model.ts'
-import { recoverCalls } from './recover-calls.ts'
+import { type Recovery, recoverCalls } from './recover-calls.ts'
 
 const parameters = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] }
 const tools: OfferedTool[] = [{ name: 'get_weather', description: '', parameters }]
+const all: Recovery = { tools, messages: [], isAllowed: () => true }
 const call = (location: string) => `{"name": "get_weather", "arguments": {"location": "${location}"}}`
 
 async function* from(events: readonly ModelEvent[]): AsyncGenerator<ModelEvent> {
@@ -39,7 +40,7 @@ async function stepwise(...pieces: string[]): Promise<string[]> {
     out.push('')
     yield stop
   }
-  for await (const event of recoverCalls(source(), tools)) out[out.length - 1] += textOf([event])
+  for await (const event of recoverCalls(source(), all)) out[out.length - 1] += textOf([event])
   return out
 }
 
@@ -55,7 +56,13 @@ describe('while the text is streamed', () => {
   })
 
   test('only what may open a call is held back, and as long as it may', async () => {
-    expect(await stepwise('One <', 'tool', 'box> two')).toEqual(['One ', '', '<toolbox> two', ''])
+    expect(await stepwise('One\n<', 'tool', 'box> two')).toEqual(['One\n', '', '<toolbox> two', ''])
+    expect(await stepwise('One <', 'tool_call>', '{"name": "get_weather"')).toEqual([
+      'One <',
+      'tool_call>',
+      '{"name": "get_weather"',
+      '',
+    ])
     expect(await stepwise('{', '"temp', 'erature": 20', '}')).toEqual(['', '{"temp', 'erature": 20', '}', ''])
     expect(await stepwise('{"na', 'me": "x", ', '"age": 3}', ' and')).toEqual([
       '',
@@ -71,7 +78,7 @@ describe('while the text is streamed', () => {
 
   test('a tag that proves to be no call is let go where it closes', async () => {
     const wrong = '<tool_call>{"name": "nope", "arguments": {}}</tool_call>'
-    expect(await stepwise('Look: ', wrong, ' so')).toEqual(['Look: ', wrong, ' so', ''])
+    expect(await stepwise('Look:\n', wrong, ' so')).toEqual(['Look:\n', wrong, ' so', ''])
   })
 
   test('a bare call is let go with the first word behind it', async () => {
@@ -100,10 +107,10 @@ describe('beside real calls', () => {
   const tag = `<tool_call>${call('Paris')}</tool_call>`
 
   test('printed ones are text, in their place', async () => {
-    const events: ModelEvent[] = [delta(`I look. ${tag} So`), ...real, delta(tag), finish]
-    expect(await collect(recoverCalls(from(events), tools))).toEqual([
-      delta('I look. '),
-      delta(`${tag} So`),
+    const events: ModelEvent[] = [delta(`I look.\n${tag}\nSo`), ...real, delta(tag), finish]
+    expect(await collect(recoverCalls(from(events), all))).toEqual([
+      delta('I look.\n'),
+      delta(`${tag}\nSo`),
       ...real,
       delta(tag),
       finish,
@@ -120,14 +127,14 @@ describe('when the stream fails', () => {
     }
     const seen: ModelEvent[] = []
     const reading = async () => {
-      for await (const event of recoverCalls(failing(), tools)) seen.push(event)
+      for await (const event of recoverCalls(failing(), all)) seen.push(event)
     }
     await expect(reading()).rejects.toBe(error)
     expect(seen).toEqual([delta('<tool_call>{"na')])
   })
 
   test('a stream without finish loses nothing', async () => {
-    expect(await collect(recoverCalls(from([delta('<tool_call>{"na')]), tools))).toEqual([delta('<tool_call>{"na')])
+    expect(await collect(recoverCalls(from([delta('<tool_call>{"na')]), all))).toEqual([delta('<tool_call>{"na')])
   })
 
   test('whoever stops listening ends the source', async () => {
@@ -139,7 +146,7 @@ describe('when the stream fails', () => {
         isEnded = true
       }
     }
-    for await (const _ of recoverCalls(source(), tools)) break
+    for await (const _ of recoverCalls(source(), all)) break
     expect(isEnded).toBe(true)
   })
 })
@@ -178,7 +185,7 @@ describe('whatever is printed, in whatever pieces', () => {
   test('nothing is lost, nothing is added, nothing is thrown', async () => {
     await fc.assert(
       fc.asyncProperty(message, cuts, async (text, sizes) => {
-        const events = await collect(recoverCalls(from([...cut(text, sizes), stop]), tools))
+        const events = await collect(recoverCalls(from([...cut(text, sizes), stop]), all))
         const [out, made] = [textOf(events), locationsOf(events)]
         if (made.length === 0) expect(out).toBe(text)
         expect(isWithin(out, text)).toBe(true)
@@ -192,8 +199,8 @@ describe('whatever is printed, in whatever pieces', () => {
   test('how the text is cut changes nothing', async () => {
     await fc.assert(
       fc.asyncProperty(message, cuts, async (text, sizes) => {
-        const whole = await collect(recoverCalls(from([delta(text), stop]), tools))
-        const pieces = await collect(recoverCalls(from([...cut(text, sizes), stop]), tools))
+        const whole = await collect(recoverCalls(from([delta(text), stop]), all))
+        const pieces = await collect(recoverCalls(from([...cut(text, sizes), stop]), all))
         expect([textOf(pieces), locationsOf(pieces)]).toEqual([textOf(whole), locationsOf(whole)])
       }),
       { numRuns: 1000 },
@@ -207,8 +214,10 @@ describe('whatever is printed, in whatever pieces', () => {
     )
     await fc.assert(
       fc.asyncProperty(fc.array(part, { maxLength: 8 }), cuts, async (parts, sizes) => {
-        const text = parts.map((one) => ('prose' in one ? one.prose : `<tool_call>${call(one.location)}</tool_call>`))
-        const events = await collect(recoverCalls(from([...cut(text.join(''), sizes), stop]), tools))
+        const text = parts.map((one) =>
+          'prose' in one ? one.prose : `\n<tool_call>${call(one.location)}</tool_call>\n`,
+        )
+        const events = await collect(recoverCalls(from([...cut(text.join(''), sizes), stop]), all))
         const prose = parts.map((one) => ('prose' in one ? one.prose : '')).join('')
         expect(textOf(events).replaceAll(/\s/g, '')).toBe(prose.replaceAll(/\s/g, ''))
         expect(locationsOf(events)).toEqual(parts.flatMap((one) => ('location' in one ? [one.location] : [])))
@@ -221,7 +230,7 @@ describe('whatever is printed, in whatever pieces', () => {
       const deep =
         (open === '{' ? '{"name":' : '[').repeat(6000) + (open === '{' ? '1' : '') + (close ?? '').repeat(6000)
       for (const text of [`<tool_call>${deep}</tool_call>`, `{"name": "get_weather", "arguments": ${deep}}`]) {
-        expect(textOf(await collect(recoverCalls(from([delta(text), stop]), tools)))).toBe(text)
+        expect(textOf(await collect(recoverCalls(from([delta(text), stop]), all)))).toBe(text)
       }
     }
   })
@@ -242,11 +251,12 @@ describe('whatever is printed, in whatever pieces', () => {
       '[TOOL_CALLS][',
     ],
     ...['{"name": ', '```json\n', '```json\n{"name": "', '<function=get_weather>', '{"name": "x"}\n', '[get_weather('],
+    ...['\n<tool_call>', '\n<tool_call>{</tool_call>', '\n<tools><tool_call>', '\n```\n', '"\n<tool_call>{', '~~~\n'],
     ...['<tool_call>get_weather', `${call('Paris')}x`, '<tools><tool_call>', '<tool_call>{ ', '\\"'],
   ])('a megabyte of %j is passed in time that grows with its length', async (piece) => {
     const text = piece.repeat(MB / piece.length)
     const chunks = text.match(/.{1,64}/gs) ?? []
-    expect(textOf(await collect(recoverCalls(from([...chunks.map(delta), stop]), tools))) === text).toBe(true)
+    expect(textOf(await collect(recoverCalls(from([...chunks.map(delta), stop]), all))) === text).toBe(true)
   })
 })
 

@@ -1,26 +1,48 @@
-import type { FinishReason, ModelEvent, OfferedTool } from '../model.ts'
+import type { FinishReason, Message, ModelEvent, OfferedTool } from '../model.ts'
 import { acceptCalls } from './accept-calls.ts'
 import { HoldBack } from './hold-back.ts'
-import { type Piece, readMarked, readWhole } from './read-printed.ts'
+import { type Accept, type Piece, readMarked, readWhole } from './read-printed.ts'
+import { RepeatedCalls } from './repeated-calls.ts'
 
 /** Whatever was printed before a filter or a failure is nothing to act on. */
 const SOUND: ReadonlySet<FinishReason> = new Set<FinishReason>(['stop', 'tool_calls', 'length'])
+
+/** Which of the calls that a model printed are made. */
+export interface Recovery {
+  readonly tools: readonly OfferedTool[]
+  /** The conversation: a call that occurs in it is a quotation. */
+  readonly messages: readonly Message[]
+  /** Whether printed calls of this tool are made. */
+  readonly isAllowed: (tool: string) => boolean
+  /** Told of a valid call that stays text. */
+  readonly onRefused?: (tool: string, reason: 'not allowed' | 'repeated') => void
+}
 
 /**
  * Finds the calls that a model printed as text instead of making them, and makes them. Only a tool that was offered is
  * called, with arguments that its schema allows; all else passes as the text it is, and where a real call comes as
  * well, everything does.
  *
- * A call between markers (`<tool_call>…`) counts anywhere outside of code and quotes, because nobody else writes these.
- * Bare and fenced JSON is what an explanation looks like, too; so it counts only where it is the whole message, after at
- * most one short line, and with nothing behind it.
+ * A model that quotes a document prints calls that nobody asked for. So a call between markers (`<tool_call>…`) counts
+ * only on a line of its own, outside of code and quotes; bare and fenced JSON only as the whole message, after at most
+ * one short line; and none that an earlier message holds.
  */
 export async function* recoverCalls(
   events: AsyncIterable<ModelEvent>,
-  tools: readonly OfferedTool[],
+  { tools, messages, isAllowed, onRefused }: Recovery,
 ): AsyncGenerator<ModelEvent, void, undefined> {
-  const read = (held: string, whole: boolean): Piece[] =>
-    (whole ? readWhole : readMarked)(held, (calls) => acceptCalls(calls, tools))
+  const repeated = new RepeatedCalls(messages)
+  const accept: Accept = (calls, body, marked) => {
+    const accepted = acceptCalls(calls, tools)
+    if (accepted === undefined) return undefined
+    const forbidden = calls.find(({ name }) => !isAllowed(name))
+    const [first] = calls
+    if (forbidden !== undefined) onRefused?.(forbidden.name, 'not allowed')
+    else if (first !== undefined && repeated.has(calls, body, marked)) onRefused?.(first.name, 'repeated')
+    else return accepted
+    return undefined
+  }
+  const read = (held: string, whole: boolean): Piece[] => (whole ? readWhole : readMarked)(held, accept)
   const hasCall = (held: string, whole: boolean) => read(held, whole).some((piece) => 'calls' in piece)
   const names = tools.map(({ name }) => name)
   const back = new HoldBack(names, hasCall)

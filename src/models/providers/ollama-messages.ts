@@ -1,4 +1,6 @@
 import type { Message as ClientMessage } from 'ollama'
+import { parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import type { AssistantMessage, Message, ToolCall } from '../model.ts'
 
 /** Newer servers than the client's types know ids of calls; older ones do not look at them. */
@@ -48,7 +50,7 @@ const ollamaCall = ({ id, function: { name, arguments: text } }: ToolCall) => ({
 /** Ollama takes arguments as an object only, so that what was never one goes back empty. */
 function argumentsObject(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseJson(text, LIMITS.bodyDepth)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
   } catch {
     // Not JSON: the result of the call, which follows, says so.

@@ -59,6 +59,7 @@ const STEP = {
     tool: { type: 'string', description: 'Of a call, as params and result.' },
     params: {},
     result: {},
+    recovered: { type: 'boolean', description: 'True for a call that the model printed as text.' },
   },
 } as const
 

@@ -1,3 +1,5 @@
+import { DeepJsonError, parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import type { ToolFailure } from '../../core/tool-result.ts'
 
 /** A call as the body of a request asks for it. The executor judges the parameters. */
@@ -23,9 +25,11 @@ export class UnreadableCallError extends Error {
 export function readCall(text: string): AskedCall {
   let body: unknown
   try {
-    body = JSON.parse(text)
-  } catch {
-    throw new UnreadableCallError('the body is not JSON')
+    body = parseJson(text, LIMITS.bodyDepth)
+  } catch (error) {
+    throw new UnreadableCallError(
+      error instanceof DeepJsonError ? `the body is ${error.message}` : 'the body is not JSON',
+    )
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new UnreadableCallError('the body must be one JSON object {"tool_name", "params"}')

@@ -40,7 +40,7 @@ export class ToolCallDoor {
     try {
       const { headers } = request
       this.#gate.checkOrigin(headers)
-      const caller = this.#gate.enter(headers, 'call')
+      const caller = this.#gate.enter(request, 'call')
       const limit = this.#service.installation.config.limits?.body_bytes ?? BODY_BYTES
       request.readText(limit, (text) => {
         try {

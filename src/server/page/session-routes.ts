@@ -8,6 +8,9 @@ import type { Service } from '../service.ts'
 import type { Session } from './session.ts'
 import { cookieWith, emptyCookie, isOfOwnPage } from './session-cookie.ts'
 
+/** Anybody may send these bodies, and a key is short. */
+const BODY_BYTES = 1024
+
 const SESSION = {
   type: 'object',
   properties: {
@@ -43,13 +46,19 @@ export function sessionRoutes(app: FastifyInstance, { installation, version }: S
         response: { 200: { description: 'The caller, if there is one', ...SESSION } },
       },
     },
-    ({ headers }) => sessionOf(gate.find(headers)),
+    ({ raw }) => sessionOf(gate.find(raw)),
   )
 
   app.post<{ Body: { key: string } }>(
     '/api/session',
     {
       config: { scope: null },
+      bodyLimit: BODY_BYTES,
+      onRequest: ({ headers, raw }, _reply, done) => {
+        refuseOthers(headers)
+        gate.countSignIn(raw)
+        done()
+      },
       schema: {
         summary: 'Signs in: the key is kept in a cookie that no script can read',
         tags: ['session'],
@@ -63,7 +72,6 @@ export function sessionRoutes(app: FastifyInstance, { installation, version }: S
       },
     },
     ({ headers, body }, reply) => {
-      refuseOthers(headers)
       if (gate.local) return sessionOf(LOCAL_CALLER)
       const key = body.key.trim()
       const caller = installation.callers.find(key)
@@ -79,6 +87,7 @@ export function sessionRoutes(app: FastifyInstance, { installation, version }: S
     '/api/session',
     {
       config: { scope: null },
+      bodyLimit: BODY_BYTES,
       schema: {
         summary: 'Signs out: the browser forgets the key, which stays valid',
         tags: ['session'],

@@ -13,6 +13,8 @@ export interface RunCall {
   readonly result?: ToolResult
   /** The loop did not have it run. */
   readonly notRun?: boolean
+  /** The model printed it as text. */
+  readonly recovered?: boolean
   /** Absent until it runs. */
   readonly startedAt?: number
 }
@@ -117,7 +119,8 @@ export function storedRun(run: StoredRun): { turns: RunTurn[] } {
       const call = { id: `${turns.length}-${step.tool}-${step.started_at}`, tool: step.tool ?? '', params: step.params }
       const last = turns.at(-1) ?? newTurn(step.iteration, Date.parse(step.started_at))
       const startedAt = Date.parse(step.started_at)
-      const unique = { ...call, id: `${call.id}-${last.calls.length}`, result: step.result as ToolResult, startedAt }
+      const over = { result: step.result as ToolResult, startedAt, ...(step.recovered && { recovered: true }) }
+      const unique = { ...call, id: `${call.id}-${last.calls.length}`, ...over }
       turns.splice(Math.max(0, turns.length - 1), 1, { ...last, calls: [...last.calls, unique] })
     }
   }
@@ -151,9 +154,10 @@ const withCall = (run: RunState, id: string, change: (call: RunCall) => RunCall)
   withTurn(run, (turn) => ({ ...turn, calls: turn.calls.map((call) => (call.id === id ? change(call) : call)) }))
 
 function withResult(run: RunState, id: string, call: TrackedCall, now: number): RunState {
-  const { tool, params, result, not_run } = call
+  const { tool, params, result, not_run, recovered } = call
   const startedAt = now - result.execution_time_ms
-  const over = { tool, params, result, startedAt, ...(not_run && { notRun: true }) }
+  const marks = { ...(not_run && { notRun: true }), ...(recovered && { recovered: true }) }
+  const over = { tool, params, result, startedAt, ...marks }
   const known = run.turns.at(-1)?.calls.some((call) => call.id === id)
   if (known) return withCall(run, id, (call) => ({ ...call, ...over }))
   return withTurn(run, (turn) => ({ ...turn, calls: [...turn.calls, { id, ...over }] }))

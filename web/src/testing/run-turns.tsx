@@ -60,7 +60,7 @@ interface CallProps {
 }
 
 function Call({ call, iteration, running }: CallProps) {
-  const { tool, params, progress, result, notRun } = call
+  const { tool, params, progress, result, notRun, recovered } = call
   return (
     <article
       aria-label={`Call of ${tool}`}
@@ -72,6 +72,7 @@ function Call({ call, iteration, running }: CallProps) {
           <Chip tone={result.success ? 'good' : 'bad'}>{result.success ? 'success' : result.error_code}</Chip>
         )}
         {notRun && <Chip tone="warn">not run</Chip>}
+        {recovered && <Chip tone="warn">found in the text</Chip>}
         <span className="text-xs text-muted tabular-nums">
           Iteration {iteration}
           {result !== undefined && `, ${inTime(result.execution_time_ms)}`}

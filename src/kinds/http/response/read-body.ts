@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
+import { isDeep } from '../../../core/json-depth.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import type { ToolExecutionError } from '../../../core/tool-execution-error.ts'
-import { isDeep } from '../../isolated/is-deep.ts'
 import { brokenAnswer } from '../exchange/exchange-error.ts'
 import type { HttpResponse } from '../outgoing-request.ts'
 import type { SecretValues } from '../secret-values.ts'

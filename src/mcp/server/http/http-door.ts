@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { classifyInboundRequest, isInitializeRequest, isJsonContentType } from '@modelcontextprotocol/server'
 import type { CallContext } from '../../../core/call-context.ts'
+import { DeepJsonError, parseJson } from '../../../core/json-depth.ts'
 import { writeLog } from '../../../core/log.ts'
+import { LIMITS } from '../../../core/snapshot.ts'
 import { callerOf } from '../caller.ts'
 import type { ToolServer } from '../tool-server.ts'
 import { HostGuard } from './host-guard.ts'
@@ -45,7 +47,7 @@ export class HttpDoor {
     this.#guard = new HostGuard(options.hosts)
     this.#plain = new PlainAnswers(server)
     this.#sessions = new SessionDoor(server, { maxSessions, idleMs })
-    this.#stateless = new StatelessDoor(server)
+    this.#stateless = new StatelessDoor(server, maxSessions)
   }
 
   /** How many clients of older eras have a session. */
@@ -92,8 +94,7 @@ export class HttpDoor {
     }
     if (session !== undefined) return this.#sessions.handle(session, request, response, body)
     if (isInitializeRequest(body) && isOlder(request, body)) {
-      if (await this.#sessions.open(request, response, body, context)) return
-      throw new Refusal(503, -32_000, 'All sessions of this server are in use: try again later')
+      return this.#sessions.open(request, response, body, context)
     }
     return this.#stateless.handle(request, response, body, callerOf(context))
   }
@@ -115,9 +116,10 @@ async function readMessage(request: IncomingMessage, parsedBody: unknown): Promi
   const text = await readBody(request, MAX_BODY_BYTES)
   if (text === undefined) throw new Refusal(413, -32_000, `The message is larger than ${MAX_BODY_BYTES} bytes`)
   try {
-    return JSON.parse(text)
-  } catch {
-    throw new Refusal(400, -32_700, 'Parse error: the message is not JSON')
+    return parseJson(text, LIMITS.bodyDepth)
+  } catch (error) {
+    const fault = error instanceof DeepJsonError ? error.message : 'not JSON'
+    throw new Refusal(400, -32_700, `Parse error: the message is ${fault}`)
   }
 }
 

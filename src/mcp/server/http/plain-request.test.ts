@@ -13,7 +13,7 @@ import { StatelessDoor } from './stateless-door.ts'
 async function twoWays() {
   const { registry, executor, add } = toolyard()
   const server = new ToolServer({ registry, executor, version: '1' })
-  const [plain, door] = [new PlainAnswers(server), new StatelessDoor(server)]
+  const [plain, door] = [new PlainAnswers(server), new StatelessDoor(server, 10)]
   const ways: Record<string, (request: IncomingMessage, response: ServerResponse, body: unknown) => unknown> = {
     '/plain': ({ headers }, response, body) => {
       const read = plainRequest(headers, body)

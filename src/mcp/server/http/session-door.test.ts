@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { never } from '../../../core/fixtures/code-yard.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
 import {
@@ -70,7 +70,7 @@ describe('sessions', () => {
     await stream.text().catch(() => {})
   })
 
-  test('there are only so many: the one that was idle longest makes room', async () => {
+  test('are bounded in number: the one that was unused longest makes room', async () => {
     const yard = await httpYard({}, { maxSessions: 2 })
     yard.add('word', async () => 'hello')
     const [first, second] = [await openSession(yard), await openSession(yard)]
@@ -79,35 +79,6 @@ describe('sessions', () => {
     expect((await yard.post(call('word'), second)).status).toBe(404)
     expect((await yard.post(call('word'), first)).status).toBe(200)
     expect(yard.service.door.sessions).toBe(2)
-  })
-
-  test('who opens many crowds out nobody else', async () => {
-    const contextOf = ({ headers }: { headers: Record<string, unknown> }) => ({ tenant: String(headers['x-tenant']) })
-    const yard = await httpYard({}, { contextOf, maxSessions: 2 })
-    yard.add('word', async () => 'hello')
-    const [one, many] = [{ 'x-tenant': 'one' }, { 'x-tenant': 'many' }]
-    const [kept, lost] = [await openSession(yard, one), await openSession(yard, many)]
-    await openSession(yard, many)
-    expect((await yard.post(call('word'), { ...lost, ...many })).status).toBe(404)
-    expect((await yard.post(call('word'), { ...kept, ...one })).status).toBe(200)
-  })
-
-  test('where all are in use there is no room for another', async () => {
-    const yard = await httpYard({}, { maxSessions: 1 })
-    let running = false
-    let finish = () => {}
-    yard.add('slow', () => {
-      running = true
-      return new Promise<string>((resolve) => {
-        finish = () => resolve('done')
-      })
-    })
-    const session = await openSession(yard)
-    const slow = yard.post(call('slow'), session)
-    await until(() => running)
-    expect((await yard.post(INITIALIZE)).status).toBe(503)
-    finish()
-    expect((await slow).text).toContain('done')
   })
 
   test('a call goes on when its connection is lost', async () => {
@@ -135,6 +106,119 @@ describe('sessions', () => {
       yard.executor.flush()
       return yard.records.some(({ tool, code }) => tool === 'slow' && code === undefined)
     })
+  })
+})
+
+describe('a full table', () => {
+  /** A server with few places, whose callers name their tenant and their key in headers. */
+  async function sharedYard(maxSessions: number) {
+    const contextOf = ({ headers }: { headers: Record<string, unknown> }) => ({
+      tenant: String(headers['x-tenant']),
+      caller: String(headers['x-key']),
+    })
+    const yard = await httpYard({}, { contextOf, maxSessions })
+    yard.add('word', async () => 'hello')
+    const abort = new AbortController()
+    onTestFinished(() => abort.abort())
+    return {
+      ...yard,
+      /** Opens a session, and a stream in it; gives the headers that name it. */
+      async open(tenant: string, key: string) {
+        const holder = { 'x-tenant': tenant, 'x-key': key }
+        const session = { ...(await openSession(yard, holder)), ...holder }
+        const headers = { ...session, accept: 'text/event-stream' }
+        const stream = await fetch(yard.service.url, { headers, signal: abort.signal })
+        expect(stream.status).toBe(200)
+        return { session, stream }
+      },
+      isOpen: async ({ session }: { session: Record<string, string> }) =>
+        (await yard.post(call('word'), session)).status === 200,
+      /** Opens a stream without a session; gives a promise of its end. */
+      async listen(tenant: string, key: string) {
+        const { message, headers } = statelessMessage('subscriptions/listen', {
+          notifications: { toolsListChanged: true },
+        })
+        const all = { ...POST_HEADERS, ...headers, 'x-tenant': tenant, 'x-key': key }
+        const init = { method: 'POST', headers: all, body: JSON.stringify(message), signal: abort.signal }
+        const response = await fetch(yard.service.url, init)
+        const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+        const first = new TextDecoder().decode((await reader.read()).value)
+        const ended = (async () => {
+          while (!(await reader.read()).done);
+        })().catch(() => {})
+        return { first, ended }
+      },
+    }
+  }
+
+  test('of open streams of one key lets other keys in, and stays bounded', async () => {
+    const yard = await sharedYard(20)
+    const greedy = []
+    for (let index = 0; index < 25; index++) greedy.push(await yard.open('one', 'greedy'))
+    expect(yard.service.door.sessions).toBe(20)
+    const others = []
+    for (let index = 0; index < 5; index++) {
+      others.push(await yard.open('one', `other${index}`), await yard.open(`tenant${index}`, 'other'))
+    }
+    expect(yard.service.door.sessions).toBe(20)
+    for (const other of others) expect(await yard.isOpen(other)).toBe(true)
+    // The greedy key has lost its oldest ones, with their streams, and keeps the rest.
+    for (const one of greedy.slice(0, 15)) {
+      expect(await yard.isOpen(one)).toBe(false)
+      await one.stream.text()
+    }
+    for (const one of greedy.slice(15)) expect(await yard.isOpen(one)).toBe(true)
+  })
+
+  test('costs the greediest tenant a session first, and in it the greediest key', async () => {
+    const yard = await sharedYard(6)
+    const small = [await yard.open('large', 'small'), await yard.open('lone', 'key'), await yard.open('lone', 'key')]
+    const first = await yard.open('large', 'big')
+    const second = await yard.open('large', 'big')
+    const third = await yard.open('large', 'big')
+    const mine = await yard.open('lone', 'key')
+    expect([await yard.isOpen(first), await yard.isOpen(second)]).toEqual([false, true])
+    for (const one of [...small, third, mine]) expect(await yard.isOpen(one)).toBe(true)
+  })
+
+  test('costs a holder its own oldest session if nobody has more', async () => {
+    const yard = await sharedYard(4)
+    const [a1, b1] = [await yard.open('a', 'key'), await yard.open('b', 'key')]
+    const [a2, b2] = [await yard.open('a', 'key'), await yard.open('b', 'key')]
+    const a3 = await yard.open('a', 'key')
+    expect(await yard.isOpen(a1)).toBe(false)
+    for (const one of [a2, a3, b1, b2]) expect(await yard.isOpen(one)).toBe(true)
+  })
+
+  test('stays bounded while many sessions open at once', async () => {
+    const yard = await sharedYard(5)
+    await Promise.all(Array.from({ length: 20 }, () => yard.post(INITIALIZE, { 'x-tenant': 'a', 'x-key': 'b' })))
+    expect(yard.service.door.sessions).toBe(5)
+  })
+
+  test('cancels the calls of the session that goes', async () => {
+    const yard = await httpYard({}, { maxSessions: 1 })
+    let told: AbortSignal | undefined
+    yard.add('forever', (_params, { signal }) => {
+      told = signal
+      return never()
+    })
+    const running = yard.post(call('forever'), await openSession(yard))
+    await until(() => told !== undefined)
+    await openSession(yard)
+    expect([told?.aborted, (await running).status, yard.service.door.sessions]).toEqual([true, 202, 1])
+  })
+
+  test('of streams without sessions lets other keys in, too', async () => {
+    const yard = await sharedYard(3)
+    const [first] = [
+      await yard.listen('a', 'greedy'),
+      await yard.listen('a', 'greedy'),
+      await yard.listen('a', 'greedy'),
+    ]
+    const other = await yard.listen('b', 'key')
+    expect(other.first).toContain('notifications/subscriptions/acknowledged')
+    await first.ended
   })
 })
 

@@ -6,7 +6,7 @@ import { writeLog } from '../../../core/log.ts'
 import { callerOf } from '../caller.ts'
 import { followChanges, openConnection } from '../open-connection.ts'
 import type { ToolServer } from '../tool-server.ts'
-import { ownerOf, type Session } from './session.ts'
+import { holderOf, type Session } from './session.ts'
 import { type SessionLimits, SessionTable } from './session-table.ts'
 
 /** Clients of the older eras: each has a session, by which it can be told of changes and be asked things. */
@@ -25,7 +25,7 @@ export class SessionDoor {
 
   /** The session of that id, where it belongs to this caller; its rights are from now on what they are now. */
   find(id: string, context: CallContext): Session | undefined {
-    const session = this.#table.find(id, ownerOf(context))
+    const session = this.#table.find(id, holderOf(context).owner)
     if (session !== undefined) session.caller.context = context
     return session
   }
@@ -35,15 +35,8 @@ export class SessionDoor {
     response.once('close', this.#table.use(session))
   }
 
-  /** Opens a session with its first request; false where there is no room for one. */
-  async open(
-    request: IncomingMessage,
-    response: ServerResponse,
-    body: unknown,
-    context: CallContext,
-  ): Promise<boolean> {
-    const owner = ownerOf(context)
-    if (!this.#table.hasRoom(owner)) return false
+  /** Opens a session with its first request. */
+  async open(request: IncomingMessage, response: ServerResponse, body: unknown, context: CallContext): Promise<void> {
     const caller = callerOf(context)
     const connection = openConnection(this.#server, caller)
     const calls: Session['calls'] = new Map()
@@ -52,7 +45,7 @@ export class SessionDoor {
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => {
         const lastUsedMs = this.#server.clock.now()
-        session = { id, owner, caller, connection, transport, calls, open: 0, lastUsedMs }
+        session = { id, ...holderOf(context), caller, connection, transport, calls, open: 0, lastUsedMs }
         this.#table.add(session)
         this.use(session, response)
       },
@@ -66,7 +59,6 @@ export class SessionDoor {
     }
     await transport.handleRequest(request, response, body)
     if (session === undefined) await connection.close()
-    return true
   }
 
   async handle(session: Session, request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../core/clock.ts'
-import type { Session } from './session.ts'
+import type { Holder, Session } from './session.ts'
 
 export interface SessionLimits {
   readonly maxSessions: number
@@ -23,19 +23,12 @@ export class SessionTable {
     return this.#sessions.size
   }
 
-  /**
-   * Makes room for one more, at the expense of the session that was idle longest: one of the same owner where there is
-   * one, so that nobody crowds out others. Says whether there is room.
-   */
-  hasRoom(owner: string): boolean {
-    if (this.#sessions.size < this.#limits.maxSessions) return true
-    const idle = [...this.#sessions.values()].filter((session) => session.open === 0)
-    const victim = idle.find((session) => session.owner === owner) ?? idle[0]
-    if (victim !== undefined) this.end(victim)
-    return victim !== undefined
-  }
-
+  /** Adds a session. If the table is full, one of the greediest holder ends. */
   add(session: Session): void {
+    if (this.#sessions.size >= this.#limits.maxSessions) {
+      const victim = oldestOfGreediest(this.#sessions.values(), session)
+      if (victim !== undefined) this.end(victim)
+    }
     this.#sessions.set(session.id, session)
     this.#sweepLater()
   }
@@ -91,4 +84,25 @@ export class SessionTable {
       if (this.#sessions.size > 0) this.#sweepLater()
     })
   }
+}
+
+/**
+ * The entry that makes room for one of `newcomer`: the first one of the key with the most entries, within the tenant
+ * with the most. Of equals it is the newcomer's own, so that nobody gains a place from somebody with as few.
+ */
+export function oldestOfGreediest<Entry extends Holder>(entries: Iterable<Entry>, newcomer: Holder): Entry | undefined {
+  const all = [...entries]
+  const tenant = most(all, newcomer.tenant, (entry) => entry.tenant)
+  const ofTenant = all.filter((entry) => entry.tenant === tenant)
+  const owner = most(ofTenant, newcomer.owner, (entry) => entry.owner)
+  return ofTenant.find((entry) => entry.owner === owner)
+}
+
+/** The most frequent name; `preferred` if it is among several. */
+function most<Entry>(entries: readonly Entry[], preferred: string, nameOf: (entry: Entry) => string): string {
+  const counts = new Map<string, number>()
+  for (const entry of entries) counts.set(nameOf(entry), (counts.get(nameOf(entry)) ?? 0) + 1)
+  let best = preferred
+  for (const [name, count] of counts) if (count > (counts.get(best) ?? 0)) best = name
+  return best
 }

@@ -5,9 +5,8 @@ import type { Cancellation } from '../../../core/cancellation.ts'
 import type { Caller } from '../caller.ts'
 
 /** A client of an older era, which the server keeps in mind between its requests. */
-export interface Session {
+export interface Session extends Holder {
   readonly id: string
-  readonly owner: string
   readonly caller: Caller
   readonly connection: McpServer
   readonly transport: NodeStreamableHTTPServerTransport
@@ -18,5 +17,15 @@ export interface Session {
   lastUsedMs: number
 }
 
-/** Names whom a session belongs to: nobody else may use it, even who knows its id. */
-export const ownerOf = ({ tenant = '', caller = '' }: CallContext): string => JSON.stringify([tenant, caller])
+/** The key that a session or a stream belongs to, and its tenant. */
+export interface Holder {
+  readonly tenant: string
+  /** Names tenant and key: nobody else may use the session, even with its id. */
+  readonly owner: string
+}
+
+/** The holder of what a request opens. Without keys there is only one. */
+export const holderOf = ({ tenant = '', caller = '' }: CallContext): Holder => ({
+  tenant,
+  owner: JSON.stringify([tenant, caller]),
+})

@@ -1,0 +1,41 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { redactedJson } from '../src/core/redact.ts'
+import { readReply } from '../src/knowledge/tools/read-reply.ts'
+import { AnswerReader } from '../src/models/ai-sdk/answer-reader.ts'
+import { toPrompt } from '../src/models/ai-sdk/to-prompt.ts'
+import { langchainMessages } from '../src/models/langchain/langchain-messages.ts'
+import { LangchainReader } from '../src/models/langchain/langchain-reader.ts'
+import type { Message } from '../src/models/model.ts'
+import { ollamaMessages } from '../src/models/providers/ollama-messages.ts'
+
+const DEEP = '['.repeat(1_000_000)
+const CALL = { id: 'a', type: 'function', function: { name: 'x', arguments: DEEP } } as const
+const MESSAGES: readonly Message[] = [{ role: 'assistant', content: '', tool_calls: [CALL] }]
+
+test.each<[string, () => unknown]>([
+  ['a text among the parameters, when a call is recorded', () => redactedJson({ text: DEEP })],
+  ['the reply of a model to a knowledge tool', () => [...readReply(DEEP)]],
+  [
+    'arguments that go back to an AI SDK model',
+    () => toPrompt(MESSAGES, { marksFailures: true, systemAnywhere: true }),
+  ],
+  ['arguments that go back to a LangChain model', () => langchainMessages(MESSAGES)],
+  ['arguments that go back to Ollama', () => ollamaMessages(MESSAGES)],
+  [
+    'arguments from an AI SDK model',
+    () => [...new AnswerReader().read({ type: 'tool-call', toolCallId: 'a', toolName: 'x', input: DEEP })],
+  ],
+  [
+    'arguments from a LangChain model',
+    () => {
+      const reader = new LangchainReader()
+      const chunk = { content: '', invalid_tool_calls: [{ id: 'a', name: 'x', args: DEEP }] }
+      return [...reader.read({ ...chunk, response_metadata: { finish_reason: 'length' } }), ...reader.end()]
+    },
+  ],
+])('1 MB of opening brackets is not parsed: %s', (_what, read) => {
+  const parse = vi.spyOn(JSON, 'parse')
+  onTestFinished(() => parse.mockRestore())
+  read()
+  expect(parse.mock.calls.filter(([text]) => text.length > 1_000)).toEqual([])
+})
