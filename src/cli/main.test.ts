@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { BIN, config, ENV, emptyFolder, folder, mock, toolyard } from './fixtures/toolyard.ts'
+import { BIN, config, ENV, emptyFolder, folder, mock, spawnToolyard, toolyard } from './fixtures/toolyard.ts'
 import { printable } from './printable.ts'
 
 const ESCAPE = '\u001b'
@@ -116,6 +116,26 @@ test('the configuration of the current folder goes before the one that ships', a
     JSON.stringify({ tools: { enabled: true, registry: [mock('mine', 1)] } }),
   )
   expect((await toolyard(['tools'], { cwd })).out).toMatch(/^mine /)
+})
+
+describe('as a process', { timeout: 60_000 }, () => {
+  test('wrong usage exits with 2, without colours in a pipe', async () => {
+    expect(await spawnToolyard(['tols'])).toEqual({
+      code: 2,
+      out: '',
+      err: 'Unknown command \'tols\'. Did you mean tools? See "toolyard --help".\n',
+    })
+  })
+
+  test('reads parameters from a pipe', async () => {
+    const { code, out } = await spawnToolyard(['exec', 'echo', '-', '--json'], { stdin: '{"text":"héllo"}' })
+    expect([code, JSON.parse(out)]).toMatchObject([0, { success: true, result: { echo: { text: 'héllo' } } }])
+  })
+
+  test('exits although a handler is still running', async () => {
+    const { code, out } = await spawnToolyard(['demo', '--json'])
+    expect([code, JSON.parse(out).calls.at(-1).result]).toMatchObject([0, { error_code: 'TIMEOUT' }])
+  })
 })
 
 test.runIf(existsSync('/dev/full'))('a result that could not be written is no success', async () => {

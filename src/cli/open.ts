@@ -47,6 +47,7 @@ const KEEP_DAYS = 36_500
 /** A manager with its tools loaded. */
 export interface OpenManager {
   readonly manager: ToolManager
+  readonly handlers: ToolHandlers
   readonly report: LoadReport
   /** MCP servers that cannot be started, for example because a variable is not set. */
   readonly leftOut: McpReading['skipped']
@@ -115,7 +116,7 @@ export async function startManager(
   if (installation !== undefined) {
     const { manager, pins } = installation
     const context = installation.localContext('cli')
-    return { manager, report: await manager.loadTools(), context, pins, close: () => installation.close() }
+    return { manager, handlers, report: await manager.loadTools(), context, pins, close: () => installation.close() }
   }
   const knowledge = commandKnowledge(terminal, log)
   const manager = new ToolManager(config, { handlers, log, env, knowledge: knowledge.open })
@@ -126,7 +127,7 @@ export async function startManager(
     await manager.close()
     await knowledge.close()
   }
-  return { manager, report: await manager.loadTools(), context, pins: new PinFile(dataFolder(env)), close }
+  return { manager, handlers, report: await manager.loadTools(), context, pins: new PinFile(dataFolder(env)), close }
 }
 
 /** Opens the installation. A store that cannot be opened does not fail the command: stderr says so. */

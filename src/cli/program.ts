@@ -1,6 +1,5 @@
 import { Command } from 'commander'
 import { packageVersion } from './package-version.ts'
-import { collect } from './read-pairs.ts'
 import type { Done, Terminal } from './terminal.ts'
 
 const EXAMPLES = `
@@ -15,26 +14,6 @@ Examples:
 
 Results go to stdout, everything else to stderr.
 Exit code 0: success. 1: the call failed. 2: wrong usage or configuration. 130: interrupted.`
-
-const INGEST_HELP = `
-Takes files, folders and quoted patterns. Hidden files, node_modules and links are skipped unless you name them. Files
-that have not changed since the last run are skipped, so an interrupted run continues where it stopped.
-
-Examples:
-  $ toolyard ingest docs README.md
-  $ toolyard ingest 'src/**/*.ts' --collection code
-  $ toolyard ingest manual.pdf --collection products --metadata product=kettle --metadata lang=en`
-
-const VALIDATE_HELP = `
-A suite is bfcl:CATEGORY (the Berkeley Function-Calling Leaderboard), a file of cases, or "generated", which is created
-from your tools. All tools are mocks here: no real call is made. An interrupted run continues where it stopped.
-Exit code 0: every trial was judged, and every model passed the gate. 1: otherwise.
-
-Examples:
-  $ toolyard validate                                                  your tools with the configured models
-  $ toolyard validate --models openai:gpt-4o,ollama:llama3.2:3b --repeat 3 --gate 0.8 --report junit.xml
-  $ toolyard validate --suite bfcl:simple --limit 50 --report report.html
-  $ toolyard validate --generate --out cases.json                      write the cases to a file, to edit them`
 
 type Define = (command: Command, terminal: Terminal, done: Done) => void
 
@@ -66,7 +45,11 @@ const COMMANDS: readonly Entry[] = [
     description: 'Ask a model that can use the tools',
     load: async () => (await import('./commands/chat.ts')).defineChat,
   },
-  { name: 'validate', description: 'Measure which models can use which tools', load: async () => defineValidate },
+  {
+    name: 'validate',
+    description: 'Measure which models can use which tools',
+    load: async () => (await import('./commands/validate.ts')).defineValidate,
+  },
   {
     name: 'models',
     description: 'List, add and download models',
@@ -82,7 +65,11 @@ const COMMANDS: readonly Entry[] = [
     description: 'Create tools from an API description',
     load: async () => (await import('./commands/import.ts')).defineImport,
   },
-  { name: 'ingest', description: 'Add documents to a searchable collection', load: async () => defineIngest },
+  {
+    name: 'ingest',
+    description: 'Add documents to a searchable collection',
+    load: async () => (await import('./commands/ingest.ts')).defineIngest,
+  },
   {
     name: 'search',
     description: 'Search a collection of documents',
@@ -142,38 +129,4 @@ export async function createProgram(terminal: Terminal, words: readonly string[]
     if (words.includes(name)) (await load())(command, terminal, done)
   }
   return program
-}
-
-function defineIngest(ingest: Command, terminal: Terminal, done: Done): void {
-  ingest
-    .argument('<paths...>', 'files, folders and patterns')
-    .option('--collection <name>', 'the collection to add to', 'docs')
-    .option('--metadata <key=value>', 'stored with each document and returned with every result; repeatable', collect)
-    .option('--chunk-size <characters>', 'maximum length of a chunk (default: what fits the embedding model)')
-    .addHelpText('after', INGEST_HELP)
-    .action(async (paths: string[], _, command: Command) => {
-      const { ingest } = await import('./commands/ingest.ts')
-      done(await ingest(terminal, paths, command.optsWithGlobals()))
-    })
-}
-
-function defineValidate(validate: Command, terminal: Terminal, done: Done): void {
-  validate
-    .option('--models <ids>', 'provider:model, separated by commas (default: the configured models)')
-    .option('--suite <names...>', 'generated, bfcl:CATEGORY, or a file of cases (default generated)')
-    .option('--limit <n>', 'only the first n cases of each suite')
-    .option('--repeat <n>', 'how often each case runs (default 1)')
-    .option('--concurrency <n>', 'parallel trials per model (default 4)')
-    .option('--budget <usd>', 'maximum cost of all models together (default 1)')
-    .option('--budget-tokens <n>', 'maximum number of tokens of all models together')
-    .option('--gate <rate>', 'from 0 to 1: exit with 1 if a model passes less of a suite')
-    .option('--report <files...>', 'write a report: .html, .json, or .xml for JUnit')
-    .option('--out <file>', 'file for the trials (default: in the data folder)')
-    .option('--fresh', 'start over instead of continuing an interrupted run')
-    .option('--generate', 'print the cases generated from your tools, or write them to --out, without running them')
-    .addHelpText('after', VALIDATE_HELP)
-    .action(async (_, command: Command) => {
-      const { validate } = await import('./commands/validate.ts')
-      done(await validate(terminal, command.optsWithGlobals()))
-    })
 }

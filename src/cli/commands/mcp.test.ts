@@ -16,13 +16,16 @@ describe('mcp call', () => {
   })
 
   test('parameters are read by the schema of the tool, and validated', async () => {
-    const args = ['--config', await config(), '--json']
-    const sum = await toolyard(['mcp', 'call', 'everything', 'get-sum', 'a=2', 'b=3', ...args])
-    expect(JSON.parse(sum.out).result).toMatch(/5/)
-    const wrong = await toolyard(['mcp', 'call', 'everything', 'get-sum', '{"a":"2"}', ...args])
-    expect(wrong.code).toBe(1)
-    expect(JSON.parse(wrong.out)).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
-    expect((await toolyard(['mcp', 'call', 'everything', 'get-sum', '[1]', ...args])).code).toBe(2)
+    const file = join(folder, 'sum.json')
+    const inputSchema = { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] }
+    await writeFile(file, JSON.stringify([{ name: 'sum', description: 'Adds.', inputSchema }]))
+    const args = ['--config', await mcpConfig('sum', { light: listing(file) }), '--json']
+    const [sum, wrong, list] = await Promise.all(
+      ['a=2', '{"a":"2"}', '[1]'].map((params) => toolyard(['mcp', 'call', 'light', 'sum', params, ...args])),
+    )
+    expect(JSON.parse(sum?.out ?? '').result).toBe('{"a":2}')
+    expect([wrong?.code, JSON.parse(wrong?.out ?? '')]).toMatchObject([1, { error_code: 'INVALID_PARAMETERS' }])
+    expect(list?.code).toBe(2)
   })
 
   test('a tool that the server does not have: the nearest of its own', async () => {

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { dataFolder } from '../../models/model-files/model-folder.ts'
 import { planFile, planKey, type RanSuites, runSuites as run } from '../../validation/running/run-suites.ts'
 import type { HashedSuite, TriedModel } from '../../validation/running/trial.ts'
@@ -25,7 +24,7 @@ export async function runSuites(terminal: Terminal, work: SuitesToRun): Promise<
   const { suites, models, settings, signal, recorder } = work
   const { repeat, fresh, concurrency, budget, out } = settings
   const key = planKey({ suites, models, repeat })
-  const file = resolve(out ?? planFile(dataFolder(), key))
+  const file = terminal.path(out ?? planFile(dataFolder(terminal.env), key))
   const known = { suites, models, repeat, fresh, concurrency, budget, file, key, signal }
   let progress: TrialProgress | undefined
   try {

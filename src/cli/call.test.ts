@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readableJson } from './readable-json.ts'
+import { readableJson } from './call.ts'
 
 test('what fits on a line stays on one', () => {
   expect(readableJson({ temperature: 22, list: [1, 'a'], none: {}, empty: [] })).toBe(

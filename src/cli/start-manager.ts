@@ -1,1 +1,0 @@
-export { type OpenManager, startManager } from './open.ts'
