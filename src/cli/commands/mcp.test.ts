@@ -16,14 +16,14 @@ describe('mcp call', () => {
   })
 
   test('parameters are read by the schema of the tool, and validated', async () => {
-    const file = join(folder, 'sum.json')
+    const file = join(folder, 'sum-tools.json')
     const inputSchema = { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] }
     await writeFile(file, JSON.stringify([{ name: 'sum', description: 'Adds.', inputSchema }]))
     const args = ['--config', await mcpConfig('sum', { light: listing(file) }), '--json']
     const [sum, wrong, list] = await Promise.all(
       ['a=2', '{"a":"2"}', '[1]'].map((params) => toolyard(['mcp', 'call', 'light', 'sum', params, ...args])),
     )
-    expect(JSON.parse(sum?.out ?? '').result).toBe('{"a":2}')
+    expect(JSON.parse(sum?.out ?? '')).toMatchObject({ result: '{"a":2}' })
     expect([wrong?.code, JSON.parse(wrong?.out ?? '')]).toMatchObject([1, { error_code: 'INVALID_PARAMETERS' }])
     expect(list?.code).toBe(2)
   })
