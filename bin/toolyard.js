@@ -14,7 +14,7 @@ function stop(message) {
   process.exit(2)
 }
 
-const isCheckout = exists('src/cli/main.ts')
+const isCheckout = exists('src/cli/entry.ts')
 if (isCheckout && !exists('node_modules/commander/package.json')) {
   stop('The packages of this checkout are not installed yet: run "npm start" in its folder once.')
 }
@@ -29,4 +29,4 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
 // the other thread uses it, and crashes.
 if (isCheckout) setFlagsFromString('--no-wasm-code-gc')
 
-await import(at(isCheckout ? 'src/cli/main.ts' : 'dist/cli/main.js').href)
+await import(at(isCheckout ? 'src/cli/entry.ts' : 'dist/cli/entry.js').href)

@@ -1,47 +1,42 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { expect, test, vi } from 'vitest'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { BIN, ENV, emptyFolder, folder } from './fixtures/toolyard.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
-const at = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
-
-/** `toolyard exec` with a tool that ends only when it is cancelled, and says so. */
-const PROGRAM = `
-const { exec } = await import(${at('./commands/exec.ts')})
-const { openTerminal } = await import(${at('./terminal.ts')})
-const { startManager } = await import(${at('./start-manager.ts')})
-const { ToolHandlers } = await import(${at('../kinds/tool-handlers.ts')})
-const handlers = new ToolHandlers()
-handlers.register('wait', (_, { signal }) => new Promise(() => {
-  const timer = setInterval(() => {}, 1000)
-  signal.addEventListener('abort', () => {
-    console.error('told to stop')
-    clearInterval(timer)
-  })
-  console.error('waiting')
-}))
-const implementation = { type: 'internal', handler: 'wait' }
-const tool = { name: 'wait', description: 'Waits.', parameters: { type: 'object' }, implementation }
-const open = () => startManager({ tools: { enabled: true, registry: [tool] } }, {}, handlers)
-process.exitCode = await exec(openTerminal(true), 'wait', [], { json: true }, open)
-`
+afterAll(emptyFolder)
 
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s cancels the call and ends with %i', async (signal, expected) => {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM])
+] as const)('%s cancels the call and exits with %i', { timeout: 60_000 }, async (signal, expected) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const implementation = { type: 'http', url, method: 'GET' }
+  const wait = { name: 'wait', description: 'Waits.', parameters: { type: 'object' }, implementation }
+  const file = join(folder, 'wait.json')
+  const http = { allow_private: ['127.0.0.1'] }
+  await writeFile(file, JSON.stringify({ tools: { enabled: true, registry: [wait] }, http }))
+  const child = spawn(process.execPath, [BIN, 'exec', 'wait', '--json', '--config', file], { cwd: folder, env: ENV })
   let out = ''
-  let err = ''
-  child.stdout.on('data', (text) => {
+  child.stdout.setEncoding('utf8').on('data', (text) => {
     out += text
   })
-  child.stderr.on('data', (text) => {
-    err += text
-    if (String(text).includes('waiting')) child.kill(signal)
-  })
-  const [code] = await once(child, 'close')
-  expect({ code, err }).toEqual({ code: expected, err: 'waiting\ntold to stop\n' })
+  const closed = once(child, 'close')
+  const [, response] = await Promise.race([
+    once(server, 'request'),
+    closed.then(() => {
+      throw new Error(`The command ended without a request: ${out}`)
+    }),
+  ])
+  const cancelled = once(response, 'close')
+  child.kill(signal)
+  expect(await closed).toEqual([expected, null])
+  await cancelled
   expect(JSON.parse(out)).toMatchObject({ success: false, error_code: 'CANCELLED', tool_name: 'wait' })
 })

@@ -3,32 +3,32 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { BIN, config, ENV, folder, mock, removeFolder, toolyard } from './fixtures/toolyard.ts'
+import { BIN, config, ENV, emptyFolder, folder, mock, spawnToolyard, toolyard } from './fixtures/toolyard.ts'
 import { printable } from './printable.ts'
 
 const ESCAPE = '\u001b'
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 describe('wrong usage exits with 2 and a sentence', () => {
   test.each([
     [['tols'], "Unknown command 'tols'. Did you mean tools?"],
     [['exec', 'echo', '--tiemout', '5'], "Unknown option '--tiemout'. Did you mean --timeout?"],
-    [['exec'], `Missing required argument 'tool'. "toolyard exec --help" says how it is used.`],
-    [['keys', 'revoke'], `Missing required argument 'id'. "toolyard keys revoke --help" says how it is used.`],
-    [['help', 'tols'], `Unknown command 'tols'. "toolyard --help" lists the commands.`],
-    [[], 'No command was given. "toolyard --help" lists the commands.'],
+    [['exec'], `Missing required argument 'tool'. See "toolyard exec --help".`],
+    [['keys', 'revoke'], `Missing required argument 'id'. See "toolyard keys revoke --help".`],
+    [['help', 'tols'], `Unknown command 'tols'. See "toolyard --help".`],
+    [[], 'No command given. See "toolyard --help".'],
     [['exec', 'echo', 'hello'], "'hello' is neither a JSON object nor a key=value pair."],
     [['exec', 'echo', 'a b=1'], "'a b=1' is neither a JSON object nor a key=value pair."],
-    [['tools', '--config', ''], '--config takes the name of a file, and got an empty one.'],
+    [['tools', '--config', ''], '--config needs a file name, but got an empty string.'],
     [['exec', 'echo', '--timeout', 'soon'], "--timeout takes a number of milliseconds, not 'soon'."],
     [['exec', 'echo', '{"text":'], 'the parameter is not valid JSON: '],
     [['exec', 'echo', '[1]'], 'the parameter must be a JSON object, not an array.'],
     [['exec', 'echo', 'null'], 'the parameter must be a JSON object, not null.'],
-    [['exec', 'echo', 'a=1', 'b'], "'b' is no key=value pair."],
+    [['exec', 'echo', 'a=1', 'b'], "'b' is not a key=value pair."],
     [['exec', 'echo', 'a=1', 'a=2'], "'a' is given twice."],
     [['exec', 'echo', '-'], 'stdin is not valid JSON: '],
     [['tools', '--config', 'nowhere.json'], 'nowhere.json: there is no such file.'],
-    [['completion', 'tcsh'], "No completion for the shell 'tcsh': there is one for bash, zsh, fish."],
+    [['completion', 'tcsh'], "There is no completion for the shell 'tcsh', only for bash, zsh, fish."],
     [[`tools${ESCAPE}[31m`], "Unknown command 'tools\\u001b[31m'"],
   ])('%j', async (args, sentence) => {
     const { code, out, err } = await toolyard([...args, '--json'])
@@ -79,7 +79,7 @@ describe('what a terminal would act on never reaches it', () => {
       expect(out + err).toContain('evil')
       expect(out + err).not.toMatch(/[^\P{Cc}\n]|\u202e/u)
     }
-    expect(ends.at(-1)?.err).toMatch(/^Left out: .*\n$/)
+    expect(ends.at(-1)?.err).toMatch(/^Skipped: .*\n$/)
   })
 
   test('a name with newlines stays on one line of --json and of the log', async () => {
@@ -116,6 +116,26 @@ test('the configuration of the current folder goes before the one that ships', a
     JSON.stringify({ tools: { enabled: true, registry: [mock('mine', 1)] } }),
   )
   expect((await toolyard(['tools'], { cwd })).out).toMatch(/^mine /)
+})
+
+describe('as a process', { timeout: 60_000 }, () => {
+  test('wrong usage exits with 2, without colours in a pipe', async () => {
+    expect(await spawnToolyard(['tols'])).toEqual({
+      code: 2,
+      out: '',
+      err: 'Unknown command \'tols\'. Did you mean tools? See "toolyard --help".\n',
+    })
+  })
+
+  test('reads parameters from a pipe', async () => {
+    const { code, out } = await spawnToolyard(['exec', 'echo', '-', '--json'], { stdin: '{"text":"héllo"}' })
+    expect([code, JSON.parse(out)]).toMatchObject([0, { success: true, result: { echo: { text: 'héllo' } } }])
+  })
+
+  test('exits although a handler is still running', async () => {
+    const { code, out } = await spawnToolyard(['demo', '--json'])
+    expect([code, JSON.parse(out).calls.at(-1).result]).toMatchObject([0, { error_code: 'TIMEOUT' }])
+  })
 })
 
 test.runIf(existsSync('/dev/full'))('a result that could not be written is no success', async () => {

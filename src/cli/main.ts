@@ -1,27 +1,20 @@
-import { enableCompileCache } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import { type Command, CommanderError } from 'commander'
 import { printable } from './printable.ts'
 import { createProgram } from './program.ts'
-import { openTerminal, type Terminal } from './terminal.ts'
+import { createTerminal, type Io, processIo, type Terminal } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
-/** Loading takes most of the time of a short command, and half of that with what was compiled before. */
-const COMPILED = new URL('../../node_modules/.cache/toolyard', import.meta.url)
+const SEE_HELP = 'See "toolyard --help".'
 
-const LISTS = '"toolyard --help" lists the commands.'
-
-/** Runs the command line; gives the exit code. */
-export async function main(argv: readonly string[]): Promise<number> {
-  enableCompileCache(fileURLToPath(COMPILED))
-  const words = argv.slice(2)
-  const terminal = openTerminal(asksForJson(words))
+/** Runs the command line with the arguments after `toolyard`; returns the exit code. */
+export async function main(words: readonly string[], io: Io = processIo()): Promise<number> {
+  const terminal = createTerminal(asksForJson(words), io)
   let code = 0
-  const program = createProgram(terminal, (ended) => {
+  const program = await createProgram(terminal, words, (ended) => {
     code = ended
   })
   if (words[0] === 'completion' && words[1] === '--words') {
-    const { printCompletions } = await import('./print-completions.ts')
+    const { printCompletions } = await import('./commands/completion.ts')
     await printCompletions(terminal, program, words.slice(2))
     return 0
   }
@@ -35,7 +28,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Takes what commander would write, for every command, so that it is written in one place. */
+/** Captures the output of commander, so that `main` writes it in one place. */
 function capture(program: Command): () => string {
   let text = ''
   const keep = (more: string) => {
@@ -64,17 +57,17 @@ function afterParsing(
   }
   if (error.code === 'commander.help') {
     const [asked, about] = words.filter((word) => !word.startsWith('-'))
-    if (asked === 'help') return fail(terminal, new UsageError(`Unknown command '${about}'. ${LISTS}`))
-    if (terminal.json) return fail(terminal, new UsageError(`No command was given. ${LISTS}`))
+    if (asked === 'help') return fail(terminal, new UsageError(`Unknown command '${about}'. ${SEE_HELP}`))
+    if (terminal.json) return fail(terminal, new UsageError(`No command given. ${SEE_HELP}`))
     terminal.note(output)
     return 2
   }
   const command = commandIn(program, words)
-  const help = command === '' ? LISTS : `"toolyard ${command} --help" says how it is used.`
+  const help = command === '' ? SEE_HELP : `See "toolyard ${command} --help".`
   return fail(terminal, new UsageError(`${sentence(error.message)} ${help}`))
 }
 
-/** The command that the words name, with that below it: `keys revoke`. Empty where they name none. */
+/** The command that the words name, such as `keys revoke`; empty if they name none. */
 function commandIn(program: Command, words: readonly string[]): string {
   const names = program.commands.map((one) => one.name())
   const at = words.findIndex((word) => names.includes(word))
@@ -83,7 +76,7 @@ function commandIn(program: Command, words: readonly string[]): string {
   return [command, below].flatMap((one) => one?.name() ?? []).join(' ')
 }
 
-/** Commander's `error: unknown command 'tols'\n(Did you mean tools?)` as sentences. */
+/** Turns commander's `error: unknown command 'tols'\n(Did you mean tools?)` into sentences. */
 function sentence(message: string): string {
   const [problem = '', hint = ''] = message.replace(/^error: /, '').split('\n')
   const stopped = `${problem.charAt(0).toUpperCase()}${problem.slice(1)}.`.replace(/\.\.$/, '.')
@@ -97,18 +90,8 @@ function fail(terminal: Terminal, error: unknown): number {
   return error instanceof UsageError ? 2 : 1
 }
 
-/** The words after `--` are parameters. */
+/** Words after `--` are parameters. */
 function asksForJson(words: readonly string[]): boolean {
   const end = words.indexOf('--')
   return words.slice(0, end === -1 ? undefined : end).includes('--json')
 }
-
-// A reader that has seen enough (`| head`) is no error; a disk that is full is one.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? process.exitCode : 1))
-}
-const code = await main(process.argv)
-process.exitCode = code
-// Handlers that go on after their call has ended must not keep the process: once all is written, it ends. A write that
-// failed is reported a moment after it was called back.
-process.stdout.write('', () => process.stderr.write('', () => setImmediate(() => process.exit(code))))

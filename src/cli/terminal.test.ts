@@ -1,13 +1,14 @@
 import { PassThrough } from 'node:stream'
 import { WriteStream } from 'node:tty'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { openTerminal } from './terminal.ts'
+import { createTerminal, type Output, processIo } from './terminal.ts'
 
 const stream = (isTTY: boolean) => {
   const { getColorDepth } = WriteStream.prototype
-  return Object.assign(new PassThrough(), { isTTY, columns: 80, getColorDepth }) as unknown as NodeJS.WriteStream
+  return Object.assign(new PassThrough(), { isTTY, columns: 80, getColorDepth })
 }
-const written = (output: NodeJS.WriteStream): string => String((output as unknown as PassThrough).read() ?? '')
+const open = (json: boolean, stdout: Output, stderr: Output) => createTerminal(json, { ...processIo(), stdout, stderr })
+const written = (output: PassThrough): string => String(output.read() ?? '')
 
 beforeEach(() => {
   vi.stubEnv('TERM', 'xterm-256color')
@@ -16,22 +17,22 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllEnvs())
 
 test('colours are for terminals', () => {
-  expect(openTerminal(false, stream(true), stream(false)).style('red', 'x')).toBe('\u001b[31mx\u001b[39m')
-  expect(openTerminal(false, stream(true), stream(false)).styleNote('red', 'x')).toBe('x')
-  expect(openTerminal(false, stream(false), stream(true)).style('red', 'x')).toBe('x')
+  expect(open(false, stream(true), stream(false)).style('red', 'x')).toBe('\u001b[31mx\u001b[39m')
+  expect(open(false, stream(true), stream(false)).styleNote('red', 'x')).toBe('x')
+  expect(open(false, stream(false), stream(true)).style('red', 'x')).toBe('x')
 })
 
 test('NO_COLOR is honoured, and FORCE_COLOR puts none into a pipe', () => {
   vi.stubEnv('NO_COLOR', '1')
-  expect(openTerminal(false, stream(true), stream(true)).style('red', 'x')).toBe('x')
+  expect(open(false, stream(true), stream(true)).style('red', 'x')).toBe('x')
   vi.stubEnv('NO_COLOR', undefined)
   vi.stubEnv('FORCE_COLOR', '3')
-  expect(openTerminal(false, stream(false), stream(true)).style('red', 'x')).toBe('x')
+  expect(open(false, stream(false), stream(true)).style('red', 'x')).toBe('x')
 })
 
 test('results and notes go their own ways', () => {
   const [stdout, stderr] = [stream(false), stream(false)]
-  const terminal = openTerminal(false, stdout, stderr)
+  const terminal = open(false, stdout, stderr)
   terminal.result('a result')
   terminal.note('a note')
   expect([written(stdout), written(stderr)]).toEqual(['a result\n', 'a note\n'])
@@ -39,7 +40,7 @@ test('results and notes go their own ways', () => {
 
 test('a document is one line in a pipe, and safe for a terminal everywhere', () => {
   const stdout = stream(false)
-  openTerminal(true, stdout, stream(false)).document({ text: 'a\n\u009b\u202e', list: [1] })
+  open(true, stdout, stream(false)).document({ text: 'a\n\u009b\u202e', list: [1] })
   const text = written(stdout)
   expect(text).toBe('{"text":"a\\n\\u009b\\u202e","list":[1]}\n')
   expect(JSON.parse(text)).toEqual({ text: 'a\n\u009b\u202e', list: [1] })

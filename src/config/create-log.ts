@@ -1,4 +1,5 @@
 import { write, writeSync } from 'node:fs'
+import type { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Log, LogLevel } from '../core/log.ts'
 
@@ -16,16 +17,26 @@ export type WrittenLog = Log & {
   flush(): void
 }
 
+interface LogOptions {
+  readonly buffered?: boolean
+  /** Gets the records instead of stderr. */
+  readonly stream?: Writable
+}
+
 /**
  * A structured log on stderr, one record a line: stdout belongs to protocols and results. A server's log is `buffered`
  * and written asynchronously.
  */
-export function createLog(level = process.env.TOOLYARD_LOG || 'info', { buffered = false } = {}): WrittenLog {
+export function createLog(
+  level = process.env.TOOLYARD_LOG || 'info',
+  { buffered = false, stream }: LogOptions = {},
+): WrittenLog {
   if (!(level in pino.levels.values) && level !== 'silent') {
     const known = [...Object.keys(pino.levels.values), 'silent'].join(', ')
     throw new TypeError(`Unknown log level "${level}": TOOLYARD_LOG takes one of ${known}`)
   }
-  const destination = buffered ? new BufferedStderr() : { write: writeNow, flush() {} }
+  const write = stream === undefined ? writeNow : (record: string) => void stream.write(record)
+  const destination = buffered ? new BufferedStderr() : { write, flush() {} }
   const { values } = pino.levels
   return Object.assign(pino({ level, base: null }, destination), {
     flush: () => destination.flush(),

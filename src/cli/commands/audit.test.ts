@@ -5,8 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { mock } from '../fixtures/toolyard.ts'
 import type { Terminal } from '../terminal.ts'
-import { type AuditListOptions, auditList } from './audit-list.ts'
-import { auditVerify } from './audit-verify.ts'
+import { type AuditListOptions, auditList, auditVerify } from './audit.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [mock('weather', 'rain')] } }
 
@@ -35,7 +34,7 @@ describe('audit list', () => {
     expect(head).toMatch(/^TIME +TENANT +CALLER +SOURCE +TOOL +OUTCOME +MS$/)
     expect(first).toMatch(/^\d{4}-\S+Z +acme +acme-key +rest +nothing +TOOL_NOT_FOUND +\d+$/)
     expect(second).toMatch(/ other +other-key +rest +weather +success +\d+$/)
-    const cursor = /^There are more: --cursor (\S+)\n$/.exec(err)?.[1] as string
+    const cursor = /^More calls: --cursor (\S+)\n$/.exec(err)?.[1] as string
     const { rows, next } = await json(list({ cursor }))
     expect(rows).toMatchObject([{ tenant: 'acme', tool: 'weather', outcome: 'success' }])
     expect(next).toBeUndefined()
@@ -63,7 +62,7 @@ describe('audit list', () => {
   test.each([
     [{ from: 'yesterday' }, "--from takes a time such as 2026-01-31 or 2026-01-31T12:00:00Z, not 'yesterday'."],
     [{ to: '2026-13-45' }, '--to takes a time'],
-    [{ limit: '0' }, "--limit takes a number from 1 to 1000, not '0'."],
+    [{ limit: '0' }, "--limit takes a whole number from 1 to 1000, not '0'."],
   ])('%j is wrong usage', async (options, problem) => {
     const { run } = await installationFolder()
     expect(await run(list(options))).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })
@@ -83,7 +82,7 @@ describe('audit list', () => {
 
   test('of an installation that has no store is empty, and makes none', async () => {
     const { run, json, toolyard, data } = await installationFolder()
-    expect(await run(list({}))).toEqual({ code: 0, out: '', err: 'No calls are on record that fit.\n' })
+    expect(await run(list({}))).toEqual({ code: 0, out: '', err: 'No matching calls.\n' })
     expect(await json(list({}))).toEqual({ rows: [] })
     expect(await toolyard('audit', 'export', '--json')).toMatchObject({ code: 0, out: '[\n]\n' })
     expect(await run(auditVerify)).toMatchObject({ code: 0 })
@@ -129,8 +128,8 @@ describe('audit verify', () => {
     ])
     expect(await toolyard('audit', 'verify')).toEqual({
       code: 0,
-      out: 'The audit holds: nothing was changed, and nothing is missing.\n',
-      err: 'Looked at 2 rows in 1 chain, 1 seal; 0 not sealed yet, 0 expired in order.\n',
+      out: 'The audit log is intact.\n',
+      err: 'Checked 2 rows in 1 chain, 1 seal; 0 not sealed yet, 0 expired.\n',
     })
     expect(await json(auditVerify)).toMatchObject({ ok: true, rows: 2, chains: 1, faults: [] })
   })
@@ -149,7 +148,7 @@ describe('audit verify', () => {
     database.close()
     const { code, out, err } = await toolyard('audit', 'verify')
     expect([code, out]).toEqual([1, expect.stringMatching(/^[\w-]{36}, row 2: /)])
-    expect(err).toMatch(/The audit does not hold: \d+ faults?\.\n$/)
+    expect(err).toMatch(/The audit log is not intact: \d+ faults?\.\n$/)
     const { ok, faults } = await json(auditVerify)
     expect([ok, faults[0]]).toEqual([false, expect.objectContaining({ at: 2 })])
   })

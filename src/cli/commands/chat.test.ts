@@ -2,14 +2,11 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { ToolHandlers } from '../../kinds/tool-handlers.ts'
-import { CALCULATE, folder, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
-import { startManager } from '../start-manager.ts'
-import type { Terminal } from '../terminal.ts'
-import { chat } from './chat.ts'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { CALCULATE, captureIo, emptyFolder, folder, mock, toolyard } from '../fixtures/toolyard.ts'
+import { main } from '../main.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 const rule = { llm: 'mini', model: 'v0', prompt: 'Be brief.', tools: { enabled: true } }
 
@@ -22,12 +19,20 @@ async function config(name: string, content: object): Promise<string> {
   return file
 }
 
+/** The address of a provider that rejects every key. */
+async function refusingProvider(): Promise<string> {
+  const server = createServer((_, response) => void response.writeHead(401).end('{"error":{"message":"bad key"}}'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 describe('chat', () => {
   test.each([
     ["What's the weather in Paris?", 'get_weather', { location: 'Paris' }, /Paris.*22/],
     ['Calculate 15% tip on $45', 'calculate', { expression: expect.any(String) }, /6\.75/],
     ["What's 2+2?", undefined, undefined, /4/],
-  ])('answers %j on a machine without key or server', async (question, tool, params, answer) => {
+  ])('answers %j on a machine without key or server', { timeout: 120_000 }, async (question, tool, params, answer) => {
     const { code, out } = await toolyard(['chat', question, '--json'])
     const { content, tool_calls, stop_reason } = JSON.parse(out)
     expect({ code, stop_reason }).toEqual({ code: 0, stop_reason: 'stop' })
@@ -46,10 +51,11 @@ describe('chat', () => {
   })
 
   test('without response rules the first model answers, and without models the one in the box', async () => {
-    const file = await config('no-rules', {})
-    expect(await toolyard(['chat', "What's 2+2?", '--config', file])).toMatchObject({ code: 0, out: '2 + 2 is 4.\n' })
+    const file = await config('no-rules', { tools: { enabled: true, registry: [CALCULATE] } })
+    const { out } = await toolyard(['chat', 'What is 20% of 80?', '--config', file])
+    expect(out).toBe('20% of 80 is 16.\n')
     const models = [{ id: 'office:m', name: 'M', capabilities: ['function-calling'] }]
-    const providers = { office: { type: 'openai', base_url: 'http://127.0.0.1:1', timeout_ms: 1 } }
+    const providers = { office: { type: 'openai', base_url: await refusingProvider() } }
     const other = await config('other-model', { models, providers })
     const { code, err } = await toolyard(['chat', "What's 2+2?", '--config', other])
     expect([code, err]).toEqual([1, expect.stringContaining('office:m')])
@@ -57,7 +63,7 @@ describe('chat', () => {
 
   test.each([
     [['chat', 'hi', '--model', 'nope:x'], 'Provider nope not found (known: mini)'],
-    [['chat', 'hi', '--model', 'openai:gpt'], 'Providers are added under "providers" in the configuration.'],
+    [['chat', 'hi', '--model', 'openai:gpt'], 'Add providers under "providers" in the configuration.'],
     [['chat', 'hi', '--model', 'nope'], "Model 'nope' names no provider"],
     [['chat', ' '], 'The question is empty'],
     [['chat'], "Missing required argument 'message'"],
@@ -74,10 +80,7 @@ describe('chat', () => {
   })
 
   test('a model that does not answer: the reason on stderr, and 1', async () => {
-    const server = createServer((_, response) => void response.writeHead(401).end('{"error":{"message":"bad key"}}'))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const base_url = await refusingProvider()
     const file = await config('failing', { providers: { office: { type: 'openai', base_url, api_key: '${KEY}' } } })
     const args = ['chat', 'hi', '--model', 'office:m', '--config', file]
     const { code, out, err } = await toolyard(args, { env: { KEY: 'sk-secret' } })
@@ -89,57 +92,12 @@ describe('chat', () => {
   })
 
   test('on a terminal the answer is written as it comes, once', async () => {
-    const written: string[] = []
-    const notes: string[] = []
-    const terminal: Terminal = {
-      json: false,
-      watched: true,
-      columns: 80,
-      write: (text) => void written.push(text),
-      result: (text) => void written.push(`${text}\n`),
-      document: () => {},
-      note: (text) => void notes.push(text),
-      style: (_, text) => text,
-      styleNote: (_, text) => text,
-    }
-    const registry = [CALCULATE]
-    const open = () => startManager({ tools: { enabled: true, registry }, responses: [rule] }, {}, new ToolHandlers())
-    expect(await chat(terminal, 'What is 20% of 80?', {}, open)).toBe(0)
-    expect(written.length).toBeGreaterThan(3)
-    expect(written.join('')).toBe('20% of 80 is 16.\n')
-    expect(notes).toEqual([expect.stringContaining('→ calculate'), 'mini:v0'])
-  })
-})
-
-describe('models', () => {
-  test('lists those that are configured', async () => {
-    const models = [{ id: 'mini:v0', name: 'Rules', capabilities: ['function-calling'] }]
-    const file = await config('models', { models })
-    expect(await toolyard(['models', '--config', file])).toMatchObject({
-      code: 0,
-      out: 'mini:v0  Rules  function-calling\n',
-    })
-    const { out } = await toolyard(['models', '--config', file, '--json'])
-    expect(JSON.parse(out)).toEqual({ models })
-  })
-
-  test('asks a provider for all that it has', async () => {
-    const server = createServer((_, response) => void response.end('{"data":[{"id":"small"},{"id":"large"}]}'))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-    const file = await config('discover', { providers: { office: { type: 'openai', base_url } } })
-    const { code, out } = await toolyard(['models', 'office', '--config', file])
-    expect({
-      code,
-      lines: out
-        .trimEnd()
-        .split('\n')
-        .map((line) => line.split(' ')[0]),
-    }).toEqual({
-      code: 0,
-      lines: ['office:small', 'office:large'],
-    })
-    expect(await toolyard(['models', 'nope', '--config', file])).toMatchObject({ code: 2, out: '' })
+    const file = await config('watched', { tools: { enabled: true, registry: [CALCULATE] }, responses: [rule] })
+    const { io, written } = captureIo({ watched: true })
+    const write = vi.spyOn(io.stdout, 'write')
+    expect(await main(['chat', 'What is 20% of 80?', '--config', file], io)).toBe(0)
+    expect(write.mock.calls.length).toBeGreaterThan(3)
+    expect(written.out).toBe('20% of 80 is 16.\n')
+    expect(written.err).toMatch(/^→ calculate .*\nmini:v0\n$/)
   })
 })

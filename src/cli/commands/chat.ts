@@ -1,35 +1,50 @@
+import type { Command } from 'commander'
 import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
-import { awaitServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
-import { openManager, SWITCHED_OFF } from '../open-manager.ts'
+import { awaitServers, openManager, SHORT_WAIT_MS, SWITCHED_OFF, warnMissing } from '../open.ts'
 import { printable, printableLine } from '../printable.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Done, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
-export interface ChatOptions extends GlobalOptions {
+const HELP = `
+Without an API key or a model server, mini:v0 answers: a small model that ships with Toolyard. It calls tools but writes
+no prose.
+
+Examples:
+  $ toolyard chat "What's the weather in Paris?"
+  $ toolyard chat "Calculate 15% tip on $45" --model mini:v0
+  $ toolyard chat "What time is it in Tokyo?" --model ollama:llama3.2:3b --json`
+
+/** Defines `toolyard chat`. */
+export function defineChat(chat: Command, terminal: Terminal, done: Done): void {
+  chat
+    .argument('<message>', 'the question')
+    .option('--model <id>', 'provider:model (default: by the response rules of the configuration)')
+    .addHelpText('after', HELP)
+    .action(async (message: string, _, command: Command) =>
+      done(await ask(terminal, message, command.optsWithGlobals())),
+    )
+}
+
+interface ChatOptions extends GlobalOptions {
   readonly model?: string
 }
 
-/** `toolyard chat`: answers one question; 0 where the model came to its answer, 1 where something stopped it. */
-export async function chat(
-  terminal: Terminal,
-  message: string,
-  options: ChatOptions,
-  open: typeof openManager = openManager,
-): Promise<number> {
+/** `toolyard chat`: answers one question; 1 if the model did not finish its answer. */
+async function ask(terminal: Terminal, message: string, options: ChatOptions): Promise<number> {
   if (message.trim() === '')
     throw new UsageError('The question is empty: toolyard chat "What\'s the weather in Paris?"')
-  const opened = await open(options)
+  const opened = await openManager(terminal, options)
   const { manager } = opened
   const interrupt = new Interrupt()
   try {
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal })
-    tellMissing(terminal, opened)
+    warnMissing(terminal, opened)
     const context = { ...opened.context, signal: interrupt.signal }
     const run = (await manager.getChat()).run({ message, context, ...(options.model && { model: options.model }) })
     const answer = await show(terminal, run)
@@ -38,7 +53,7 @@ export async function chat(
   } catch (error) {
     if (!(error instanceof UnknownModelError || error instanceof NoResponseRuleError)) throw error
     throw new UsageError(
-      `${error.message}. "toolyard models" lists the models; choose one with --model. Providers are added under "providers" in the configuration.`,
+      `${error.message}. "toolyard models" lists the models; choose one with --model. Add providers under "providers" in the configuration.`,
     )
   } finally {
     interrupt.stop()
@@ -46,7 +61,7 @@ export async function chat(
   }
 }
 
-/** Writes a run for people as it goes on: what is said on stdout, what is done on stderr. */
+/** Writes a run as it proceeds: the answer to stdout, tool calls to stderr. */
 async function show(terminal: Terminal, run: AsyncIterable<RunEvent>): Promise<RunAnswer> {
   const streams = terminal.watched && !terminal.json
   let said = ''
@@ -61,7 +76,7 @@ async function show(terminal: Terminal, run: AsyncIterable<RunEvent>): Promise<R
       terminal.write(printable(event.text))
     }
     if (event.type === 'call-result') {
-      // What was said before a call is no part of the answer.
+      // Text before a call is not part of the answer.
       if (said !== '') terminal.write('\n')
       said = ''
       if (!terminal.json) terminal.note(called(terminal, event.call))
@@ -71,8 +86,8 @@ async function show(terminal: Terminal, run: AsyncIterable<RunEvent>): Promise<R
 }
 
 function gated(terminal: Terminal, { tool, decision, successes, trials }: GateDecision): string {
-  const done = decision === 'hide' ? 'is not offered it' : 'may get it wrong'
-  const line = `! ${tool}: this model used it rightly in ${successes} of ${trials} trials, and ${done}`
+  const effect = decision === 'hide' ? 'it is not offered' : 'calls may be wrong'
+  const line = `! ${tool}: this model used it correctly in ${successes} of ${trials} trials, so ${effect}`
   return terminal.styleNote('yellow', printableLine(line))
 }
 
@@ -81,7 +96,7 @@ function called(terminal: Terminal, { tool, params, result, recovered }: Tracked
   const line = `→ ${printableLine(tool)} ${sent.length > 200 ? `${sent.slice(0, 200)}…` : sent}`
   const took = terminal.styleNote(
     'dim',
-    `${recovered ? 'found in the text, ' : ''}${result.execution_time_ms.toFixed(1)} ms`,
+    `${recovered ? 'recovered from text, ' : ''}${result.execution_time_ms.toFixed(1)} ms`,
   )
   if (result.success) return `${line} ${terminal.styleNote('green', '✓')} ${took}`
   return `${line} ${terminal.styleNote('red', `✗ ${printable(result.error)}`)} ${took}`
@@ -91,9 +106,9 @@ function conclude(terminal: Terminal, answer: RunAnswer, written: boolean): void
   const { content, final_answer, error, stop_reason, service, model } = answer
   if (written) terminal.write('\n')
   else terminal.result(printable(content))
-  if (final_answer !== undefined) terminal.note(`The model said at last: ${printable(final_answer)}`)
+  if (final_answer !== undefined) terminal.note(`Final answer: ${printable(final_answer)}`)
   if (error !== undefined) terminal.note(terminal.styleNote('red', printable(error)))
-  const stopped = stop_reason === 'stop' ? '' : `, stopped by: ${stop_reason}`
+  const stopped = stop_reason === 'stop' ? '' : `, stopped: ${stop_reason}`
   if (terminal.watched || stopped)
     terminal.note(terminal.styleNote('dim', `${printableLine(`${service}:${model}`)}${stopped}`))
 }

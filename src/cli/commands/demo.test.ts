@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { emptyFolder, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 describe('demo', () => {
   test('shows calls that succeed, are refused, are unknown and are stopped', async () => {

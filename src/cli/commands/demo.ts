@@ -1,10 +1,15 @@
+import type { Command } from 'commander'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
+import { asText } from '../call.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { readConfig, shippedConfig } from '../open-manager.ts'
-import { asText } from '../show-result.ts'
-import { startManager } from '../start-manager.ts'
-import type { Terminal } from '../terminal.ts'
+import { readConfig, shippedConfig, startManager } from '../open.ts'
+import type { Done, Terminal } from '../terminal.ts'
+
+/** Defines `toolyard demo`. */
+export function defineDemo(demo: Command, terminal: Terminal, done: Done): void {
+  demo.action(async (_, command: Command) => done(await runDemo(terminal, command.optsWithGlobals())))
+}
 
 interface Step {
   readonly says: string
@@ -12,7 +17,7 @@ interface Step {
   readonly params: Params
 }
 
-/** A tool of the demonstration only: its service never answers. */
+/** A tool whose service never answers; only the demo has it. */
 const SILENT_SERVICE: ToolDefinition = {
   name: 'silent_service',
   description: 'Asks a service that never answers.',
@@ -24,35 +29,37 @@ const SILENT_SERVICE: ToolDefinition = {
 const STEPS: readonly Step[] = [
   { says: 'A tool answers.', tool: 'get_weather', params: { location: 'Paris' } },
   {
-    says: 'An expression is worked out in a process of its own, which can be stopped.',
+    says: 'An expression runs in a separate process, which can be stopped.',
     tool: 'calculate',
     params: { expression: '45 * 15 / 100' },
   },
   { says: 'What time is it in Tokyo?', tool: 'datetime', params: { operation: 'now', timezone: 'Asia/Tokyo' } },
   {
-    says: 'Wrong parameters: nothing runs, and the answer says what is wrong with each of them.',
+    says: 'Invalid parameters: the tool does not run, and the error names every problem.',
     tool: 'get_weather',
     params: { units: 'kelvin' },
   },
-  { says: 'A tool that does not exist: the nearest names are suggested.', tool: 'get_wether', params: {} },
-  { says: 'A service that never answers: the call ends at its deadline.', tool: 'silent_service', params: {} },
+  { says: 'An unknown tool: the error suggests similar names.', tool: 'get_wether', params: {} },
+  { says: 'A service that never answers: the call times out.', tool: 'silent_service', params: {} },
 ]
 
 const NEXT = [
-  ['npx toolyard tools', 'the tools that there are'],
-  ['npx toolyard exec get_weather location=Zurich', 'a call of your own'],
-  [`npx toolyard exec calculate '{"expression":"sqrt(2)"}' --json`, 'the envelope, for programs'],
-  [`npx toolyard chat "What's the weather in Zurich?"`, 'a model that may use the tools'],
-  ['npx toolyard --help', 'everything else'],
+  ['npx toolyard tools', 'list the tools'],
+  ['npx toolyard exec get_weather location=Zurich', 'run a tool yourself'],
+  [`npx toolyard exec calculate '{"expression":"sqrt(2)"}' --json`, 'the JSON envelope, for programs'],
+  [`npx toolyard chat "What's the weather in Zurich?"`, 'ask a model that can use the tools'],
+  ['npx toolyard --help', 'all other commands'],
 ] as const
 
-/** `toolyard demo`: a few calls and what comes of them, good and bad. */
-export async function demo(terminal: Terminal, options: GlobalOptions): Promise<number> {
+/** `toolyard demo`: six calls that succeed or fail in different ways. */
+async function runDemo(terminal: Terminal, options: GlobalOptions): Promise<number> {
   const config = await readConfig(shippedConfig)
   const registry = [...(config.tools?.registry ?? []), SILENT_SERVICE]
   const handlers = new ToolHandlers()
   handlers.register('silent_service', () => new Promise(() => {}), { effect: 'read' })
-  const { manager } = await startManager({ ...config, tools: { ...config.tools, registry } }, options, handlers)
+  const { manager } = await startManager(terminal, { ...config, tools: { ...config.tools, registry } }, options, {
+    handlers,
+  })
   try {
     const calls = []
     if (!terminal.json) introduce(terminal)
@@ -63,7 +70,7 @@ export async function demo(terminal: Terminal, options: GlobalOptions): Promise<
       if (!terminal.json) terminal.result(terminal.style(result.success ? 'green' : 'yellow', indented(asText(result))))
     }
     if (terminal.json) terminal.document({ calls })
-    else takeLeave(terminal)
+    else showNext(terminal)
     return 0
   } finally {
     await manager.close()
@@ -72,7 +79,7 @@ export async function demo(terminal: Terminal, options: GlobalOptions): Promise<
 
 function introduce(terminal: Terminal): void {
   terminal.result(terminal.style('bold', 'Toolyard runs tools for AI models.'))
-  terminal.result('Every call is validated, bounded in time and recorded, and ends in an envelope. Six of them:')
+  terminal.result('It validates, times out and records every call, and returns a JSON envelope. Six examples:')
 }
 
 function announce(terminal: Terminal, number: number, { says, tool, params }: Step): void {
@@ -80,7 +87,7 @@ function announce(terminal: Terminal, number: number, { says, tool, params }: St
   terminal.result(`   ${tool} ${JSON.stringify(params)}`)
 }
 
-function takeLeave(terminal: Terminal): void {
+function showNext(terminal: Terminal): void {
   terminal.result(`\n${terminal.style('bold', 'Try next:')}`)
   const width = Math.max(...NEXT.map(([command]) => command.length))
   for (const [command, what] of NEXT) terminal.result(`   ${command.padEnd(width)}   ${terminal.style('dim', what)}`)

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { config, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { config, emptyFolder, mock, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 describe('exec', () => {
   test('prints the result on stdout and nothing else', async () => {
@@ -65,7 +65,7 @@ describe('exec', () => {
   test('a deadline out of range is brought inside, and stderr says so', async () => {
     const low = await toolyard(['exec', 'echo', '--timeout', '5'])
     expect(low).toMatchObject({ code: 0, out: '{ "echo": {} }\n' })
-    expect(low.err).toBe('--timeout 5 is out of range (1000 to 60000): the deadline is 1000 ms.\n')
+    expect(low.err).toBe('--timeout 5 is out of range (1000 to 60000): using 1000 ms.\n')
     expect((await toolyard(['exec', 'echo', '--timeout', '2000'])).err).toBe('')
   })
 
@@ -79,6 +79,6 @@ describe('exec', () => {
     const file = await config('left-out', [{ ...mock('half', 1), effect: 'maybe' }])
     const { code, err } = await toolyard(['exec', 'half', '--config', file])
     expect(code).toBe(1)
-    expect(err).toMatch(/The configuration defines 'half', but wrongly: effect must be one of: read, idempotent, write/)
+    expect(err).toMatch(/The definition of 'half' is invalid: effect must be one of: read, idempotent, write/)
   })
 })

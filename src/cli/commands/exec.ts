@@ -1,43 +1,63 @@
+import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { awaitServers, LONG_WAIT_MS, tellMissing } from '../await-servers.ts'
+import { readTimeout, runCall } from '../call.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { openManager, SWITCHED_OFF, withoutServers } from '../open-manager.ts'
+import { awaitServers, LONG_WAIT_MS, openManager, SWITCHED_OFF, warnMissing, withoutServers } from '../open.ts'
 import { printableLine } from '../printable.ts'
-import { readTimeout, runCall } from '../run-call.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Done, Terminal } from '../terminal.ts'
+
+const HELP = `
+Parameters are one JSON object, - to read it from stdin, or key=value pairs. The tool's schema decides how the value of
+a pair is read: as text if the tool takes text, otherwise as JSON.
+
+Examples:
+  $ toolyard exec get_weather location="New York" units=fahrenheit
+  $ toolyard exec datetime '{"operation":"now","timezone":"Europe/Paris"}'
+  $ toolyard exec search_documents query="deadline" max_results=2 --json`
+
+/** Defines `toolyard exec`. */
+export function defineExec(exec: Command, terminal: Terminal, done: Done): void {
+  exec
+    .argument('<tool>', 'the name of the tool')
+    .argument('[params...]', 'a JSON object, - for stdin, or key=value pairs')
+    .option('--timeout <ms>', 'timeout of the call, 1000 to 60000')
+    .addHelpText('after', HELP)
+    .action(async (tool: string, params: string[], _, command: Command) =>
+      done(await execTool(terminal, tool, params, command.optsWithGlobals())),
+    )
+}
 
 export interface ExecOptions extends GlobalOptions {
   readonly timeout?: string
 }
 
-/** `toolyard exec`: runs one tool; 0 where it succeeded, 1 where it failed. */
-export async function exec(
+/** `toolyard exec`: runs one tool; 1 if the call failed. */
+async function execTool(
   terminal: Terminal,
   name: string,
   words: readonly string[],
   options: ExecOptions,
-  open: typeof openManager = openManager,
 ): Promise<number> {
   const timeoutMs = readTimeout(terminal, options.timeout)
   const change = (config: Config) => (isLocal(config, name) ? withoutServers(config) : config)
-  const opened = await open(options, change)
+  const opened = await openManager(terminal, options, { change })
   const { manager, report } = opened
   try {
     const registry = manager.getRegistry()
     const isThere = () => registry.find(name) !== undefined
     if (!isThere()) await awaitServers(manager, { ms: LONG_WAIT_MS, enough: isThere })
-    if (!isThere()) tellMissing(terminal, opened)
+    if (!isThere()) warnMissing(terminal, opened)
     const code = await runCall(terminal, opened, name, words, { ...options, timeoutMs })
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     const skipped = report.skipped.find((one) => one.name === name)
-    if (skipped) terminal.note(printableLine(`The configuration defines '${name}', but wrongly: ${skipped.problem}`))
+    if (skipped) terminal.note(printableLine(`The definition of '${name}' is invalid: ${skipped.problem}`))
     return code
   } finally {
     await opened.close()
   }
 }
 
-/** Whether the configuration itself says how the tool is run; its name is then no server's. */
+/** Whether the configuration defines the tool without an MCP server. */
 function isLocal({ tools }: Config, name: string): boolean {
   const definition = tools?.registry?.find((one) => (Object(one) as { name?: unknown }).name === name)
   const { implementation } = Object(definition) as { implementation?: unknown }

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { LOCAL_TENANT } from '../../core/call.ts'
 import { ProcessPool } from '../../kinds/isolated/process-pool.ts'
 import type { Collections } from '../../knowledge/collections/collections.ts'
@@ -9,12 +10,33 @@ import { findDocuments, type NotFound } from '../ingest/find-documents.ts'
 import { type IngestReport, ingestFiles } from '../ingest/ingest-files.ts'
 import { ProgressLine } from '../ingest/progress-line.ts'
 import { Interrupt } from '../interrupt.ts'
-import { openManager, SWITCHED_OFF, withoutServers } from '../open-manager.ts'
+import { type OpenManager, openManager, SWITCHED_OFF, withoutServers } from '../open.ts'
 import { printableLine } from '../printable.ts'
-import { readPairs } from '../read-pairs.ts'
-import type { OpenManager } from '../start-manager.ts'
-import type { Terminal } from '../terminal.ts'
+import { collect, readPairs } from '../read-pairs.ts'
+import type { Done, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
+
+const HELP = `
+Takes files, folders and quoted patterns. Hidden files, node_modules and links are skipped unless you name them. Files
+that have not changed since the last run are skipped, so an interrupted run continues where it stopped.
+
+Examples:
+  $ toolyard ingest docs README.md
+  $ toolyard ingest 'src/**/*.ts' --collection code
+  $ toolyard ingest manual.pdf --collection products --metadata product=kettle --metadata lang=en`
+
+/** Defines `toolyard ingest`. */
+export function defineIngest(command: Command, terminal: Terminal, done: Done): void {
+  command
+    .argument('<paths...>', 'files, folders and patterns')
+    .option('--collection <name>', 'the collection to add to', 'docs')
+    .option('--metadata <key=value>', 'stored with each document and returned with every result; repeatable', collect)
+    .option('--chunk-size <characters>', 'maximum length of a chunk (default: what fits the embedding model)')
+    .addHelpText('after', HELP)
+    .action(async (paths: string[], _, command: Command) =>
+      done(await ingest(terminal, paths, command.optsWithGlobals())),
+    )
+}
 
 export interface IngestOptions extends GlobalOptions {
   readonly collection: string
@@ -35,7 +57,7 @@ export async function ingest(terminal: Terminal, words: readonly string[], optio
   const line = new ProgressLine(terminal)
   let opened: OpenManager | undefined
   try {
-    opened = await openManager(options, withoutServers)
+    opened = await openManager(terminal, options, { change: withoutServers })
     const { manager } = opened
     const { signal } = interrupt
     const { files, missing } = await findDocuments(words, signal)

@@ -3,9 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { type KeysCreateOptions, keysCreate } from './keys-create.ts'
-import { type KeysListOptions, keysList } from './keys-list.ts'
-import { keysRevoke } from './keys-revoke.ts'
+import { type KeysCreateOptions, type KeysListOptions, keysCreate, keysList, keysRevoke } from './keys.ts'
 
 const KEY = /^ty_[\w-]{43}$/
 
@@ -29,7 +27,9 @@ describe('keys create', () => {
     const words = ['--tenant', 'acme', '--name', 'ci', '--role', 'operator', '--scope', 'read', 'call']
     const { code, out, err } = await toolyard('keys', 'create', ...words)
     expect([code, out.trimEnd()]).toEqual([0, expect.stringMatching(KEY)])
-    expect(err).toMatch(/^Key 'ci' of tenant 'acme', role operator\. Its id is [\w-]{36}\.\nThis is the only time/)
+    expect(err).toMatch(
+      /^Created key 'ci' for tenant 'acme', role operator\. Its id is [\w-]{36}\.\nThe key is not shown again/,
+    )
     await vi.waitFor(() => expect(server.callers.size).toBe(1), { timeout: 10_000 })
     const expected = { tenant: 'acme', name: 'ci', role: 'operator', scopes: new Set(['read', 'call']) }
     expect(server.callers.find(out.trimEnd())).toMatchObject(expected)
@@ -86,14 +86,14 @@ describe('keys create', () => {
   })
 
   test.each<[Partial<KeysCreateOptions>, string]>([
-    [{ scope: ['manage'] }, "The role 'user' has no scope 'manage', only read, call, chat."],
+    [{ scope: ['manage'] }, "The role 'user' does not include the scope 'manage', only read, call, chat."],
     [{ tenant: 'a/b' }, "not 'a/b'"],
     [{ name: ' ' }, '--name takes 1 to 100 characters'],
     [{ name: 'a\nb' }, '--name takes 1 to 100 characters'],
     [{ callsPerMinute: '0' }, "--calls-per-minute takes a whole number from 1 to 10000000, not '0'"],
-    [{ expires: 'soon' }, "--expires takes a time to come, such as 90d, 12h, 30m or 2030-01-31, not 'soon'"],
-    [{ expires: '2020-01-31' }, '--expires takes a time to come'],
-    [{ expires: '0d' }, '--expires takes a time to come'],
+    [{ expires: 'soon' }, "--expires takes a time in the future, such as 90d, 12h, 30m or 2030-01-31, not 'soon'"],
+    [{ expires: '2020-01-31' }, '--expires takes a time in the future'],
+    [{ expires: '0d' }, '--expires takes a time in the future'],
   ])('%j is wrong usage, and makes nothing', async (options, problem) => {
     const { run, data, create } = await yard()
     expect(await run(create(options))).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })
@@ -112,7 +112,7 @@ describe('keys create', () => {
 describe('keys list', () => {
   test('says that there are none, and makes no store for it', async () => {
     const { toolyard, json, list, data } = await yard()
-    const err = 'There are no keys yet: "toolyard keys create".\n'
+    const err = 'No keys. Create one: toolyard keys create\n'
     expect(await toolyard('keys', 'list')).toEqual({ code: 0, out: '', err })
     expect(await json(list())).toEqual({ keys: [] })
     expect(existsSync(data)).toBe(false)
@@ -125,9 +125,9 @@ describe('keys list', () => {
     await run(revoke(other.id))
     const { out } = await run(list())
     const [head, page, old] = out.trimEnd().split('\n')
-    expect(head).toMatch(/^ID +TENANT +NAME +ROLE +MAY +STATE$/)
+    expect(head).toMatch(/^ID +TENANT +NAME +ROLE +SCOPES +STATE$/)
     expect(page).toMatch(/^[\w-]{36} {2}acme +page +user +read +active until 2999-01-31T00:00:00\.000Z$/)
-    expect(old).toMatch(/^[\w-]{36} {2}other +old +user +read call chat \(5 calls a minute\) +revoked \d{4}-/)
+    expect(old).toMatch(/^[\w-]{36} {2}other +old +user +read call chat \(5 calls per minute\) +revoked \d{4}-/)
     const { keys } = await json(list({ tenant: 'other' }))
     expect(keys).toMatchObject([{ id: other.id, name: 'old', state: 'revoked', revoked_at: expect.any(String) }])
   })
@@ -148,7 +148,7 @@ describe('keys revoke', () => {
 
   test('of a key that there is not is wrong usage', async () => {
     const { run, revoke, data } = await yard()
-    const err = 'There is no key with the id \'nobody\'. "toolyard keys list" lists them.'
+    const err = 'There is no key with the id \'nobody\': see "toolyard keys list".'
     expect(await run(revoke('nobody'))).toEqual({ code: 2, out: '', err })
     expect(existsSync(data)).toBe(false)
   })

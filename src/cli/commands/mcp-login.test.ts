@@ -1,13 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { browse } from '../../mcp/oauth/fixtures/authorization-server.ts'
 import { oauthYard } from '../../mcp/oauth/fixtures/oauth-yard.ts'
-import { BIN, removeFolder, toolyard } from '../fixtures/toolyard.ts'
-import type { Terminal } from '../terminal.ts'
-import { mcpLogin } from './mcp-login.ts'
+import { BIN, captureIo, emptyFolder, toolyard } from '../fixtures/toolyard.ts'
+import { main } from '../main.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 /** A configuration with a server that wants authorization, and others that are not logged in to. */
 async function yardWithConfig() {
@@ -29,7 +28,7 @@ test('without a terminal, the address is said at once, and its answer given as a
   const asked = await yard.run('login', 'web')
   const { address = '', redirect_url } = (await yard.entry(yard.one)).pending ?? {}
   expect(asked).toMatchObject({ code: 1, out: '' })
-  expect(asked.err).toContain(`wants authorization, and there is no terminal to wait at`)
+  expect(asked.err).toContain('requires authorization. Open this URL:')
   expect(asked.err).toContain(`\n${address}\n`)
   const json = await yard.run('login', 'web', '--json')
   expect(JSON.parse(json.out)).toMatchObject({ success: false, address })
@@ -38,15 +37,15 @@ test('without a terminal, the address is said at once, and its answer given as a
   expect(called.err + called.out).toContain('toolyard mcp login web')
   const answer = (await browse(address, redirect_url)).address
   expect(await yard.run('login', 'web', answer)).toEqual({ code: 0, out: 'Logged in to web.\n', err: '' })
-  expect(await yard.run('login', 'web')).toEqual({ code: 0, out: 'web can be used already.\n', err: '' })
+  expect(await yard.run('login', 'web')).toEqual({ code: 0, out: 'Already logged in to web.\n', err: '' })
   expect((await yard.run('call', 'web', 'echo', 'text=hi')).out).toBe('said hi\n')
-  expect((await yard.run('logout', 'web')).out).toBe('The tokens for web are forgotten.\n')
+  expect((await yard.run('logout', 'web')).out).toBe('Logged out of web.\n')
   expect((await yard.entry(yard.one)).tokens).toBeUndefined()
 })
 
 test.each([
-  ['local', 'is a program on this machine'],
-  ['keyed', 'gets the Authorization header of mcpServers.keyed.headers'],
+  ['local', 'is a local program'],
+  ['keyed', 'already has an Authorization header: remove it from mcpServers.keyed.headers'],
   ['wbe', 'Did you mean web?'],
 ])('%s cannot be logged in to', async (server, problem) => {
   const { run } = await yardWithConfig()
@@ -57,21 +56,11 @@ test.each([
 
 test('at a terminal the address is shown, and the browser waited for', async () => {
   const yard = await yardWithConfig()
-  vi.stubEnv('TOOLYARD_DATA', yard.folder)
-  onTestFinished(() => void vi.unstubAllEnvs())
-  const results: string[] = []
-  const terminal: Terminal = {
-    json: false,
-    watched: true,
-    columns: 80,
-    write: () => {},
-    result: (text) => void results.push(text),
-    document: () => {},
-    note: (text) => void browse(/http\S+/.exec(text)?.[0] ?? ''),
-    style: (_, text) => text,
-    styleNote: (_, text) => text,
-  }
-  expect(await mcpLogin(terminal, 'web', undefined, { config: yard.config })).toBe(0)
-  expect(results).toEqual(['Logged in to web.'])
+  const { io, written } = captureIo({ watched: true, env: { TOOLYARD_DATA: yard.folder } })
+  const login = main(['mcp', 'login', 'web', '--config', yard.config], io)
+  await expect.poll(() => written.err).toMatch(/http\S+/)
+  await browse(/http\S+/.exec(written.err)?.[0] ?? '')
+  expect(await login).toBe(0)
+  expect(written.out).toBe('Logged in to web.\n')
   expect((await yard.entry(yard.one)).tokens).toBeDefined()
 })

@@ -4,9 +4,9 @@ import { createInterface } from 'node:readline'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { MEMORY, mcpConfig } from '../fixtures/mcp-config.ts'
-import { BIN, ENV, folder, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { BIN, ENV, emptyFolder, folder, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 
 async function serve(...args: string[]): Promise<ChildProcess> {
   const file = await mcpConfig('serve', { memory: MEMORY })
@@ -15,7 +15,7 @@ async function serve(...args: string[]): Promise<ChildProcess> {
   return child
 }
 
-describe('mcp serve', () => {
+describe('mcp serve', { timeout: 60_000 }, () => {
   test('over stdin and stdout: nothing but messages, and it ends with its input', async () => {
     const child = await serve()
     const { stdin, stdout } = child
@@ -61,6 +61,6 @@ describe('mcp serve', () => {
 
   test.each([['x'], ['65536']])('--http %s is wrong usage', async (port) => {
     const { code, err } = await toolyard(['mcp', 'serve', '--http', port])
-    expect([code, err]).toEqual([2, `--http takes a port from 0 to 65535, not '${port}'.\n`])
+    expect([code, err]).toEqual([2, `--http takes a whole number from 0 to 65535, not '${port}'.\n`])
   })
 })

@@ -4,23 +4,23 @@ import { serveStdio } from '../../mcp/server/serve-stdio.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
-import { openManager, SWITCHED_OFF } from '../open-manager.ts'
+import { openManager, SWITCHED_OFF } from '../open.ts'
 import { packageVersion } from '../package-version.ts'
-import { printableLine } from '../printable.ts'
+import { readInteger } from '../params.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
-export interface McpServeOptions extends GlobalOptions {
-  /** The port, or true where none was named. */
+interface McpServeOptions extends GlobalOptions {
+  /** True if `--http` has no port. */
   readonly http?: string | true
 }
 
-const DEFAULT_PORT = 4747
+const DEFAULT_PORT = '4747'
 
-/** `toolyard mcp serve`: serves the tools until the client goes, or until it is interrupted. */
+/** `toolyard mcp serve`: serves the tools until the client disconnects or a signal arrives. */
 export async function mcpServe(terminal: Terminal, options: McpServeOptions): Promise<number> {
-  const port = options.http === undefined ? undefined : readPort(options.http)
-  const opened = await openManager(options)
+  const port = readPort(options.http)
+  const opened = await openManager(terminal, options)
   const { manager } = opened
   const context: CallContext = { ...opened.context, source: 'mcp' }
   const servers = manager.getMcpServers()
@@ -36,14 +36,14 @@ export async function mcpServe(terminal: Terminal, options: McpServeOptions): Pr
   try {
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (port === undefined) {
-      const door = serveStdio(server, { context })
-      await Promise.race([door.closed, interrupted])
-      await door.close()
+      const connection = serveStdio(server, { context, input: terminal.stdin, output: terminal.stdout })
+      await Promise.race([connection.closed, interrupted])
+      await connection.close()
     } else {
       const service = await serveHttp(server, { port, contextOf: () => context }).catch(
         (error: NodeJS.ErrnoException) => {
           throw error.code === 'EADDRINUSE'
-            ? new UsageError(`Port ${port} is taken: name another, or 0 for any.`)
+            ? new UsageError(`Port ${port} is in use: choose another, or 0 for any free port.`)
             : error
         },
       )
@@ -59,9 +59,5 @@ export async function mcpServe(terminal: Terminal, options: McpServeOptions): Pr
   }
 }
 
-function readPort(text: string | true): number {
-  if (text === true) return DEFAULT_PORT
-  const port = Number(text)
-  if (/^\d{1,5}$/.test(text) && port < 65_536) return port
-  throw new UsageError(`--http takes a port from 0 to 65535, not '${printableLine(text)}'.`)
-}
+const readPort = (http: string | true | undefined): number | undefined =>
+  http === undefined ? undefined : readInteger('--http', http === true ? DEFAULT_PORT : http, 0, 65_535)

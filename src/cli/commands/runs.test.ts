@@ -5,10 +5,7 @@ import { loadSuite } from '../../validation/load-suite.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { CALCULATE } from '../fixtures/toolyard.ts'
 import type { Terminal } from '../terminal.ts'
-import { runsList } from './runs-list.ts'
-import { runsReplay } from './runs-replay.ts'
-import { type RunsSaveOptions, runsSave } from './runs-save.ts'
-import { runsShow } from './runs-show.ts'
+import { type RunsSaveOptions, runsList, runsReplay, runsSave, runsShow } from './runs.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [CALCULATE] } }
 const QUESTION = 'What is 20% of 80?'
@@ -51,18 +48,18 @@ describe('runs', () => {
   test('saved as a cassette can be replayed, and one that was changed fails', async () => {
     const { run, json, toolyard, data } = await asked()
     const file = join(data, 'one.cassette.json')
-    expect(await run(save({ out: file }))).toEqual({ code: 0, out: '', err: `Written to ${file}.\n` })
+    expect(await run(save({ out: file }))).toEqual({ code: 0, out: '', err: `Wrote ${file}.\n` })
     const replayed = await toolyard('runs', 'replay', file)
     expect(replayed).toMatchObject({
       code: 0,
       out: '20% of 80 is 16.\n',
-      err: 'Replayed exactly (turns: 2, calls: 1, not made again: 0).\n',
+      err: 'Replayed in strict mode (turns: 2, calls: 1, unused: 0).\n',
     })
     await writeFile(file, (await readFile(file, 'utf8')).replaceAll('{\\"expression\\":\\"80 * 0.2\\"}', '{}'))
     for (const loose of [false, true]) {
       const failed = await run((terminal) => runsReplay(terminal, file, { loose }))
       expect(failed).toMatchObject({ code: 1, out: '' })
-      expect(failed.err).toContain('calculate is called with {}, but the cassette has calculate with {"expression"')
+      expect(failed.err).toContain('calculate is called with {}, and the cassette has calculate with {"expression"')
     }
     const document = await json((terminal) => runsReplay(terminal, file, {}))
     expect(document).toMatchObject({ mode: 'strict', same: false, error: expect.any(String) })
@@ -89,7 +86,7 @@ describe('runs', () => {
     const { run } = await asked({ storage: { runs: false } })
     expect(await run(save({}))).toMatchObject({
       code: 2,
-      err: expect.stringContaining("Run 'run-1' can't be replayed"),
+      err: expect.stringContaining("Run 'run-1' cannot be replayed"),
     })
   })
 
@@ -98,12 +95,12 @@ describe('runs', () => {
     [
       'a limit that is none',
       (terminal: Terminal) => runsList(terminal, { limit: '0' }),
-      '--limit takes a number from 1',
+      '--limit takes a whole number from 1',
     ],
     ['a file that is not there', (terminal: Terminal) => runsReplay(terminal, 'x.json', {}), 'There is no such file'],
     [
       'a file that is no cassette',
-      (terminal: Terminal) => runsReplay(terminal, 'package.json', {}),
+      (terminal: Terminal) => runsReplay(terminal, 'toolyard.config.json', {}),
       "isn't a cassette",
     ],
   ])('%s is wrong usage', async (_, work, problem) => {

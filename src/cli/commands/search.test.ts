@@ -48,7 +48,7 @@ describe('toolyard search', () => {
     expect(await yard.search('quantum chromodynamics')).toMatchObject({
       code: 0,
       out: '',
-      err: `Nothing was found.\n${NO_VECTORS}\n`,
+      err: `No results.\n${NO_VECTORS}\n`,
     })
   })
 
@@ -67,8 +67,8 @@ describe('toolyard search', () => {
   })
 
   test.each([
-    ['', {}, 'The question is empty: say what to look for.'],
-    ['x', { limit: '0' }, "--limit takes a number from 1 to 100, not '0'."],
+    ['', {}, 'The question is empty.'],
+    ['x', { limit: '0' }, "--limit takes a whole number from 1 to 100, not '0'."],
     ['x', { filter: ['y'] }, "--filter takes key=value, not 'y'."],
   ])('refuses %j with %j', async (query, options, sentence) => {
     const yard = await documentsFolder()

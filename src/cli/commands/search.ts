@@ -1,12 +1,36 @@
+import { type Command, Option } from 'commander'
 import { LOCAL_TENANT } from '../../core/call.ts'
 import type { SearchAnswer, SearchResult, SearchWay } from '../../knowledge/collections/search.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
-import { openManager, withoutServers } from '../open-manager.ts'
+import { openManager, withoutServers } from '../open.ts'
+import { readInteger } from '../params.ts'
 import { printable, printableLine } from '../printable.ts'
-import { readPairs } from '../read-pairs.ts'
-import type { Terminal } from '../terminal.ts'
+import { collect, readPairs } from '../read-pairs.ts'
+import type { Done, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
+
+const MAX_RESULTS = 100
+const HELP = `
+Without --collection it searches your collection "docs", or Toolyard's own documentation if you have none.
+
+Examples:
+  $ toolyard search "how long may a call take"
+  $ toolyard search "descaling" --collection products --filter product=kettle --limit 3`
+
+/** Defines `toolyard search`. */
+export function defineSearch(command: Command, terminal: Terminal, done: Done): void {
+  command
+    .argument('<question>', 'the question, in your own words')
+    .option('--collection <name>', 'the collection to search', 'docs')
+    .option('--limit <n>', `maximum number of passages, 1 to ${MAX_RESULTS} (default 5)`)
+    .addOption(new Option('--by <method>', 'search method').choices(['hybrid', 'text', 'vector']).default('hybrid'))
+    .option('--filter <key=value>', 'only documents with this metadata; repeatable', collect)
+    .addHelpText('after', HELP)
+    .action(async (question: string, _, command: Command) =>
+      done(await search(terminal, question, command.optsWithGlobals())),
+    )
+}
 
 export interface SearchOptions extends GlobalOptions {
   readonly collection: string
@@ -15,17 +39,14 @@ export interface SearchOptions extends GlobalOptions {
   readonly filter?: readonly string[]
 }
 
-const USUAL_LIMIT = '5'
-const MOST = 100
-
-/** `toolyard search`: the passages of a collection that answer a question best; 0 also where there are none. */
+/** `toolyard search`: the best passages of a collection for a question; 0 even if there are none. */
 export async function search(terminal: Terminal, query: string, options: SearchOptions): Promise<number> {
-  if (query.trim() === '') throw new UsageError('The question is empty: say what to look for.')
-  const most = readLimit(options.limit ?? USUAL_LIMIT)
+  if (query.trim() === '') throw new UsageError('The question is empty.')
+  const most = readInteger('--limit', options.limit ?? '5', 1, MAX_RESULTS)
   const filter = readPairs('--filter', options.filter ?? [])
   const { collection, by } = options
   const interrupt = new Interrupt()
-  const opened = await openManager(options, withoutServers)
+  const opened = await openManager(terminal, options, { change: withoutServers })
   try {
     const answer = await opened.manager
       .getCollections()
@@ -50,7 +71,7 @@ function show(terminal: Terminal, collection: string, answer: SearchAnswer): voi
     return
   }
   for (const [index, result] of answer.results.entries()) showResult(terminal, index, result)
-  if (answer.results.length === 0) terminal.note('Nothing was found.')
+  if (answer.results.length === 0) terminal.note('No results.')
   if (answer.note !== undefined) terminal.note(printableLine(answer.note))
 }
 
@@ -65,10 +86,4 @@ function showResult(terminal: Terminal, index: number, { text, score, source, me
       .map((line) => `   ${line}`.trimEnd())
       .join('\n'),
   )
-}
-
-function readLimit(text: string): number {
-  const limit = Number(text)
-  if (/^\d{1,3}$/.test(text) && limit >= 1 && limit <= MOST) return limit
-  throw new UsageError(`--limit takes a number from 1 to ${MOST}, not '${printableLine(text)}'.`)
 }

@@ -1,18 +1,39 @@
+import { once } from 'node:events'
+import type { Command } from 'commander'
 import { ConfigError } from '../../config/check-config.ts'
 import { createLog } from '../../config/create-log.ts'
 import { Installation } from '../../config/installation.ts'
-import { serve as listen } from '../../server/serve.ts'
+import { serve } from '../../server/serve.ts'
 import { ServeError } from '../../server/serve-error.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { configFile, SWITCHED_OFF } from '../open-manager.ts'
+import { Interrupt } from '../interrupt.ts'
+import { configFile, SWITCHED_OFF } from '../open.ts'
 import { packageVersion } from '../package-version.ts'
+import { readInteger } from '../params.ts'
 import { printableLine } from '../printable.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Done, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
-export interface ServeOptions extends GlobalOptions {
+const HELP = `
+Without any keys the server accepts requests from this machine only, and needs no key. SIGHUP reloads the configuration.
+
+Examples:
+  $ toolyard serve
+  $ toolyard keys create --tenant acme --name ci --role operator
+  $ TOOLYARD_DATABASE_URL=postgres://… toolyard serve --host 0.0.0.0`
+
+/** Defines `toolyard serve`. */
+export function defineServe(serve: Command, terminal: Terminal, done: Done): void {
+  serve
+    .option('--host <address>', 'address to listen on (default: TOOLYARD_HOST, else 127.0.0.1)')
+    .option('--port <port>', 'port to listen on, 0 for any free port (default: TOOLYARD_PORT, else 4747)')
+    .addHelpText('after', HELP)
+    .action(async (_, command: Command) => done(await runServer(terminal, command.optsWithGlobals())))
+}
+
+interface ServeOptions extends GlobalOptions {
   readonly host?: string
   readonly port?: string
 }
@@ -20,35 +41,37 @@ export interface ServeOptions extends GlobalOptions {
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = '4747'
 
-/** `toolyard serve`: the HTTP server, until it is ended. A second signal ends it at once. */
-export async function serve(terminal: Terminal, options: ServeOptions): Promise<number> {
-  const host = options.host ?? (process.env.TOOLYARD_HOST || DEFAULT_HOST)
-  const port = readPort(options.port ?? (process.env.TOOLYARD_PORT || DEFAULT_PORT))
-  const log = createLog(options.verbose ? 'info' : process.env.TOOLYARD_LOG || 'info', { buffered: true })
-  const file = configFile(options.config)
+/** `toolyard serve`: the HTTP server, until a signal stops it. A second signal exits immediately. */
+async function runServer(terminal: Terminal, options: ServeOptions): Promise<number> {
+  const host = options.host ?? (terminal.env.TOOLYARD_HOST || DEFAULT_HOST)
+  const port = readInteger('--port', options.port ?? (terminal.env.TOOLYARD_PORT || DEFAULT_PORT), 0, 65_535)
+  const log = createLog(options.verbose ? 'info' : terminal.env.TOOLYARD_LOG || 'info', { buffered: true })
+  const file = configFile(terminal, options.config)
   const version = packageVersion()
-  const telemetry = await openTelemetry(process.env, { log, version })
+  const telemetry = await openTelemetry(terminal.env, { log, version })
   const prometheus = new Prometheus()
   const installation = await Installation.open({
     file,
     log,
+    env: terminal.env,
     sinks: [prometheus, ...(telemetry ? [telemetry.sink] : [])],
     onRun: (run) => prometheus.run(run),
     ...(telemetry && { tracer: telemetry.tracer }),
   }).catch((error: unknown) => {
     throw error instanceof ConfigError ? new UsageError(error.message, { cause: error }) : error
   })
+  let interrupt: Interrupt | undefined
   try {
-    const server = await listen({ installation, host, port, prometheus, version }).catch((error: unknown) => {
+    const server = await serve({ installation, host, port, prometheus, version }).catch((error: unknown) => {
       throw error instanceof ServeError ? new UsageError(`${error.message}.`, { cause: error }) : error
     })
-    const ended = signalled()
+    interrupt = new Interrupt()
     const reload = () => void installation.reload().catch((err: unknown) => refused(installation, err))
     process.on('SIGHUP', reload)
     introduce(terminal, server.url, installation, file)
     log.flush()
-    await ended
-    terminal.note('Ending: running calls may finish. Once more ends it at once.')
+    await once(interrupt.signal, 'abort')
+    terminal.note('Stopping after the running calls. Press Ctrl-C again to stop now.')
     process.off('SIGHUP', reload)
     await server.close()
     return 0
@@ -56,6 +79,7 @@ export async function serve(terminal: Terminal, options: ServeOptions): Promise<
     await installation.close()
     await telemetry?.close()
     log.flush()
+    interrupt?.stop()
   }
 }
 
@@ -68,40 +92,21 @@ function introduce(terminal: Terminal, url: string, { manager, callers }: Instal
   }
   terminal.result(`Toolyard serves ${tools} tools at ${url}`)
   const more = [
-    `  ${url}/         the page: tools and models in a browser`,
-    `  ${url}/docs     what can be asked, and how`,
-    `  ${url}/mcp      for MCP clients`,
-    `  ${url}/v1       for OpenAI clients`,
+    `  ${url}/         web UI`,
+    `  ${url}/docs     API reference`,
+    `  ${url}/mcp      MCP endpoint`,
+    `  ${url}/v1       OpenAI-compatible endpoint`,
     `  configuration: ${printableLine(file)}`,
   ]
   for (const line of more) terminal.note(line)
   if (local) {
-    terminal.note('There are no keys yet, so it answers without one, and only to this machine.')
-    terminal.note('"toolyard keys create" makes the first key; from then on every request needs one.')
+    terminal.note('There are no keys yet: requests need no key, but must come from this machine.')
+    terminal.note('After "toolyard keys create" every request needs a key.')
   }
   if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
 }
 
-/** Settles at the first signal; at the second the process ends. */
-function signalled(): Promise<void> {
-  return new Promise((resolve) => {
-    let seen = false
-    const listener = (): void => {
-      if (seen) process.exit(1)
-      seen = true
-      resolve()
-    }
-    for (const name of ['SIGINT', 'SIGTERM']) process.on(name, listener)
-  })
-}
-
 function refused({ log }: Installation, err: unknown): void {
   const problem = err instanceof Error ? err.message : String(err)
-  log.error({ problem }, 'The configuration was not read again: the one of before still holds')
-}
-
-function readPort(text: string): number {
-  const port = Number(text)
-  if (/^\d{1,5}$/.test(text) && port < 65_536) return port
-  throw new UsageError(`The port must be a number from 0 to 65535, not '${printableLine(text)}'.`)
+  log.error({ problem }, 'The configuration was not reloaded: the previous one stays in use')
 }

@@ -4,11 +4,8 @@ import type { Config } from '../../config/config.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import type { Terminal } from '../terminal.ts'
-import { keysCreate } from './keys-create.ts'
-import { keysRevoke } from './keys-revoke.ts'
-import { tenantsList } from './tenants-list.ts'
-import { tenantsRemove } from './tenants-remove.ts'
-import { tenantsSet } from './tenants-set.ts'
+import { keysCreate, keysRevoke } from './keys.ts'
+import { tenantsList, tenantsRemove, tenantsSet } from './tenants.ts'
 
 /** The commands with their folder. */
 async function yard(tenants: Config['tenants'] = {}) {
@@ -53,15 +50,15 @@ describe('tenants', () => {
     })
     const { out } = await toolyard('tenants', 'set', 'acme', 'd=true', '--unset', 'a', 'b', '--json')
     expect(JSON.parse(out)).toEqual({ id: 'acme', stored: { c: true, d: true } })
-    expect((await run(set('acme', [], ['c', 'd']))).out).toBe('acme  nothing stored\n')
+    expect((await run(set('acme', [], ['c', 'd']))).out).toBe('acme  no stored flags\n')
     expect(await json(list)).toEqual({ tenants: [] })
   })
 
   test.each([
     ['acme', [], [], 'Name the flags to set'],
-    ['acme', ['search'], [], "A flag is set by name=true or name=false, not by 'search'."],
-    ['acme', ['search=yes'], [], "not by 'search=yes'"],
-    ['acme', ['=true'], [], 'A flag is the name of a permission or of a tool'],
+    ['acme', ['search'], [], "Set a flag with name=true or name=false, not 'search'."],
+    ['acme', ['search=yes'], [], "not 'search=yes'"],
+    ['acme', ['=true'], [], 'A flag is the name of a permission or a tool'],
     ['acme', ['a=true'], ['a'], "The flag 'a' cannot be both set and unset."],
     ['a b', ['a=true'], [], "not 'a b'"],
   ])('set %s %j without %j is wrong usage, and stores nothing', async (id, words, unset, problem) => {
@@ -83,7 +80,7 @@ describe('tenants', () => {
       expect.stringMatching(/^keyed +1$/),
       expect.stringMatching(/^stored +0 +x=false$/),
     ])
-    expect(err).toBe('What is stored goes before what is configured.\n')
+    expect(err).toBe('Stored flags override configured ones.\n')
   })
 
   test('list says that there are none, and makes no store for it', async () => {
@@ -99,10 +96,10 @@ describe('tenants', () => {
     expect(await toolyard('tenants', 'remove', 'acme')).toEqual({
       code: 0,
       out: 'Removed the stored flags of acme\n',
-      err: 'Its keys (1) stay valid: "toolyard keys revoke" ends one.\n',
+      err: 'Its keys (1) stay valid: revoke them with "toolyard keys revoke".\n',
     })
     expect(await json(list)).toMatchObject({ tenants: [{ id: 'acme', flags: { beta: true }, stored: {} }] })
-    const err = 'Nothing is stored for tenant \'acme\'. "toolyard tenants list" lists what is.'
+    const err = 'Tenant \'acme\' has no stored flags: see "toolyard tenants list".'
     expect(await run(remove('acme'))).toEqual({ code: 2, out: '', err })
   })
 })

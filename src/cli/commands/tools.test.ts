@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { config, mock, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { config, emptyFolder, mock, toolyard } from '../fixtures/toolyard.ts'
 
-afterAll(removeFolder)
-const FALLBACK = 'There is no toolyard.config.json in this folder: these are the tools that ship.\n'
+afterAll(emptyFolder)
+const FALLBACK = 'This folder has no toolyard.config.json: these are the tools that ship with Toolyard.\n'
 
 describe('tools', () => {
   test('lists name, kind, effect and description', async () => {
@@ -37,7 +37,7 @@ describe('tools', () => {
     expect(code).toBe(1)
     expect(out).toMatch(/^good .*Answers for good/m)
     expect(out).toMatch(/^broken .*BROKEN: /m)
-    expect(err).toContain('Left out: nothing: Tool must have name and description\n')
+    expect(err).toContain('Skipped: nothing: Tool must have name and description\n')
     expect(err).toContain('Checked 2 tools: 2 faulty.')
     const json = await toolyard(['tools', '--check', '--json', '--config', file])
     expect(json.code).toBe(1)
@@ -52,7 +52,7 @@ describe('tools', () => {
 
   test('tools that are switched off are an empty list, and a hint', async () => {
     const file = await config('off', [mock('good', 1)], {})
-    const off = 'Tools are switched off: "tools": {"enabled": true} switches them on.\n'
+    const off = 'Tools are disabled: set "tools": {"enabled": true} in the configuration.\n'
     expect(await toolyard(['tools', '--config', file])).toMatchObject({ code: 0, out: '' })
     expect((await toolyard(['exec', 'good', '--config', file])).err).toContain(off)
     expect(JSON.parse((await toolyard(['tools', '--json', '--config', file])).out)).toMatchObject({ tools: [] })

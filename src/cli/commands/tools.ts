@@ -1,12 +1,27 @@
+import type { Command } from 'commander'
+import { counted } from '../../core/schema/problem-words.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { awaitServers, missingServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { openManager, SWITCHED_OFF } from '../open-manager.ts'
+import {
+  awaitServers,
+  missingServers,
+  type OpenManager,
+  openManager,
+  SHORT_WAIT_MS,
+  SWITCHED_OFF,
+  warnMissing,
+} from '../open.ts'
 import { printableLine } from '../printable.ts'
-import type { OpenManager } from '../start-manager.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Done, Terminal } from '../terminal.ts'
 
-export interface ToolsOptions extends GlobalOptions {
+/** Defines `toolyard tools`. */
+export function defineTools(tools: Command, terminal: Terminal, done: Done): void {
+  tools
+    .option('--check', 'compile every schema now; exits with 1 if a tool is broken')
+    .action(async (_, command: Command) => done(await listTools(terminal, command.optsWithGlobals())))
+}
+
+interface ToolsOptions extends GlobalOptions {
   readonly check?: boolean
 }
 
@@ -19,9 +34,9 @@ interface Listed {
   readonly broken?: string
 }
 
-/** `toolyard tools`: lists the tools; with `--check` 1 where one of them cannot work or was left out. */
-export async function tools(terminal: Terminal, options: ToolsOptions): Promise<number> {
-  const open = await openManager(options)
+/** `toolyard tools`: lists the tools; with `--check`, 1 if a tool is broken or invalid. */
+async function listTools(terminal: Terminal, options: ToolsOptions): Promise<number> {
+  const open = await openManager(terminal, options)
   try {
     const { skipped, warnings } = open.report
     await awaitServers(open.manager, { ms: SHORT_WAIT_MS })
@@ -44,7 +59,7 @@ function list({ manager, report }: OpenManager, check: boolean): Listed[] {
   return registry.definitions().map((tool: ToolDefinition) => {
     const fault = check ? executor.check(tool.name) : undefined
     const { type } = tool.implementation
-    // A handler may yet come, from the application; a kind that there is not will not.
+    // The application may still register a missing handler, but not a missing kind.
     const unknown = executor.hasKind(type) ? undefined : report.warnings.find((one) => one.name === tool.name)?.problem
     const broken = registry.brokenReason(tool.name) ?? fault ?? unknown
     return {
@@ -71,19 +86,17 @@ function show(terminal: Terminal, listed: readonly Listed[], open: OpenManager):
     const shown = tool.broken === undefined ? rest : terminal.style('red', rest)
     terminal.result(`${terminal.style('bold', name ?? '')}${terminal.style('dim', `${kind}${effect}`)}${shown}`)
   }
-  if (fallback) terminal.note('There is no toolyard.config.json in this folder: these are the tools that ship.')
+  if (fallback) terminal.note('This folder has no toolyard.config.json: these are the tools that ship with Toolyard.')
   if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
   else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
-  for (const { name, problem } of report.skipped) terminal.note(`Left out: ${printableLine(`${name}: ${problem}`)}`)
+  for (const { name, problem } of report.skipped) terminal.note(`Skipped: ${printableLine(`${name}: ${problem}`)}`)
   for (const { name, problem } of report.warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
-  tellMissing(terminal, open)
+  warnMissing(terminal, open)
 }
 
 const shortened = (text: string, room: number): string => (text.length > room ? `${text.slice(0, room - 1)}…` : text)
 
 function checked(tools: number, faults: number, warnings: number): string {
   const found = faults === 0 ? 'every schema compiles' : `${faults} faulty`
-  return `Checked ${count(tools, 'tool')}: ${found}${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}.`
+  return `Checked ${counted(tools, 'tool')}: ${found}${warnings > 0 ? `, ${counted(warnings, 'warning')}` : ''}.`
 }
-
-const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`

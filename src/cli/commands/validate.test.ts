@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
 import { ToolUseTracker } from '../../validation/tool-use/tool-use-tracker.ts'
-import { BIN, ENV, folder, removeFolder, toolyard } from '../fixtures/toolyard.ts'
+import { BIN, captureTerminal, ENV, emptyFolder, folder, toolyard } from '../fixtures/toolyard.ts'
 import { textReply, validateYard, weatherReply } from '../fixtures/validate-yard.ts'
-import { withStore } from '../open-store.ts'
+import { withStore } from '../open.ts'
 
-afterAll(removeFolder)
+afterAll(emptyFolder)
 vi.setConfig({ testTimeout: 60_000 })
 
 describe('toolyard validate', () => {
@@ -19,6 +19,8 @@ describe('toolyard validate', () => {
     expect(out).toMatch(/\nget_weather +\d+% \(\d\/\d\) ≥\d+%\n/)
     expect(out).toMatch(/\nall +\d+% /)
     expect(err).toContain('mini:v0 is the small model that comes with Toolyard.')
+    // It creates no store.
+    expect(await readdir(join(folder, '.toolyard'))).toEqual(['validation'])
   }, 120_000)
 
   test('shows the matrix of the configured models, and calls nothing real', async () => {
@@ -175,7 +177,7 @@ describe('a run that was broken off', () => {
 
 describe('the record', () => {
   test('every trial is a test of its model and a use of its tool, once, where there is a store', async () => {
-    const { server, validate, serve, folder } = await validateYard(4)
+    const { server, validate, serve, data } = await validateYard(4)
     await (await serve()).close()
     server.replies = [
       weatherReply('Paris'),
@@ -184,7 +186,7 @@ describe('the record', () => {
       weatherReply('Paris'),
     ]
     const recorded = () =>
-      withStore({ config: join(folder, 'toolyard.config.json') }, async ({ validations, toolUse }) => {
+      withStore(captureTerminal({ env: { TOOLYARD_DATA: data } }).terminal, {}, async ({ validations, toolUse }) => {
         const { test_count, success_count } = await new ModelValidationTracker({ store: validations }).getStatus(
           'office:m',
         )
@@ -203,14 +205,16 @@ describe('the record', () => {
   })
 
   test('tools that the installation does not have are not counted in it', async () => {
-    const { server, validate, serve, folder } = await validateYard(1)
+    const { server, validate, serve, folder, data } = await validateYard(1)
     await (await serve()).close()
     server.replies = [textReply('No.')]
     const file = join(folder, 'other.json')
     const other = { name: 'weather', description: 'Another.', parameters: { type: 'object' } }
     await writeFile(file, JSON.stringify([{ query: 'Go', tools: [other], expect: { calls: [{ tool: 'weather' }] } }]))
     expect((await validate({ suite: [file] })).code).toBe(0)
-    const uses = await withStore({}, ({ toolUse }) => toolUse.list('local'))
+    const uses = await withStore(captureTerminal({ env: { TOOLYARD_DATA: data } }).terminal, {}, ({ toolUse }) =>
+      toolUse.list('local'),
+    )
     expect(uses).toEqual([])
   })
 })
@@ -229,6 +233,7 @@ describe('wrong usage ends with 2 and a sentence', () => {
   test('a yardstick that is not on this machine: where it can be had', async () => {
     const { validate, folder } = await validateYard(1)
     vi.stubEnv('TOOLYARD_DATA_SETS', folder)
+    onTestFinished(() => void vi.unstubAllEnvs())
     const { code, err } = await validate({ suite: ['bfcl:simple'] })
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('TOOLYARD_DATA_SETS') })
   })
@@ -254,8 +259,3 @@ describe('--generate', () => {
     expect(ran.out).toMatch(/mail +\d+% \(\d\/4\)/)
   })
 })
-
-test('the folder of these tests is what the command left: its trials, and nothing else', async () => {
-  await toolyard(['validate', '--limit', '1'])
-  expect(await readdir(join(folder, '.toolyard'))).toEqual(['validation'])
-}, 120_000)

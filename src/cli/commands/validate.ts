@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { EMBEDDED_PROVIDER } from '../../config/provider-types.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
@@ -8,12 +9,18 @@ import type { ValidationReport } from '../../validation/reports/validation-repor
 import type { RanSuites } from '../../validation/running/run-suites.ts'
 import { type HashedSuite, hashSuite } from '../../validation/running/trial.ts'
 import { type Suite, SuiteError } from '../../validation/suites/suite.ts'
-import { awaitServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import { Interrupt } from '../interrupt.ts'
-import { openManager, SWITCHED_OFF, withoutServers } from '../open-manager.ts'
+import {
+  awaitServers,
+  type OpenManager,
+  openManager,
+  SHORT_WAIT_MS,
+  SWITCHED_OFF,
+  warnMissing,
+  withoutServers,
+} from '../open.ts'
 import { printableLine } from '../printable.ts'
-import { type OpenManager, startManager } from '../start-manager.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Done, Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { chooseModels, EMBEDDED } from '../validate/choose-models.ts'
 import { generateFile } from '../validate/generate-file.ts'
@@ -24,30 +31,52 @@ import { type ValidateOptions, validateSettings } from '../validate/validate-set
 import { withRecorder } from '../validate/with-recorder.ts'
 import { writeWhole } from '../write-whole.ts'
 
-/**
- * `toolyard validate`: puts suites of cases to models, and says which can use which tool; 0 where every trial was
- * judged and the gate was reached, 1 where not.
- */
-export async function validate(
-  terminal: Terminal,
-  options: ValidateOptions,
-  open: typeof openManager = openManager,
-): Promise<number> {
+const HELP = `
+A suite is bfcl:CATEGORY (the Berkeley Function-Calling Leaderboard), a file of cases, or "generated", which is created
+from your tools. All tools are mocks here: no real call is made. An interrupted run continues where it stopped.
+Exit code 0: every trial was judged, and every model passed the gate. 1: otherwise.
+
+Examples:
+  $ toolyard validate                                                  your tools with the configured models
+  $ toolyard validate --models openai:gpt-4o,ollama:llama3.2:3b --repeat 3 --gate 0.8 --report junit.xml
+  $ toolyard validate --suite bfcl:simple --limit 50 --report report.html
+  $ toolyard validate --generate --out cases.json                      write the cases to a file, to edit them`
+
+/** Defines `toolyard validate`. */
+export function defineValidate(command: Command, terminal: Terminal, done: Done): void {
+  command
+    .option('--models <ids>', 'provider:model, separated by commas (default: the configured models)')
+    .option('--suite <names...>', 'generated, bfcl:CATEGORY, or a file of cases (default generated)')
+    .option('--limit <n>', 'only the first n cases of each suite')
+    .option('--repeat <n>', 'how often each case runs (default 1)')
+    .option('--concurrency <n>', 'parallel trials per model (default 4)')
+    .option('--budget <usd>', 'maximum cost of all models together (default 1)')
+    .option('--budget-tokens <n>', 'maximum number of tokens of all models together')
+    .option('--gate <rate>', 'from 0 to 1: exit with 1 if a model passes less of a suite')
+    .option('--report <files...>', 'write a report: .html, .json, or .xml for JUnit')
+    .option('--out <file>', 'file for the trials (default: in the data folder)')
+    .option('--fresh', 'start over instead of continuing an interrupted run')
+    .option('--generate', 'print the cases generated from your tools, or write them to --out, without running them')
+    .addHelpText('after', HELP)
+    .action(async (_, command: Command) => done(await validate(terminal, command.optsWithGlobals())))
+}
+
+/** `toolyard validate`: runs suites with models; 1 if a trial was not judged, or a model missed the gate. */
+export async function validate(terminal: Terminal, options: ValidateOptions): Promise<number> {
   const settings = validateSettings(options)
   let configuredIt = false
-  const opened = await open(
-    options,
-    (config) => {
+  const opened = await openManager(terminal, options, {
+    change: (config) => {
       configuredIt = Object.hasOwn(config.providers ?? {}, EMBEDDED_PROVIDER)
       return settings.suites.every(isYardstick) && !options.generate ? withoutServers(config) : config
     },
-    startManager,
-  )
+    record: false,
+  })
   const { manager } = opened
   const interrupt = new Interrupt()
   try {
     await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal })
-    tellMissing(terminal, opened)
+    warnMissing(terminal, opened)
     const tools = toolsOf(opened)
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (options.generate) return await generateFile(terminal, tools, settings.out)
@@ -64,7 +93,7 @@ export async function validate(
     })
     if (terminal.json) terminal.document(report)
     else showReport(terminal, report)
-    for (const file of settings.reports) await writeWhole(file, reportFormat(file)?.(report) ?? '')
+    for (const file of settings.reports) await writeWhole(terminal.path(file), reportFormat(file)?.(report) ?? '')
     conclude(terminal, report, ran, settings.reports)
     return interrupt.exitCode ?? (report.complete && report.gate?.met !== false ? 0 : 1)
   } finally {

@@ -6,9 +6,7 @@ import { ModelValidationTracker } from '../../validation/model-validation-tracke
 import { schemaHash } from '../../validation/tool-use/tool-use.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { CALCULATE } from '../fixtures/toolyard.ts'
-import { validationsExport } from './validations-export.ts'
-import { validationsImport } from './validations-import.ts'
-import { validationsList } from './validations-list.ts'
+import { validationsExport, validationsImport, validationsList } from './validations.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [CALCULATE] } }
 
@@ -41,9 +39,9 @@ test('what is exported can be imported, for another tenant too', async () => {
   const { run, data } = await known()
   const file = join(data, 'known.json')
   const exported = await run((terminal, options) => validationsExport(terminal, file, options))
-  expect(exported).toEqual({ code: 0, out: '', err: `Written to ${file}: 1 model, 2 counts of tools.\n` })
+  expect(exported).toEqual({ code: 0, out: '', err: `Wrote ${file}: 1 model, 2 tool results.\n` })
   const imported = await run((terminal, options) => validationsImport(terminal, file, { ...options, tenant: 'acme' }))
-  expect(imported.err).toBe("Tenant 'acme' has 1 model and 2 counts of tools now.\n")
+  expect(imported.err).toBe("Tenant 'acme' now has 1 model, 2 tool results.\n")
   const again = join(data, 'again.json')
   await run((terminal, options) => validationsExport(terminal, again, { ...options, tenant: 'acme' }))
   expect(JSON.parse(await readFile(again, 'utf8'))).toEqual(JSON.parse(await readFile(file, 'utf8')))
@@ -61,12 +59,12 @@ test('a bad file is wrong usage, and changes nothing', async () => {
 test('where there is no store nothing is known', async () => {
   const { run } = await installationFolder(CONFIG)
   const { code, err } = await run((terminal, options) => validationsList(terminal, options))
-  expect([code, err]).toEqual([0, expect.stringContaining('Nothing is known yet')])
+  expect([code, err]).toEqual([0, expect.stringContaining('No results yet')])
 })
 
 test.each([
-  ['warn', 'may get it wrong', '20% of 80 is 16.'],
-  ['hide', 'is not offered it', 'No tools are offered to me here.'],
+  ['warn', 'calls may be wrong', '20% of 80 is 16.'],
+  ['hide', 'it is not offered', 'No tools are offered to me here.'],
 ] as const)('what is known of a tool is acted on (%s), and chat says so', async (gate, done, answer) => {
   const opened = await installationFolder({ ...CONFIG, validation: { gate, minimum_trials: 2 } })
   const server = await opened.serve()
@@ -78,6 +76,6 @@ test.each([
   }
   await server.close()
   const { out, err } = await opened.toolyard('chat', 'What is 20% of 80?')
-  expect(err).toContain(`! calculate: this model used it rightly in 0 of 2 trials, and ${done}\n`)
+  expect(err).toContain(`! calculate: this model used it correctly in 0 of 2 trials, so ${done}\n`)
   expect(out).toContain(answer)
 })

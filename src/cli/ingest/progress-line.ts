@@ -1,4 +1,4 @@
-import type { Terminal } from '../terminal.ts'
+import type { Output, Terminal } from '../terminal.ts'
 
 const BAR = 24
 /** Often enough to be seen moving, and no more. */
@@ -18,12 +18,12 @@ export interface IngestState {
 /** Tells on stderr how far the work is: a bar that is drawn over on a terminal, a line for every tenth elsewhere. */
 export class ProgressLine {
   readonly #terminal: Terminal
-  readonly #stream: NodeJS.WriteStream
+  readonly #stream: Output
   #shownMs = performance.now()
   #tenth = 0
   #drawn = false
 
-  constructor(terminal: Terminal, stream: NodeJS.WriteStream = process.stderr) {
+  constructor(terminal: Terminal, stream: Output = terminal.stderr) {
     this.#terminal = terminal
     this.#stream = stream
   }

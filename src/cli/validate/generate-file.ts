@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { generateSuite } from '../../validation/suites/generate-suite.ts'
 import { printableLine } from '../printable.ts'
@@ -19,7 +18,7 @@ export async function generateFile(
     else terminal.result(JSON.stringify(suite, undefined, 2))
     return 0
   }
-  const path = resolve(file)
+  const path = terminal.path(file)
   await writeNew(path, `${JSON.stringify(suite, undefined, 2)}\n`)
   if (terminal.json) terminal.document({ file: path, cases: suite.cases.length })
   terminal.note(printableLine(`${suite.cases.length} cases: edit them, then toolyard validate --suite ${file}`))

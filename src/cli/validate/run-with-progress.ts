@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { dataFolder } from '../../models/model-files/model-folder.ts'
 import {
   planFile,
@@ -30,7 +29,7 @@ export async function runWithProgress(terminal: Terminal, work: SuitesToRun): Pr
   const { suites, models, settings, signal, recorder } = work
   const { repeat, fresh, concurrency, budget, out } = settings
   const key = planKey({ suites, models, repeat })
-  const file = resolve(out ?? planFile(dataFolder(), key))
+  const file = terminal.path(out ?? planFile(dataFolder(terminal.env), key))
   const known = { suites, models, repeat, fresh, concurrency, budget, file, key, signal }
   let progress: TrialProgress | undefined
   try {

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Trial } from '../../validation/running/trial.ts'
 import { isJudged } from '../../validation/running/trial.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Output, Terminal } from '../terminal.ts'
 
 const BAR = 24
 /** Often enough to be seen moving, and no more. */
@@ -12,14 +12,14 @@ const LINE_EVERY_MS = 2_000
 export interface ProgressOptions {
   /** Trials that are to be made. */
   readonly of: number
-  readonly stream?: NodeJS.WriteStream
+  readonly stream?: Output
   readonly clock?: Clock
 }
 
 /** Tells on stderr how far the trials are: a bar that is drawn over on a terminal, a line for every tenth elsewhere. */
 export class TrialProgress {
   readonly #terminal: Terminal
-  readonly #stream: NodeJS.WriteStream
+  readonly #stream: Output
   readonly #clock: Clock
   readonly #of: number
   readonly #startedMs: number
@@ -30,7 +30,7 @@ export class TrialProgress {
   #passed = 0
   #unanswered = 0
 
-  constructor(terminal: Terminal, { of, stream = process.stderr, clock = systemClock }: ProgressOptions) {
+  constructor(terminal: Terminal, { of, stream = terminal.stderr, clock = systemClock }: ProgressOptions) {
     this.#terminal = terminal
     this.#stream = stream
     this.#clock = clock

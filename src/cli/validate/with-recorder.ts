@@ -5,8 +5,7 @@ import { ModelValidationTracker } from '../../validation/model-validation-tracke
 import { TrialRecorder } from '../../validation/running/run-suites.ts'
 import { ToolUseTracker } from '../../validation/tool-use/tool-use-tracker.ts'
 import type { GlobalOptions } from '../global-options.ts'
-import { hasStore } from '../has-store.ts'
-import { withStore } from '../open-store.ts'
+import { hasStore, withStore } from '../open.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -17,10 +16,10 @@ export async function withRecorder<T>(
   registry: ToolRegistry,
   work: (recorder: TrialRecorder | undefined) => Promise<T>,
 ): Promise<T> {
-  if (!hasStore()) return work(undefined)
+  if (!hasStore(terminal)) return work(undefined)
   let opened = false
   try {
-    return await withStore(options, async (storage) => {
+    return await withStore(terminal, options, async (storage) => {
       opened = true
       const tests = new ModelValidationTracker({ store: storage.validations })
       const uses = new ToolUseTracker({ store: storage.toolUse, log: silentLog })

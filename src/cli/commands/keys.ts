@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import { type Command, Option } from 'commander'
+import { hashApiKey, newApiKey } from '../../config/callers/api-key.ts'
+import { ROLES, SCOPES, type Scope } from '../../config/callers/scopes.ts'
+import { LOCAL_TENANT } from '../../core/call.ts'
+import type { Role, StoredKey } from '../../core/storage/key-store.ts'
+import type { GlobalOptions } from '../global-options.ts'
+import { readStore, withStore } from '../open.ts'
+import { readInteger, tenantName } from '../params.ts'
+import { printableLine } from '../printable.ts'
+import { showTable } from '../show-table.ts'
+import type { Done, Terminal } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+const HELP = `
+Each key belongs to a tenant. Its role decides what the key may do: --scope restricts it to some of that, --all-tenants
+lets it read the records of all tenants. A running server applies changes within a second.
+
+Examples:
+  $ toolyard keys create --tenant acme --name ci --role operator --expires 90d
+  $ toolyard keys list
+  $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11`
+
+/** Defines `toolyard keys`. */
+export function defineKeys(keys: Command, terminal: Terminal, done: Done): void {
+  keys.addHelpText('after', HELP)
+
+  keys
+    .command('create')
+    .description('Create a key and print it once')
+    .option('--tenant <id>', 'the tenant that the key belongs to (default local)')
+    .option('--name <name>', 'a name for people')
+    .addOption(new Option('--role <role>', 'what the key may do').choices(Object.keys(ROLES)).default('user'))
+    .addOption(new Option('--scope <scopes...>', 'only these scopes of the role').choices(SCOPES.slice(0, -1)))
+    .option('--all-tenants', 'may read the audit log, the runs and the metrics of all tenants')
+    .option('--calls-per-minute <n>', 'rate limit (default: the one in the configuration)')
+    .option('--expires <when>', 'such as 90d, 12h, 30m or 2030-01-31 (default: never)')
+    .action(async (_, command: Command) => done(await keysCreate(terminal, command.optsWithGlobals())))
+
+  keys
+    .command('list')
+    .description('List the keys without their secrets')
+    .option('--tenant <id>', 'only keys of this tenant')
+    .action(async (_, command: Command) => done(await keysList(terminal, command.optsWithGlobals())))
+
+  keys
+    .command('revoke')
+    .description('Revoke a key')
+    .argument('<id>', 'the id that "keys list" shows')
+    .action(async (id: string, _, command: Command) => done(await keysRevoke(terminal, id, command.optsWithGlobals())))
+}
+
+export interface KeysCreateOptions extends GlobalOptions {
+  readonly tenant?: string
+  readonly name?: string
+  readonly role: Role
+  readonly scope?: readonly Scope[]
+  readonly allTenants?: boolean
+  readonly callsPerMinute?: string
+  readonly expires?: string
+}
+
+export interface KeysListOptions extends GlobalOptions {
+  readonly tenant?: string
+}
+
+const MAX_NAME_LENGTH = 100
+const MAX_CALLS_PER_MINUTE = 10_000_000
+const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** `toolyard keys create`: prints the new key, which is never shown again. */
+export async function keysCreate(terminal: Terminal, options: KeysCreateOptions): Promise<number> {
+  const key = newApiKey()
+  const stored = storedKey(key, options, Date.now())
+  await withStore(terminal, options, (storage) => storage.keys.create(stored))
+  const { hash: _, revoked_at: __, ...shown } = stored
+  if (terminal.json) {
+    terminal.document({ key, ...shown })
+    return 0
+  }
+  terminal.result(key)
+  const { name, tenant, role, id, expires_at } = stored
+  const until = expires_at === null ? '' : `, valid until ${expires_at}`
+  terminal.note(`Created key '${printableLine(name)}' for tenant '${tenant}', role ${role}${until}. Its id is ${id}.`)
+  terminal.note('The key is not shown again: store it with your other secrets.')
+  return 0
+}
+
+function storedKey(key: string, options: KeysCreateOptions, now: number): StoredKey {
+  const { role, name, callsPerMinute, expires } = options
+  const id = randomUUID()
+  return {
+    id,
+    hash: hashApiKey(key),
+    tenant: tenantName(options.tenant ?? LOCAL_TENANT),
+    name: readName(name ?? `key-${id.slice(0, 8)}`),
+    role,
+    scopes: readScopes(options),
+    calls_per_minute:
+      callsPerMinute === undefined ? null : readInteger('--calls-per-minute', callsPerMinute, 1, MAX_CALLS_PER_MINUTE),
+    created_at: new Date(now).toISOString(),
+    expires_at: expires === undefined ? null : readExpiry(expires, now),
+    revoked_at: null,
+  }
+}
+
+function readName(text: string): string {
+  if (text.trim() !== '' && text.length <= MAX_NAME_LENGTH && !/\p{Cc}/u.test(text)) return text
+  throw new UsageError(`--name takes 1 to ${MAX_NAME_LENGTH} characters on one line, not '${printableLine(text)}'.`)
+}
+
+/** Null means every scope of the role. */
+function readScopes({ role, scope, allTenants }: KeysCreateOptions): readonly Scope[] | null {
+  const more = scope?.find((one) => !ROLES[role].includes(one))
+  if (more !== undefined) {
+    throw new UsageError(`The role '${role}' does not include the scope '${more}', only ${ROLES[role].join(', ')}.`)
+  }
+  if (!allTenants) return scope === undefined ? null : [...new Set(scope)]
+  return [...new Set<Scope>([...(scope ?? ROLES[role]), 'installation'])]
+}
+
+/** Reads `90d`, `12h`, `30m` or a date. */
+function readExpiry(text: string, now: number): string {
+  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  const isDate = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
+  const at = unit
+    ? now + Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]
+    : isDate
+      ? Date.parse(text)
+      : Number.NaN
+  if (at > now && at < Date.UTC(9999, 0)) return new Date(at).toISOString()
+  throw new UsageError(
+    `--expires takes a time in the future, such as 90d, 12h, 30m or 2030-01-31, not '${printableLine(text)}'.`,
+  )
+}
+
+const HEAD = ['ID', 'TENANT', 'NAME', 'ROLE', 'SCOPES', 'STATE']
+
+type ListedKey = Omit<StoredKey, 'hash'> & { readonly state: 'active' | 'expired' | 'revoked' }
+
+/** `toolyard keys list`: every key without its secret and its hash. */
+export async function keysList(terminal: Terminal, options: KeysListOptions): Promise<number> {
+  const tenant = options.tenant === undefined ? undefined : tenantName(options.tenant)
+  const all = await readStore(terminal, options, ({ keys }) => keys.list(), [])
+  const listed = all
+    .filter((key) => tenant === undefined || key.tenant === tenant)
+    .map(({ hash: _, ...key }): ListedKey => ({ ...key, state: stateOf(key, Date.now()) }))
+  if (terminal.json) terminal.document({ keys: listed })
+  else if (listed.length === 0) {
+    terminal.note(`No keys${tenant === undefined ? '' : ` for tenant '${tenant}'`}. Create one: toolyard keys create`)
+  } else showTable(terminal, [HEAD, ...listed.map(rowOf)])
+  return 0
+}
+
+function rowOf(key: ListedKey): string[] {
+  const { id, tenant, name, role, scopes, calls_per_minute, state, expires_at, revoked_at } = key
+  const limit = calls_per_minute === null ? '' : ` (${calls_per_minute} calls per minute)`
+  const since = {
+    active: expires_at === null ? '' : ` until ${expires_at}`,
+    expired: ` ${expires_at}`,
+    revoked: ` ${revoked_at}`,
+  }
+  return [id, tenant, name, role, `${(scopes ?? ROLES[role]).join(' ')}${limit}`, `${state}${since[state]}`]
+}
+
+function stateOf({ revoked_at, expires_at }: Omit<StoredKey, 'hash'>, now: number): ListedKey['state'] {
+  if (revoked_at !== null) return 'revoked'
+  return expires_at !== null && Date.parse(expires_at) <= now ? 'expired' : 'active'
+}
+
+/** `toolyard keys revoke`: the key is invalid from now on. */
+export async function keysRevoke(terminal: Terminal, id: string, options: GlobalOptions): Promise<number> {
+  const known = await readStore(terminal, options, ({ keys }) => keys.revoke(id, new Date().toISOString()), false)
+  if (!known) throw new UsageError(`There is no key with the id '${printableLine(id)}': see "toolyard keys list".`)
+  if (terminal.json) terminal.document({ id, revoked: true })
+  else terminal.result(`Revoked ${printableLine(id)}`)
+  return 0
+}
