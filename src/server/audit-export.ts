@@ -11,6 +11,7 @@ const COLUMNS: readonly (keyof AuditRow)[] = [
   'source',
   'run_id',
   'tool',
+  'model',
   'schema_hash',
   'params_hash',
   'outcome',

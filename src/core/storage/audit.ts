@@ -11,6 +11,8 @@ export interface AuditRow {
   readonly source: string | null
   readonly run_id: string | null
   readonly tool: string
+  /** The model that asked for the call, as `provider:model`. */
+  readonly model: string | null
   readonly schema_hash: string | null
   readonly params_hash: string | null
   readonly outcome: 'success' | 'failure' | 'unknown'

@@ -24,6 +24,7 @@ const auditRow = (row: ChainRow): AuditRow => ({
   source: row.source,
   run_id: row.runId,
   tool: row.tool,
+  model: row.model,
   schema_hash: row.schemaHash,
   params_hash: row.paramsHash,
   outcome: row.outcome,

@@ -9,11 +9,12 @@ export const GENESIS = '0'.repeat(64)
 
 /**
  * The hash of a row: SHA-256, in hexadecimal, of one JSON array without white space in UTF-8. Its members are the hash
- * of the row before (64 zeros before the first), then all fields of the row in this order.
+ * of the row before (64 zeros before the first), then all fields of the row in this order. The model is left out when
+ * it is null, so that rows from before it was recorded keep their hash.
  */
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   const { chain, seq, at, tenant, caller, source, runId, tool } = row
-  const { schemaHash, paramsHash, outcome, code, durationMs, attempts } = row
+  const { schemaHash, paramsHash, outcome, code, durationMs, attempts, model } = row
   const text = JSON.stringify([
     before,
     chain,
@@ -30,11 +31,12 @@ export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
     code,
     durationMs,
     attempts,
+    ...(model === null ? [] : [model]),
   ])
   return hash('sha256', text, 'hex')
 }
 
-type Texts = Pick<ChainRow, 'tenant' | 'caller' | 'source' | 'runId' | 'tool' | 'schemaHash'>
+type Texts = Pick<ChainRow, 'tenant' | 'caller' | 'source' | 'runId' | 'tool' | 'model' | 'schemaHash'>
 
 /** Makes the rows of one chain. What a call has in common with the one before it is worked out once. */
 export class RowMaker {
@@ -44,6 +46,7 @@ export class RowMaker {
   #last: Texts | undefined
   #texts: Texts | undefined
   #textsJson = ''
+  #modelJson = ''
 
   constructor(chain: string, hasher: ParamsHasher) {
     this.#chain = chain
@@ -53,7 +56,7 @@ export class RowMaker {
 
   /** The row that a call leaves after the row with the hash `before`. */
   row(entry: CallEntry, seq: number, before: string): ChainRow {
-    const { tenant, caller, source, runId, tool, schemaHash } = this.#textsOf(entry)
+    const { tenant, caller, source, runId, tool, model, schemaHash } = this.#textsOf(entry)
     const { code } = entry
     const at = Math.floor(finite(entry.at))
     const paramsHash = entry.params === null ? null : this.#hasher.hash(entry.params)
@@ -63,7 +66,7 @@ export class RowMaker {
     const attempts = Math.floor(finite(entry.attempts))
     // The same as in `rowHash`, which has to do with rows of anybody: hashes and outcomes of our own need no escaping.
     const params = paramsHash === null ? 'null' : `"${paramsHash}"`
-    const end = `"${outcome}",${code === null ? 'null' : JSON.stringify(code)},${durationMs},${attempts}`
+    const end = `"${outcome}",${code === null ? 'null' : JSON.stringify(code)},${durationMs},${attempts}${this.#modelJson}`
     const text = `["${before}",${this.#chainJson},${seq},${at},${this.#textsJson},${params},${end}]`
     return {
       chain: this.#chain,
@@ -74,6 +77,7 @@ export class RowMaker {
       source,
       runId,
       tool,
+      model,
       schemaHash,
       paramsHash,
       outcome,
@@ -91,9 +95,11 @@ export class RowMaker {
     const source = storableText(entry.source)
     const runId = storableText(entry.runId)
     const tool = storableText(entry.tool)
+    const model = storableText(entry.model)
     const schemaHash = storableText(entry.schemaHash)
     this.#last = entry
-    this.#texts = { tenant, caller, source, runId, tool, schemaHash }
+    this.#texts = { tenant, caller, source, runId, tool, model, schemaHash }
+    this.#modelJson = model === null ? '' : `,${JSON.stringify(model)}`
     this.#textsJson = JSON.stringify([tenant, caller, source, runId, tool, schemaHash]).slice(1, -1)
     return this.#texts
   }
@@ -105,6 +111,7 @@ const haveSameTexts = (a: Texts, b: Texts): boolean =>
   a.caller === b.caller &&
   a.source === b.source &&
   a.runId === b.runId &&
+  a.model === b.model &&
   a.schemaHash === b.schemaHash
 
 /** One number that is none must not keep a whole batch from being written. */

@@ -247,4 +247,12 @@ export const migrations: readonly string[] = [
   `,
   knowledgeMigration,
   toolUseMigration,
+  `
+  ALTER TABLE toolyard.audit ADD COLUMN model text;
+  CREATE VIEW toolyard.audit_log AS
+    SELECT chains.name || ':' || seq AS id,
+      to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS time, at, tenant, caller,
+      source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts, hash
+    FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain;
+  `,
 ]

@@ -10,13 +10,14 @@ const ADD_CHAINS = `
 
 const ADD_ROWS = `
   INSERT INTO toolyard.audit (chain, seq, at, tenant, caller, source, run_id, tool, schema_hash, params_hash, outcome,
-    code, duration_ms, attempts, hash)
+    code, duration_ms, attempts, hash, model)
   SELECT chains.id, r.seq, r.at, r.tenant, r.caller, r.source, r.run_id, r.tool, r.schema_hash, r.params_hash,
-    r.outcome, r.code, r.duration_ms, r.attempts, r.hash
+    r.outcome, r.code, r.duration_ms, r.attempts, r.hash, r.model
   FROM unnest($1::text[], $2::bigint[], $3::double precision[], $4::text[], $5::text[], $6::text[], $7::text[],
-    $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::double precision[], $14::bigint[], $15::text[])
+    $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::double precision[], $14::bigint[], $15::text[],
+    $16::text[])
     AS r (chain, seq, at, tenant, caller, source, run_id, tool, schema_hash, params_hash, outcome, code, duration_ms,
-      attempts, hash)
+      attempts, hash, model)
   JOIN toolyard.chains ON chains.name = r.chain`
 
 /**
@@ -24,7 +25,7 @@ const ADD_ROWS = `
  * code: said in addition, so that the index of failures serves.
  */
 const ROWS = `
-  SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, schema_hash AS "schemaHash",
+  SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model, schema_hash AS "schemaHash",
     params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts, hash
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain
   WHERE ($1::text IS NULL OR tenant = $1)
@@ -40,7 +41,7 @@ const ROWS = `
   ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT $12`
 
 const STRETCH = `
-  SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, schema_hash AS "schemaHash",
+  SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model, schema_hash AS "schemaHash",
     params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts, hash
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain
   WHERE chains.name = $1 AND seq >= $2 ORDER BY seq LIMIT $3`
@@ -69,6 +70,7 @@ export async function addRows(statements: Statements, rows: readonly ChainRow[])
     rows.map((row) => row.durationMs),
     rows.map((row) => row.attempts),
     rows.map((row) => row.hash),
+    text((row) => row.model),
   ])
 }
 

@@ -1,5 +1,7 @@
 import { auditBlocksMigration } from './audit-blocks-migration.ts'
+import { auditRowsMigration } from './audit-rows-migration.ts'
 import { knowledgeMigration } from './knowledge/knowledge-migration.ts'
+import type { SqliteDatabase } from './sqlite-database.ts'
 import { toolUseMigration } from './tool-use-migration.ts'
 
 /**
@@ -8,7 +10,7 @@ import { toolUseMigration } from './tool-use-migration.ts'
  * Times are milliseconds since 1970, or ISO 8601 text where the port says so. Names of chains are long and stand in
  * every index of the audit, so that they are kept once and numbered.
  */
-export const migrations: readonly string[] = [
+export const migrations: readonly (string | ((database: SqliteDatabase) => void))[] = [
   `
   CREATE TABLE instances (
     instance TEXT PRIMARY KEY,
@@ -162,4 +164,5 @@ export const migrations: readonly string[] = [
   knowledgeMigration,
   auditBlocksMigration,
   toolUseMigration,
+  auditRowsMigration,
 ]

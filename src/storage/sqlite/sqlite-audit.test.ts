@@ -22,6 +22,7 @@ const row = (index: number): ChainRow => ({
   source: null,
   runId: index % 4 === 0 ? `run-${index % 8}` : null,
   tool: index % 25 === 0 ? 'rare' : 'common',
+  model: null,
   schemaHash: null,
   paramsHash: null,
   outcome: 'success',

@@ -1,35 +1,33 @@
 import type { SQLInputValue } from 'node:sqlite'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { ChainRow, LedgerTables } from '../ledger/ledger-tables.ts'
-import { refuseNul } from '../nul.ts'
-import { packRows, unpackRows } from './audit-block.ts'
-import { BestRows, startOf } from './best-rows.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 type Filter = Parameters<LedgerTables['rows']>[0]
 
-/** Where a block stands among all, by the newest of its rows that are looked for. */
-interface BlockPlace {
-  readonly block: number
-  readonly lastAt: number
-}
-
-interface Block {
+/** The place of a row in the order of the indexes. */
+interface Place {
+  readonly at: number
   readonly chain: number
-  readonly name: string
-  readonly fromSeq: number
-  readonly toSeq: number
-  readonly rows: string
+  readonly seq: number
 }
 
-/** To look at so many rows takes some 20 ms. */
+/** Reading this many rows takes about 20 ms. */
 const SLICE_ROWS = 20_000
-/** How many blocks are looked up at a time. */
-const BLOCKS = 64
-/** After everything that has a time. */
-const END = { lastAt: Number.MAX_VALUE, block: 0 }
+const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC'
+const SELECT_ROWS = `SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS runId, tool, model,
+  schema_hash AS schemaHash, params_hash AS paramsHash, outcome, code, duration_ms AS durationMs, attempts, hash
+  FROM audit JOIN chains ON chains.id = audit.chain WHERE`
 
-/** The rows of all chains. */
+/** Ten rows per statement: fewer and more are both slower. */
+const ROWS_PER_INSERT = 10
+const INSERT = `INSERT INTO audit (chain, seq, at, tenant, caller, source, run_id, tool, model, schema_hash, params_hash,
+  outcome, code, duration_ms, attempts, hash) VALUES`
+const VALUES = '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
+const INSERT_ONE = [INSERT, VALUES].join(' ')
+const INSERT_MANY = [INSERT, new Array(ROWS_PER_INSERT).fill(VALUES).join(', ')].join(' ')
+
+/** The audit rows of all chains, one per call. */
 export class SqliteAudit {
   readonly #database: SqliteDatabase
   readonly #sliceRows: number
@@ -40,7 +38,7 @@ export class SqliteAudit {
     this.#sliceRows = sliceRows
   }
 
-  /** The number of a chain, which it gets where it has none; not inside a transaction, which may be undone. */
+  /** Gives the number of a chain, and creates it if it has none. Not for use in a transaction: that may be rolled back. */
   chainOf(name: string): number {
     let id = this.#ids.get(name)
     if (id === undefined) {
@@ -55,189 +53,119 @@ export class SqliteAudit {
     return this.#database.get<{ id: number }>('SELECT id FROM chains WHERE name = ?', name)?.id
   }
 
-  /** Inside a transaction. */
-  put(rows: readonly ChainRow[]): void {
-    for (const stretch of stretches(rows)) this.#putBlock(stretch)
+  /**
+   * Adds rows, inside a transaction; `chainOf` must have been called for their chains. Rows are added tenant by tenant:
+   * neighbours in the index by tenant are twice as fast to write.
+   */
+  put(batch: readonly ChainRow[]): void {
+    const rows = [...Map.groupBy(batch, ({ tenant }) => tenant).values()].flat()
+    const whole = rows.length - (rows.length % ROWS_PER_INSERT)
+    for (let index = 0; index < rows.length; ) {
+      const [sql, count] = index < whole ? [INSERT_MANY, ROWS_PER_INSERT] : [INSERT_ONE, 1]
+      const values: SQLInputValue[] = []
+      for (const end = index + count; index < end; index++) this.#bind(rows[index] as ChainRow, values)
+      this.#database.statement(sql).run(...values)
+    }
   }
 
-  /** Newest first. Where few rows are looked for among many, others get their turn in between. */
+  /** Newest first. A search that reads many rows lets other work run in between. */
   async rows(filter: Filter, before: Parameters<LedgerTables['rows']>[1]): Promise<readonly ChainRow[]> {
-    const { from = 0, to, limit } = filter
-    refuseNul(Object.values(filter))
-    // A chain that nobody knows comes from a cursor that was made up: the numbers begin at 1.
+    const { tenant, tool, caller, runId, outcome, errorCode, from, to, limit } = filter
+    // An unknown chain comes from a made-up cursor: numbers begin at 1.
     const end = before && { ...before, chain: this.findChain(before.chain) ?? 0 }
-    const best = new BestRows(filter, [end, to === undefined ? undefined : startOf(to)])
-    const places = this.#places(filter, from, best.end?.at ?? Number.MAX_VALUE)
-    let looked = 0
-    for (const { block: id, lastAt } of places) {
-      if (best.isFull(lastAt)) break
-      const block = this.#block(id)
-      if (block === undefined) continue
-      const rows = unpackRows(block.name, block.fromSeq, block.rows)
-      best.add(rows, block.chain)
-      looked += rows.length
-      if (looked < this.#sliceRows) continue
-      looked = 0
+    const least = from === undefined ? undefined : startOf(from)
+    let most = earlier(end, to === undefined ? undefined : startOf(to))
+    const isRare = runId === undefined && [tool, caller, outcome, errorCode].some((each) => each !== undefined)
+    const found: ChainRow[] = []
+    for (;;) {
+      const start = isRare ? this.#sliceStart(tenant, least, most) : undefined
+      found.push(...this.#page(filter, start ?? least, most, limit - found.length))
+      if (start === undefined || found.length === limit) return found
+      most = start
       await turn()
     }
-    return best.rows.slice(0, limit)
   }
 
   stretch(chain: string, fromSeq: number, limit: number): readonly ChainRow[] {
-    const id = this.findChain(chain) ?? 0
-    const blocks = this.#database.all<{ block: number }>(
-      `SELECT id AS block FROM audit_blocks WHERE chain = ? AND from_seq >= coalesce(
-         (SELECT max(from_seq) FROM audit_blocks WHERE chain = ? AND from_seq <= ?), 0)
-       ORDER BY from_seq LIMIT ?`,
-      id,
-      id,
-      fromSeq,
-      limit + 1,
-    )
-    const found: ChainRow[] = []
-    for (const { block } of blocks) {
-      const { rows, ...head } = this.#block(block) as Block
-      for (const row of unpackRows(chain, head.fromSeq, rows)) if (row.seq >= fromSeq) found.push(row)
-      if (found.length >= limit) break
-    }
-    return found.slice(0, limit)
+    const sql = [SELECT_ROWS, 'audit.chain = ? AND seq >= ? ORDER BY seq LIMIT ?'].join(' ')
+    const rows = this.#database.all<ChainRow>(sql, this.findChain(chain) ?? 0, fromSeq, limit)
+    return rows.map((row) => ({ ...row }))
   }
 
-  /** Inside a transaction; gives how many rows went. A block that is only partly meant keeps the rest of its rows. */
   remove(chain: number, fromSeq: number, toSeq: number): number {
-    const touched = `FROM audit_blocks JOIN chains ON chains.id = chain
-      WHERE chain = ? AND from_seq <= ? AND to_seq >= ?`
-    const partly = this.#database.all<Block>(
-      [
-        'SELECT chain, name, from_seq AS fromSeq, to_seq AS toSeq, rows',
-        touched,
-        'AND (from_seq < ? OR to_seq > ?)',
-      ].join(' '),
-      chain,
-      toSeq,
-      fromSeq,
-      fromSeq,
-      toSeq,
-    )
-    const sum = 'SELECT coalesce(sum(min(to_seq, ?) - max(from_seq, ?) + 1), 0) AS rows'
-    const gone = this.#database.get<{ rows: number }>(
-      [sum, touched].join(' '),
-      toSeq,
-      fromSeq,
-      chain,
-      toSeq,
-      fromSeq,
-    )?.rows
-    const ids = ['(SELECT audit_blocks.id', touched, ')'].join(' ')
-    for (const [table, column] of [
-      ['audit_tenants', 'block'],
-      ['audit_runs', 'block'],
-      ['audit_blocks', 'id'],
-    ]) {
-      this.#database.run(['DELETE FROM', table, 'WHERE', column, 'IN', ids].join(' '), chain, toSeq, fromSeq)
-    }
-    for (const { name, rows, fromSeq: first } of partly) {
-      this.put(unpackRows(name, first, rows).filter(({ seq }) => seq < fromSeq || seq > toSeq))
-    }
-    return gone ?? 0
+    return this.#database.run('DELETE FROM audit WHERE chain = ? AND seq BETWEEN ? AND ?', chain, fromSeq, toSeq)
   }
 
-  #putBlock(rows: readonly ChainRow[]): void {
-    const [first, last] = [rows[0] as ChainRow, rows.at(-1) as ChainRow]
-    const chain = this.chainOf(first.chain)
-    const there = this.#database.get<{ seq: number }>(
-      'SELECT to_seq AS seq FROM audit_blocks WHERE chain = ? AND from_seq <= ? ORDER BY from_seq DESC LIMIT 1',
-      chain,
-      last.seq,
-    )
-    if (there !== undefined && there.seq >= first.seq) {
-      throw new Error(`Row ${first.seq} of the audit chain '${first.chain}' is there already`)
-    }
-    const tenants = spans(rows)
-    const times = [...tenants.values()]
-    const block = this.#database.insert(
-      'INSERT INTO audit_blocks (chain, from_seq, to_seq, first_at, last_at, rows) VALUES (?, ?, ?, ?, ?, ?)',
-      chain,
-      first.seq,
-      last.seq,
-      Math.min(...times.map(({ firstAt }) => firstAt)),
-      Math.max(...times.map(({ lastAt }) => lastAt)),
-      packRows(rows),
-    )
-    for (const [tenant, { firstAt, lastAt }] of tenants) {
-      const sql = 'INSERT INTO audit_tenants (tenant, last_at, first_at, block) VALUES (?, ?, ?, ?)'
-      this.#database.run(sql, tenant, lastAt, firstAt, block)
-    }
-    for (const run of new Set(rows.map(({ runId }) => runId))) {
-      if (run !== null) this.#database.run('INSERT INTO audit_runs (run_id, block) VALUES (?, ?)', run, block)
-    }
-  }
-
-  #block(id: number): Block | undefined {
-    return this.#database.get<Block>(
-      `SELECT chain, name, from_seq AS fromSeq, to_seq AS toSeq, rows
-       FROM audit_blocks JOIN chains ON chains.id = chain WHERE audit_blocks.id = ?`,
-      id,
+  #bind(row: ChainRow, values: SQLInputValue[]): void {
+    values.push(
+      this.#ids.get(row.chain) as number,
+      row.seq,
+      row.at,
+      row.tenant,
+      row.caller,
+      row.source,
+      row.runId,
+      row.tool,
+      row.model,
+      row.schemaHash,
+      row.paramsHash,
+      row.outcome,
+      row.code,
+      row.durationMs,
+      row.attempts,
+      row.hash,
     )
   }
 
-  /** The blocks that may hold such rows, those with the newest ones first. */
-  *#places({ tenant, runId }: Filter, from: number, until: number): Generator<BlockPlace> {
-    const bounds = 'first_at <= ? AND last_at >= ? AND (last_at, audit.block) < (?, ?)'
-    const order = 'ORDER BY last_at DESC, audit.block DESC LIMIT ?'
-    let table = '(SELECT id AS block, first_at, last_at FROM audit_blocks) AS audit'
-    if (tenant !== undefined) table = 'audit_tenants AS audit'
-    const of: SQLInputValue[] = []
-    const conditions: string[] = []
-    if (tenant !== undefined) {
-      conditions.push('tenant = ?')
-      of.push(tenant)
-    }
-    if (runId !== undefined) {
-      conditions.push('audit.block IN (SELECT block FROM audit_runs WHERE run_id = ?)')
-      of.push(runId)
-    }
-    const sql = [
-      'SELECT audit.block AS block, last_at AS lastAt FROM',
-      table,
-      'WHERE',
-      [...conditions, bounds].join(' AND '),
-      order,
-    ].join(' ')
-    let last: BlockPlace = END
-    for (;;) {
-      const page = this.#database.all<BlockPlace>(sql, ...of, until, from, last.lastAt, last.block, BLOCKS)
-      yield* page
-      if (page.length < BLOCKS) return
-      last = page.at(-1) as BlockPlace
-    }
+  #page(filter: Filter, least: Place | undefined, most: Place | undefined, limit: number): readonly ChainRow[] {
+    const where = new Conditions()
+    where.add('tenant = ?', filter.tenant)
+    where.add('tool = ?', filter.tool)
+    where.add('caller = ?', filter.caller)
+    where.add('run_id = ?', filter.runId)
+    where.add('outcome = ?', filter.outcome)
+    where.add('code = ?', filter.errorCode)
+    where.between(least, most)
+    const sql = [SELECT_ROWS, where.text, NEWEST_FIRST, 'LIMIT ?'].join(' ')
+    return this.#database.all<ChainRow>(sql, ...where.values, limit).map((row) => ({ ...row }))
+  }
+
+  /** The place where the next slice of rows begins; undefined if the rest fits into one slice. */
+  #sliceStart(tenant: string | undefined, least: Place | undefined, most: Place | undefined): Place | undefined {
+    const where = new Conditions()
+    where.add('tenant = ?', tenant)
+    where.between(least, most)
+    const sql = ['SELECT at, chain, seq FROM audit WHERE', where.text, NEWEST_FIRST, 'LIMIT 1 OFFSET ?'].join(' ')
+    return this.#database.get<Place>(sql, ...where.values, this.#sliceRows - 1)
   }
 }
 
-/** Rows of one chain that follow each other. */
-function stretches(rows: readonly ChainRow[]): Iterable<readonly ChainRow[]> {
-  const open = new Map<string, ChainRow[]>()
-  const all: ChainRow[][] = []
-  for (const row of rows) {
-    let stretch = open.get(row.chain)
-    if (stretch === undefined || stretch.at(-1)?.seq !== row.seq - 1) {
-      stretch = []
-      open.set(row.chain, stretch)
-      all.push(stretch)
-    }
-    stretch.push(row)
+/** The conditions of a statement, with the values bound to it. */
+class Conditions {
+  readonly values: SQLInputValue[] = []
+  readonly #texts: string[] = []
+
+  get text(): string {
+    return this.#texts.join(' AND ') || 'true'
   }
-  return all
+
+  add(text: string, ...values: (SQLInputValue | undefined)[]): void {
+    if (values.includes(undefined)) return
+    this.#texts.push(text)
+    this.values.push(...(values as SQLInputValue[]))
+  }
+
+  /** Both bounds have the same form: only then does SQLite use the index for both. */
+  between(least: Place | undefined, most: Place | undefined): void {
+    this.add('(at, audit.chain, seq) >= (?, ?, ?)', least?.at, least?.chain, least?.seq)
+    this.add('(at, audit.chain, seq) < (?, ?, ?)', most?.at, most?.chain, most?.seq)
+  }
 }
 
-/** From when to when the rows of each tenant are. */
-function spans(rows: readonly ChainRow[]): Map<string, { firstAt: number; lastAt: number }> {
-  const found = new Map<string, { firstAt: number; lastAt: number }>()
-  for (const { tenant, at } of rows) {
-    const span = found.get(tenant)
-    if (span === undefined) found.set(tenant, { firstAt: at, lastAt: at })
-    else if (at < span.firstAt) span.firstAt = at
-    else if (at > span.lastAt) span.lastAt = at
-  }
-  return found
+/** The place before all rows of that time. */
+const startOf = (at: number): Place => ({ at, chain: 0, seq: 0 })
+
+const earlier = (a: Place | undefined, b: Place | undefined): Place | undefined => {
+  if (a === undefined || b === undefined) return a ?? b
+  return (a.at - b.at || a.chain - b.chain || a.seq - b.seq) < 0 ? a : b
 }

@@ -40,7 +40,7 @@ export class SqliteLedgerTables implements LedgerTables {
   async chains(): Promise<readonly { readonly chain: string; readonly alive: boolean }[]> {
     const rows = this.#database.all<{ chain: string; alive: number }>(
       `SELECT name AS chain, EXISTS (SELECT 1 FROM instances WHERE instance = name AND seen_at >= ?) AS alive
-       FROM chains WHERE EXISTS (SELECT 1 FROM audit_blocks WHERE audit_blocks.chain = chains.id)
+       FROM chains WHERE EXISTS (SELECT 1 FROM audit WHERE audit.chain = chains.id)
          OR EXISTS (SELECT 1 FROM seals WHERE seals.chain = chains.id) ORDER BY name`,
       this.#instances.deadBefore(),
     )
