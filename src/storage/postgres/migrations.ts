@@ -248,6 +248,9 @@ export const migrations: readonly string[] = [
   knowledgeMigration,
   toolUseMigration,
   `
+  ALTER TABLE toolyard.keys ALTER scopes TYPE text USING array_to_json(scopes)::text;
+  ALTER TABLE toolyard.validations
+    ALTER test_history TYPE text USING '[' || array_to_string(test_history, ',') || ']';
   ALTER TABLE toolyard.audit ADD COLUMN model text;
   CREATE VIEW toolyard.audit_log AS
     SELECT chains.name || ':' || seq AS id,

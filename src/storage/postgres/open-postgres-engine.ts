@@ -2,21 +2,15 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { StorageStatus } from '../../core/storage/storage.ts'
 import type { Engine } from '../engine.ts'
+import { sqlStores } from '../sql/sql-stores.ts'
 import type { StorageOptions } from '../storage-options.ts'
 import { PostgresKnowledge } from './knowledge/postgres-knowledge.ts'
 import { Lifeline } from './lifeline.ts'
 import { migrate } from './migrate.ts'
 import { PostgresCacheFeed } from './postgres-cache-feed.ts'
 import { PostgresDatabase } from './postgres-database.ts'
-import { PostgresJobs } from './postgres-jobs.ts'
-import { PostgresKeys } from './postgres-keys.ts'
 import { PostgresLeases } from './postgres-leases.ts'
-import { PostgresLedgerTables } from './postgres-ledger-tables.ts'
-import { PostgresOnce } from './postgres-once.ts'
-import { PostgresRuns } from './postgres-runs.ts'
-import { PostgresSettings } from './postgres-settings.ts'
-import { PostgresToolUse } from './postgres-tool-use.ts'
-import { PostgresValidations } from './postgres-validations.ts'
+import { PostgresStatements } from './postgres-statements.ts'
 import { presenceOf } from './presence.ts'
 import { sweep } from './sweep.ts'
 
@@ -48,21 +42,22 @@ export async function openPostgresEngine(
     throw error
   }
   const knowledge = new PostgresKnowledge(database, { vectors, clock, log })
-  const sweeper = setInterval(() => {
-    knowledge.clean()
-    sweep(database, { instance, aliveMs, now: clock.wall(), keepDays: options.keepDays }).catch((err) =>
-      writeLog(log, 'warn', { err }, 'What is no longer needed could not be swept from the store'),
-    )
+  const { sweep: sweepStores, ...stores } = sqlStores(
+    new PostgresStatements(database, presence),
+    clock,
+    options.keepDays,
+  )
+  const sweeper = setInterval(async () => {
+    try {
+      knowledge.clean()
+      await sweepStores()
+      await sweep(database, { instance, aliveMs, now: clock.wall() })
+    } catch (err) {
+      writeLog(log, 'warn', { err }, 'Expired records could not be removed from the store')
+    }
   }, SWEEP_EVERY_MS).unref()
   return {
-    tables: new PostgresLedgerTables(database, presence),
-    runs: new PostgresRuns(database),
-    keys: new PostgresKeys(database),
-    settings: new PostgresSettings(database),
-    validations: new PostgresValidations(database),
-    toolUse: new PostgresToolUse(database),
-    once: new PostgresOnce(database, presence, clock),
-    jobs: new PostgresJobs(database, presence),
+    ...stores,
     knowledge,
     leases: new PostgresLeases(database, presence, lifeline),
     cache: new PostgresCacheFeed(database, instance, clock),

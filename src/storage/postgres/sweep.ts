@@ -1,16 +1,7 @@
 import type { PostgresDatabase } from './postgres-database.ts'
 
-const DAY_MS = 86_400_000
 /** No sweep holds up what waits behind it: the rest goes the next time. */
 const MOST_AT_ONCE = 10_000
-
-const ONCE = `
-  DELETE FROM toolyard.once WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM toolyard.once WHERE expires_at <= $1 LIMIT $2
-  )) AND expires_at <= $1`
-
-const JOBS = `
-  DELETE FROM toolyard.jobs WHERE id = ANY (ARRAY(SELECT id FROM toolyard.jobs WHERE ended_at < $1 LIMIT $2))`
 
 /** A feed, not a cache: who lives has long read what is older. */
 const CACHE = `
@@ -27,10 +18,8 @@ const INSTANCES = "DELETE FROM toolyard.instances WHERE seen_at < now() - interv
 /** Removes what nobody needs any more. */
 export async function sweep(
   database: PostgresDatabase,
-  by: { readonly instance: string; readonly aliveMs: number; readonly now: number; readonly keepDays: number },
+  by: { readonly instance: string; readonly aliveMs: number; readonly now: number },
 ): Promise<void> {
-  await database.run(ONCE, [by.now, MOST_AT_ONCE])
-  await database.run(JOBS, [new Date(by.now - by.keepDays * DAY_MS).toISOString(), MOST_AT_ONCE])
   await database.run(CACHE, [by.now, MOST_AT_ONCE])
   await database.run(LEASES, [by.instance, by.aliveMs])
   await database.run(INSTANCES)

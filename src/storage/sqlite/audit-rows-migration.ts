@@ -26,6 +26,7 @@ const INSERT = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const FINISH = `
+  ALTER TABLE once ADD COLUMN claim TEXT;
   DROP TABLE audit_blocks;
   DROP TABLE audit_tenants;
   DROP TABLE audit_runs;

@@ -95,11 +95,16 @@ describe('an instance', () => {
 })
 
 describe('the sweep', () => {
+  const sweep = async (ms: number) => {
+    pass(ms)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+
   it('takes away answers that are past their time, and no others', async () => {
     const claim = { tenant: 't', caller: 'c', fingerprint: 'f' }
     await engine.once.claim({ ...claim, key: 'soon', expiresAt: clock.wall() + 1_000 })
     await engine.once.claim({ ...claim, key: 'later', expiresAt: clock.wall() + DAY })
-    pass(60_000)
+    await sweep(60_000)
     expect(database.all('SELECT key FROM once')).toEqual([{ key: 'later' }])
   })
 
@@ -109,27 +114,27 @@ describe('the sweep', () => {
     const result = { success: true, result: 1, tool_name: 'x', execution_time_ms: 1 } as const
     for (const id of ['ended', 'waiting', 'ended later']) await engine.jobs.create({ ...job, id })
     await engine.jobs.end('ended', 'done', result, now())
-    pass(DAY)
+    await sweep(DAY)
     await engine.jobs.end('ended later', 'done', result, now())
-    pass(6 * DAY + 60_000)
+    await sweep(6 * DAY + 60_000)
     expect(database.all('SELECT id FROM jobs ORDER BY id')).toEqual([{ id: 'ended later' }, { id: 'waiting' }])
   })
 
   it('takes away a bounded number at a time', async () => {
     database.write(() => {
       for (let index = 0; index < 5_100; index++) {
-        database.run("INSERT INTO once VALUES ('t', 'c', ?, 'f', 'one', 0, NULL)", `${index}`)
+        database.run("INSERT INTO once VALUES ('t', 'c', ?, 'f', 'one', 0, NULL, NULL)", `${index}`)
       }
     })
-    pass(60_000)
+    await sweep(60_000)
     expect(count('SELECT count(*) AS count FROM once')).toBe(100)
-    pass(60_000)
+    await sweep(60_000)
     expect(count('SELECT count(*) AS count FROM once')).toBe(0)
   })
 
   it('fails nothing else where it fails', async () => {
     database.exec('DROP TABLE once')
-    pass(60_000)
+    await sweep(60_000)
     expect(log.at('warn').length).toBe(1)
     expect((await engine.status()).ready).toBe(true)
   })

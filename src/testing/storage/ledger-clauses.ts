@@ -127,7 +127,7 @@ export const ledgerClauses: Clauses = {
   'ledger: over time, calls and runs stand where they began, over all instances': async (store) => {
     const [one, other] = await store.openTwo()
     const now = Date.now()
-    await one.ledger.append([call({ at: now }), call({ at: now - 5 * HOUR, code: 'TIMEOUT' })], [run('a')])
+    await one.ledger.append([call({ at: now }), call({ at: now - 7 * HOUR, code: 'TIMEOUT' })], [run('a')])
     await other.ledger.append([call({ at: now - 3 * DAY, tool: 'sub' }), call({ tenant: 'other' })], [])
     const calls = async (query: MetricsQuery & { tool?: string }) => {
       await one.ledger.callSeries(query)

@@ -1,16 +1,27 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
 import type { ChainRow } from '../ledger/ledger-tables.ts'
+import { ask } from '../sql/database.ts'
+import { SqlLedgerTables } from '../sql/sql-ledger-tables.ts'
 import { migrate } from './migrate.ts'
-import { SqliteAudit } from './sqlite-audit.ts'
+import { SqliteChanges } from './sqlite-changes.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
+import { SqliteInstances } from './sqlite-instances.ts'
+import { SqliteStatements } from './sqlite-statements.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sqlite-audit-'))
 const database = new SqliteDatabase(folder)
-const sliced = new SqliteAudit(database, 7)
-const whole = new SqliteAudit(database)
+migrate(database)
+const options = { folder, instance: 'me', keepDays: 7 }
+const instances = new SqliteInstances(database, options, systemClock, silentLog)
+const changes = new SqliteChanges(database, silentLog)
+const statements = new SqliteStatements(database, instances, changes, 7)
+const sliced = new SqlLedgerTables(statements)
+const whole = new SqlLedgerTables(new SqliteStatements(database, instances, changes))
 
 const row = (index: number): ChainRow => ({
   chain: `chain-${index % 3}`,
@@ -32,19 +43,34 @@ const row = (index: number): ChainRow => ({
   hash: `${index}`,
 })
 
-beforeAll(() => {
-  migrate(database)
+beforeAll(async () => {
   const rows = Array.from({ length: 200 }, (_, index) => row(index))
-  for (const { chain } of rows) sliced.chainOf(chain)
-  database.write(() => sliced.put(rows))
+  await sliced.write({ rows, runs: [], cells: [] })
 })
 
 afterAll(() => {
+  changes.close()
+  instances.close()
   database.close()
   rmSync(folder, { recursive: true })
 })
 
-describe('looking for few rows among many', () => {
+test('a transaction that fails leaves nothing behind, and the next one works', async () => {
+  const add = (name: string) =>
+    ask('INSERT INTO toolyard.settings (kind, name, value) VALUES (?, ?, ?)', ['pin', name, '1'])
+  const names = async () => (await statements.run<{ name: string }>('SELECT name FROM toolyard.settings')).rows
+  await expect(
+    statements.transaction(function* () {
+      yield* add('a')
+      yield* add('a')
+    }),
+  ).rejects.toMatchObject({ code: 'INVALID_PARAMETERS' })
+  expect(await names()).toEqual([])
+  await statements.transaction(() => add('b'))
+  expect(await names()).toEqual([{ name: 'b' }])
+})
+
+describe('a search for few rows among many', () => {
   it.each([
     { tenant: undefined, tool: 'rare' },
     { tenant: 'tenant-1', tool: 'rare' },
@@ -55,7 +81,7 @@ describe('looking for few rows among many', () => {
     { tenant: undefined, tool: 'nothing' },
     { tenant: undefined, runId: 'run-4', tool: 'common' },
     { tenant: 'nobody', outcome: 'success' as const },
-  ])('gives, slice by slice, what one look gives: %o', async (filter) => {
+  ])('finds the same rows in slices as in one statement: %o', async (filter) => {
     const expected = Array.from({ length: 200 }, (_, index) => row(index)).filter(
       ({ tenant, tool, runId, at }) =>
         (filter.tenant === undefined || tenant === filter.tenant) &&
@@ -72,7 +98,7 @@ describe('looking for few rows among many', () => {
     if (first !== undefined) expect(await sliced.rows({ ...filter, limit: 3 }, first)).toEqual(all.slice(1, 4))
   })
 
-  it('lets others have their turn in between', async () => {
+  it('lets other work run between slices', async () => {
     const turns: string[] = []
     const other = new Promise<void>((resolve) =>
       setImmediate(() => {
@@ -85,7 +111,7 @@ describe('looking for few rows among many', () => {
     expect(turns).toEqual(['other', 'found'])
   })
 
-  it('begins at its time where the chain of a cursor is unknown', async () => {
+  it('begins at the time of a cursor whose chain is unknown', async () => {
     const rows = await whole.rows({ tenant: undefined, limit: 10 }, { at: 100, chain: 'made up', seq: 5 })
     expect(rows.map(({ at }) => at)).toEqual(Array(10).fill(90))
   })
