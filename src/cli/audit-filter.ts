@@ -1,4 +1,4 @@
-import type { AuditFilter, AuditRow } from '../core/storage/audit.ts'
+import type { AuditFilter, AuditRow } from '../core/storage/ledger.ts'
 import type { GlobalOptions } from './global-options.ts'
 import { printableLine } from './printable.ts'
 import { UsageError } from './usage-error.ts'

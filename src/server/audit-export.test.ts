@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AuditPage, AuditRow } from '../core/storage/audit.ts'
+import type { AuditPage, AuditRow } from '../core/storage/ledger.ts'
 import { auditCsv, auditJson, csvCell, type PageOf } from './audit-export.ts'
 
 const row = (id: string, tool = 'hello'): AuditRow => ({

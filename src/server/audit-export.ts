@@ -1,4 +1,4 @@
-import type { AuditPage, AuditRow } from '../core/storage/audit.ts'
+import type { AuditPage, AuditRow } from '../core/storage/ledger.ts'
 
 /** Gives the page at a cursor; the first without one. */
 export type PageOf = (cursor: { readonly cursor?: string }) => Promise<AuditPage>

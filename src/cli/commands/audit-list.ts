@@ -1,4 +1,4 @@
-import type { AuditPage, AuditRow } from '../../core/storage/audit.ts'
+import type { AuditPage, AuditRow } from '../../core/storage/ledger.ts'
 import { type AuditOptions, auditFilter } from '../audit-filter.ts'
 import { readStore } from '../open-store.ts'
 import { printableLine } from '../printable.ts'

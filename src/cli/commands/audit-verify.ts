@@ -1,4 +1,4 @@
-import type { AuditReport } from '../../core/storage/audit.ts'
+import type { AuditReport } from '../../core/storage/ledger.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { readStore } from '../open-store.ts'
 import { printableLine } from '../printable.ts'

@@ -1,7 +1,7 @@
 import type { Handler } from '../../core/handler.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { badParameter, readInteger, readText, requireText } from '../../kinds/builtin/read-parameter.ts'
-import { KNOWLEDGE_BOUNDS as MOST } from '../../storage/knowledge/knowledge-bounds.ts'
+import { KNOWLEDGE_BOUNDS as MOST } from '../../storage/knowledge/checks.ts'
 import type { Collections } from '../collections/collections.ts'
 import { type Cut, type CutPiece, MOST_CHARACTERS, MOST_CHUNKS } from '../collections/ingest-part.ts'
 import { DOCS } from '../collections/own-docs.ts'

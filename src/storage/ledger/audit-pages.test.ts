@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AuditFilter } from '../../core/storage/audit.ts'
+import type { AuditFilter } from '../../core/storage/ledger.ts'
 import { call, openLedger } from './fixtures/open-ledger.ts'
 
 const all: AuditFilter = { tenant: undefined, limit: 100 }

@@ -1,4 +1,4 @@
-import type { AuditFilter } from '../../core/storage/audit.ts'
+import type { AuditFilter } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
 /**

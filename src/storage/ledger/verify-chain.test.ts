@@ -5,7 +5,7 @@ import type { Stored } from './fixtures/memory-tables.ts'
 import { call, openLedger } from './fixtures/open-ledger.ts'
 import type { ChainRow, Seal } from './ledger-tables.ts'
 import { sealed } from './seal.ts'
-import { verifyChains } from './verify-chains.ts'
+import { verifyChains } from './verify-chain.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -1,18 +1,14 @@
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { StorageStatus } from '../../core/storage/storage.ts'
-import type { Engine } from '../engine.ts'
+import type { Engine, StorageOptions } from '../engine.ts'
 import { sqlStores } from '../sql/sql-stores.ts'
-import type { StorageOptions } from '../storage-options.ts'
+import { Heartbeat, presenceOf } from './heartbeat.ts'
 import { PostgresKnowledge } from './knowledge/postgres-knowledge.ts'
-import { Lifeline } from './lifeline.ts'
 import { migrate } from './migrate.ts'
-import { PostgresCacheFeed } from './postgres-cache-feed.ts'
 import { PostgresDatabase } from './postgres-database.ts'
-import { PostgresLeases } from './postgres-leases.ts'
+import { PostgresCacheFeed, PostgresLeases, sweep } from './postgres-sharing.ts'
 import { PostgresStatements } from './postgres-statements.ts'
-import { presenceOf } from './presence.ts'
-import { sweep } from './sweep.ts'
 
 const CONNECTIONS = 8
 const SWEEP_EVERY_MS = 60_000
@@ -29,15 +25,15 @@ export async function openPostgresEngine(
   const presence = presenceOf(options)
   const { instance, aliveMs } = presence
   const database = await PostgresDatabase.open(options.url, CONNECTIONS)
-  const lifeline = new Lifeline(() => database.client(), presence, log)
+  const heartbeat = new Heartbeat(() => database.client(), presence, log)
   let vectors: boolean
   try {
     vectors = (await migrate(database)).vectors
     if (!vectors) writeLog(log, 'warn', {}, NO_VECTORS)
-    await lifeline.open()
+    await heartbeat.open()
     await database.run(TAKE_OVER, [instance, presence.names.slice(1)])
   } catch (error) {
-    await lifeline.close()
+    await heartbeat.close()
     await database.close()
     throw error
   }
@@ -59,12 +55,12 @@ export async function openPostgresEngine(
   return {
     ...stores,
     knowledge,
-    leases: new PostgresLeases(database, presence, lifeline),
+    leases: new PostgresLeases(database, presence, heartbeat),
     cache: new PostgresCacheFeed(database, instance, clock),
-    onChange: (listener) => lifeline.onChange(listener),
+    onChange: (listener) => heartbeat.onChange(listener),
     async status(): Promise<StorageStatus> {
       const status = { engine: 'postgres', ready: true, vectors } as const
-      if (lifeline.problem !== undefined) return { ...status, ready: false, problem: lifeline.problem }
+      if (heartbeat.problem !== undefined) return { ...status, ready: false, problem: heartbeat.problem }
       try {
         await database.run('SELECT')
         return status
@@ -75,7 +71,7 @@ export async function openPostgresEngine(
     async close() {
       clearInterval(sweeper)
       await knowledge.close()
-      await lifeline.close()
+      await heartbeat.close()
       await database.close()
     },
   }

@@ -1,8 +1,8 @@
 import type { Change } from '../../core/storage/storage.ts'
 import { replaceNul } from '../nul.ts'
 import type { Answer, Database, Statement, Work } from '../sql/database.ts'
+import type { Presence } from './heartbeat.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
-import type { Presence } from './presence.ts'
 
 /** Changes are rare: all of them wait for one lock, so that none is lost. */
 const LOCK = 'SELECT pg_advisory_xact_lock(7203)'
@@ -61,8 +61,9 @@ export class PostgresStatements implements Database {
   ): Generator<Statement> {
     if (rows.length === 0) return
     const arrays = Object.values(columns).map((type) => `?::${type}[]`)
+    const into = ['INSERT INTO', table, '(', Object.keys(columns).join(', '), ')']
     yield {
-      sql: `INSERT INTO ${table} (${Object.keys(columns).join(', ')}) SELECT * FROM unnest(${arrays}) ${onConflict}`,
+      sql: [...into, 'SELECT * FROM unnest(', arrays.join(', '), ')', onConflict].join(' '),
       values: Object.values(columns).map((_, index) => rows.map((row) => columnValue(row[index]))),
     }
   }

@@ -46,7 +46,11 @@ export class SqliteStatements implements Database {
   }
 
   alive(column: string): Statement {
-    const sql = `EXISTS (SELECT 1 FROM instances WHERE instances.instance = ${column} AND instances.seen_at >= ?)`
+    const sql = [
+      'EXISTS (SELECT 1 FROM instances WHERE instances.instance =',
+      column,
+      'AND instances.seen_at >= ?)',
+    ].join(' ')
     return { sql, values: [this.#instances.deadBefore()] }
   }
 
@@ -57,10 +61,8 @@ export class SqliteStatements implements Database {
     onConflict = '',
   ): Generator<Statement> {
     const names = Object.keys(columns)
-    const text = (count: number) =>
-      [`INSERT INTO ${table} (${names.join(', ')}) VALUES`, Array(count).fill(placeholders(names)), onConflict].join(
-        ' ',
-      )
+    const into = ['INSERT INTO', table, '(', names.join(', '), ') VALUES']
+    const text = (count: number) => [...into, Array(count).fill(placeholders(names)).join(', '), onConflict].join(' ')
     const many = text(ROWS_PER_INSERT)
     const whole = rows.length - (rows.length % ROWS_PER_INSERT)
     for (let index = 0; index < whole; index += ROWS_PER_INSERT) {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import type { AuditFilter, AuditRow } from '../../core/storage/audit.ts'
-import type { CallEntry } from '../../core/storage/ledger.ts'
+import type { AuditFilter, AuditRow, CallEntry } from '../../core/storage/ledger.ts'
 import type { Storage } from '../../core/storage/storage.ts'
 import { call } from './call-entry.ts'
 import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'

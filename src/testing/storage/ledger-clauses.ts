@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../core/storage/metrics.ts'
+import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { call } from './call-entry.ts'
 import { type Clauses, until } from './contract-store.ts'

@@ -1,5 +1,5 @@
-import { addToolUse } from '../../core/storage/add-tool-use.ts'
 import {
+  addToolUse,
   type DoubtfulToolUse,
   KEPT_FAILURES,
   KEPT_SCHEMAS,

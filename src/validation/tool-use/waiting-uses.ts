@@ -1,6 +1,10 @@
 import { redact, redactText } from '../../core/redact.ts'
-import { addToolUse } from '../../core/storage/add-tool-use.ts'
-import type { StoredToolUse, ToolUseAddition, ToolUseFailure } from '../../core/storage/tool-use-store.ts'
+import {
+  addToolUse,
+  type StoredToolUse,
+  type ToolUseAddition,
+  type ToolUseFailure,
+} from '../../core/storage/tool-use-store.ts'
 import { storableText } from '../../storage/ledger/storable-text.ts'
 import type { ToolUse } from './tool-use.ts'
 
