@@ -8,7 +8,7 @@ import type { SqliteInstances } from './sqlite-instances.ts'
 
 /** Reading this many audit rows takes about 20 ms. */
 const SLICE_ROWS = 20_000
-/** Ten rows per INSERT: fewer and more are both slower. */
+/** Rows per INSERT statement. */
 const ROWS_PER_INSERT = 10
 
 /** Runs the statements of the stores on SQLite. Each transaction runs without a pause in this thread. */
