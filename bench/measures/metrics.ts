@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { MetricWindow } from '../../src/core/storage/metrics.ts'
+import type { MetricWindow } from '../../src/core/storage/ledger.ts'
 import { silentLog } from '../../src/index.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { bytesOf } from '../storage/bytes-of.ts'

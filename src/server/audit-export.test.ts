@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AuditPage, AuditRow } from '../core/storage/audit.ts'
+import type { AuditPage, AuditRow } from '../core/storage/ledger.ts'
 import { auditCsv, auditJson, csvCell, type PageOf } from './audit-export.ts'
 
 const row = (id: string, tool = 'hello'): AuditRow => ({
@@ -10,6 +10,7 @@ const row = (id: string, tool = 'hello'): AuditRow => ({
   source: 'rest',
   run_id: null,
   tool,
+  model: null,
   schema_hash: null,
   params_hash: 'abc',
   outcome: 'success',
@@ -32,10 +33,10 @@ describe('the audit as a file', () => {
   test('has all pages, as comma-separated values', async () => {
     const lines = (await text(auditCsv(pagesOf([row('1'), row('2')], [row('3')])))).split('\r\n')
     expect(lines[0]).toBe(
-      'id,time,tenant,caller,source,run_id,tool,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,hash',
+      'id,time,tenant,caller,source,run_id,tool,model,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,hash',
     )
     expect(lines.slice(1)).toEqual([
-      ...['1', '2', '3'].map((id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,abc,success,,1.5,1,def`),
+      ...['1', '2', '3'].map((id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,,abc,success,,1.5,1,def`),
       '',
     ])
   })

@@ -1,4 +1,4 @@
-import type { AuditPage, AuditRow } from '../core/storage/audit.ts'
+import type { AuditPage, AuditRow } from '../core/storage/ledger.ts'
 
 /** Gives the page at a cursor; the first without one. */
 export type PageOf = (cursor: { readonly cursor?: string }) => Promise<AuditPage>
@@ -11,6 +11,7 @@ const COLUMNS: readonly (keyof AuditRow)[] = [
   'source',
   'run_id',
   'tool',
+  'model',
   'schema_hash',
   'params_hash',
   'outcome',

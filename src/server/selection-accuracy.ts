@@ -1,4 +1,4 @@
-import type { MetricWindow, ModelFigures, ModelMetrics } from '../core/storage/metrics.ts'
+import type { MetricWindow, ModelFigures, ModelMetrics } from '../core/storage/ledger.ts'
 import type { ValidationStore } from '../core/storage/validation-store.ts'
 
 const HOUR = 60 * 60_000

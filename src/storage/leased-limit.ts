@@ -1,6 +1,5 @@
 import type { Rate, RateState } from '../core/rates.ts'
 import type { LeaseRequest } from '../core/storage/lease-store.ts'
-import { SlidingWindow } from './sliding-window.ts'
 
 /** Servers hold so much of a limit that they do not use at the moment: together an eighth. */
 const SPARE_PART = 8
@@ -92,5 +91,40 @@ export class LeasedLimit implements Rate {
 
   #spare(servers: number): number {
     return Math.floor(this.calls / (SPARE_PART * servers))
+  }
+}
+
+/** Passed times are cut off when there are this many of them. */
+const CUT_AT = 1_024
+
+/** The times of the calls of the last so many milliseconds. */
+class SlidingWindow {
+  readonly #perMs: number
+  #times: number[] = []
+  #first = 0
+
+  constructor(perMs: number) {
+    this.#perMs = perMs
+  }
+
+  /** How many calls are not past yet. */
+  count(now: number): number {
+    const times = this.#times
+    while (this.#first < times.length && (times[this.#first] as number) + this.#perMs <= now) this.#first++
+    if (this.#first === times.length || this.#first >= CUT_AT) {
+      this.#times = times.slice(this.#first)
+      this.#first = 0
+    }
+    return this.#times.length - this.#first
+  }
+
+  add(now: number): void {
+    this.#times.push(now)
+  }
+
+  /** When one of those is past, by its place from the oldest on; undefined where there are fewer. */
+  pastAt(place: number): number | undefined {
+    const time = this.#times[this.#first + place]
+    return time === undefined ? undefined : time + this.#perMs
   }
 }

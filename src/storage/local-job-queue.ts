@@ -1,7 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
-import type { JobQueue } from '../core/storage/job-queue.ts'
-import type { JobStore } from '../core/storage/job-store.ts'
+import type { JobQueue, JobStore } from '../core/storage/job-store.ts'
 
 export interface LocalJobQueueOptions {
   readonly clock: Clock

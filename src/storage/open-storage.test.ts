@@ -9,8 +9,8 @@ import type { Storage } from '../core/storage/storage.ts'
 import { ToolExecutionError } from '../core/tool-execution-error.ts'
 import { captureLog } from '../testing/capture-log.ts'
 import { call } from '../testing/storage/call-entry.ts'
+import type { StorageOptions } from './engine.ts'
 import { openStorage } from './open-storage.ts'
-import type { StorageOptions } from './storage-options.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'open-storage-'))
 afterAll(() => rmSync(root, { recursive: true }))

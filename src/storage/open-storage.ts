@@ -2,10 +2,10 @@ import type { Log } from '../core/log.ts'
 import type { CallEntry } from '../core/storage/ledger.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Storage } from '../core/storage/storage.ts'
-import type { StorageOptions } from './storage-options.ts'
+import type { StorageOptions } from './engine.ts'
+import { type Part, STORAGE_PARTS } from './worker/messages.ts'
 import { packCalls } from './worker/packed-calls.ts'
 import { SearchThread } from './worker/search-thread.ts'
-import { type Part, STORAGE_PARTS } from './worker/storage-parts.ts'
 import { StorageThread } from './worker/storage-thread.ts'
 
 /** Opens the store that the options name, in a thread of its own: what it does never holds up the calling thread. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CacheEntry, CacheFeed } from '../core/storage/cache-feed.ts'
+import type { CacheEntry, CacheFeed } from '../core/storage/lease-store.ts'
 import { captureLog } from '../testing/capture-log.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
 import { SharedCache } from './shared-cache.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { AuditRow } from '../../src/core/storage/audit.ts'
+import type { AuditRow } from '../../src/core/storage/ledger.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
 import { addressOf, type BusyServer, fits, HOUR, openBusyServer } from './busy-server.ts'

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/metrics.ts'
+import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/ledger.ts'
 import { addressOf, type BusyServer, fits, openBusyServer } from './busy-server.ts'
 import { useBrowser } from './open-browser.ts'
 

@@ -33,6 +33,37 @@ describe('migrations', () => {
     expect(await second.settings.list('limits')).toEqual([settings('kept')])
   })
 
+  test('keys and test results of an older version are read after the migration', async () => {
+    const url = await databases.create()
+    await ask(url, 'CREATE SCHEMA toolyard')
+    await ask(
+      url,
+      'CREATE TABLE toolyard.migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())',
+    )
+    for (const [index, migration] of migrations.slice(0, 3).entries()) {
+      await ask(url, migration)
+      await ask(url, 'INSERT INTO toolyard.migrations (version) VALUES ($1)', [index + 1])
+    }
+    const key = "'acme', 'name', 'user'"
+    await ask(url, `INSERT INTO toolyard.keys VALUES ('a', 'h1', ${key}, '{"x,y",z}', NULL, 'now', NULL, NULL)`)
+    await ask(url, `INSERT INTO toolyard.keys VALUES ('b', 'h2', ${key}, NULL, NULL, 'now', NULL, NULL)`)
+    const tests = [
+      { timestamp: 't', success: true },
+      { timestamp: 'u', success: false, error: 'a "b", c' },
+    ]
+    await ask(
+      url,
+      "INSERT INTO toolyard.validations VALUES ('acme', 'mini:one', 2, 1, $1), ('acme', 'two', 0, 0, '{}')",
+      [tests.map((one) => JSON.stringify(one))],
+    )
+    const engine = await databases.open({ url })
+    expect((await engine.keys.list()).map(({ scopes }) => scopes)).toEqual([['x,y', 'z'], null])
+    expect(await engine.validations.list('acme')).toEqual([
+      { model_id: 'mini:one', test_count: 2, success_count: 1, test_history: tests },
+      { model_id: 'two', test_count: 0, success_count: 0, test_history: [] },
+    ])
+  })
+
   test('a database of a newer version is refused by a sentence that says so', async () => {
     const url = await databases.create()
     await (await databases.open({ url })).close()

@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { Rate } from '../../src/core/rates.ts'
 import type { LeaseRequest, LeaseStore } from '../../src/core/storage/lease-store.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { LeasedRates } from '../../src/storage/leased-rates.ts'
 import { PostgresDatabase } from '../../src/storage/postgres/postgres-database.ts'
-import { sweep } from '../../src/storage/postgres/sweep.ts'
+import { sweep } from '../../src/storage/postgres/postgres-sharing.ts'
+import { PostgresStatements } from '../../src/storage/postgres/postgres-statements.ts'
 import { SharedCache } from '../../src/storage/shared-cache.ts'
+import { sqlStores } from '../../src/storage/sql/sql-stores.ts'
 import { ask, type Databases, startDatabases } from './databases.ts'
 import { startProxy } from './proxy.ts'
 
@@ -264,7 +267,9 @@ test('a sweep removes what nobody needs any more, and nothing else', async () =>
   await ask(url, "INSERT INTO toolyard.leases VALUES ('gone', 'gone', 5, now() - interval '2 days')")
   const database = await PostgresDatabase.open(url, 1)
   onTestFinished(() => database.close())
-  await sweep(database, { instance: 'me', aliveMs: 10_000, now, keepDays: 7 })
+  const presence = { instance: 'me', names: ['me'], aliveMs: 10_000, beatMs: 2_000 }
+  await sqlStores(new PostgresStatements(database, presence), systemClock, 7).sweep()
+  await sweep(database, { instance: 'me', aliveMs: 10_000, now })
   const left = async (text: string) => (await ask<{ name: string }>(url, text)).map(({ name }) => name)
   expect(await left('SELECT key AS name FROM toolyard.once')).toEqual(['current'])
   expect(await left('SELECT id AS name FROM toolyard.jobs ORDER BY id')).toEqual(['waits', 'young'])

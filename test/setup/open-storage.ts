@@ -1,8 +1,8 @@
 import type { Log } from '../../src/core/log.ts'
 import type { Storage } from '../../src/core/storage/storage.ts'
-import type { StorageOptions } from '../../src/storage/storage-options.ts'
+import type { StorageOptions } from '../../src/storage/engine.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
-import { type Part, STORAGE_PARTS } from '../../src/storage/worker/storage-parts.ts'
+import { type Part, STORAGE_PARTS } from '../../src/storage/worker/messages.ts'
 
 /**
  * Stands in for `src/storage/open-storage.ts` in tests that are not about the storage thread: the store opens in the

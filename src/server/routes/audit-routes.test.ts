@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AuditPage, AuditRow } from '../../core/storage/audit.ts'
+import type { AuditPage, AuditRow } from '../../core/storage/ledger.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
 async function auditYard() {

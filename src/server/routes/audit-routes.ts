@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import type { AuditFilter, AuditRow } from '../../core/storage/audit.ts'
+import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import { auditCsv, auditJson } from '../audit-export.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'

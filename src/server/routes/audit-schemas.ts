@@ -32,6 +32,7 @@ export const AUDIT_COLUMNS = {
   source: nullable('Which door the call came through.'),
   run_id: nullable('The conversation that it was part of.'),
   tool: { type: 'string' },
+  model: nullable('The model that asked for the call, as provider:model.'),
   schema_hash: nullable('Names the definition that was called.'),
   params_hash: nullable('Names the parameters; they themselves are never kept.'),
   outcome: OUTCOME,

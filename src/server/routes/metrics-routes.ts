@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { METRIC_WINDOWS, type MetricWindow } from '../../core/storage/metrics.ts'
+import { METRIC_WINDOWS, type MetricWindow } from '../../core/storage/ledger.ts'
 import { withSelectionAccuracy } from '../selection-accuracy.ts'
 import type { Service } from '../service.ts'
 import { settleRecords } from '../settle-records.ts'

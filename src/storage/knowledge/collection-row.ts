@@ -33,3 +33,7 @@ export const toCollection = ({
   chunks,
   without_vector: embedder === null ? 0 : chunks - vectors,
 })
+
+/** The number of a chunk; undefined for what cannot be one. */
+export const chunkIdOf = (chunk_id: string): number | undefined =>
+  /^[1-9]\d{0,14}$/.test(chunk_id) ? Number(chunk_id) : undefined

@@ -1,5 +1,4 @@
-import { KNOWLEDGE_BOUNDS as MOST } from './knowledge-bounds.ts'
-import { STOP_WORDS } from './stop-words.ts'
+import { KNOWLEDGE_BOUNDS } from './checks.ts'
 
 const DIACRITICS = /[\u0300-\u036f]/g
 const WORD = /[\p{L}\p{N}\p{M}]+/gu
@@ -21,8 +20,8 @@ export function searchWords(text: string): string[] {
 
 /** The different words of a question that say what it is about. */
 export function queryWords(text: string): string[] {
-  const words = new Set(searchWords(text.slice(0, MOST.query)))
-  return [...words].filter((word) => !STOP_WORDS.has(word)).slice(0, MOST.queryWords)
+  const words = new Set(searchWords(text.slice(0, KNOWLEDGE_BOUNDS.query)))
+  return [...words].filter((word) => !STOP_WORDS.has(word)).slice(0, KNOWLEDGE_BOUNDS.queryWords)
 }
 
 function splitRun(run: string): string[] {
@@ -44,3 +43,16 @@ function pairsOf(run: string): string[] {
 }
 
 const cut = (word: string): string => (word.length > LONGEST ? word.slice(0, LONGEST).toWellFormed() : word)
+
+/**
+ * English words that say nothing about what a question is about; the parts of `don't` and `it's` are among them. They are
+ * indexed and not looked for. The same as those that PostgreSQL leaves out of English.
+ */
+const STOP_WORDS: ReadonlySet<string> = new Set(
+  `i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its
+   itself they them their theirs themselves what which who whom this that these those am is are was were be been being have
+   has had having do does did doing a an the and but if or because as until while of at by for with about against between
+   into through during before after above below to from up down in out on off over under again further then once here there
+   when where why how all any both each few more most other some such no nor not only own same so than too very s t can will
+   just don should now`.split(/\s+/),
+)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AuditFilter } from '../../core/storage/audit.ts'
+import type { AuditFilter } from '../../core/storage/ledger.ts'
 import { call, openLedger } from './fixtures/open-ledger.ts'
 
 const all: AuditFilter = { tenant: undefined, limit: 100 }
@@ -7,7 +7,10 @@ const all: AuditFilter = { tenant: undefined, limit: 100 }
 describe('audit', () => {
   test('shows a row with all that is kept of a call', async () => {
     const { ledger, stored } = openLedger()
-    await ledger.append([call({ code: 'EXECUTION_ERROR', runId: 'run-1', at: Date.UTC(2026, 0, 1) + 0.9 })], [])
+    await ledger.append(
+      [call({ code: 'EXECUTION_ERROR', runId: 'run-1', model: 'mini:one', at: Date.UTC(2026, 0, 1) + 0.9 })],
+      [],
+    )
     expect((await ledger.audit(all)).rows).toEqual([
       {
         id: 'server-1:1',
@@ -17,6 +20,7 @@ describe('audit', () => {
         source: 'rest',
         run_id: 'run-1',
         tool: 'weather',
+        model: 'mini:one',
         schema_hash: 'schema-1',
         params_hash: stored.rows[0]?.paramsHash,
         outcome: 'failure',

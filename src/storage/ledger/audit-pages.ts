@@ -1,5 +1,5 @@
-import type { AuditFilter, AuditPage, AuditRow } from '../../core/storage/audit.ts'
-import { readAuditCursor, writeAuditCursor } from './audit-cursor.ts'
+import type { AuditFilter, AuditPage, AuditRow } from '../../core/storage/ledger.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
 
 const MOST_ROWS = 1_000
@@ -24,6 +24,7 @@ const auditRow = (row: ChainRow): AuditRow => ({
   source: row.source,
   run_id: row.runId,
   tool: row.tool,
+  model: row.model,
   schema_hash: row.schemaHash,
   params_hash: row.paramsHash,
   outcome: row.outcome,
@@ -32,3 +33,29 @@ const auditRow = (row: ChainRow): AuditRow => ({
   attempts: row.attempts,
   hash: row.hash,
 })
+
+/** The place of a row among all, newest first. */
+type RowPlace = Pick<ChainRow, 'at' | 'chain' | 'seq'>
+
+/** Where the next page of rows begins: after this one. */
+const writeAuditCursor = ({ at, chain, seq }: RowPlace): string =>
+  Buffer.from(JSON.stringify([at, chain, seq])).toString('base64url')
+
+function readAuditCursor(cursor: string): RowPlace {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (Array.isArray(value) && value.length === 3) {
+      const [at, chain, seq] = value as unknown[]
+      const named = typeof chain === 'string' && !chain.includes('\0')
+      if (Number.isSafeInteger(at) && named && Number.isSafeInteger(seq)) {
+        return { at: at as number, chain, seq: seq as number }
+      }
+    }
+  } catch {
+    // It is said below.
+  }
+  throw new ToolExecutionError(
+    'INVALID_PARAMETERS',
+    `cursor: "${cursor.slice(0, 60)}" is none that a page gave as next`,
+  )
+}

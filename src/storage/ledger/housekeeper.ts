@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import { expire } from './expire.ts'
 import type { LedgerTables } from './ledger-tables.ts'
-import { sealTail } from './seal-tail.ts'
+import { isGenuine, sealed, sealTail } from './seal.ts'
 
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 /** A short-lived command is over before. */
 const START_AFTER_MS = 1_000
 /** Servers do not all start at once when the hour is over. */
@@ -49,7 +49,7 @@ export class Housekeeper {
     this.#callOff = this.#options.clock.after(ms, () => {
       this.#round = this.#work().then(() => {
         const now = this.#options.clock.wall()
-        this.#schedule(HOUR - (now % HOUR) + Math.random() * SPREAD_MS)
+        this.#schedule(HOUR_MS - (now % HOUR_MS) + Math.random() * SPREAD_MS)
       })
     })
   }
@@ -87,4 +87,45 @@ export class Housekeeper {
       writeLog(this.#options.log, 'warn', { err }, `${failure}: it is tried again in an hour`)
     }
   }
+}
+
+/** How long figures are kept: minutes for the window of an hour, others a day longer than rows. */
+export const figuresKeptMs = (keepDays: number) => ({
+  minute: 2 * HOUR_MS,
+  hour: (keepDays + 1) * DAY_MS,
+  day: (keepDays + 1) * DAY_MS,
+})
+
+/** What has been removed. */
+export interface Expired {
+  readonly audit: number
+  readonly runs: number
+  readonly figures: number
+}
+
+/** Removes what is older than it is kept, one stretch at a time; `goOn` is asked before each. */
+export async function expire(
+  tables: LedgerTables,
+  key: string,
+  keepDays: number,
+  now: number,
+  goOn: () => boolean,
+): Promise<Expired> {
+  const before = now - keepDays * DAY_MS
+  let audit = 0
+  for (const seal of await tables.expired(before)) {
+    if (!goOn()) break
+    // One that somebody else made must not become ours: it stays for `verify` to find, with its rows.
+    if (!isGenuine(key, seal)) continue
+    audit += await tables.removeStretch(sealed(key, { ...seal, expiredAt: now }))
+    await setImmediate()
+  }
+  const keptMs = figuresKeptMs(keepDays)
+  let figures = 0
+  for (const width of ['minute', 'hour', 'day'] as const) {
+    if (goOn()) figures += await tables.removeCells(width, now - keptMs[width])
+    await setImmediate()
+  }
+  const runs = goOn() ? await tables.removeRuns(before) : 0
+  return { audit, runs, figures }
 }

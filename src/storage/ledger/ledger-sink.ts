@@ -1,11 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { CallBatch, RecordSink } from '../../core/recorder.ts'
+import type { CallBatch, CallRecord, RecordSink } from '../../core/recorder.ts'
 import type { CallEntry, Ledger } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { callEntry } from './call-entry.ts'
-import { DropReport } from './drop-report.ts'
-import { type EntryBatch, WaitingEntries } from './waiting-entries.ts'
 
 /** How long records wait for others, where nobody waits for them; and from one batch to the next, at least. */
 const GATHER_MS = 20
@@ -195,3 +192,147 @@ export class LedgerSink implements RecordSink {
     this.#wake(() => true)
   }
 }
+
+/** What the ledger is told of a call. `epoch` makes the time of day of the clock's. */
+const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
+  at: epoch + record.startedMs,
+  tenant: record.tenant,
+  caller: record.caller ?? null,
+  source: record.source ?? null,
+  runId: record.runId ?? null,
+  tool: record.tool,
+  model: record.model ?? null,
+  schemaHash: record.schemaHash ?? null,
+  params: record.params === undefined ? null : jsonText(record.params),
+  code: record.code ?? null,
+  unknown: record.outcomeUnknown,
+  durationMs: record.executionTimeMs,
+  attempts: record.attempts,
+})
+
+function jsonText(value: unknown): string | null {
+  try {
+    return JSON.stringify(value) ?? null
+  } catch {
+    return null
+  }
+}
+
+const SAID_EVERY_MS = 10_000
+
+/** Counts records that had to be dropped, and says so without filling the log. */
+class DropReport {
+  readonly #clock: Clock
+  readonly #log: Log
+  #total = 0
+  /** Since there was room last, and of those the ones that nobody has been told of. */
+  #now = 0
+  #unsaid = 0
+  #saidAt = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock
+    this.#log = log
+  }
+
+  /** All that were ever dropped. */
+  get total(): number {
+    return this.#total
+  }
+
+  add(count: number): void {
+    this.#total += count
+    this.#now += count
+    this.#unsaid += count
+    if (this.#clock.now() - this.#saidAt < SAID_EVERY_MS) return
+    this.#saidAt = this.#clock.now()
+    writeLog(
+      this.#log,
+      'warn',
+      { dropped: this.#unsaid, in_all: this.#total },
+      'The ledger is too slow or not there, and the buffer is full: records of calls are dropped',
+    )
+    this.#unsaid = 0
+  }
+
+  /** There is room again. */
+  over(): void {
+    if (this.#now === 0) return
+    writeLog(this.#log, 'info', { dropped: this.#now, in_all: this.#total }, 'Records of calls are kept again')
+    this.#now = 0
+    this.#unsaid = 0
+  }
+}
+
+/** What is handed to the ledger at once: no more than the calling thread packs in a few milliseconds. */
+const MOST_IN_BATCH = 2_000
+const MOST_BYTES_IN_BATCH = 4 * 1024 * 1024
+/** What an entry takes besides its parameters, about. */
+const ENTRY_BYTES = 400
+
+interface EntryBatch {
+  readonly calls: readonly CallEntry[]
+  readonly runs: readonly StoredRun[]
+  /** How many there are of both. */
+  readonly size: number
+}
+
+/** Calls and runs that are not written yet, in the order they came; bounded in number and in bytes. */
+class WaitingEntries {
+  readonly #mostEntries: number
+  readonly #mostBytes: number
+  readonly #entries: (CallEntry | StoredRun)[] = []
+  readonly #sizes: number[] = []
+  #bytes = 0
+
+  constructor(mostEntries: number, mostBytes: number) {
+    this.#mostEntries = mostEntries
+    this.#mostBytes = mostBytes
+  }
+
+  get size(): number {
+    return this.#entries.length
+  }
+
+  /** Whether there are as many as one batch takes. */
+  get fillsBatch(): boolean {
+    return this.#entries.length >= MOST_IN_BATCH || this.#bytes >= MOST_BYTES_IN_BATCH
+  }
+
+  /** Whether at least half of the room is free. */
+  get roomy(): boolean {
+    return this.#entries.length * 2 <= this.#mostEntries && this.#bytes * 2 <= this.#mostBytes
+  }
+
+  /** False where there is no room for it. */
+  add(entry: CallEntry | StoredRun): boolean {
+    const bytes = isRun(entry) ? 2 * JSON.stringify(entry).length : ENTRY_BYTES + 2 * (entry.params?.length ?? 0)
+    if (this.#entries.length >= this.#mostEntries || this.#bytes + bytes > this.#mostBytes) return false
+    this.#entries.push(entry)
+    this.#sizes.push(bytes)
+    this.#bytes += bytes
+    return true
+  }
+
+  /** The first of them, as many as one batch takes; they stay until they are removed. */
+  first(): EntryBatch {
+    const calls: CallEntry[] = []
+    const runs: StoredRun[] = []
+    let size = 0
+    for (let bytes = 0; size < MOST_IN_BATCH && bytes < MOST_BYTES_IN_BATCH; size++) {
+      const entry = this.#entries[size]
+      if (entry === undefined) break
+      if (isRun(entry)) runs.push(entry)
+      else calls.push(entry)
+      bytes += this.#sizes[size] as number
+    }
+    return { calls, runs, size }
+  }
+
+  remove(count: number): void {
+    this.#entries.splice(0, count)
+    for (const bytes of this.#sizes.splice(0, count)) this.#bytes -= bytes
+  }
+}
+
+const isRun = (entry: CallEntry | StoredRun): entry is StoredRun => 'steps' in entry

@@ -1,4 +1,4 @@
-import type { AuditFilter } from '../../core/storage/audit.ts'
+import type { AuditFilter } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
 /**
@@ -17,6 +17,7 @@ export interface ChainRow {
   readonly source: string | null
   readonly runId: string | null
   readonly tool: string
+  readonly model: string | null
   readonly schemaHash: string | null
   readonly paramsHash: string | null
   readonly outcome: 'success' | 'failure' | 'unknown'

@@ -1,10 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import type { CallEntry } from '../../core/storage/ledger.ts'
-import { GENESIS, RowMaker } from './chain-row.ts'
+import { GENESIS, ParamsHasher, RowMaker } from './chain-row.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
-import { ParamsHasher } from './params-hasher.ts'
-import { sealed } from './seal.ts'
-import { MOST_ROWS_IN_STRETCH, sealTail } from './seal-tail.ts'
+import { MOST_ROWS_IN_STRETCH, sealed, sealTail } from './seal.ts'
 
 const HOUR = 3_600_000
 

@@ -1,5 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Seal } from './ledger-tables.ts'
+import { setImmediate } from 'node:timers/promises'
+import { GENESIS, rowHash } from './chain-row.ts'
+import type { ChainRow, LedgerTables, Seal } from './ledger-tables.ts'
 
 /** Closes a stretch with the installation's key. */
 export const sealed = (key: string, seal: Omit<Seal, 'mac'>): Seal => ({ ...seal, mac: sealMac(key, seal) })
@@ -20,4 +22,65 @@ function sealMac(key: string, seal: Omit<Seal, 'mac'>): string {
   return createHmac('sha256', key)
     .update(`seal ${JSON.stringify(fields)}`)
     .digest('hex')
+}
+
+/** A stretch is removed in one transaction: that many rows take a fraction of a second. */
+export const MOST_ROWS_IN_STRETCH = 50_000
+const PAGE = 1_000
+
+/**
+ * Seals the rows of a chain that stand after its last seal, as far as their hashes fit. Any number of servers may do
+ * so at once: each looks anew where the last seal ends, and of two seals that begin at the same row one is kept.
+ * Gives the row from which on nothing fits, where there is one.
+ */
+export async function sealTail(
+  tables: LedgerTables,
+  key: string,
+  chain: string,
+  now: () => number,
+): Promise<number | undefined> {
+  for (;;) {
+    const last = (await tables.seals(chain)).at(-1)
+    if (last !== undefined && !isGenuine(key, last)) return last.fromSeq
+    const { rows, broken } = await openRows(tables, chain, last)
+    const [first, end] = [rows[0], rows.at(-1)]
+    if (first === undefined || end === undefined) return broken
+    await tables.addSeal(
+      sealed(key, {
+        chain,
+        fromSeq: first.seq,
+        toSeq: end.seq,
+        beforeHash: last?.lastHash ?? GENESIS,
+        lastHash: end.hash,
+        firstAt: rows.reduce((least, { at }) => Math.min(least, at), first.at),
+        lastAt: rows.reduce((most, { at }) => Math.max(most, at), first.at),
+        sealedAt: now(),
+        expiredAt: null,
+      }),
+    )
+    if (broken !== undefined) return broken
+  }
+}
+
+/** The rows after the last seal that fit, as many as one stretch holds, and the first that does not. */
+async function openRows(
+  tables: LedgerTables,
+  chain: string,
+  last: Seal | undefined,
+): Promise<{ readonly rows: readonly Pick<ChainRow, 'seq' | 'at' | 'hash'>[]; readonly broken?: number }> {
+  const rows: Pick<ChainRow, 'seq' | 'at' | 'hash'>[] = []
+  let seq = last?.toSeq ?? 0
+  let before = last?.lastHash ?? GENESIS
+  while (rows.length < MOST_ROWS_IN_STRETCH) {
+    const page = await tables.stretch(chain, seq + 1, PAGE)
+    for (const row of page) {
+      if (row.seq !== seq + 1 || rowHash(before, row) !== row.hash) return { rows, broken: seq + 1 }
+      rows.push({ seq: row.seq, at: row.at, hash: row.hash })
+      seq = row.seq
+      before = row.hash
+    }
+    if (page.length < PAGE) break
+    await setImmediate()
+  }
+  return { rows }
 }

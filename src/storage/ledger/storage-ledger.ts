@@ -1,26 +1,27 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { AuditFilter, AuditPage, AuditReport } from '../../core/storage/audit.ts'
-import type { CallEntry, Ledger } from '../../core/storage/ledger.ts'
 import type {
+  AuditFilter,
+  AuditPage,
+  AuditReport,
+  CallEntry,
   CallSeriesMetrics,
   ExecutionMetrics,
+  Ledger,
   MetricsQuery,
   ModelMetrics,
   ParameterSet,
   RunSeriesMetrics,
-} from '../../core/storage/metrics.ts'
+} from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { auditPage } from './audit-pages.ts'
-import { type Expired, expire, figuresKeptMs } from './expire.ts'
-import { queryTenant } from './figures/cell-tenant.ts'
 import { FigureQueries } from './figures/figure-queries.ts'
-import { LiveFigures } from './figures/live-figures.ts'
-import { Housekeeper } from './housekeeper.ts'
+import { LiveFigures, queryTenant } from './figures/live-figures.ts'
+import { type Expired, expire, figuresKeptMs, Housekeeper } from './housekeeper.ts'
 import type { LedgerTables } from './ledger-tables.ts'
 import { OwnChain } from './own-chain.ts'
-import { storableRun } from './storable-run.ts'
-import { verifyChains } from './verify-chains.ts'
+import { storableRun } from './storable-text.ts'
+import { verifyChains } from './verify-chain.ts'
 
 /** How often it is looked which figures should be written. */
 const LOOK_MS = 1_000

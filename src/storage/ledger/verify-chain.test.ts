@@ -5,7 +5,7 @@ import type { Stored } from './fixtures/memory-tables.ts'
 import { call, openLedger } from './fixtures/open-ledger.ts'
 import type { ChainRow, Seal } from './ledger-tables.ts'
 import { sealed } from './seal.ts'
-import { verifyChains } from './verify-chains.ts'
+import { verifyChains } from './verify-chain.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -57,6 +57,7 @@ describe('what somebody with the database but without the key can do is found', 
   const changed = (seq: number) => `Row ${seq} does not fit its hash: it was changed, or the one before it was`
   const tamperings: readonly Tampering[] = [
     ['a row is changed', (stored) => change(stored, 5, { tool: 'harmless' }), 5, changed(5)],
+    ['a model is added', (stored) => change(stored, 5, { model: 'mini:one' }), 5, changed(5)],
     ['a hash is changed', (stored) => change(stored, 5, { hash: GENESIS }), 5, changed(5)],
     ['an unsealed row is changed', (stored) => change(stored, 13, { tenant: 'evil' }), 13, changed(13)],
     ['a row is removed', (stored) => remove(stored, 5), 5, 'Row 5 is missing'],

@@ -1,8 +1,29 @@
-import type { AuditFault } from '../../core/storage/audit.ts'
+import { setImmediate } from 'node:timers/promises'
+import type { AuditFault, AuditReport } from '../../core/storage/ledger.ts'
 import { GENESIS, rowHash } from './chain-row.ts'
 import type { ChainRow, LedgerTables, Seal } from './ledger-tables.ts'
-import { RowReader } from './row-reader.ts'
 import { isGenuine } from './seal.ts'
+
+/** Walks all chains; `ends` tells where those end that somebody is just writing. */
+export async function verifyChains(
+  tables: LedgerTables,
+  key: string,
+  ends: ReadonlyMap<string, { readonly seq: number; readonly hash: string }>,
+): Promise<AuditReport> {
+  const report = { chains: 0, rows: 0, expired: 0, seals: 0, unsealed: 0 }
+  const faults: AuditFault[] = []
+  const found = (await tables.chains()).map(({ chain }) => chain)
+  for (const chain of new Set([...found, ...ends.keys()])) {
+    const one = await verifyChain(tables, key, chain, ends.get(chain))
+    report.chains++
+    report.rows += one.rows
+    report.expired += one.expired
+    report.seals += one.seals
+    report.unsealed += one.unsealed
+    faults.push(...one.faults)
+  }
+  return { ...report, faults }
+}
 
 /** Of one chain; what comes after is counted, but not told. */
 const MOST_FAULTS = 100
@@ -168,5 +189,39 @@ class ChainWalk {
 
   #fault(at: number, problem: string): void {
     if (this.#faults.length < MOST_FAULTS) this.#faults.push({ chain: this.#chain, at, problem })
+  }
+}
+
+const PAGE = 1_000
+
+/** Reads the rows of a chain one after the other, page by page. */
+class RowReader {
+  readonly #tables: LedgerTables
+  readonly #chain: string
+  #page: readonly ChainRow[] = []
+  #index = 0
+  #from = Number.MIN_SAFE_INTEGER
+  #ended = false
+
+  constructor(tables: LedgerTables, chain: string) {
+    this.#tables = tables
+    this.#chain = chain
+  }
+
+  /** The next row, which stays the next one until `skip`. */
+  async peek(): Promise<ChainRow | undefined> {
+    if (this.#index === this.#page.length && !this.#ended) {
+      // Others want to be answered between two pages.
+      await setImmediate()
+      this.#page = await this.#tables.stretch(this.#chain, this.#from, PAGE)
+      this.#index = 0
+      this.#ended = this.#page.length < PAGE
+      this.#from = (this.#page.at(-1)?.seq ?? this.#from) + 1
+    }
+    return this.#page[this.#index]
+  }
+
+  skip(): void {
+    this.#index++
   }
 }

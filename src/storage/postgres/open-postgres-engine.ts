@@ -1,24 +1,14 @@
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { StorageStatus } from '../../core/storage/storage.ts'
-import type { Engine } from '../engine.ts'
-import type { StorageOptions } from '../storage-options.ts'
+import type { Engine, StorageOptions } from '../engine.ts'
+import { sqlStores } from '../sql/sql-stores.ts'
+import { Heartbeat, presenceOf } from './heartbeat.ts'
 import { PostgresKnowledge } from './knowledge/postgres-knowledge.ts'
-import { Lifeline } from './lifeline.ts'
 import { migrate } from './migrate.ts'
-import { PostgresCacheFeed } from './postgres-cache-feed.ts'
 import { PostgresDatabase } from './postgres-database.ts'
-import { PostgresJobs } from './postgres-jobs.ts'
-import { PostgresKeys } from './postgres-keys.ts'
-import { PostgresLeases } from './postgres-leases.ts'
-import { PostgresLedgerTables } from './postgres-ledger-tables.ts'
-import { PostgresOnce } from './postgres-once.ts'
-import { PostgresRuns } from './postgres-runs.ts'
-import { PostgresSettings } from './postgres-settings.ts'
-import { PostgresToolUse } from './postgres-tool-use.ts'
-import { PostgresValidations } from './postgres-validations.ts'
-import { presenceOf } from './presence.ts'
-import { sweep } from './sweep.ts'
+import { PostgresCacheFeed, PostgresLeases, sweep } from './postgres-sharing.ts'
+import { PostgresStatements } from './postgres-statements.ts'
 
 const CONNECTIONS = 8
 const SWEEP_EVERY_MS = 60_000
@@ -35,41 +25,42 @@ export async function openPostgresEngine(
   const presence = presenceOf(options)
   const { instance, aliveMs } = presence
   const database = await PostgresDatabase.open(options.url, CONNECTIONS)
-  const lifeline = new Lifeline(() => database.client(), presence, log)
+  const heartbeat = new Heartbeat(() => database.client(), presence, log)
   let vectors: boolean
   try {
     vectors = (await migrate(database)).vectors
     if (!vectors) writeLog(log, 'warn', {}, NO_VECTORS)
-    await lifeline.open()
+    await heartbeat.open()
     await database.run(TAKE_OVER, [instance, presence.names.slice(1)])
   } catch (error) {
-    await lifeline.close()
+    await heartbeat.close()
     await database.close()
     throw error
   }
   const knowledge = new PostgresKnowledge(database, { vectors, clock, log })
-  const sweeper = setInterval(() => {
-    knowledge.clean()
-    sweep(database, { instance, aliveMs, now: clock.wall(), keepDays: options.keepDays }).catch((err) =>
-      writeLog(log, 'warn', { err }, 'What is no longer needed could not be swept from the store'),
-    )
+  const { sweep: sweepStores, ...stores } = sqlStores(
+    new PostgresStatements(database, presence),
+    clock,
+    options.keepDays,
+  )
+  const sweeper = setInterval(async () => {
+    try {
+      knowledge.clean()
+      await sweepStores()
+      await sweep(database, { instance, aliveMs, now: clock.wall() })
+    } catch (err) {
+      writeLog(log, 'warn', { err }, 'Expired records could not be removed from the store')
+    }
   }, SWEEP_EVERY_MS).unref()
   return {
-    tables: new PostgresLedgerTables(database, presence),
-    runs: new PostgresRuns(database),
-    keys: new PostgresKeys(database),
-    settings: new PostgresSettings(database),
-    validations: new PostgresValidations(database),
-    toolUse: new PostgresToolUse(database),
-    once: new PostgresOnce(database, presence, clock),
-    jobs: new PostgresJobs(database, presence),
+    ...stores,
     knowledge,
-    leases: new PostgresLeases(database, presence, lifeline),
+    leases: new PostgresLeases(database, presence, heartbeat),
     cache: new PostgresCacheFeed(database, instance, clock),
-    onChange: (listener) => lifeline.onChange(listener),
+    onChange: (listener) => heartbeat.onChange(listener),
     async status(): Promise<StorageStatus> {
       const status = { engine: 'postgres', ready: true, vectors } as const
-      if (lifeline.problem !== undefined) return { ...status, ready: false, problem: lifeline.problem }
+      if (heartbeat.problem !== undefined) return { ...status, ready: false, problem: heartbeat.problem }
       try {
         await database.run('SELECT')
         return status
@@ -80,7 +71,7 @@ export async function openPostgresEngine(
     async close() {
       clearInterval(sweeper)
       await knowledge.close()
-      await lifeline.close()
+      await heartbeat.close()
       await database.close()
     },
   }

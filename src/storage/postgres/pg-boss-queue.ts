@@ -1,9 +1,7 @@
 import type { PgBoss } from 'pg-boss'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { JobQueue } from '../../core/storage/job-queue.ts'
-import type { JobStore } from '../../core/storage/job-store.ts'
-import { PostgresDatabase } from './postgres-database.ts'
-import { postgresError } from './postgres-error.ts'
+import type { JobQueue, JobStore } from '../../core/storage/job-store.ts'
+import { PostgresDatabase, postgresError } from './postgres-database.ts'
 
 const SCHEMA = 'toolyard_jobs'
 const QUEUE = 'jobs'

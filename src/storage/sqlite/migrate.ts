@@ -14,7 +14,10 @@ export function migrate(database: SqliteDatabase): void {
           `${migrations.length}): use that version, or another data folder`,
       )
     }
-    for (const migration of migrations.slice(version)) database.exec(migration)
+    for (const migration of migrations.slice(version)) {
+      if (typeof migration === 'string') database.exec(migration)
+      else migration(database)
+    }
     database.exec(['PRAGMA user_version =', migrations.length].join(' '))
   })
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import { ALIVE_MS, type StorageOptions } from '../storage-options.ts'
+import { ALIVE_MS, type StorageOptions } from '../engine.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** An instance that nobody has seen for so long is forgotten. */

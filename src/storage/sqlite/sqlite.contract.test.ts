@@ -7,7 +7,7 @@ import { knowledgeContract } from '../../testing/knowledge-contract.ts'
 import { ledgerTablesContract } from '../../testing/ledger-tables-contract.ts'
 import { storageContract } from '../../testing/storage-contract.ts'
 import { hostStorage } from '../worker/host-storage.ts'
-import { openSqliteEngine } from './open-sqlite-engine.ts'
+import { openSqliteEngine } from './sqlite-engine.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sqlite-contract-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto'
+import { link, open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import type { SettingStore } from '../../core/storage/setting-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
-import type { Engine } from '../engine.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import type { Engine, StorageOptions } from '../engine.ts'
 import { StorageLedger } from '../ledger/storage-ledger.ts'
-import { openSqliteEngine } from '../sqlite/open-sqlite-engine.ts'
-import type { StorageOptions } from '../storage-options.ts'
-import { auditKey } from './audit-key.ts'
+import { openSqliteEngine } from '../sqlite/sqlite-engine.ts'
 
 export interface HostOptions {
   readonly log: Log
@@ -68,3 +71,64 @@ async function openEngine(options: StorageOptions, around: { log: Log; clock: Cl
   const { openPostgresEngine } = await import('../postgres/open-postgres-engine.ts')
   return openPostgresEngine({ ...options, url }, around)
 }
+
+const FILE = 'audit.key'
+const KEY = /^[0-9a-f]{64}$/
+
+/** The installation's own key, which is made at its first start. Several processes that start at once get the same. */
+export async function auditKey(
+  { auditKey: given, url, folder }: StorageOptions,
+  settings: SettingStore,
+): Promise<string> {
+  if (given !== undefined) return given
+  const fresh = randomBytes(32).toString('hex')
+  if (url === undefined) return (await read(folder)) ?? (await make(folder, fresh))
+  const kept = await settings.putFirst({ kind: 'secret', name: 'audit_key', value: fresh })
+  if (typeof kept === 'string' && KEY.test(kept)) return kept
+  throw new ToolExecutionError(
+    'SERVICE_UNAVAILABLE',
+    'The audit key in the database is damaged: restore the setting audit_key, or set TOOLYARD_AUDIT_KEY',
+  )
+}
+
+async function read(folder: string): Promise<string | undefined> {
+  let text: string
+  try {
+    text = await readFile(join(folder, FILE), 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw unusable(`cannot be read (${codeOf(error)})`)
+  }
+  if (!KEY.test(text.trim())) throw unusable('is damaged')
+  return text.trim()
+}
+
+/** Written under another name and linked to its own, which only one can do: nobody ever reads half a key. */
+async function make(folder: string, key: string): Promise<string> {
+  const path = join(folder, FILE)
+  const draft = `${path}.${key.slice(0, 16)}`
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(`${key}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await link(draft, path)
+    return key
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return (await read(folder)) ?? make(folder, key)
+    throw unusable(`cannot be made (${codeOf(error)})`)
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+const unusable = (problem: string): ToolExecutionError =>
+  new ToolExecutionError(
+    'SERVICE_UNAVAILABLE',
+    `${FILE} in the data folder ${problem}: restore it from a copy, or set TOOLYARD_AUDIT_KEY`,
+  )
+
+const codeOf = (error: unknown): unknown => (Object(error) as { code?: unknown }).code

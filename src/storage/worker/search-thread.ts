@@ -1,6 +1,6 @@
 import type { Log } from '../../core/log.ts'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import type { StorageOptions } from '../storage-options.ts'
+import type { StorageOptions } from '../engine.ts'
 import { StorageThread } from './storage-thread.ts'
 
 type TextQuery = Parameters<KnowledgeStore['byText']>[0]

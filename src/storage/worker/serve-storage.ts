@@ -1,15 +1,25 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { type Log, writeLog } from '../../core/log.ts'
+import type { Ledger } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import type { Storage } from '../../core/storage/storage.ts'
+import type { Change, Storage } from '../../core/storage/storage.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { StorageOptions } from '../storage-options.ts'
-import { AppendQueue } from './append-queue.ts'
-import type { FromWorker, Level, Request, WorkerStart } from './messages.ts'
-import { Outbox } from './outbox.ts'
-import type { PackedCalls } from './packed-calls.ts'
-import { plainError, plainFields } from './plain-error.ts'
-import { type Part, STORAGE_PARTS } from './storage-parts.ts'
+import type { StorageOptions } from '../engine.ts'
+import {
+  type FromWorker,
+  type Level,
+  type LogMessage,
+  type News,
+  type Part,
+  plainError,
+  plainFields,
+  type Reply,
+  type Request,
+  STORAGE_PARTS,
+  type WorkerStart,
+} from './messages.ts'
+import { countOf, type PackedCalls, unpackCalls } from './packed-calls.ts'
 
 /** A store, or some of its parts. */
 export type Served = Pick<Storage, 'onChange' | 'status' | 'close'> & {
@@ -79,5 +89,124 @@ function callsOf(storage: Served): (request: Request) => Promise<unknown> {
     const known = Object.hasOwn(STORAGE_PARTS[part], method) ? target?.[method] : undefined
     if (known === undefined) throw new Error(`${part}.${method} is no method of the store`)
     return known.apply(target, [...args])
+  }
+}
+
+/** What is written at once must not hold up everything else for long: some 50 ms. */
+const MOST_AT_ONCE = 4_096
+
+interface Waiting {
+  readonly calls: PackedCalls
+  readonly runs: readonly StoredRun[]
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Writes what came in while the disk was busy at once: one transaction for many batches. */
+export class AppendQueue {
+  readonly #ledger: Pick<Ledger, 'append'>
+  #waiting: Waiting[] = []
+  #working: Promise<void> | undefined
+
+  constructor(ledger: Pick<Ledger, 'append'>) {
+    this.#ledger = ledger
+  }
+
+  append(calls: PackedCalls, runs: readonly StoredRun[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ calls, runs, resolve, reject })
+      this.#working ??= this.#work()
+    })
+  }
+
+  /** Settles when nothing waits any more. */
+  async idle(): Promise<void> {
+    while (this.#working !== undefined) await this.#working
+  }
+
+  async #work(): Promise<void> {
+    // First what else has come in this turn.
+    for (await turn(); this.#waiting.length > 0; await turn()) {
+      const group = this.#next()
+      try {
+        await this.#ledger.append(
+          group.flatMap(({ calls }) => unpackCalls(calls)),
+          group.flatMap(({ runs }) => runs),
+        )
+        for (const { resolve } of group) resolve()
+      } catch (error) {
+        for (const { reject } of group) reject(error)
+      }
+    }
+    this.#working = undefined
+  }
+
+  #next(): Waiting[] {
+    let records = 0
+    let end = 0
+    for (const { calls, runs } of this.#waiting) {
+      records += countOf(calls) + runs.length
+      if (end > 0 && records > MOST_AT_ONCE) break
+      end++
+    }
+    const group = this.#waiting.slice(0, end)
+    this.#waiting = this.#waiting.slice(end)
+    return group
+  }
+}
+
+/** Sends what comes together in one turn of the worker as one message. */
+export class Outbox {
+  readonly #port: MessagePort
+  #replies: Reply[] = []
+  #changes: Change[] = []
+  #logs: LogMessage[] = []
+  #scheduled = false
+
+  constructor(port: MessagePort) {
+    this.#port = port
+  }
+
+  reply(reply: Reply): void {
+    this.#replies.push(reply)
+    this.#schedule()
+  }
+
+  change(change: Change): void {
+    this.#changes.push(change)
+    this.#schedule()
+  }
+
+  log(line: LogMessage): void {
+    this.#logs.push(line)
+    this.#schedule()
+  }
+
+  flush(): void {
+    this.#scheduled = false
+    const news: News = { type: 'news', replies: this.#replies, changes: this.#changes, logs: this.#logs }
+    this.#replies = []
+    this.#changes = []
+    this.#logs = []
+    try {
+      this.#port.postMessage(news)
+    } catch {
+      this.#port.postMessage({ ...news, replies: news.replies.map(sendable) })
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(() => this.flush())
+  }
+}
+
+/** One value that is no plain data must not cost the others their answers, nor leave its own asker waiting. */
+function sendable(reply: Reply): Reply {
+  try {
+    return structuredClone(reply)
+  } catch (error) {
+    return { id: reply.id, error: plainError(error) }
   }
 }

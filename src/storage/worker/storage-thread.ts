@@ -3,9 +3,8 @@ import { Worker } from 'node:worker_threads'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { Change, StorageStatus } from '../../core/storage/storage.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { StorageOptions } from '../storage-options.ts'
-import type { FromWorker, Level, News, PlainError, Request, WorkerStart } from './messages.ts'
-import type { Part } from './storage-parts.ts'
+import type { StorageOptions } from '../engine.ts'
+import type { FromWorker, Level, News, Part, PlainError, Request, WorkerStart } from './messages.ts'
 
 /** What a thread does: the whole of a store, or the searches of an embedded one. */
 export type Role = 'storage' | 'search'

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import type { AuditFilter, AuditRow } from '../../core/storage/audit.ts'
-import type { CallEntry } from '../../core/storage/ledger.ts'
+import type { AuditFilter, AuditRow, CallEntry } from '../../core/storage/ledger.ts'
 import type { Storage } from '../../core/storage/storage.ts'
 import { call } from './call-entry.ts'
 import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'
@@ -36,6 +35,7 @@ export const auditClauses: Clauses = {
       source: 'http',
       runId: 'run-1',
       tool: UNICODE,
+      model: 'mini:one',
       schemaHash: 'abcdef',
       params: '{"secret":"swordfish"}',
       code: 'TIMEOUT',
@@ -54,6 +54,7 @@ export const auditClauses: Clauses = {
       source: 'http',
       run_id: 'run-1',
       tool: UNICODE,
+      model: 'mini:one',
       schema_hash: 'abcdef',
       outcome: 'unknown',
       error_code: 'TIMEOUT',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../core/storage/metrics.ts'
+import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { call } from './call-entry.ts'
 import { type Clauses, until } from './contract-store.ts'
@@ -127,7 +127,7 @@ export const ledgerClauses: Clauses = {
   'ledger: over time, calls and runs stand where they began, over all instances': async (store) => {
     const [one, other] = await store.openTwo()
     const now = Date.now()
-    await one.ledger.append([call({ at: now }), call({ at: now - 5 * HOUR, code: 'TIMEOUT' })], [run('a')])
+    await one.ledger.append([call({ at: now }), call({ at: now - 7 * HOUR, code: 'TIMEOUT' })], [run('a')])
     await other.ledger.append([call({ at: now - 3 * DAY, tool: 'sub' }), call({ tenant: 'other' })], [])
     const calls = async (query: MetricsQuery & { tool?: string }) => {
       await one.ledger.callSeries(query)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import type { CacheFeed } from '../../core/storage/cache-feed.ts'
-import type { LeaseStore } from '../../core/storage/lease-store.ts'
+import type { CacheFeed, LeaseStore } from '../../core/storage/lease-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
 import { type Clauses, UNICODE, until } from './contract-store.ts'
 

@@ -2,8 +2,8 @@ import { LOCAL_TENANT } from '../../core/call.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { redact, redactText } from '../../core/redact.ts'
-import { addToolUse } from '../../core/storage/add-tool-use.ts'
 import {
+  addToolUse,
   type DoubtfulToolUse,
   KEPT_FAILURES,
   KEPT_SCHEMAS,

@@ -1,6 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import type { AuditRow } from '../../../src/core/storage/audit.ts'
-import type { ExecutionMetrics } from '../../../src/core/storage/metrics.ts'
+import type { AuditRow, ExecutionMetrics } from '../../../src/core/storage/ledger.ts'
 import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
 import type { ModelInfo } from '../../../src/models/catalogue/model-info.ts'

@@ -1,4 +1,4 @@
-import type { AuditRow } from '../../../src/core/storage/audit.ts'
+import type { AuditRow } from '../../../src/core/storage/ledger.ts'
 import { Chip } from './states.tsx'
 
 const TONES = { success: 'good', failure: 'bad', unknown: 'warn' } as const

@@ -1,4 +1,4 @@
-import type { ExecutionMetrics } from '../../../src/core/storage/metrics.ts'
+import type { ExecutionMetrics } from '../../../src/core/storage/ledger.ts'
 import type { PageTool } from '../../../src/server/page/page-tool.ts'
 import type { Option } from '../parts/choice.tsx'
 

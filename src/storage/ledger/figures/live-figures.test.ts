@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { captureLog } from '../../../testing/capture-log.ts'
-import { GENESIS, RowMaker } from '../chain-row.ts'
+import { GENESIS, ParamsHasher, RowMaker } from '../chain-row.ts'
 import { call, openLedger, settle } from '../fixtures/open-ledger.ts'
-import { ParamsHasher } from '../params-hasher.ts'
 import { LiveFigures } from './live-figures.ts'
 
 const MINUTE = 60_000

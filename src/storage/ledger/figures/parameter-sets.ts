@@ -1,7 +1,5 @@
-import type { ParameterSet } from '../../../core/storage/metrics.ts'
-import { ByteReader } from './byte-reader.ts'
-import { ByteWriter } from './byte-writer.ts'
-import { checkVersion } from './check-version.ts'
+import type { ParameterSet } from '../../../core/storage/ledger.ts'
+import { ByteReader, ByteWriter, checkVersion } from './figure-bytes.ts'
 import type { Figures } from './figures.ts'
 
 const VERSION = 1

@@ -1,11 +1,10 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { DocumentPart } from '../../../core/storage/knowledge-store.ts'
-import { checkPart } from '../../knowledge/check-part.ts'
-import { checkVectorOf } from '../../knowledge/check-vector.ts'
+import { checkPart, checkVectorOf } from '../../knowledge/checks.ts'
 import { searchWords } from '../../knowledge/search-words.ts'
 import type { PostgresDatabase, Statements } from '../postgres-database.ts'
-import type { PostgresChunkVectors } from './postgres-chunk-vectors.ts'
 import type { PostgresCollections } from './postgres-collections.ts'
+import type { PostgresChunkVectors } from './postgres-vectors.ts'
 
 /** Long enough for a large version to go. */
 const WRITE_MS = 60_000

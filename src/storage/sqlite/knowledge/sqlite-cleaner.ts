@@ -1,6 +1,6 @@
 import { type Log, writeLog } from '../../../core/log.ts'
 import type { SqliteDatabase } from '../sqlite-database.ts'
-import type { SqliteChunkVectors } from './sqlite-chunk-vectors.ts'
+import type { SqliteChunkVectors } from './sqlite-vectors.ts'
 import { deleteWords } from './words-table.ts'
 
 /** Chunks that are removed at a time, some 30 ms: what waits behind must not wait for a whole book to go. */

@@ -1,8 +1,6 @@
 import type { KnowledgeStore } from '../../../core/storage/knowledge-store.ts'
-import { checkCollection } from '../../knowledge/check-collection.ts'
+import { checkCollection, KNOWLEDGE_BOUNDS, quoted, refused } from '../../knowledge/checks.ts'
 import { type CollectionRow, usableRow } from '../../knowledge/collection-row.ts'
-import { KNOWLEDGE_BOUNDS } from '../../knowledge/knowledge-bounds.ts'
-import { quoted, refused } from '../../knowledge/refused.ts'
 import type { SqliteDatabase } from '../sqlite-database.ts'
 import { createWords, dropWords } from './words-table.ts'
 

@@ -1,13 +1,12 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { DocumentPart, KnowledgeChunk } from '../../../core/storage/knowledge-store.ts'
-import { checkPart } from '../../knowledge/check-part.ts'
-import { checkVectorOf } from '../../knowledge/check-vector.ts'
+import { checkPart, checkVectorOf } from '../../knowledge/checks.ts'
 import { searchWords } from '../../knowledge/search-words.ts'
 import type { SqliteDatabase } from '../sqlite-database.ts'
 import type { GroupedWrites } from './grouped-writes.ts'
-import type { SqliteChunkVectors } from './sqlite-chunk-vectors.ts'
 import type { SqliteCleaner } from './sqlite-cleaner.ts'
 import type { SqliteCollections } from './sqlite-collections.ts'
+import type { SqliteChunkVectors } from './sqlite-vectors.ts'
 import { insertWords } from './words-table.ts'
 
 interface VersionRow {

@@ -7,10 +7,10 @@ import { systemClock } from '../../../core/clock.ts'
 import { captureLog } from '../../../testing/capture-log.ts'
 import { chunk, EMBEDDER, textsOf, third, unit, whole } from '../../../testing/knowledge/given-knowledge.ts'
 import { migrate } from '../migrate.ts'
-import { openSqliteEngine } from '../open-sqlite-engine.ts'
 import { SqliteDatabase } from '../sqlite-database.ts'
+import { openSqliteEngine } from '../sqlite-engine.ts'
 import { SqliteKnowledge } from './sqlite-knowledge.ts'
-import { ASKED, SqliteKnownVectors } from './sqlite-known-vectors.ts'
+import { ASKED, SqliteKnownVectors } from './sqlite-vectors.ts'
 
 let folder: string
 let database: SqliteDatabase

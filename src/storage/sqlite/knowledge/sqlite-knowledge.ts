@@ -10,12 +10,11 @@ import type {
 import { toCollection } from '../../knowledge/collection-row.ts'
 import type { SqliteDatabase } from '../sqlite-database.ts'
 import { GroupedWrites } from './grouped-writes.ts'
-import { SqliteChunkVectors } from './sqlite-chunk-vectors.ts'
 import { SqliteCleaner } from './sqlite-cleaner.ts'
 import { SqliteCollections } from './sqlite-collections.ts'
 import { SqliteDocuments } from './sqlite-documents.ts'
-import { SqliteKnownVectors } from './sqlite-known-vectors.ts'
 import { SqliteSearch } from './sqlite-search.ts'
+import { SqliteChunkVectors, SqliteKnownVectors } from './sqlite-vectors.ts'
 
 export class SqliteKnowledge implements KnowledgeStore {
   readonly #database: SqliteDatabase

@@ -1,13 +1,10 @@
-import type { KnowledgeHit, KnowledgeStore } from '../../../core/storage/knowledge-store.ts'
-import { checkQuery } from '../../knowledge/check-query.ts'
-import { checkVectorOf } from '../../knowledge/check-vector.ts'
+import type { SQLInputValue } from 'node:sqlite'
+import type { KnowledgeHit, KnowledgeStore, MetadataFilter } from '../../../core/storage/knowledge-store.ts'
+import { checkQuery, checkVectorOf } from '../../knowledge/checks.ts'
 import type { CollectionRow } from '../../knowledge/collection-row.ts'
 import { queryWords } from '../../knowledge/search-words.ts'
-import { vectorBytes } from '../../knowledge/vector-bytes.ts'
-import { vectorCode } from '../../knowledge/vector-code.ts'
-import { candidatesOf } from '../../knowledge/vector-extent.ts'
+import { candidatesOf, vectorBytes, vectorCode } from '../../knowledge/vector-code.ts'
 import type { SqliteDatabase } from '../sqlite-database.ts'
-import { type ChunkFilter, chunkFilter } from './chunk-filter.ts'
 import { SqliteCollections } from './sqlite-collections.ts'
 import { anyOf, findWords } from './words-table.ts'
 
@@ -145,5 +142,23 @@ export class SqliteSearch {
       metadata: JSON.parse(row.metadata),
       score: scoreOf(scores.get(row.chunk_id) as number),
     }))
+  }
+}
+
+/** A statement that gives ids of chunks, and the values that it takes. */
+interface ChunkFilter {
+  readonly sql: string
+  readonly values: readonly SQLInputValue[]
+}
+
+const ONE_LABEL = 'SELECT part FROM knowledge_labels WHERE collection = ? AND key = ? AND value = ?'
+
+/** The chunks of a collection whose metadata has every key of the filter with its value. */
+function chunkFilter(collection: number, filter: MetadataFilter): ChunkFilter {
+  const labels = Object.entries(filter)
+  const parts = labels.map(() => ONE_LABEL).join(' INTERSECT ')
+  return {
+    sql: ['SELECT id FROM knowledge_chunks WHERE part IN (', parts, ')'].join(''),
+    values: labels.flatMap(([key, value]) => [collection, key, value]),
   }
 }

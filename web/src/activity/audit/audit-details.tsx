@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import type { AuditRow } from '../../../../src/core/storage/audit.ts'
+import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { count, inTime } from '../../parts/figures.ts'
 import { useAddress } from '../address.ts'

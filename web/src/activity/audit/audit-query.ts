@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query'
-import type { AuditPage } from '../../../../src/core/storage/audit.ts'
+import type { AuditPage } from '../../../../src/core/storage/ledger.ts'
 import { requestJson } from '../../api/request.ts'
 import { type AuditView, auditPath } from './audit-view.ts'
 

@@ -1,6 +1,6 @@
 import { createColumnHelper, rowExpandingFeature, tableFeatures, useTable } from '@tanstack/react-table'
 import { Fragment } from 'react'
-import type { AuditRow } from '../../../../src/core/storage/audit.ts'
+import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
 import { inDate, inTime } from '../../parts/figures.ts'
 import { ChevronIcon } from '../../parts/icons.tsx'
 import { OutcomeChip } from '../../parts/outcome-chip.tsx'

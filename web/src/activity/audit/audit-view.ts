@@ -1,4 +1,4 @@
-import type { AuditRow } from '../../../../src/core/storage/audit.ts'
+import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
 import type { ToolErrorCode } from '../../../../src/core/tool-error-code.ts'
 
 /** What the endpoint is asked for; each name stands in the address as it is. */

@@ -5,7 +5,7 @@ import type {
   MetricWindow,
   ModelMetrics,
   RunSeriesMetrics,
-} from '../../../../src/core/storage/metrics.ts'
+} from '../../../../src/core/storage/ledger.ts'
 import { requestJson } from '../../api/request.ts'
 
 /** What all charts are about. An empty text: all of them, and of tenants the own one. */

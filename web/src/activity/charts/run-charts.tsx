@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { ModelFigures } from '../../../../src/core/storage/metrics.ts'
+import type { ModelFigures } from '../../../../src/core/storage/ledger.ts'
 import { inMoney, inNumber } from '../../parts/figures.ts'
 import { Empty, Failed, Loading } from '../../parts/states.tsx'
 import type { Drawn } from './drawn.ts'

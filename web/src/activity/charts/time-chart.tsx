@@ -1,6 +1,6 @@
 import { useId } from 'react'
 import { Bar, CartesianGrid, ComposedChart, Line, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts'
-import type { MetricWindow } from '../../../../src/core/storage/metrics.ts'
+import type { MetricWindow } from '../../../../src/core/storage/ledger.ts'
 import { ChartFrame } from './chart-frame.tsx'
 import { ChartTooltip } from './chart-tooltip.tsx'
 import type { Drawn } from './drawn.ts'

@@ -1,4 +1,4 @@
-import type { MetricWindow } from '../../../../src/core/storage/metrics.ts'
+import type { MetricWindow } from '../../../../src/core/storage/ledger.ts'
 
 const clock = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 const day = new Intl.DateTimeFormat('en', { weekday: 'short', hour: '2-digit', hourCycle: 'h23' })

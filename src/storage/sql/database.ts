@@ -1,0 +1,70 @@
+import type { Change } from '../../core/storage/storage.ts'
+
+/** The rows that a statement returned, and how many rows it returned or changed. */
+export interface Answer<Row> {
+  readonly rows: readonly Row[]
+  readonly count: number
+}
+
+/**
+ * One statement for both engines: `?` stands for a value, and tables are named with their schema (`toolyard.runs`).
+ * Each engine translates both, once per text.
+ */
+export interface Statement {
+  readonly sql: string
+  readonly values: readonly unknown[]
+}
+
+/**
+ * The statements of a transaction, as a generator that yields each one and receives its answer. SQLite runs it in one
+ * go, so that nothing else can use the connection in between; PostgreSQL awaits each answer.
+ */
+export type Work<T> = Generator<Statement, T, Answer<never>>
+
+/** Runs one statement of a transaction. */
+export function* ask<Row>(sql: string, values: readonly unknown[] = []): Work<Answer<Row>> {
+  return (yield { sql, values }) as Answer<Row>
+}
+
+/** What the stores need of a database, with the few things that the two engines do differently. */
+export interface Database {
+  /** The names of this process, the current one first. */
+  readonly names: readonly string[]
+  /** A search without an index reads this many rows at a time; undefined: all at once. */
+  readonly sliceRows: number | undefined
+  run<Row>(sql: string, values?: readonly unknown[], limitMs?: number): Promise<Answer<Row>>
+  /** All or nothing. */
+  transaction<T>(work: () => Work<T>, limitMs?: number): Promise<T>
+  /** A transaction that other servers are told about; one at a time runs in the whole installation. */
+  change<T>(topic: Change, work: () => Work<T>): Promise<T>
+  /** A condition: the instance named in this column is alive. */
+  alive(column: string): Statement
+  /** Inserts many rows. `columns` maps names to PostgreSQL types; texts hold no NUL. */
+  insert(
+    table: string,
+    columns: Readonly<Record<string, string>>,
+    rows: readonly (readonly unknown[])[],
+    onConflict?: string,
+  ): Iterable<Statement>
+}
+
+/** Conditions of a WHERE clause with their values. A condition whose value is undefined is left out. */
+export class Where {
+  readonly values: unknown[] = []
+  readonly #texts: string[] = []
+
+  get sql(): string {
+    return this.#texts.join(' AND ') || 'true'
+  }
+
+  and(text: string, ...values: readonly unknown[]): this {
+    if (!values.includes(undefined)) {
+      this.#texts.push(text)
+      this.values.push(...values)
+    }
+    return this
+  }
+}
+
+/** `(?, ?, …)` for as many values. */
+export const placeholders = (values: readonly unknown[]): string => `(${values.map(() => '?').join(', ')})`

@@ -1,0 +1,268 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Cell, ChainRow, LedgerTables, Seal } from '../ledger/ledger-tables.ts'
+import { ask, type Database, type Statement, Where } from './database.ts'
+import { insertRuns } from './runs.ts'
+
+type Filter = Parameters<LedgerTables['rows']>[0]
+
+/** A search without an index reads all rows of a tenant. */
+const SEARCH_TIMEOUT_MS = 30_000
+/** Removal runs in the background and may remove many rows. */
+const REMOVAL_TIMEOUT_MS = 300_000
+
+const ROW_COLUMNS = {
+  chain: 'integer',
+  seq: 'bigint',
+  at: 'double precision',
+  tenant: 'text',
+  caller: 'text',
+  source: 'text',
+  run_id: 'text',
+  tool: 'text',
+  model: 'text',
+  schema_hash: 'text',
+  params_hash: 'text',
+  outcome: 'text',
+  code: 'text',
+  duration_ms: 'double precision',
+  attempts: 'bigint',
+  hash: 'text',
+}
+const SELECT_ROWS = `
+  SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model,
+    schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts, hash
+  FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
+const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
+const CHAIN_ID = '(SELECT id FROM toolyard.chains WHERE name = ?)'
+
+/** The subquery for one row is faster than EXISTS: PostgreSQL would read all rows for that. */
+const CHAINS = `
+  FROM toolyard.chains
+  WHERE (SELECT seq FROM toolyard.audit WHERE audit.chain = chains.id ORDER BY seq LIMIT 1) IS NOT NULL
+    OR EXISTS (SELECT 1 FROM toolyard.seals WHERE seals.chain = chains.id)
+  ORDER BY name`
+
+const SELECT_SEALS = `
+  SELECT chains.name AS chain, from_seq AS "fromSeq", to_seq AS "toSeq", before_hash AS "beforeHash",
+    last_hash AS "lastHash", first_at AS "firstAt", last_at AS "lastAt", sealed_at AS "sealedAt", mac,
+    expired_at AS "expiredAt"
+  FROM toolyard.seals JOIN toolyard.chains ON chains.id = seals.chain WHERE`
+const ADD_SEAL = `
+  INSERT INTO toolyard.seals (chain, from_seq, to_seq, before_hash, last_hash, first_at, last_at, sealed_at, mac,
+    expired_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (chain, from_seq) DO NOTHING`
+
+const CELL_COLUMNS = {
+  width: 'text',
+  kind: 'text',
+  tenant: 'text',
+  start: 'double precision',
+  tool: 'text',
+  model: 'text',
+  instance: 'text',
+  data: 'bytea',
+}
+
+/** The place of a row in the order of the audit. */
+interface Place {
+  readonly at: number
+  readonly chain: number
+  readonly seq: number
+}
+
+/** The tables of the ledger: audit rows, seals, figures, and the runs it writes. */
+export class SqlLedgerTables implements LedgerTables {
+  readonly #database: Database
+  readonly #chains = new Map<string, number>()
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async write({ rows, runs, cells }: Parameters<LedgerTables['write']>[0]): Promise<void> {
+    const database = this.#database
+    const chains = new Map<string, number>()
+    for (const { chain } of rows) if (!chains.has(chain)) chains.set(chain, await this.#createChain(chain))
+    await database.transaction(function* () {
+      yield* insertRows(database, rows, chains)
+      if (runs.length > 0) yield* insertRuns(database, runs)
+      if (cells.length > 0) yield* insertCells(database, cells)
+    })
+  }
+
+  /** A search that reads many rows lets other work run in between. */
+  async rows(...[filter, before]: Parameters<LedgerTables['rows']>): Promise<readonly ChainRow[]> {
+    const { tenant, tool, caller, runId, outcome, errorCode, from, to, limit } = filter
+    // An unknown chain comes from a made-up cursor: numbers begin at 1.
+    const end = before && { ...before, chain: (await this.#chainId(before.chain)) ?? 0 }
+    const least = from === undefined ? undefined : startOf(from)
+    let most = earlier(end, to === undefined ? undefined : startOf(to))
+    const isRare = runId === undefined && [tool, caller, outcome, errorCode].some((each) => each !== undefined)
+    const found: ChainRow[] = []
+    for (;;) {
+      const start = isRare ? await this.#sliceStart(tenant, least, most) : undefined
+      const where = rowsWhere(filter, start ?? least, most)
+      const sql = [SELECT_ROWS, where.sql, NEWEST_FIRST, '?'].join(' ')
+      const values = [...where.values, limit - found.length]
+      found.push(...(await this.#database.run<ChainRow>(sql, values, SEARCH_TIMEOUT_MS)).rows)
+      if (start === undefined || found.length === limit) return found
+      most = start
+      await turn()
+    }
+  }
+
+  async chains(): Promise<readonly { readonly chain: string; readonly alive: boolean }[]> {
+    const alive = this.#database.alive('name')
+    const sql = ['SELECT name AS chain,', alive.sql, 'AS alive', CHAINS].join(' ')
+    const { rows } = await this.#database.run<{ chain: string; alive: boolean | number }>(sql, alive.values)
+    return rows.map((row) => ({ chain: row.chain, alive: Boolean(row.alive) }))
+  }
+
+  async stretch(chain: string, fromSeq: number, limit: number): Promise<readonly ChainRow[]> {
+    const sql = [SELECT_ROWS, 'audit.chain =', CHAIN_ID, 'AND seq >= ? ORDER BY seq LIMIT ?'].join(' ')
+    return (await this.#database.run<ChainRow>(sql, [chain, fromSeq, limit])).rows
+  }
+
+  async seals(chain: string): Promise<readonly Seal[]> {
+    const sql = [SELECT_SEALS, 'chains.name = ? ORDER BY from_seq'].join(' ')
+    return (await this.#database.run<Seal>(sql, [chain])).rows
+  }
+
+  async addSeal(seal: Seal): Promise<boolean> {
+    const { fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, mac, expiredAt } = seal
+    const chain = await this.#createChain(seal.chain)
+    const values = [chain, fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, mac, expiredAt]
+    return (await this.#database.run(ADD_SEAL, values)).count > 0
+  }
+
+  async expired(before: number): Promise<readonly Seal[]> {
+    const sql = [SELECT_SEALS, 'expired_at IS NULL AND last_at < ? ORDER BY last_at, seals.chain, from_seq'].join(' ')
+    return (await this.#database.run<Seal>(sql, [before])).rows
+  }
+
+  removeStretch({ chain, fromSeq, toSeq, expiredAt, mac }: Seal): Promise<number> {
+    const mark = ['UPDATE toolyard.seals SET expired_at = ?, mac = ? WHERE chain =', CHAIN_ID, 'AND from_seq = ?']
+    const remove = ['DELETE FROM toolyard.audit WHERE chain =', CHAIN_ID, 'AND seq BETWEEN ? AND ?']
+    return this.#database.transaction(function* () {
+      yield* ask(mark.join(' '), [expiredAt, mac, chain, fromSeq])
+      return (yield* ask(remove.join(' '), [chain, fromSeq, toSeq])).count
+    }, REMOVAL_TIMEOUT_MS)
+  }
+
+  async cells(query: Parameters<LedgerTables['cells']>[0]): Promise<readonly Cell[]> {
+    const { tenant, kind, width, from, to, tool } = query
+    const where = new Where().and('width = ?', width).and('kind = ?', kind).and('start >= ?', from)
+    if (tenant === undefined) where.and("tenant <> '*'")
+    where.and('tenant = ?', tenant).and('start < ?', to).and('tool = ?', tool)
+    const sql = ['SELECT width, start, tenant, kind, tool, model, data FROM toolyard.cells WHERE', where.sql].join(' ')
+    const { rows } = await this.#database.run<Cell>(sql, where.values)
+    // PostgreSQL gives Buffers, which are views of larger memory.
+    return rows.map(({ data, ...cell }) => ({
+      ...cell,
+      data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
+    }))
+  }
+
+  async removeCells(width: Cell['width'], before: number): Promise<number> {
+    const sql = 'DELETE FROM toolyard.cells WHERE width = ? AND start < ?'
+    return (await this.#database.run(sql, [width, before], REMOVAL_TIMEOUT_MS)).count
+  }
+
+  async removeRuns(before: number): Promise<number> {
+    const sql = 'DELETE FROM toolyard.runs WHERE started_at < ?'
+    return (await this.#database.run(sql, [new Date(before).toISOString()], REMOVAL_TIMEOUT_MS)).count
+  }
+
+  async #chainId(name: string): Promise<number | undefined> {
+    const { rows } = await this.#database.run<{ id: number }>('SELECT id FROM toolyard.chains WHERE name = ?', [name])
+    return rows[0]?.id
+  }
+
+  /** Outside of the transaction that writes the rows, so that its lock on the chain is short. */
+  async #createChain(name: string): Promise<number> {
+    let id = this.#chains.get(name)
+    if (id === undefined) {
+      await this.#database.run('INSERT INTO toolyard.chains (name) VALUES (?) ON CONFLICT (name) DO NOTHING', [name])
+      id = (await this.#chainId(name)) as number
+      this.#chains.set(name, id)
+    }
+    return id
+  }
+
+  /** The place where the next slice of rows begins; undefined if the rest is one slice. */
+  async #sliceStart(
+    tenant: string | undefined,
+    least: Place | undefined,
+    most: Place | undefined,
+  ): Promise<Place | undefined> {
+    const { sliceRows } = this.#database
+    if (sliceRows === undefined) return undefined
+    const where = rowsWhere({ tenant, limit: 1 }, least, most)
+    const sql = ['SELECT at, chain, seq FROM toolyard.audit WHERE', where.sql, NEWEST_FIRST, '1 OFFSET ?'].join(' ')
+    return (await this.#database.run<Place>(sql, [...where.values, sliceRows - 1])).rows[0]
+  }
+}
+
+function insertRows(
+  database: Database,
+  rows: readonly ChainRow[],
+  chains: ReadonlyMap<string, number>,
+): Iterable<Statement> {
+  // Rows of one tenant are neighbours in an index, which makes them cheaper to write.
+  const grouped = [...Map.groupBy(rows, ({ tenant }) => tenant).values()].flat()
+  const values = grouped.map((row) => [
+    chains.get(row.chain),
+    row.seq,
+    row.at,
+    row.tenant,
+    row.caller,
+    row.source,
+    row.runId,
+    row.tool,
+    row.model,
+    row.schemaHash,
+    row.paramsHash,
+    row.outcome,
+    row.code,
+    row.durationMs,
+    row.attempts,
+    row.hash,
+  ])
+  return database.insert('toolyard.audit', ROW_COLUMNS, values)
+}
+
+function insertCells(database: Database, cells: readonly Cell[]): Iterable<Statement> {
+  const [instance] = database.names
+  // One statement must not write a row twice; the last cell of a name counts.
+  const byName = new Map<string, readonly unknown[]>()
+  for (const { width, kind, tenant, start, tool, model, data } of cells) {
+    const name = [width, kind, tenant, start, tool, model]
+    byName.set(JSON.stringify(name), [...name, instance, data])
+  }
+  const update = 'ON CONFLICT (width, kind, tenant, start, tool, model, instance) DO UPDATE SET data = excluded.data'
+  return database.insert('toolyard.cells', CELL_COLUMNS, [...byName.values()], update)
+}
+
+function rowsWhere(filter: Filter, least: Place | undefined, most: Place | undefined): Where {
+  const { tenant, tool, caller, runId, outcome, errorCode } = filter
+  const where = new Where()
+    .and('tenant = ?', tenant)
+    .and('tool = ?', tool)
+    .and('caller = ?', caller)
+    .and('run_id = ?', runId)
+    .and('outcome = ?', outcome)
+    // Only failures have a code: PostgreSQL needs the second condition to use its index of failures.
+    .and("code = ? AND outcome <> 'success'", errorCode)
+  // Both bounds have the same form: only then does SQLite use the index for both.
+  return where
+    .and('(at, audit.chain, seq) >= (?, ?, ?)', least?.at, least?.chain, least?.seq)
+    .and('(at, audit.chain, seq) < (?, ?, ?)', most?.at, most?.chain, most?.seq)
+}
+
+/** The place before all rows of that time. */
+const startOf = (at: number): Place => ({ at, chain: 0, seq: 0 })
+
+const earlier = (a: Place | undefined, b: Place | undefined): Place | undefined => {
+  if (a === undefined || b === undefined) return a ?? b
+  return (a.at - b.at || a.chain - b.chain || a.seq - b.seq) < 0 ? a : b
+}

@@ -1,0 +1,94 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Setting, SettingStore } from '../../core/storage/setting-store.ts'
+import { auditKey } from './host-storage.ts'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'audit-key-'))
+})
+
+afterEach(() => rmSync(folder, { recursive: true }))
+
+/** Settings that hold at most one. */
+function settingsWith(kept?: unknown): SettingStore & { readonly put: SettingStore['put']; asked: Setting[] } {
+  const asked: Setting[] = []
+  return {
+    asked,
+    list: async () => [],
+    put: async () => {},
+    remove: async () => false,
+    async putFirst(setting) {
+      asked.push(setting)
+      return kept ?? setting.value
+    },
+  }
+}
+
+const options = () => ({ folder, instance: 'one', keepDays: 7 })
+const KEY = 'ab'.repeat(32)
+
+describe('the key of an installation with a data folder', () => {
+  it('is made once, readable for the owner only, and kept', async () => {
+    const key = await auditKey(options(), settingsWith())
+    expect(key).toMatch(/^[0-9a-f]{64}$/)
+    expect(await auditKey(options(), settingsWith())).toBe(key)
+    expect(readdirSync(folder)).toEqual(['audit.key'])
+    expect(statSync(join(folder, 'audit.key')).mode & 0o777).toBe(0o600)
+    expect(readFileSync(join(folder, 'audit.key'), 'utf8').trim()).toBe(key)
+  })
+
+  it('is the same for all that start at once', async () => {
+    const keys = await Promise.all(Array.from({ length: 10 }, () => auditKey(options(), settingsWith())))
+    expect(new Set(keys).size).toBe(1)
+    expect(readdirSync(folder)).toEqual(['audit.key'])
+  })
+
+  it('is never made anew where the old one cannot be read', async () => {
+    for (const text of ['', 'short', `${KEY}00`, 'x'.repeat(64)]) {
+      writeFileSync(join(folder, 'audit.key'), text)
+      await expect(auditKey(options(), settingsWith())).rejects.toMatchObject({
+        code: 'SERVICE_UNAVAILABLE',
+        message: 'audit.key in the data folder is damaged: restore it from a copy, or set TOOLYARD_AUDIT_KEY',
+      })
+      expect(readFileSync(join(folder, 'audit.key'), 'utf8')).toBe(text)
+    }
+  })
+
+  it.skipIf(process.getuid?.() === 0)('says where it cannot be made', async () => {
+    chmodSync(folder, 0o500)
+    await expect(auditKey(options(), settingsWith())).rejects.toMatchObject({ message: /cannot be made \(EACCES\)/ })
+    chmodSync(folder, 0o700)
+  })
+
+  it('is the one that was given, where one was', async () => {
+    expect(await auditKey({ ...options(), auditKey: 'given' }, settingsWith())).toBe('given')
+    expect(await auditKey({ ...options(), auditKey: 'given', url: 'postgres://x' }, settingsWith())).toBe('given')
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+describe('the key of an installation with a database', () => {
+  const shared = () => ({ ...options(), url: 'postgres://x' })
+
+  it('is kept there, and not in the folder', async () => {
+    const settings = settingsWith()
+    const key = await auditKey(shared(), settings)
+    expect(key).toMatch(/^[0-9a-f]{64}$/)
+    expect(settings.asked).toEqual([{ kind: 'secret', name: 'audit_key', value: key }])
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('is that of who came first', async () => {
+    expect(await auditKey(shared(), settingsWith(KEY))).toBe(KEY)
+  })
+
+  it('is refused where somebody has put something else there', async () => {
+    for (const kept of ['short', 1, null]) {
+      await expect(auditKey(shared(), settingsWith(kept ?? {}))).rejects.toMatchObject({ message: /is damaged/ })
+    }
+  })
+})
