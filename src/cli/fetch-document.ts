@@ -1,11 +1,11 @@
 import { systemClock } from '../core/clock.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
 import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
+import type { HttpResponse } from '../kinds/http/exchange/outgoing-request.ts'
 import { send } from '../kinds/http/exchange/send.ts'
-import type { HttpSettings } from '../kinds/http/http-implementation.ts'
 import { guardedAgent } from '../kinds/http/network/guarded-agent.ts'
 import { NetworkRules, type ToolNetwork } from '../kinds/http/network/network-rules.ts'
-import type { HttpResponse } from '../kinds/http/outgoing-request.ts'
 import { DOCUMENT_BYTES } from '../openapi/parse-document.ts'
 import { UsageError } from './usage-error.ts'
 

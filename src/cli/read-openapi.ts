@@ -1,6 +1,6 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import type { HttpSettings } from '../kinds/http/http-implementation.ts'
+import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
 import { type ReferencedFile, ROOT } from '../openapi/documents.ts'
 import { OpenapiError } from '../openapi/openapi-error.ts'
 import { DOCUMENT_BYTES, parseDocument } from '../openapi/parse-document.ts'

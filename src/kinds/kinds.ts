@@ -1,10 +1,9 @@
 import type { Kind } from '../core/kind.ts'
-import { handlerKind } from './handler-kind.ts'
 import type { HttpKind } from './http/http-kind.ts'
-import { langchainKind } from './langchain/langchain-kind.ts'
-import { type McpParts, mcpKind } from './mcp/mcp-kind.ts'
+import { langchainKind } from './langchain-kind.ts'
+import { type McpParts, mcpKind } from './mcp-kind.ts'
 import { mock } from './mock.ts'
-import type { ToolHandlers } from './tool-handlers.ts'
+import { handlerKind, type ToolHandlers } from './tool-handlers.ts'
 
 /** What some kinds need besides the handlers; a kind whose part is missing is not in the table. */
 export interface KindParts {

@@ -1,3 +1,4 @@
+import { type Log, writeLog } from '../core/log.ts'
 import type { JsonSchema, Params } from '../core/tool.ts'
 
 /**
@@ -35,3 +36,11 @@ export function serverNames(tool: string, params: Params, schema: JsonSchema): P
 function camelCase(name: string): string {
   return name.replace(/(?<=[A-Za-z0-9])_+([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
+
+/** Says that names of parameters were changed: the names only, since the values are the caller's. Gives those after. */
+export function logRenamed(tool: string, before: Params, after: Params, log: Log): Params {
+  if (after !== before) writeLog(log, 'debug', { tool }, `${named(before)} → ${named(after)}`)
+  return after
+}
+
+const named = (params: Params): string => `{${Object.keys(params).join(': …, ')}: …}`

@@ -1,4 +1,4 @@
-import type { ParameterStyle } from '../kinds/http/http-implementation.ts'
+import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
 import type { Raw, RawObject } from './raw.ts'
 
 /** One operation of the document, not yet looked into. */

@@ -1,4 +1,4 @@
-import type { ParameterStyle } from '../kinds/http/http-implementation.ts'
+import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
 import type { ApiBody, ApiContent, TakeNote } from './api-operation.ts'
 import type { Documents } from './documents.ts'
 import { type FlatObject, flattenObject } from './flatten-object.ts'

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../core/tool.ts'
-import type { HttpImplementation, HttpMethod } from '../kinds/http/http-implementation.ts'
-import { problemOf } from '../kinds/http/http-problem-of.ts'
+import type { HttpImplementation, HttpMethod } from '../kinds/http/definition/http-implementation.ts'
+import { problemOf } from '../kinds/http/request/http-problem-of.ts'
 import type { ApiOperation, ApiReader, TakeNote } from './api-operation.ts'
 import { assembleSchema, type WholeRules } from './assemble-schema.ts'
 import { type BodyParameters, bodyParameters } from './body-parameters.ts'

@@ -1,4 +1,4 @@
-import type { HttpAuth } from '../kinds/http/http-implementation.ts'
+import type { HttpAuth } from '../kinds/http/definition/http-implementation.ts'
 import { Unmappable } from './openapi-error.ts'
 import { isObject, own, ownObject, ownText, quoted, type RawObject } from './raw.ts'
 import type { VariableNames } from './variable-names.ts'

@@ -1,4 +1,4 @@
-import { isForParameters, isHeaderName, isOfTheConnection } from '../kinds/http/request/header-names.ts'
+import { isForParameters, isHeaderName, isOfTheConnection } from '../kinds/http/exchange/outgoing-request.ts'
 import type { ApiParameter, TakeNote } from './api-operation.ts'
 import { ROOT } from './documents.ts'
 import { Unmappable } from './openapi-error.ts'

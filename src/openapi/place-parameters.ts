@@ -1,4 +1,4 @@
-import type { HttpImplementation, HttpMethod, Placement } from '../kinds/http/http-implementation.ts'
+import type { HttpImplementation, HttpMethod, Placement } from '../kinds/http/definition/http-implementation.ts'
 import { nameParameters } from './name-parameters.ts'
 import { Unmappable } from './openapi-error.ts'
 import type { PlacedParameter } from './placed-parameter.ts'

@@ -1,4 +1,4 @@
-import type { ParameterStyle, Place } from '../kinds/http/http-implementation.ts'
+import type { ParameterStyle, Place } from '../kinds/http/definition/http-implementation.ts'
 import type { SchemaPart } from './schema-part.ts'
 
 /** A parameter, and where it goes under which name. */

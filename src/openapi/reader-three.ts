@@ -1,4 +1,4 @@
-import type { ParameterStyle } from '../kinds/http/http-implementation.ts'
+import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
 import type { ApiContent, ApiParameter, ApiReader, TakeNote } from './api-operation.ts'
 import { type Documents, ROOT } from './documents.ts'
 import { isIgnored, mergedParameters } from './merged-parameters.ts'

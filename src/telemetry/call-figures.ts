@@ -1,8 +1,6 @@
 import type { CallRecord } from '../core/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolErrorCode } from '../core/tool-error-code.ts'
-import { Durations } from './durations.ts'
-import type { Family, Sample } from './figure-text.ts'
 import { KnownNames } from './known-names.ts'
 
 const MOST_TOOLS = 500
@@ -136,3 +134,74 @@ const add = <Key>(counts: Map<Key, number>, key: Key, count: number): void =>
 
 /** A counter only grows: what a provider reports otherwise is nothing. */
 const counted = (value: number): number => (Number.isFinite(value) && value > 0 ? value : 0)
+
+type Labels = Readonly<Record<string, string>>
+
+/** Figures of one name, as Prometheus reads them. */
+interface Family {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'histogram'
+  readonly samples: readonly Sample[]
+}
+
+interface Sample {
+  /** `_bucket`, `_sum` or `_count` where the family is a histogram. */
+  readonly suffix?: string
+  readonly labels: Labels
+  readonly value: number
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
+
+/** Families in the text format of Prometheus. */
+export function figureText(families: readonly Family[]): string {
+  let text = ''
+  for (const { name, help, type, samples } of families) {
+    text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+    for (const { suffix = '', labels, value } of samples) text += `${name}${suffix}${labelText(labels)} ${value}\n`
+    text += '\n'
+  }
+  return text
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(
+    ([key, value]) => `${key}="${value.replace(/[\\"\n]/g, (special) => ESCAPES[special] as string)}"`,
+  )
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+/** Times in the buckets that a histogram of Prometheus has. An increment in an array: this is done for every call. */
+class Durations {
+  readonly #bounds: readonly number[]
+  /** The last is for what is above all bounds. */
+  readonly #counts: Float64Array
+  #sum = 0
+
+  /** `bounds` in seconds, the smallest first. */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds
+    this.#counts = new Float64Array(bounds.length + 1)
+  }
+
+  record(ms: number): void {
+    const seconds = ms / 1_000
+    let bucket = 0
+    while (bucket < this.#bounds.length && seconds > (this.#bounds[bucket] as number)) bucket++
+    this.#counts[bucket] = (this.#counts[bucket] as number) + 1
+    this.#sum += seconds
+  }
+
+  samples(labels: Labels): Sample[] {
+    const samples: Sample[] = []
+    let total = 0
+    for (const [bucket, count] of this.#counts.entries()) {
+      total += count
+      const le = bucket < this.#bounds.length ? String(this.#bounds[bucket]) : '+Inf'
+      samples.push({ suffix: '_bucket', labels: { ...labels, le }, value: total })
+    }
+    samples.push({ suffix: '_sum', labels, value: this.#sum }, { suffix: '_count', labels, value: total })
+    return samples
+  }
+}

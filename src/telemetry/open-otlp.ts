@@ -14,13 +14,13 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { type Log, writeLog } from '../core/log.ts'
+import { connectionCode } from '../core/network-code.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { GenAiMeasures } from './gen-ai-measures.ts'
 import { GEN_AI_CONVENTIONS } from './gen-ai-names.ts'
 import { OtelTracer } from './otel-tracer.ts'
 import type { OtlpSettings, OtlpTarget } from './otlp-settings.ts'
-import { watchCollector } from './watch-collector.ts'
 
 /** What tells a collector of everything that happens here. */
 export interface OpenTelemetry {
@@ -115,4 +115,41 @@ async function within(work: Promise<unknown>, log: Log): Promise<void> {
   clearTimeout(timer)
   if (first !== late) return
   writeLog(log, 'warn', { limit_ms: LONGEST_CLOSE_MS }, 'The last telemetry could not be sent in time, and is lost')
+}
+
+/** What exporters of all kinds have in common. */
+interface Exporter<Items> {
+  export(items: Items, done: (result: Result) => void): void
+}
+
+interface Result {
+  /** 0 where the collector has taken them. */
+  readonly code: number
+  readonly error?: Error | undefined
+}
+
+/** Says once that a collector takes nothing, and once that it does again: an exporter says it never, and tries on. */
+function watchCollector<Items>(exporter: Exporter<Items>, signal: string, url: string, log: Log): void {
+  const send = exporter.export.bind(exporter)
+  const { origin } = new URL(url)
+  let failing = false
+  exporter.export = (items, done) =>
+    send(items, (result) => {
+      const failed = result.code !== 0
+      if (failed && !failing) {
+        const fields = { signal, collector: origin, reason: reasonOf(result.error) }
+        writeLog(log, 'warn', fields, 'The OpenTelemetry collector takes nothing: what it should have got is dropped')
+      } else if (!failed && failing) {
+        writeLog(log, 'info', { signal, collector: origin }, 'The OpenTelemetry collector is back')
+      }
+      failing = failed
+      done(result)
+    })
+}
+
+/** The status that it answered with, or the code of the connection: texts may hold anything. */
+function reasonOf(error: Error | undefined): string {
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (typeof code === 'number') return `status ${code}`
+  return connectionCode(error) ?? error?.message ?? 'no reason given'
 }

@@ -1,8 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { CallBatch, RecordSink } from '../core/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
-import { CallFigures } from './call-figures.ts'
-import { figureText } from './figure-text.ts'
+import { CallFigures, figureText } from './call-figures.ts'
 
 /** Something that somebody else knows how to measure. */
 export interface GaugeSource {

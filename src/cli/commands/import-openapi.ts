@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { HttpSettings } from '../../kinds/http/http-implementation.ts'
+import type { HttpSettings } from '../../kinds/http/definition/http-implementation.ts'
 import { type Comparison, compareDefinitions } from '../../openapi/compare-definitions.ts'
 import { importOpenapi as importDocument } from '../../openapi/import-openapi.ts'
 import type { ImportReport } from '../../openapi/import-report.ts'

@@ -1,5 +1,5 @@
 import { LOCAL_TENANT } from '../../core/call.ts'
-import { ProcessPool } from '../../kinds/isolated/process-pool.ts'
+import { ProcessPool } from '../../isolation/process-pool.ts'
 import type { Collections } from '../../knowledge/collections/collections.ts'
 import { EXTRACTION_MEMORY_MB } from '../../knowledge/documents/extraction.ts'
 import { LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE } from '../../knowledge/documents/split-options.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { silentLog } from '../../core/log.ts'
-import { ProcessPool } from '../isolated/process-pool.ts'
+import { ProcessPool } from '../../isolation/process-pool.ts'
 import { mathEvalHandler } from './math-eval-handler.ts'
 
 const REFUSED = /^Math evaluation failed: ./

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../core/log.ts'
-import { hostile, task } from '../isolated/fixtures/task.ts'
-import { ProcessPool } from '../isolated/process-pool.ts'
+import { hostile, task } from '../../isolation/fixtures/task.ts'
+import { ProcessPool } from '../../isolation/process-pool.ts'
 import { mathEval } from './math-eval.ts'
 import { mathEvalHandler } from './math-eval-handler.ts'
 

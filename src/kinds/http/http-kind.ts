@@ -2,13 +2,11 @@ import type { Handler } from '../../core/handler.ts'
 import type { Kind } from '../../core/kind.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import type { CircuitState } from '../../core/tool-health.ts'
-import type { HttpClient } from './http-client.ts'
-import type { HttpImplementation } from './http-implementation.ts'
-import type { HttpParts } from './http-parts.ts'
-import { effectOf, problemOf, warningOf } from './http-problem-of.ts'
-import type { HttpTool } from './http-tool.ts'
+import type { HttpImplementation } from './definition/http-implementation.ts'
+import type { HttpClient, HttpParts, HttpTool } from './http-tool.ts'
 import { NetworkRules } from './network/network-rules.ts'
-import { reachWarning } from './reach-warning.ts'
+import { effectOf, problemOf } from './request/http-problem-of.ts'
+import { reachWarning, warningOf } from './request/warning-of.ts'
 
 interface Loaded {
   readonly client: HttpClient
@@ -74,7 +72,7 @@ export class HttpKind implements Kind {
   }
 
   async #load(): Promise<Loaded> {
-    const [{ HttpClient }, { HttpTool }] = await Promise.all([import('./http-client.ts'), import('./http-tool.ts')])
+    const { HttpClient, HttpTool } = await import('./http-tool.ts')
     const client = new HttpClient(this.#parts)
     if (this.#closed) await client.close()
     return { client, make: (tool) => new HttpTool(tool, client) }

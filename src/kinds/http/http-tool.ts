@@ -1,24 +1,57 @@
+import type { Agent } from 'undici'
+import type { Clock } from '../../core/clock.ts'
+import { DeadlineWheel } from '../../core/deadline-wheel.ts'
 import type { HandlerContext } from '../../core/handler.ts'
-import { writeLog } from '../../core/log.ts'
+import { type Log, writeLog } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { CircuitState } from '../../core/tool-health.ts'
-import type { AuthPlan } from './auth/auth-plan.ts'
-import { compileAuth } from './auth/compile-auth.ts'
-import { Circuit } from './circuit/circuit.ts'
-import { exchange } from './exchange/exchange.ts'
+import { type AuthPlan, compileAuth } from './auth/compile-auth.ts'
+import { AccessTokens } from './auth/token-source.ts'
+import { Circuit } from './circuit.ts'
+import type { HttpImplementation, HttpSettings } from './definition/http-implementation.ts'
+import { exchange, type SendOptions } from './exchange/exchange.ts'
+import type { HttpResponse, OutgoingRequest } from './exchange/outgoing-request.ts'
 import { send } from './exchange/send.ts'
-import type { SendOptions } from './exchange/send-options.ts'
-import type { HttpClient } from './http-client.ts'
-import type { HttpImplementation } from './http-implementation.ts'
-import type { ToolNetwork } from './network/network-rules.ts'
-import type { HttpResponse, OutgoingRequest } from './outgoing-request.ts'
+import { guardedAgent } from './network/guarded-agent.ts'
+import { NetworkRules, type ToolNetwork } from './network/network-rules.ts'
 import { expandImplementation } from './request/expand-implementation.ts'
 import { compileRequest, type RequestPlan } from './request/request-plan.ts'
 import { Pages } from './response/pages.ts'
 import { type Reading, readResponse } from './response/read-response.ts'
 import { ResponseShape } from './response/response-shape.ts'
+
+/** What HTTP tools need of the installation. */
+export interface HttpParts {
+  readonly settings: HttpSettings
+  /** What `${VAR}` is replaced from. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+  readonly clock: Clock
+}
+
+/** What the HTTP tools of an installation share: their connections, the rules for them, and their tokens. */
+export class HttpClient {
+  readonly parts: HttpParts
+  readonly rules: NetworkRules
+  readonly agent: Agent
+  readonly wheel: DeadlineWheel
+  readonly tokens: AccessTokens
+
+  constructor(parts: HttpParts) {
+    this.parts = parts
+    this.rules = new NetworkRules(parts.settings)
+    this.agent = guardedAgent(this.rules.addresses, { clock: parts.clock })
+    this.wheel = new DeadlineWheel(parts.clock)
+    this.tokens = new AccessTokens(parts.clock)
+  }
+
+  /** Lets go of all connections. */
+  async close(): Promise<void> {
+    await this.agent.destroy()
+  }
+}
 
 const TIMEOUT_MS = 10_000
 /** So much JSON, however it is made, is parsed before anybody notices. */

@@ -1,15 +1,17 @@
-import type { HttpAuth } from '../http-implementation.ts'
-import type { OutgoingRequest } from '../outgoing-request.ts'
-import { withQuery } from '../query-parameter.ts'
-import { hasControlCharacter, isHeaderValue } from '../request/control-characters.ts'
-import { isHeaderName, isOfTheConnection } from '../request/header-names.ts'
-import { SecretValues } from '../secret-values.ts'
-import type { AuthParts } from './auth-parts.ts'
-import type { AuthPlan } from './auth-plan.ts'
-import { FixedAuth } from './fixed-auth.ts'
-import { oauthClient } from './oauth-client.ts'
-import { TokenAuth } from './token-auth.ts'
-import { unfitAuth } from './unfit-auth.ts'
+import type { CancelSignal } from '../../../core/cancellation.ts'
+import type { HttpAuth } from '../definition/http-implementation.ts'
+import { SecretValues } from '../definition/secret-values.ts'
+import {
+  hasControlCharacter,
+  isHeaderName,
+  isHeaderValue,
+  isOfTheConnection,
+  type OutgoingRequest,
+  withQuery,
+} from '../exchange/outgoing-request.ts'
+import { type AccessToken, type Ask, askForToken, TokenFailure } from './ask-for-token.ts'
+import { type OAuthClient, oauthClient, unfitAuth } from './oauth-client.ts'
+import type { AccessTokens, TokenSource } from './token-source.ts'
 
 /** Works out once how a tool shows who it is. Throws a sentence about a setting that cannot be sent, without its value. */
 export function compileAuth(auth: HttpAuth | undefined, parts: AuthParts): AuthPlan {
@@ -79,4 +81,115 @@ function sendable(tool: string, key: string, value: string): string {
 function filled(tool: string, key: string, value: string): string {
   if (value !== '') return value
   throw unfitAuth(tool, key, 'is empty')
+}
+
+/** Shows the same with every request. */
+class FixedAuth implements AuthPlan {
+  readonly #secrets: SecretValues
+  readonly #write: (request: OutgoingRequest) => OutgoingRequest
+
+  constructor(secrets: SecretValues, write: (request: OutgoingRequest) => OutgoingRequest) {
+    this.#secrets = secrets
+    this.#write = write
+  }
+
+  apply(request: OutgoingRequest): OutgoingRequest {
+    return this.#write(request)
+  }
+
+  secretsOf(): SecretValues {
+    return this.#secrets
+  }
+
+  refused(): boolean {
+    return false
+  }
+}
+
+/** What authentication needs of its tool and of the installation. */
+export interface AuthParts {
+  readonly tool: string
+  /** Those of the tool: what the authentication must keep secret is added to them. */
+  readonly secrets: SecretValues
+  /** One for the whole installation. */
+  readonly tokens: AccessTokens
+  /** Why a URL that the operator wrote may not be asked for, as a sentence; undefined where it may. */
+  refusal(url: URL): string | undefined
+  /** Sends a request for a token, guarded and bounded like every other. */
+  readonly ask: Ask
+}
+
+/** How the requests of one tool show who they are from. */
+export interface AuthPlan {
+  /**
+   * The request with what shows who it is from. Waits only where a token must be got first, and then no longer than
+   * the signal allows.
+   */
+  apply(request: OutgoingRequest, tenant: string, signal?: CancelSignal): OutgoingRequest | Promise<OutgoingRequest>
+  /** What the answer to a request that was sent must not bring to light. */
+  secretsOf(sent: OutgoingRequest): SecretValues
+  /**
+   * Told that the service answered 401 to what was sent: whether the same request should be made once more, since it
+   * would now show something else.
+   */
+  refused(sent: OutgoingRequest, tenant: string): boolean
+}
+
+/** A request that knows which token it shows. */
+interface TokenRequest extends OutgoingRequest {
+  readonly token?: AccessToken
+}
+
+/** Shows a token that is got with client credentials, and anew when it has run out or was refused. */
+class TokenAuth implements AuthPlan {
+  readonly #tool: string
+  readonly #source: TokenSource
+  readonly #ask: (signal: AbortSignal) => Promise<AccessToken>
+  readonly #secrets: SecretValues
+  readonly #tokenSecrets = new WeakMap<AccessToken, SecretValues>()
+
+  /** Throws a sentence where tokens may not be asked for. */
+  constructor(client: OAuthClient, { tool, secrets, tokens, refusal, ask }: AuthParts) {
+    const refused = refusal(client.url)
+    if (refused !== undefined) throw new TokenFailure('EXECUTION_ERROR', refused).of(tool)
+    this.#tool = tool
+    this.#secrets = secrets
+    this.#source = tokens.of(client)
+    this.#ask = (signal) => askForToken(client, ask, tokens.clock, signal)
+  }
+
+  apply(request: OutgoingRequest, tenant: string, signal?: CancelSignal): OutgoingRequest | Promise<OutgoingRequest> {
+    const token = this.#source.held(tenant)
+    return token === undefined ? this.#applyNew(request, tenant, signal) : withToken(request, token)
+  }
+
+  secretsOf(sent: TokenRequest): SecretValues {
+    if (sent.token === undefined) return this.#secrets
+    const known = this.#tokenSecrets.get(sent.token)
+    if (known !== undefined) return known
+    // Of this token alone: what is looked for in every answer must not grow with the number of tenants.
+    const secrets = new SecretValues([sent.token.value], this.#secrets)
+    this.#tokenSecrets.set(sent.token, secrets)
+    return secrets
+  }
+
+  refused({ token }: TokenRequest, tenant: string): boolean {
+    if (token === undefined) return false
+    this.#source.drop(tenant, token)
+    // One that was got for this very request would only be got again.
+    return token.uses > 1
+  }
+
+  async #applyNew(request: OutgoingRequest, tenant: string, signal: CancelSignal | undefined): Promise<TokenRequest> {
+    try {
+      return withToken(request, await this.#source.obtain(tenant, this.#ask, signal))
+    } catch (thrown) {
+      throw thrown instanceof TokenFailure ? thrown.of(this.#tool) : thrown
+    }
+  }
+}
+
+function withToken(request: OutgoingRequest, token: AccessToken): TokenRequest {
+  token.uses++
+  return { ...request, headers: { ...request.headers, authorization: token.header }, token }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { HttpAuth } from '../http-implementation.ts'
-import { hasControlCharacter } from '../request/control-characters.ts'
-import { unfitAuth } from './unfit-auth.ts'
+import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { HttpAuth } from '../definition/http-implementation.ts'
+import { hasControlCharacter } from '../exchange/outgoing-request.ts'
 
 type OAuthSettings = Extract<HttpAuth, { readonly type: 'oauth2' }>
 
@@ -53,3 +53,10 @@ function tokenUrl(tool: string, text: string): URL {
   }
   return url
 }
+
+/** That a setting of `auth` cannot be sent as it is. The value is not quoted: it may be the secret. */
+export const unfitAuth = (tool: string, key: string, problem: string): ToolExecutionError =>
+  new ToolExecutionError(
+    'EXECUTION_ERROR',
+    `Tool '${tool}' cannot show who it is: implementation.${key} ${problem}. Check it, or the variable that it is taken from.`,
+  )

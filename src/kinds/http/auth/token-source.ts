@@ -1,8 +1,26 @@
 import { LRUCache } from 'lru-cache'
 import type { CancelSignal } from '../../../core/cancellation.ts'
 import type { Clock } from '../../../core/clock.ts'
-import type { AccessToken } from './access-token.ts'
-import { SharedRequest } from './shared-request.ts'
+import type { AccessToken } from './ask-for-token.ts'
+import type { OAuthClient } from './oauth-client.ts'
+
+const MOST_CLIENTS = 1_000
+
+/** The tokens of an installation: tools that are the same client use the same ones. */
+export class AccessTokens {
+  readonly clock: Clock
+  readonly #sources = new LRUCache<string, TokenSource>({ max: MOST_CLIENTS })
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  of({ key }: OAuthClient): TokenSource {
+    const source = this.#sources.get(key) ?? new TokenSource(this.clock)
+    this.#sources.set(key, source)
+    return source
+  }
+}
 
 const MOST_TENANTS = 1_000
 
@@ -50,5 +68,36 @@ export class TokenSource {
       ended()
     }, ended)
     return request
+  }
+}
+
+/** One request that several wait for. Who gives up takes nothing from the others; when the last has, it is called off. */
+class SharedRequest<Answer> {
+  readonly answer: Promise<Answer>
+  readonly #controller = new AbortController()
+  #waiting = 0
+
+  constructor(ask: (signal: AbortSignal) => Promise<Answer>) {
+    this.answer = ask(this.#controller.signal)
+  }
+
+  /** Whether nobody waits any more, so that nobody should join. */
+  get isCalledOff(): boolean {
+    return this.#controller.signal.aborted
+  }
+
+  /** Waits for the answer; rejects with the signal's reason as soon as it aborts. */
+  wait(signal: CancelSignal | undefined): Promise<Answer> {
+    this.#waiting++
+    if (signal === undefined) return this.answer
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        reject(signal.reason)
+        if (--this.#waiting === 0) this.#controller.abort(signal.reason)
+      }
+      signal.addEventListener('abort', leave)
+      const stay = (): void => signal.removeEventListener('abort', leave)
+      this.answer.finally(stay).then(resolve, reject)
+    })
   }
 }

@@ -3,7 +3,7 @@ import { timedOut } from '../../../core/call.ts'
 import { unavailable } from '../../../core/failure.ts'
 import { connectionCode } from '../../../core/network-code.ts'
 import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
-import { refusedAddress } from '../network/refused-address.ts'
+import { refusedAddress } from '../network/network-rules.ts'
 
 /** For a write whose request has left: what it did, nobody here knows. Reads do not carry it on. */
 export const MAY_HAVE_RUN = { outcome: 'unknown' } as const

@@ -1,9 +1,31 @@
 import type { Dispatcher } from 'undici'
-import { DeadlineEntry } from '../../../core/deadline-wheel.ts'
+import type { CancelSignal } from '../../../core/cancellation.ts'
+import type { Clock } from '../../../core/clock.ts'
+import { DeadlineEntry, type DeadlineWheel } from '../../../core/deadline-wheel.ts'
 import type { ToolExecutionError } from '../../../core/tool-execution-error.ts'
-import type { HttpResponse, OutgoingRequest } from '../outgoing-request.ts'
+import type { SecretValues } from '../definition/secret-values.ts'
+import type { ToolNetwork } from '../network/network-rules.ts'
 import { answerTooLarge, attemptTimedOut, connectionFailed } from './exchange-error.ts'
-import type { SendOptions } from './send-options.ts'
+import type { HttpResponse, OutgoingRequest } from './outgoing-request.ts'
+
+/** Over what a request goes, and within which bounds. */
+export interface SendOptions {
+  readonly agent: Dispatcher
+  /** Asked before each redirect; the request itself goes to the tool's own URL, which was looked at with the tool. */
+  readonly network: ToolNetwork
+  readonly wheel: DeadlineWheel
+  readonly clock: Clock
+  /** For all of it, redirects included. */
+  readonly timeoutMs: number
+  /** Until the headers of an answer are there, of each request by itself. */
+  readonly firstByteTimeoutMs?: number | undefined
+  /** Of a body, as it is sent and as it is when inflated. */
+  readonly maxBytes: number
+  readonly signal: CancelSignal | undefined
+  readonly tool: string
+  /** What an error must not bring to light; a service chooses where it redirects to. */
+  readonly secrets?: SecretValues | undefined
+}
 
 type Headers = Record<string, string | string[] | undefined>
 

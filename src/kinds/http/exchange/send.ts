@@ -1,8 +1,9 @@
-import type { HttpResponse, OutgoingRequest } from '../outgoing-request.ts'
-import { exchange } from './exchange.ts'
+import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { HttpMethod } from '../definition/http-implementation.ts'
+import { exchange, type SendOptions } from './exchange.ts'
+import { MAY_HAVE_RUN } from './exchange-error.ts'
 import { inflate } from './inflate.ts'
-import { isRedirect, Redirects } from './redirects.ts'
-import type { SendOptions } from './send-options.ts'
+import { type HttpResponse, leavesTls, type OutgoingRequest, requestTo } from './outgoing-request.ts'
 
 const ENCODINGS = 'gzip, deflate, br, zstd'
 
@@ -33,4 +34,76 @@ export async function send(request: OutgoingRequest, options: SendOptions): Prom
 function withEncodings(request: OutgoingRequest): OutgoingRequest {
   if (!request.origin.startsWith('https:') || request.headers['accept-encoding'] !== undefined) return request
   return { ...request, headers: { ...request.headers, 'accept-encoding': ENCODINGS } }
+}
+
+const MOST = 5
+/** 300 names several places, 304 none: neither leads anywhere. */
+const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+/** These say that the request was not taken: whoever wants it done must send it elsewhere. */
+const NOT_TAKEN: ReadonlySet<number> = new Set([307, 308])
+
+const isRedirect = (status: number): boolean => status >= 300 && STATUSES.has(status)
+
+/** The way from one request to the one that is answered. Every step is looked at as if the tool had written it. */
+export class Redirects {
+  readonly #options: SendOptions
+  readonly #seen: Set<string>
+  #request: OutgoingRequest
+  #steps = 0
+
+  constructor(request: OutgoingRequest, options: SendOptions) {
+    this.#request = request
+    this.#options = options
+    this.#seen = new Set([placeOf(request)])
+  }
+
+  /** The request that a redirect leads to; throws a sentence where it must not be made. */
+  next(response: HttpResponse): OutgoingRequest {
+    const { status } = response
+    const url = this.#target(response)
+    const method = methodOf(this.#request.method, status)
+    if (method === undefined) {
+      throw this.#refused(
+        status,
+        `has moved: it answers ${status} and leads to '${url.host}'. A ${this.#request.method} is not sent on: write the new address in the tool's implementation.url`,
+      )
+    }
+    const refusal = this.#options.network.refusal(url)
+    if (refusal !== undefined) throw this.#refused(status, `redirects elsewhere. ${refusal}`)
+    if (leavesTls(url, this.#request)) {
+      throw this.#refused(status, `redirects from https to http, to '${url.host}': that is refused`)
+    }
+    if (++this.#steps > MOST) {
+      throw this.#refused(status, `redirects more than ${MOST} times, at last to '${url.host}'`)
+    }
+    const next = requestTo(url, this.#request, method)
+    const place = placeOf(next)
+    if (this.#seen.has(place)) throw this.#refused(status, `redirects in a circle, back to '${url.host}'`)
+    this.#seen.add(place)
+    this.#request = next
+    return next
+  }
+
+  #target({ headers: { location }, status }: HttpResponse): URL {
+    if (location === undefined) throw this.#refused(status, `answered ${status} without saying where it has moved to`)
+    const url = URL.parse(location, this.#request.origin + this.#request.path)
+    if (url === null) throw this.#refused(status, `answered ${status} with a Location that is not a URL`)
+    return url
+  }
+
+  #refused(status: number, problem: string): ToolExecutionError {
+    const { secrets, tool } = this.#options
+    const message = `The service behind tool '${tool}' ${problem}`
+    const extras = this.#steps === 0 && NOT_TAKEN.has(status) ? {} : MAY_HAVE_RUN
+    return new ToolExecutionError('EXECUTION_ERROR', secrets?.scrub(message) ?? message, extras)
+  }
+}
+
+/** With its method: a POST may well lead to a GET of the same address. */
+const placeOf = ({ method, origin, path }: OutgoingRequest): string => `${method} ${origin}${path}`
+
+/** How it is asked for there; nothing where what was asked for could happen twice, or not at all. */
+function methodOf(method: HttpMethod, status: number): HttpMethod | undefined {
+  if (method === 'GET' || method === 'HEAD') return method
+  return status === 303 ? 'GET' : undefined
 }

@@ -1,9 +1,7 @@
-import { isIP } from 'node:net'
-import type { HttpSettings } from '../http-implementation.ts'
+import { isIP, isIPv6 } from 'node:net'
+import { domainToASCII } from 'node:url'
+import type { HttpSettings } from '../definition/http-implementation.ts'
 import { AddressRules } from './address-rules.ts'
-import { DomainList } from './domain-list.ts'
-import { hostName } from './host-name.ts'
-import { addressRefusal } from './refused-address.ts'
 
 /** Which URLs one tool may ask for. */
 export interface ToolNetwork {
@@ -71,3 +69,73 @@ function formRefusal(url: URL, host: string | undefined, ports: ReadonlySet<stri
 }
 
 const cut = (text: string): string => (text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)
+
+/** A list of hosts: `api.example.com` is that host, `*.example.com` every host below that one. */
+export class DomainList {
+  readonly #hosts = new Set<string>()
+  readonly #parents: string[] = []
+
+  /** Throws a sentence about the first entry that is no host; `where` is what the list is called in it. */
+  constructor(entries: readonly string[], where: string) {
+    for (const entry of entries) {
+      const isParent = entry.startsWith('*.')
+      const host = hostName(isParent ? entry.slice(2) : entry)
+      if (host === undefined || (isParent && isIP(host) !== 0)) {
+        throw new Error(
+          `${where} has ${JSON.stringify(entry)}, which is not a host name: write it like "api.example.com", or "*.example.com" for all its sub-domains, without scheme, port or path`,
+        )
+      }
+      if (isParent) this.#parents.push(`.${host}`)
+      else this.#hosts.add(host)
+    }
+  }
+
+  /** Takes a host as `hostName` gives it. */
+  has(host: string): boolean {
+    return this.#hosts.has(host) || this.#parents.some((parent) => host.endsWith(parent))
+  }
+}
+
+const NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/
+/** What ends or splits a host in a URL, or is dropped from it unseen. */
+const FOREIGN = /[\s/\\?#@:%[\]]/
+
+/**
+ * A host in the one form in which hosts are compared: lower case, punycode, without a dot at its end, IPv6 short and
+ * without brackets. Undefined where the text is no host.
+ */
+function hostName(text: string): string | undefined {
+  const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text
+  if (isIPv6(bare)) return bare.includes('%') ? undefined : new URL(`http://[${bare}]`).hostname.slice(1, -1)
+  if (FOREIGN.test(text)) return undefined
+  const name = domainToASCII(text).replace(/\.$/, '')
+  return NAME.test(name) ? name : undefined
+}
+
+/** Why a host was not connected to, and what to do if it was meant; names no address but one that stands in the URL. */
+const addressRefusal = (host: string, what: string): string =>
+  isIP(host) === 0
+    ? `The host '${host}' was refused: it leads to ${what}. If tools are meant to reach it, add its address to http.allow_private.`
+    : `The host '${host}' was refused: it is ${what}. If tools are meant to reach it, add "${host}" to http.allow_private.`
+
+/** Thrown instead of connecting to an address that tools may not reach; trying again cannot help. */
+export class RefusedAddress extends Error {
+  readonly code = 'ERR_ADDRESS_REFUSED'
+
+  constructor(host: string, what: string) {
+    super(addressRefusal(host, what))
+    this.name = 'RefusedAddress'
+  }
+}
+
+const MOST_CAUSES = 8
+
+/** The refusal behind an error, whoever wrapped it. */
+export function refusedAddress(error: unknown): RefusedAddress | undefined {
+  let looked: unknown = error
+  for (let left = MOST_CAUSES; left > 0 && looked instanceof Error; left--) {
+    if (looked instanceof RefusedAddress) return looked
+    looked = looked.cause
+  }
+  return undefined
+}

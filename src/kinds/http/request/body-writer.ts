@@ -1,11 +1,8 @@
 import type { Params } from '../../../core/tool.ts'
-import type { HttpImplementation } from '../http-implementation.ts'
-import { encodeQuery } from './encode-text.ts'
-import { own } from './own.ts'
+import type { HttpImplementation } from '../definition/http-implementation.ts'
 import type { PlacedParameter } from './placed-parameters.ts'
-import { refusedParameter } from './refused-parameter.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
-import { type WritableParameter, writePairs } from './write-parameter.ts'
+import { refusedParameter, unfitImplementation } from './request-errors.ts'
+import { encodeQuery, own, type WritableParameter, writePairs } from './write-parameter.ts'
 
 /** How the body of a tool's requests comes about. */
 export interface BodyWriter {

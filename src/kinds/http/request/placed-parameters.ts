@@ -1,8 +1,15 @@
+import { APPLICATORS, isObject, schemasUnder } from '../../../core/schema/schema-keywords.ts'
+import { SchemaReferences } from '../../../core/schema/schema-references.ts'
 import { suggest } from '../../../core/suggest.ts'
-import type { HttpImplementation, HttpMethod, ParameterStyle, Place, Placement } from '../http-implementation.ts'
-import type { NamedParameters } from './named-parameters.ts'
-import { templateParameter } from './template-parameter.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
+import type { JsonSchema } from '../../../core/tool.ts'
+import type {
+  HttpImplementation,
+  HttpMethod,
+  ParameterStyle,
+  Place,
+  Placement,
+} from '../definition/http-implementation.ts'
+import { unfitImplementation } from './request-errors.ts'
 import type { UrlTemplate } from './url-template.ts'
 
 /** A parameter, where it goes, and how it is written there. */
@@ -148,4 +155,65 @@ function written(
   // As OpenAPI has it: what stands for itself is written apart, what has a delimiter is not.
   const usual = place !== 'path' && place !== 'header' && (style === undefined || style === 'form')
   return { style, explode: given?.explode ?? usual }
+}
+
+/** The parameters that a schema names, in its order, each with the keys that its own schemas name. */
+export type NamedParameters = ReadonlyMap<string, ReadonlySet<string>>
+
+/** What a schema names, itself or through what judges the same value: references, `allOf`, `oneOf` and their like. */
+export function namedParameters(schema: JsonSchema): NamedParameters {
+  const references = new SchemaReferences(schema)
+  const named = new Map<string, Set<string>>()
+  for (const [name, schemas] of propertiesOf([schema], references)) {
+    named.set(name, new Set(propertiesOf(schemas, references).keys()))
+  }
+  return named
+}
+
+function propertiesOf(schemas: readonly unknown[], references: SchemaReferences): Map<string, unknown[]> {
+  const found = new Map<string, unknown[]>()
+  const seen = new Set<unknown>()
+  const visit = (schema: unknown): void => {
+    if (!isObject(schema) || seen.has(schema)) return
+    seen.add(schema)
+    if (isObject(schema.properties)) {
+      for (const [name, own] of Object.entries(schema.properties)) found.set(name, [...(found.get(name) ?? []), own])
+    }
+    visit(references.target(schema, schema.$ref))
+    for (const [keyword, { shape, place }] of APPLICATORS) {
+      if (place !== 'here' || keyword === 'not' || !Object.hasOwn(schema, keyword)) continue
+      for (const [inner] of schemasUnder(shape, schema[keyword])) visit(inner)
+    }
+  }
+  for (const schema of schemas) visit(schema)
+  return found
+}
+
+/**
+ * The parameter that a `{template}` of the address means. It holds the API's name of a parameter that is mapped, or the
+ * parameter's own; where it could be two parameters, nobody guesses.
+ */
+export function templateParameter(
+  template: string,
+  named: NamedParameters,
+  mapping: Readonly<Record<string, string>>,
+): string {
+  const mapped = [...named.keys()].filter((name) => Object.hasOwn(mapping, name) && mapping[name] === template)
+  const own = named.has(template) && !mapped.includes(template)
+  // A parameter that the API knows by another name does not claim its own.
+  const claims = own && (mapped.length === 0 || !Object.hasOwn(mapping, template)) ? [...mapped, template] : mapped
+  const [parameter, other] = claims
+  if (parameter === undefined) throw unfitImplementation(unknown(template, named))
+  if (other !== undefined) {
+    throw unfitImplementation(
+      `{${template}} in implementation.url could be parameter '${parameter}' or parameter '${other}': map one of them to another name in params_mapping`,
+    )
+  }
+  return parameter
+}
+
+function unknown(template: string, named: NamedParameters): string {
+  const [near] = suggest(template, named.keys())
+  const fix = near === undefined ? 'add it to parameters.properties' : `did you mean {${near}}?`
+  return `{${template}} in implementation.url is no parameter of the tool: ${fix}`
 }

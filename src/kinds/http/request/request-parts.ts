@@ -1,14 +1,12 @@
 import { hasVariable } from '../../../core/expand-variables.ts'
 import type { ToolDefinition } from '../../../core/tool.ts'
-import type { HttpImplementation } from '../http-implementation.ts'
+import type { HttpImplementation } from '../definition/http-implementation.ts'
+import { isSecretName, looksSecret } from '../definition/secret-values.ts'
+import { isForParameters, isHeaderName, isHeaderValue, isOfTheConnection } from '../exchange/outgoing-request.ts'
 import { type BodyWriter, bodyWriter } from './body-writer.ts'
-import { checkClaimedNames } from './claimed-names.ts'
-import { fixedHeaders } from './fixed-headers.ts'
-import { isSecretName, looksSecret } from './literal-secrets.ts'
-import { namedParameters } from './named-parameters.ts'
-import { type PlacedParameter, placedParameters } from './placed-parameters.ts'
-import { templateParameter } from './template-parameter.ts'
-import { type UrlTemplate, urlTemplate } from './url-template.ts'
+import { namedParameters, type PlacedParameter, placedParameters, templateParameter } from './placed-parameters.ts'
+import { unfitImplementation } from './request-errors.ts'
+import { decoded, type UrlTemplate, urlTemplate } from './url-template.ts'
 
 /** All that a tool's requests are made of. */
 export interface RequestParts {
@@ -46,4 +44,98 @@ function credentials({ headers = {} }: HttpImplementation, placed: readonly Plac
     .map(([name]) => name)
   const given = placed.filter((one) => one.in === 'header' && isSecretName(one.name)).map(({ name }) => name)
   return [...fixed, ...given].map((name) => name.toLowerCase())
+}
+
+/** The headers of every request of a tool, names in lower case. Their values are never quoted: they may be secrets. */
+function fixedHeaders({ headers = {}, auth }: HttpImplementation): Record<string, string> {
+  const fixed: Record<string, string> = { accept: 'application/json, */*;q=0.5', 'user-agent': 'toolyard' }
+  const given = new Set<string>()
+  for (const [written, value] of Object.entries(headers)) {
+    const name = checkedName(written, 'implementation.headers')
+    if (given.has(name)) throw unfitImplementation(`implementation.headers has '${name}' twice: remove one of them`)
+    if (!isHeaderValue(value)) {
+      throw unfitImplementation(
+        `implementation.headers.${written} holds a character that no header may have: write plain ASCII text`,
+      )
+    }
+    given.add(name)
+    fixed[name] = value.trim()
+  }
+  if (auth?.type === 'api_key' && auth.in === 'header') checkedName(auth.name, 'implementation.auth.name')
+  return fixed
+}
+
+function checkedName(written: string, key: string): string {
+  const name = written.toLowerCase()
+  if (!isHeaderName(name)) {
+    throw unfitImplementation(
+      `${key} has ${JSON.stringify(written)}, which is no name for a header: use letters, digits and -`,
+    )
+  }
+  if (isOfTheConnection(name)) {
+    throw unfitImplementation(`${key} has '${written}', which belongs to the connection and is set by it: remove it`)
+  }
+  return name
+}
+
+/** Throws where two would be sent under one name, or a parameter under one that is not for parameters. */
+function checkClaimedNames(
+  { headers = {}, query = {}, auth, body = 'json' }: HttpImplementation,
+  { pairs }: UrlTemplate,
+  placed: readonly PlacedParameter[],
+): void {
+  const claims = new Map<string, string>()
+  for (const pair of pairs) claims.set(`query ${decoded(pair.split('=', 1)[0] ?? '')}`, 'implementation.url has')
+  for (const name of Object.keys(query)) claims.set(`query ${name}`, 'implementation.query has')
+  for (const name of Object.keys(headers)) claims.set(`header ${name.toLowerCase()}`, 'implementation.headers has')
+  const claimed = auth && claimOf(auth)
+  if (claimed !== undefined) {
+    const other = claims.get(claimed)
+    if (other !== undefined) {
+      throw unfitImplementation(`${other} what implementation.auth sends, ${spoken(claimed)}: remove one of the two`)
+    }
+    claims.set(claimed, 'implementation.auth sends')
+  }
+  for (const parameter of placed) {
+    if (parameter.in === 'path') continue
+    if (parameter.in === 'header') checkHeader(parameter)
+    for (const name of namesOf(parameter, body)) {
+      const claim = `${parameter.in} ${parameter.in === 'header' ? name.toLowerCase() : name}`
+      const other = claims.get(claim)
+      if (other !== undefined) {
+        throw unfitImplementation(
+          `Parameter '${parameter.parameter}' would be sent as the ${spoken(claim)}, which ${other} already: map it to another name in params_mapping, or remove one of the two`,
+        )
+      }
+      claims.set(claim, `parameter '${parameter.parameter}' is`)
+    }
+  }
+}
+
+function claimOf(auth: NonNullable<HttpImplementation['auth']>): string {
+  if (auth.type !== 'api_key') return 'header authorization'
+  return auth.in === 'header' ? `header ${auth.name.toLowerCase()}` : `query ${auth.name}`
+}
+
+/** `query api_key` in words. */
+function spoken(claim: string): string {
+  const [place, ...name] = claim.split(' ')
+  return `${place === 'query' ? 'query parameter' : place === 'body' ? 'key of the body' : place} '${name.join(' ')}'`
+}
+
+/** An object that is written apart sends its keys instead of itself. */
+function namesOf({ name, keys, explode, style, in: place }: PlacedParameter, body: string): readonly string[] {
+  const apart = explode && style !== undefined && style !== 'deepObject' && (place !== 'body' || body === 'form')
+  return apart && keys.size > 0 ? [name, ...[...keys].filter((key) => key !== name)] : [name]
+}
+
+function checkHeader({ parameter, name }: PlacedParameter): void {
+  if (!isHeaderName(name)) {
+    throw unfitImplementation(
+      `Parameter '${parameter}' would be sent as the header '${name}', which is no name for one: map it to another in params_mapping`,
+    )
+  }
+  if (isForParameters(name.toLowerCase())) return
+  const fix = name.toLowerCase() === 'cookie' ? 'place it in "cookie" instead' : 'remove it from params_in'
+  throw unfitImplementation(`Parameter '${parameter}' would set the header '${name}', which no parameter may: ${fix}`)
 }

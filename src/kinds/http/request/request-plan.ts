@@ -1,18 +1,26 @@
 import type { Environment } from '../../../core/expand-variables.ts'
 import type { Params, ToolDefinition } from '../../../core/tool.ts'
-import type { HttpImplementation, HttpMethod } from '../http-implementation.ts'
-import { problemOf } from '../http-problem-of.ts'
-import type { OutgoingRequest } from '../outgoing-request.ts'
-import { SecretValues } from '../secret-values.ts'
+import type { HttpImplementation, HttpMethod } from '../definition/http-implementation.ts'
+import { SecretValues } from '../definition/secret-values.ts'
+import type { OutgoingRequest } from '../exchange/outgoing-request.ts'
 import type { BodyWriter } from './body-writer.ts'
-import { type EncodeText, encodeCookie, encodeHeader, encodePath, encodeQuery } from './encode-text.ts'
 import { expandImplementation } from './expand-implementation.ts'
-import { own } from './own.ts'
+import { problemOf } from './http-problem-of.ts'
 import type { PlacedParameter } from './placed-parameters.ts'
-import { refusedParameter } from './refused-parameter.ts'
+import { refusedParameter, unfitImplementation } from './request-errors.ts'
 import { type RequestParts, requestParts } from './request-parts.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
-import { type WritableParameter, writeHeader, writePairs, writePath } from './write-parameter.ts'
+import {
+  type EncodeText,
+  encodeCookie,
+  encodeHeader,
+  encodePath,
+  encodeQuery,
+  own,
+  type WritableParameter,
+  writeHeader,
+  writePairs,
+  writePath,
+} from './write-parameter.ts'
 
 /** Makes a tool ready to be asked. Throws where its implementation is unfit, or a variable is missing or cannot be sent. */
 export function compileRequest(tool: ToolDefinition, env: Environment): RequestPlan {

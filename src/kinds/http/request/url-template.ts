@@ -1,5 +1,5 @@
 import { redactText } from '../../../core/redact.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
+import { unfitImplementation } from './request-errors.ts'
 
 /** A pair of the query whose value is a parameter: `?q={text}`. */
 export interface QueryTemplate {

@@ -2,11 +2,11 @@ import { type Environment, splitAtVariables, variableIn } from '../../../core/ex
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import { suggest } from '../../../core/suggest.ts'
 import type { JsonSchema, ToolDefinition } from '../../../core/tool.ts'
-import type { HttpImplementation } from '../http-implementation.ts'
-import { HTTP_IMPLEMENTATION_SCHEMA } from '../http-schema.ts'
-import { SecretValues } from '../secret-values.ts'
-import { literalSecrets, SECRET_AUTH } from './literal-secrets.ts'
-import { namedParameters } from './named-parameters.ts'
+import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from '../definition/http-implementation.ts'
+import { literalSecrets, SECRET_AUTH, SecretValues } from '../definition/secret-values.ts'
+import type { NetworkRules } from '../network/network-rules.ts'
+import { expandUrl } from './expand-implementation.ts'
+import { namedParameters } from './placed-parameters.ts'
 
 /**
  * What to think about in a definition that can be used: keys that nothing reads, secrets that are written out, secrets
@@ -87,4 +87,18 @@ function shortVariables({ headers = {}, query = {}, auth }: HttpImplementation, 
     const value = variableIn(env, name)
     return value !== undefined && !SecretValues.isLongEnough(value)
   })
+}
+
+/** Why every call of a tool will be refused, where its address alone says so: names are looked up when it is called. */
+export function reachWarning(
+  { url, auth, allowed_domains }: HttpImplementation,
+  env: Environment,
+  rules: NetworkRules,
+): string | undefined {
+  for (const written of auth?.type === 'oauth2' ? [url, auth.token_url] : [url]) {
+    const asked = URL.parse(expandUrl(written, (name) => variableIn(env, name) ?? '').text)
+    const refusal = asked === null ? undefined : rules.forTool(asked, allowed_domains).refusal(asked)
+    if (refusal !== undefined) return `It leads where it must not. ${refusal}`
+  }
+  return undefined
 }

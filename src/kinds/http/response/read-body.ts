@@ -2,12 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { isDeep } from '../../../core/json-depth.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import type { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { SecretValues } from '../definition/secret-values.ts'
 import { brokenAnswer } from '../exchange/exchange-error.ts'
-import type { HttpResponse } from '../outgoing-request.ts'
-import type { SecretValues } from '../secret-values.ts'
-import { type ContentType, contentTypeOf } from './content-type.ts'
-import { decodeText } from './decode-text.ts'
-import { excerptOf } from './excerpt.ts'
+import type { HttpResponse } from '../exchange/outgoing-request.ts'
 
 /** What a body holds. */
 export interface Body {
@@ -91,3 +88,82 @@ const tooDeep = (tool: string): ToolExecutionError =>
 
 const unknownCharset = (tool: string, { name }: ContentType): ToolExecutionError =>
   brokenAnswer(`The service behind tool '${tool}' answered with ${name} in a character set that is not known`)
+
+const LONGEST = 200
+/** As much as it takes to find the first characters behind blanks, and the end of a secret that begins in them. */
+const LOOKED_AT = 8_192
+const NOT_PRINTED = /[\s\p{C}]+/gu
+
+/** The beginning of an answer for a sentence: one line, without secrets; nothing where it is no text. */
+export function excerptOf({ body, headers }: HttpResponse, secrets: SecretValues): string {
+  const { charset } = contentTypeOf(headers['content-type'])
+  if (charset === undefined && !isUtf8(body)) return ''
+  const text = decodeText(body.subarray(0, LOOKED_AT), charset) ?? ''
+  const line = secrets.scrub(unescaped(text)).replaceAll(NOT_PRINTED, ' ').trim()
+  return line.length > LONGEST ? `${line.slice(0, LONGEST).toWellFormed()}…` : line
+}
+
+/** Any character of JSON can be written as an escape, and a `/` as `\/`: those of a secret too. */
+const unescaped = (text: string): string =>
+  text
+    .replaceAll('\\/', '/')
+    .replaceAll(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+const UTF8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii', 'ascii'])
+const BYTE_ORDER_MARK = 0xfeff
+
+/** The text of a body, without a byte order mark; undefined where nobody knows its character set. */
+function decodeText(body: Buffer, charset?: string): string | undefined {
+  if (charset === undefined || UTF8.has(charset)) {
+    const text = body.toString('utf8')
+    return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
+  }
+  try {
+    return new TextDecoder(charset).decode(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** What can be made of a body, by what it was said to be. */
+type Content = 'json' | 'text' | 'undeclared' | 'other'
+
+interface ContentType {
+  readonly content: Content
+  /** Fit to be shown, whatever stood in the header. */
+  readonly name: string
+  readonly charset?: string
+}
+
+const JSON_TYPE = /^(?:application|text)\/json$|\+json$/
+/** Lines of JSON, or events: each piece may be JSON, the whole is not. */
+const TEXT_TYPE =
+  /^text\/|\+(?:xml|yaml)$|^application\/(?:xml|yaml|x-yaml|toml|javascript|graphql|sql|x-www-form-urlencoded|x-ndjson|ndjson|jsonl|x-jsonlines|json-seq)$/
+const NAME = /^\s*([\w!#$&^.+-]{1,60}\/[\w!#$&^.+-]{1,60})\s*(?:;|,|$)/
+const CHARSET = /;\s*charset\s*=\s*"?([^";,\s]+)/i
+
+const JSON_UTF8: ContentType = { content: 'json', name: 'application/json' }
+const UNDECLARED: ContentType = { content: 'undeclared', name: 'an unnamed type' }
+/** What nearly every answer says. */
+const USUAL: ReadonlySet<string> = new Set([
+  'application/json',
+  'application/json; charset=utf-8',
+  'application/json;charset=utf-8',
+  'application/json; charset=UTF-8',
+  'application/json;charset=UTF-8',
+])
+
+/** Reads a `content-type`. One that says nothing, or only that it is bytes, is as good as none. */
+function contentTypeOf(header: string | undefined): ContentType {
+  if (header === undefined) return UNDECLARED
+  if (USUAL.has(header)) return JSON_UTF8
+  const name = NAME.exec(header)?.[1]?.toLowerCase()
+  if (name === undefined || name === 'application/octet-stream') return UNDECLARED
+  const charset = CHARSET.exec(header)?.[1]?.toLowerCase()
+  return { content: contentOf(name), name, ...(charset !== undefined && { charset }) }
+}
+
+function contentOf(name: string): Content {
+  if (JSON_TYPE.test(name)) return 'json'
+  return TEXT_TYPE.test(name) ? 'text' : 'other'
+}

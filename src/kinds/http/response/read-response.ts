@@ -1,12 +1,14 @@
+import { STATUS_CODES } from 'node:http'
 import type { Clock } from '../../../core/clock.ts'
-import { brokenAnswer } from '../exchange/exchange-error.ts'
-import type { HttpMethod } from '../http-implementation.ts'
-import type { HttpResponse } from '../outgoing-request.ts'
-import type { SecretValues } from '../secret-values.ts'
+import { unavailable } from '../../../core/failure.ts'
+import { type Repeat, ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { HttpMethod } from '../definition/http-implementation.ts'
+import type { SecretValues } from '../definition/secret-values.ts'
+import { brokenAnswer, MAY_HAVE_RUN } from '../exchange/exchange-error.ts'
+import type { HttpResponse } from '../exchange/outgoing-request.ts'
 import { PathTooMuch } from './path-budget.ts'
-import { readBody } from './read-body.ts'
+import { excerptOf, readBody } from './read-body.ts'
 import type { ResponseShape } from './response-shape.ts'
-import { statusError } from './status-error.ts'
 
 /** How the answers to one tool are read: worked out once. */
 export interface Reading {
@@ -54,4 +56,45 @@ export function lookingThrough<Found>(tool: string, look: () => Found): Found {
 function headersOnly({ headers, status }: HttpResponse): unknown {
   const told = TOLD.filter((name) => headers[name] !== undefined)
   return { status, headers: Object.fromEntries(told.map((name) => [name, headers[name]])) }
+}
+
+const REPEATABLE: ReadonlySet<number> = new Set([408, 429])
+
+/** What an answer means whose status is not a success. */
+export function statusError(
+  response: HttpResponse,
+  tool: string,
+  secrets: SecretValues,
+  wallMs: number,
+): ToolExecutionError {
+  const { headers, status } = response
+  const afterMs = retryAfterMs(headers['retry-after'], wallMs)
+  const repeat: Repeat = afterMs === undefined ? {} : { afterMs }
+  if (status >= 500) {
+    return new ToolExecutionError('SERVICE_UNAVAILABLE', `${unavailable(tool)} It answered ${status}.`, MAY_HAVE_RUN, {
+      repeat,
+    })
+  }
+  const words = excerptOf(response, secrets)
+  const answered = [status, STATUS_CODES[status]].filter((part) => part !== undefined).join(' ')
+  return new ToolExecutionError(
+    'EXECUTION_ERROR',
+    `The service behind tool '${tool}' answered ${answered}${words === '' ? '' : `: ${words}`}`,
+    {},
+    REPEATABLE.has(status) ? { repeat } : {},
+  )
+}
+
+const LONGEST_MS = 3_600_000
+const SECONDS = /^\d{1,10}$/
+/** `Date.parse` takes nearly anything for a date. */
+const DATE = /^[A-Z][a-z]{2,8},? .* GMT$/
+
+/** How long a service asks to be left alone, an hour at most; undefined where it does not say. */
+function retryAfterMs(header: string | undefined, wallMs: number): number | undefined {
+  if (header === undefined) return undefined
+  const text = header.trim()
+  if (!SECONDS.test(text) && !DATE.test(text)) return undefined
+  const ms = SECONDS.test(text) ? Number(text) * 1_000 : Date.parse(text) - wallMs
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_MS)
 }

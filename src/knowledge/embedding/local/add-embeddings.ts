@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { thrown } from '../../../kinds/isolated/thrown.ts'
+import { thrown } from '../../../isolation/protocol.ts'
 import { inPlainWords } from '../../../models/model-files/in-plain-words.ts'
 import { ModelFileError } from '../../../models/model-files/model-file-error.ts'
 import { requireRoom } from '../../../models/model-files/require-room.ts'
