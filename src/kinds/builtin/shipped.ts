@@ -1,11 +1,17 @@
+import { extname } from 'node:path'
 import type { Handler, IsolatedHandler } from '../../core/handler.ts'
 import type { Effect } from '../../core/tool.ts'
 import type { ToolHandlers } from '../tool-handlers.ts'
 import { datetimeHandler } from './datetime.ts'
 import { echo } from './echo.ts'
-import { mathEvalHandler } from './math-eval-handler.ts'
 import { simulatedLightHandler } from './simulated-light.ts'
 import { string } from './string.ts'
+
+/** The handler of `math_eval`: only the process that runs it loads mathjs. */
+export const mathEvalHandler: IsolatedHandler = {
+  module: new URL(`./math-eval${extname(import.meta.filename)}`, import.meta.url).href,
+  export: 'mathEval',
+}
 
 /** Puts the shipped builtins under their names, where the host application has not put its own. */
 export function addShippedBuiltins(handlers: ToolHandlers): void {

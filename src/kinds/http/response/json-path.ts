@@ -1,7 +1,5 @@
-import { JSONPathEnvironment, JSONPathError } from 'json-p3'
-import { PathBudget } from './path-budget.ts'
-import type { Walk } from './path-filter.ts'
-import { pathWalk } from './path-walk.ts'
+import { JSONPathEnvironment, JSONPathError, type JSONPathQuery, jsonpath } from 'json-p3'
+import { PathBudget, PathFilter, type Test, type Walk } from './path-filter.ts'
 
 /** Less than a quarter of a second over the worst that 5 MB can hold. */
 const MOST_STEPS = 1_500_000
@@ -39,3 +37,96 @@ export class JsonPath {
     return this.singular ? found[0] : found
   }
 }
+
+const { selectors } = jsonpath
+
+/**
+ * The walk that a path describes. The path is read and checked by json-p3; its own walk keeps the place of every node
+ * and every list in between, which takes seconds over the largest answers, and cannot be told when to stop.
+ */
+function pathWalk(query: JSONPathQuery, budget: PathBudget): Walk {
+  let next: Walk = (value, _root, emit) => {
+    budget.spend(1)
+    emit(value)
+  }
+  for (const segment of query.segments.toReversed()) {
+    const after = next
+    const selects = segment.selectors.map((selector) => select(selector, after, budget))
+    next = segment.toString().startsWith('..') ? descend(selects, budget) : inTurn(selects)
+  }
+  return next
+}
+
+const inTurn = (selects: readonly Walk[]): Walk =>
+  selects.length === 1 && selects[0] !== undefined
+    ? selects[0]
+    : (value, root, emit) => {
+        for (const one of selects) one(value, root, emit)
+      }
+
+function descend(selects: readonly Walk[], budget: PathBudget): Walk {
+  const here = inTurn(selects)
+  const visit: Walk = (value, root, emit) => {
+    if (typeof value !== 'object' || value === null) return
+    here(value, root, emit)
+    for (const child of budget.childrenOf(value)) visit(child, root, emit)
+  }
+  return visit
+}
+
+function select(selector: unknown, next: Walk, budget: PathBudget): Walk {
+  if (selector instanceof selectors.NameSelector) return selectName(selector.name, next, budget)
+  if (selector instanceof selectors.IndexSelector) return selectIndex(selector.index, next, budget)
+  if (selector instanceof selectors.SliceSelector) return selectSlice(selector, next, budget)
+  if (selector instanceof selectors.FilterSelector) {
+    const filter = new PathFilter(budget, (query) => pathWalk(query, budget))
+    return selectWhere(filter.test(selector.expression), next, budget)
+  }
+  if (selector instanceof selectors.WildcardSelector) return selectWhere(() => true, next, budget)
+  throw new Error('a selector that is not of RFC 9535')
+}
+
+const selectName =
+  (name: string, next: Walk, budget: PathBudget): Walk =>
+  (value, root, emit) => {
+    budget.spend(1)
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, name)) return
+    next((value as Record<string, unknown>)[name], root, emit)
+  }
+
+const selectIndex =
+  (index: number, next: Walk, budget: PathBudget): Walk =>
+  (value, root, emit) => {
+    budget.spend(1)
+    if (!Array.isArray(value)) return
+    const at = index < 0 ? value.length + index : index
+    if (at >= 0 && at < value.length) next(value[at], root, emit)
+  }
+
+interface Slice {
+  readonly start?: number | undefined
+  readonly stop?: number | undefined
+  readonly step?: number | undefined
+}
+
+function selectSlice({ start, stop, step = 1 }: Slice, next: Walk, budget: PathBudget): Walk {
+  return (value, root, emit) => {
+    if (!Array.isArray(value) || step === 0) return
+    const { length } = value
+    const [least, most] = step > 0 ? [0, length] : [-1, length - 1]
+    const bound = (index: number): number => Math.min(Math.max(index < 0 ? length + index : index, least), most)
+    const from = start === undefined ? (step > 0 ? 0 : length - 1) : bound(start)
+    const to = stop === undefined ? (step > 0 ? length : -1) : bound(stop)
+    for (let at = from; step > 0 ? at < to : at > to; at += step) {
+      budget.spend(1)
+      next(value[at], root, emit)
+    }
+  }
+}
+
+const selectWhere =
+  (isWanted: Test, next: Walk, budget: PathBudget): Walk =>
+  (value, root, emit) => {
+    if (typeof value !== 'object' || value === null) return
+    for (const child of budget.childrenOf(value)) if (isWanted(child, root)) next(child, root, emit)
+  }

@@ -6,7 +6,7 @@ import type { HttpMethod } from '../definition/http-implementation.ts'
 import type { SecretValues } from '../definition/secret-values.ts'
 import { brokenAnswer, MAY_HAVE_RUN } from '../exchange/exchange-error.ts'
 import type { HttpResponse } from '../exchange/outgoing-request.ts'
-import { PathTooMuch } from './path-budget.ts'
+import { PathTooMuch } from './path-filter.ts'
 import { excerptOf, readBody } from './read-body.ts'
 import type { ResponseShape } from './response-shape.ts'
 
