@@ -18,10 +18,11 @@ export interface LaunchOptions {
   /** What it may read besides our code, and the packages that either uses. */
   readonly folders: readonly string[]
   readonly memoryMb: number
+  readonly addons?: boolean
 }
 
 /** Starts a process that may read what it needs, and do little else. */
-export function launch({ folders, memoryMb }: LaunchOptions): ChildProcess {
+export function launch({ folders, memoryMb, addons = false }: LaunchOptions): ChildProcess {
   guard ??= processGuard()
   const readable = new Set([codeFolder, ...folders].flatMap(readableFolders))
   const command = [
@@ -30,6 +31,7 @@ export function launch({ folders, memoryMb }: LaunchOptions): ChildProcess {
     `--max-old-space-size=${memoryMb}`,
     '--permission',
     ...[...readable].map((path) => `--allow-fs-read=${path}`),
+    ...(addons ? ['--allow-addons'] : []),
     // SQLite opens files without asking the permission model.
     '--no-experimental-sqlite',
     '--no-warnings',

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { type Clock, systemClock } from '../core/clock.ts'
 import type { Isolate, IsolatedTask } from '../core/isolate.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { ToolExecutionError } from '../core/tool-execution-error.ts'
@@ -8,14 +9,27 @@ import { MemoryWatch, moduleFolder, OWN } from './launch.ts'
 import { MAY_HAVE_HAPPENED, thrown } from './protocol.ts'
 
 export interface ProcessPoolOptions {
-  /** How many calls run at a time; one tenant gets at most all but one of them, which by default is one a core. */
+  /** How many calls run at the same time; by default one per core and one more, from 3 to 8. */
   readonly size?: number
-  /** The heap of a process. */
+  /** How many calls of one tenant run at the same time; by default all but one. */
+  readonly share?: number
+  /** Whether an idle process waits for the next call; true by default. */
+  readonly spare?: boolean
+  /** The heap limit of a process. */
   readonly memoryMb?: number
   /** How many calls may wait. */
   readonly queue?: number
   /** Folders that every process may read, besides our code and the folder of the handler's module. */
   readonly read?: readonly string[]
+  /** Whether handlers may load native addons, which the permission model can't restrict. */
+  readonly addons?: boolean
+  /** How often a call is tried if its process ends or can't be started; once by default. */
+  readonly tries?: number
+  /** How long a process may work on one call, besides the deadline of the call itself. */
+  readonly callTimeoutMs?: number
+  /** Processes end after this time without a call; by default they stay. */
+  readonly idleMs?: number
+  readonly clock?: Clock
   readonly log?: Log
 }
 
@@ -24,14 +38,18 @@ interface WaitingCall extends PendingCall {
   readonly folder: string
 }
 
-/** Runs handlers in processes of their own, which are killed when their call is over before they are done. */
+/**
+ * Supervises child processes: starts them when calls wait, gives each one call at a time, kills them at a deadline or
+ * over their memory limit, and replaces those that ended. Only calls start processes, so a process that always fails
+ * is never restarted in a loop.
+ */
 export class ProcessPool implements Isolate {
   readonly #size: number
   readonly #share: number
   readonly #memoryMb: number
-  readonly #limit: number
-  readonly #read: readonly string[]
+  readonly #options: ProcessPoolOptions
   readonly #log: Log
+  readonly #clock: Clock
   readonly #processes = new Set<IsolatedProcess>()
   readonly #queue = new CallQueue<WaitingCall>()
   readonly #running = new Map<WaitingCall, IsolatedProcess>()
@@ -40,16 +58,18 @@ export class ProcessPool implements Isolate {
   readonly #modules = new Map<string, string>()
   #lastFolder = OWN
   #spare = true
+  #failedStarts = 0
+  #cancelIdle = (): void => {}
   #closing: Promise<void> | undefined
   #whenEmpty: (() => void) | undefined
 
   constructor(options: ProcessPoolOptions = {}) {
+    this.#options = options
     this.#size = options.size ?? Math.max(3, Math.min(8, availableParallelism() + 1))
-    this.#share = Math.max(1, this.#size - 1)
+    this.#share = options.share ?? Math.max(1, this.#size - 1)
     this.#memoryMb = options.memoryMb ?? 128
-    this.#limit = options.queue ?? 100
-    this.#read = options.read ?? []
     this.#log = options.log ?? silentLog
+    this.#clock = options.clock ?? systemClock
   }
 
   /** The processes that exist now. */
@@ -71,6 +91,8 @@ export class ProcessPool implements Isolate {
       const message = `Handler "${task.export}" could not be loaded: its module must be a file: URL`
       return Promise.reject(new ToolExecutionError('EXECUTION_ERROR', message))
     }
+    const limit = this.#options.queue ?? 100
+    let triesLeft = (this.#options.tries ?? 1) - 1
     return new Promise((resolve, reject) => {
       const settled = (): void => {
         signal.removeEventListener('abort', abort)
@@ -87,6 +109,13 @@ export class ProcessPool implements Isolate {
           resolve(value)
         },
         reject: (error) => {
+          if (triesLeft > 0 && !signal.aborted && this.#closing === undefined && endedProcess(error)) {
+            triesLeft--
+            this.#log.warn({ tool: task.tool, detail: error.message }, 'A process ended; its call is tried again')
+            this.#running.delete(call)
+            this.#queue.add(call)
+            return
+          }
           settled()
           reject(error)
         },
@@ -101,8 +130,8 @@ export class ProcessPool implements Isolate {
       this.#queue.add(call)
       this.#spare = true
       this.#pump()
-      if (this.#queue.size > this.#limit) {
-        const reason = `all processes are busy and ${this.#limit} calls already wait. Try again later`
+      if (this.#queue.size > limit) {
+        const reason = `all processes are busy and ${limit} calls already wait. Try again later`
         this.#drop(call, unavailable(task, reason))
       }
       this.#attend()
@@ -115,6 +144,7 @@ export class ProcessPool implements Isolate {
   }
 
   async #shutDown(): Promise<void> {
+    this.#cancelIdle()
     for (const call of [...this.#queue]) this.#drop(call, unavailable(call.task, SHUT_DOWN))
     const gone = new Promise<void>((resolve) => {
       this.#whenEmpty = resolve
@@ -140,12 +170,31 @@ export class ProcessPool implements Isolate {
       this.#lastFolder = call.folder
       this.#running.set(call, process)
       try {
-        process.run(call)
+        process.run(this.#timed(call, process))
       } catch (error) {
         call.reject(new ToolExecutionError('INVALID_PARAMETERS', `parameters are no JSON: ${thrown(error).message}`))
       }
     }
     this.#fill()
+  }
+
+  /** The call with the time limit of the pool. */
+  #timed(call: WaitingCall, process: IsolatedProcess): PendingCall {
+    const { callTimeoutMs } = this.#options
+    if (callTimeoutMs === undefined) return call
+    const message = `Tool '${call.task.tool}' took more than ${callTimeoutMs / 1000} s`
+    const cancel = this.#clock.after(callTimeoutMs, () => process.end(new ToolExecutionError('TIMEOUT', message)))
+    return {
+      task: call.task,
+      resolve: (value) => {
+        cancel()
+        call.resolve(value)
+      },
+      reject: (error) => {
+        cancel()
+        call.reject(error)
+      },
+    }
   }
 
   #mayRun(tenant: string): boolean {
@@ -178,30 +227,36 @@ export class ProcessPool implements Isolate {
     }
     // The spare, once those that are waited for have started.
     const coming = [...this.#processes].some(({ state }) => state === 'idle' || state === 'starting')
-    if (this.#spare && !coming && this.#processes.size <= this.#size) this.#start(this.#lastFolder)
+    if (this.#keepsSpare && this.#spare && !coming && this.#processes.size <= this.#size) this.#start(this.#lastFolder)
+  }
+
+  get #keepsSpare(): boolean {
+    return this.#options.spare ?? true
   }
 
   #start(folder: string): void {
     if (this.#closing !== undefined) return
-    if (this.#processes.size > this.#size) {
+    if (this.#processes.size >= this.#size + (this.#keepsSpare ? 1 : 0)) {
       // All places are taken: an idle process that serves another folder makes room, and its end brings us back here.
       const ending = [...this.#processes].some((process) => process.state === 'ending')
       if (!ending) this.#idle()?.end()
       return
     }
+    const { read = [], addons = false } = this.#options
     try {
-      const options = {
-        folders: folder === OWN ? this.#read : [...this.#read, folder],
-        memoryMb: this.#memoryMb,
-      }
+      const options = { folders: folder === OWN ? read : [...read, folder], memoryMb: this.#memoryMb, addons }
       const process = new IsolatedProcess(folder, options, {
-        idle: () => this.#pump(),
+        idle: () => {
+          this.#failedStarts = 0
+          this.#pump()
+        },
         gone: (stderr) => this.#gone(process, stderr),
         warn: (fields, message) => this.#log.warn(fields, message),
       })
       this.#processes.add(process)
     } catch (error) {
       this.#failedToStart(folder, thrown(error).message)
+      setImmediate(() => this.#pump())
     }
   }
 
@@ -217,9 +272,11 @@ export class ProcessPool implements Isolate {
     this.#pump()
   }
 
-  /** Another attempt would most likely fail too: those who wait for it are told. */
+  /** Rejects the calls that wait for a process of this folder, unless they have a try left. */
   #failedToStart(folder: string, detail: string): void {
-    this.#log.error({ detail }, 'an isolated process could not be started')
+    this.#log.error({ detail }, 'An isolated process could not be started')
+    if (++this.#failedStarts < (this.#options.tries ?? 1)) return
+    this.#failedStarts = 0
     for (const call of [...this.#queue]) {
       if (call.folder !== folder) continue
       const message = `The process for tool '${call.task.tool}' could not be started`
@@ -228,11 +285,22 @@ export class ProcessPool implements Isolate {
   }
 
   #attend(): void {
-    this.#watch.active = this.#running.size + this.#queue.size > 0
+    const { idleMs } = this.#options
+    const isBusy = this.#running.size + this.#queue.size > 0
+    this.#watch.active = isBusy
+    this.#cancelIdle()
+    if (idleMs === undefined || isBusy || this.#closing !== undefined || this.#processes.size === 0) return
+    this.#cancelIdle = this.#clock.after(idleMs, () => {
+      for (const process of this.#processes) if (process.state !== 'ending') process.end()
+    })
   }
 }
 
 const SHUT_DOWN = 'the process pool is shut down'
+
+/** Whether the call was lost with its process, so that its handler may not have run to the end. */
+const endedProcess = (error: unknown): error is ToolExecutionError =>
+  error instanceof ToolExecutionError && error.extras.outcome === 'unknown'
 
 const unavailable = ({ tool }: IsolatedTask, reason: string, extras: FailureExtras = {}): ToolExecutionError =>
   new ToolExecutionError('SERVICE_UNAVAILABLE', `Tool '${tool}' is unavailable: ${reason}`, extras)
