@@ -1,4 +1,6 @@
 import type { CallContext } from '../core/call-context.ts'
+import { parseJson } from '../core/json-depth.ts'
+import { LIMITS } from '../core/snapshot.ts'
 import { ToolExecutionError } from '../core/tool-execution-error.ts'
 import type { ToolExecutor } from '../core/tool-executor.ts'
 import type { ToolResult } from '../core/tool-result.ts'
@@ -114,11 +116,11 @@ export class CallBatch {
   }
 }
 
-/** What the model sent: the value where it is JSON, else the text, which the executor then refuses. */
+/** The model's arguments, or the text itself if it isn't JSON: the executor refuses that. */
 function readArguments(text: string): unknown {
   if (text.trim() === '') return {}
   try {
-    return JSON.parse(text)
+    return parseJson(text, LIMITS.bodyDepth)
   } catch {
     return text
   }

@@ -26,7 +26,7 @@ function inserted(text: string, entry: string): string | undefined {
   const range = (last as { readonly range?: readonly [number, number, number] } | undefined)?.range
   if (range === undefined) return undefined
   const [start, end] = range
-  const before = /(?:\r?\n)?[ \t]*$/.exec(text.slice(0, start))?.[0] ?? ''
+  const before = /(?:\r?\n|(?<![ \t]))[ \t]*$/.exec(text.slice(0, start))?.[0] ?? ''
   return `${text.slice(0, end)},${before.includes('\n') ? before : ' '}${entry}${text.slice(end)}`
 }
 

@@ -26,4 +26,5 @@ export function mcpEntries({ mcpServers = {}, servers = {} }: Config): McpEntry[
  * Other clients let a server be called `Figma Dev Mode` or `microsoft/playwright-mcp`. Here its tools may have to be
  * called `<server>__<tool>`, so what no client of ours takes in the name of a tool becomes a hyphen.
  */
-export const serverName = (key: string): string => key.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+|[-_.]+$/g, '')
+export const serverName = (key: string): string =>
+  key.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+|(?<![-_.])[-_.]+$/g, '')

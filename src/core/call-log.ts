@@ -1,59 +1,70 @@
 import type { Call } from './call.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
-import { redact, redactText } from './redact.ts'
+import { boundedJson, redactText } from './redact.ts'
 import type { ToolFailure, ToolResult } from './tool-result.ts'
 
 const SLOW_MS = 1_000
-const LONGEST_STACK = 2_000
+const MAX_STACK = 2_000
 
-/** Writes one record of a call: what was asked, what came of it, and how long it took. A log that fails fails no call. */
+/** Logs one call: what was asked, what came of it, and how long it took. A failing log must not fail the call. */
 export function logCall(log: Log, call: Call, result: ToolResult, clock: Clock, cause?: unknown): void {
   try {
-    write(log, call, result, clock, cause)
+    const slow = result.execution_time_ms > SLOW_MS
+    const level = result.success && !slow ? 'info' : 'warn'
+    if (!log.isLevelEnabled(level)) return
+    const fields = fieldsOf(call, result, clock, cause)
+    const message = messageOf(result, slow)
+    if (log.writeJson !== undefined) log.writeJson(level, fields, message)
+    else log[level](JSON.parse(`{${fields}}`), message)
   } catch {
-    // There is nowhere left to say so.
+    // There is no other place to report it.
   }
 }
 
-function write(log: Log, call: Call, result: ToolResult, clock: Clock, cause: unknown): void {
-  const slow = result.execution_time_ms > SLOW_MS
-  const level = result.success && !slow ? 'info' : 'warn'
-  if (!log.isLevelEnabled(level)) return
-  const fields = {
-    tool: redactText(call.tool),
-    tenant: redactText(String(call.tenant)),
-    params: redact(call.params),
-    success: result.success,
-    ...(result.success
-      ? { result: redact(result.result) }
-      : { error: redactText(result.error), error_code: result.error_code, ...behind(result, cause) }),
-    execution_time_ms: result.execution_time_ms,
-    timestamp: new Date(clock.wall()).toISOString(),
-  }
-  log[level](fields, sentence(result, slow))
+/** Serialized and redacted in one pass: this is the most expensive part of a small call. */
+function fieldsOf(call: Call, result: ToolResult, clock: Clock, cause: unknown): string {
+  const params = call.params === undefined ? '' : `,"params":${boundedJson(call.params)}`
+  const outcome = result.success
+    ? `"success":true,"result":${boundedJson(result.result)}`
+    : `"success":false,${failureFields(result, cause)}`
+  return (
+    `"tool":${text(call.tool)},"tenant":${text(String(call.tenant))}${params},${outcome}` +
+    `,"execution_time_ms":${result.execution_time_ms},"timestamp":"${isoTime(clock.wall())}"`
+  )
 }
 
-function sentence(result: ToolResult, slow: boolean): string {
+function failureFields(result: ToolFailure, cause: unknown): string {
+  let fields = `"error":${text(result.error)},"error_code":"${result.error_code}"`
+  try {
+    // The log may name the connection or the line that failed. The envelope must not.
+    if (!(cause instanceof Error)) return fields
+    const { message, stack } = cause
+    const reason = String(message)
+    if (reason !== '' && reason !== result.error) fields += `,"reason":${text(reason)}`
+    if (result.error_code === 'EXECUTION_ERROR') fields += `,"stack":${text(String(stack), MAX_STACK)}`
+  } catch {
+    // A getter of the thrown error throws.
+  }
+  return fields
+}
+
+function messageOf(result: ToolResult, slow: boolean): string {
   if (!result.success) return result.error_code === 'TOOL_NOT_FOUND' ? 'Tool not found' : 'Tool call failed'
   return slow ? `Tool '${redactText(result.tool_name)}' was slow: ${result.execution_time_ms}ms` : 'Tool call succeeded'
 }
 
-/**
- * The log may say what the envelope must not: which connection failed, and where the code of a tool did. Secrets stay
- * out of both.
- */
-function behind(result: ToolFailure, cause: unknown): { reason?: string; stack?: string } {
-  try {
-    if (!(cause instanceof Error)) return {}
-    const { message, stack } = cause
-    const reason = String(message)
-    return {
-      ...(reason === '' || reason === result.error ? {} : { reason: redactText(reason) }),
-      ...(result.error_code === 'EXECUTION_ERROR' ? { stack: redactText(String(stack), LONGEST_STACK) } : {}),
-    }
-  } catch {
-    // What was thrown cannot be read.
-    return {}
+const text = (value: string, maxLength?: number): string => JSON.stringify(redactText(value, maxLength))
+
+let second = Number.NaN
+let prefix = ''
+
+/** `Date.toISOString` for the same second again and again is a large part of a log record. */
+function isoTime(ms: number): string {
+  const whole = Math.floor(ms / 1_000)
+  if (whole !== second) {
+    second = whole
+    prefix = new Date(whole * 1_000).toISOString().slice(0, -4)
   }
+  return `${prefix}${String(Math.floor(ms - whole * 1_000)).padStart(3, '0')}Z`
 }

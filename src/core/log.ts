@@ -1,24 +1,28 @@
-/** Where the executor writes: any pino logger fits. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+/** Where the executor writes. Any pino logger fits. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
   isLevelEnabled(level: string): boolean
+  /** Writes a record whose fields are JSON text already, without the braces. Optional: it saves a serialization. */
+  writeJson?(level: LogLevel, fields: string, message: string): void
 }
 
-/** Writes a line that nothing depends on: a log that fails fails nothing else. */
-export function writeLog(log: Log, level: 'debug' | 'info' | 'warn' | 'error', fields: object, message: string): void {
+/** Writes to a log. A failing log must not fail anything else. */
+export function writeLog(log: Log, level: LogLevel, fields: object, message: string): void {
   try {
     log[level](fields, message)
   } catch {
-    // There is nowhere left to say so.
+    // There is no other place to report it.
   }
 }
 
 const nothing = (): void => {}
 
-/** A log that keeps nothing. */
+/** A log that writes nothing. */
 export const silentLog: Log = {
   debug: nothing,
   info: nothing,

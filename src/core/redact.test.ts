@@ -18,6 +18,7 @@ test.each([
   ['github_pat_11ABCDEFG0abcdefghijklmnop'],
   ['glpat-abcdefghijklmnopqrst'],
   ['Basic dXNlcjpwYXNz'],
+  ['ty_abcdefghijklmnop'],
   ['ya29.a0AfH6SMBabcdefghijkl'],
 ])('%s is recognised inside a text', (secret) => {
   expect(redactText(`before ${secret} after`)).toBe('before [redacted] after')

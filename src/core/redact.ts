@@ -4,16 +4,15 @@ import { LIMITS } from './snapshot.ts'
 const SECRET_KEY =
   /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
 
-/**
- * What keys and tokens of well-known services look like, and what stands before a secret in a text. Texts come from
- * strangers: what could be tried over and over again is bounded.
- */
+/** Formats of well-known credentials, and the words that precede a secret. Linear: the text may be anyone's. */
 const SECRET_VALUE = new RegExp(
   [
+    '\\bty_[A-Za-z0-9_-]{8,}',
     '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
     '\\bBearer\\s+[A-Za-z0-9._~+/=-]{8,}',
     '\\bBasic\\s+(?=[a-z+/]*[A-Z0-9])[A-Za-z0-9+/]{8,}={0,2}',
-    '\\beyJ[\\w-]{7,4000}\\.[\\w-]+\\.[\\w-]+',
+    // Not after "-": in a row of "eyJ-" every place would start the same search again.
+    '(?<![\\w-])eyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',
     '\\bAKIA[0-9A-Z]{16}\\b',
     '\\bAIza[\\w-]{30,}',
     '\\bya29\\.[\\w-]{10,}',
@@ -22,65 +21,109 @@ const SECRET_VALUE = new RegExp(
     '\\bxox[abprs]-[\\w-]{10,}',
     '\\bSG\\.[\\w-]{16,}\\.[\\w-]{16,}',
     '-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*',
-    '(?<=://)[^\\s/@]{1,256}:[^\\s/@]{1,2048}(?=@)',
+    '(?<=://)[^\\s/@:]{1,256}:[^\\s/@]{1,2048}(?=@)',
     '(?<=(?i:password|passwd|pwd|secret|token|api[-_]?key)["\']?\\s?[=:]\\s?["\']?)[^\\s"\'&,;]{4,}',
   ].join('|'),
   'g',
 )
+/** No secret that the pattern finds is shorter: `pwd=1234`. */
+const MIN_SECRET_LENGTH = 8
 const REDACTED = '[redacted]'
-const LONGEST_TEXT = 500
-/** So much behind a cut is looked at as well, for a secret that the cut goes through. */
+const MAX_TEXT = 500
+/** Characters behind a cut that are searched too, for a secret that spans the cut. */
 const BEHIND_CUT = 200
-const MOST_ENTRIES = 20
-const MOST_VALUES = 200
-const DEEPEST = 5
+const MAX_ENTRIES = 20
+const MAX_VALUES = 200
+const MAX_DEPTH = 5
 
-/** A bounded copy fit for a log: long texts cut, deep and wide parts summed up, secrets taken out. */
+/** A bounded copy for logs and records: long texts cut, deep and wide parts summarised, secrets redacted. */
 export function redact(value: unknown): unknown {
-  return copy(value, 0, { left: MOST_VALUES })
+  return value === undefined ? undefined : JSON.parse(boundedJson(value))
 }
 
-/** A text without what looks like a key or a token, and not longer than a log line should be. */
-export function redactText(text: string, longest = LONGEST_TEXT): string {
-  const clean = text.slice(0, longest + BEHIND_CUT).replace(SECRET_VALUE, REDACTED)
-  return text.length > longest ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean
+/** A bounded JSON text for logs and records, written in one pass. */
+export function boundedJson(value: unknown): string {
+  valuesLeft = MAX_VALUES
+  return write(value, 0)
 }
 
-/** A value as JSON text: whole, but for what looks like a secret, also where a text is JSON itself. */
+/** A bounded text without secrets. */
+export function redactText(text: string, maxLength = MAX_TEXT): string {
+  if (text.length < MIN_SECRET_LENGTH) return text
+  const clean = text.slice(0, maxLength + BEHIND_CUT).replace(SECRET_VALUE, REDACTED)
+  return text.length > maxLength ? `${clean.slice(0, maxLength)}… (${text.length} characters)` : clean
+}
+
+/** The whole value as JSON text without secrets, also inside texts that are JSON themselves. */
 export function redactedJson(value: unknown): string {
   return JSON.stringify(value, withoutSecret)
 }
 
 function withoutSecret(key: string, value: unknown): unknown {
-  if (SECRET_KEY.test(key)) return REDACTED
+  if (knownKey(key).secret) return REDACTED
   if (typeof value !== 'string') return value
   if (!/^\s*[[{]/.test(value)) return value.replace(SECRET_VALUE, REDACTED)
   try {
     const inner = parseJson(value, LIMITS.answerDepth)
     const clean = redactedJson(inner)
-    // Where there was nothing to take out the text stays as it was written.
+    // A text without secrets stays as it was written.
     return clean === JSON.stringify(inner) ? value : clean
   } catch {
     return value.replace(SECRET_VALUE, REDACTED)
   }
 }
 
-function copy(value: unknown, depth: number, budget: { left: number }): unknown {
-  budget.left--
-  if (typeof value === 'string') return redactText(value)
-  if (typeof value !== 'object' || value === null) return value
-  if (depth >= DEEPEST || budget.left <= 0) return Array.isArray(value) ? `[${value.length} entries]` : '{…}'
-  if (Array.isArray(value)) {
-    const kept = value.slice(0, MOST_ENTRIES).map((one) => copy(one, depth + 1, budget))
-    if (value.length > MOST_ENTRIES) kept.push(`… ${value.length - MOST_ENTRIES} more`)
-    return kept
+/** Values that the current text may still hold. A variable, because logging is on the path of every call. */
+let valuesLeft = 0
+
+function write(value: unknown, depth: number): string {
+  valuesLeft--
+  if (typeof value === 'string') return JSON.stringify(redactText(value))
+  if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : 'null'
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const isArray = Array.isArray(value)
+  if (depth >= MAX_DEPTH || valuesLeft <= 0) return isArray ? `"[${value.length} entries]"` : '"{…}"'
+  return isArray ? writeArray(value, depth) : writeObject(value as Record<string, unknown>, depth)
+}
+
+function writeArray(values: readonly unknown[], depth: number): string {
+  let text = ''
+  for (let at = 0; at < values.length && at < MAX_ENTRIES; at++) {
+    text += `${at === 0 ? '' : ','}${write(values[at], depth + 1)}`
   }
-  const kept: [string, unknown][] = []
-  let more = 0
-  for (const [key, one] of Object.entries(value)) {
-    if (kept.length >= MOST_ENTRIES) more++
-    else kept.push([redactText(key), SECRET_KEY.test(key) ? REDACTED : copy(one, depth + 1, budget)])
+  if (values.length > MAX_ENTRIES) text += `,"… ${values.length - MAX_ENTRIES} more"`
+  return `[${text}]`
+}
+
+function writeObject(object: Readonly<Record<string, unknown>>, depth: number): string {
+  let text = ''
+  let entries = 0
+  for (const key of Object.keys(object)) {
+    const value = object[key]
+    if (value === undefined || ++entries > MAX_ENTRIES) continue
+    const { name, secret } = knownKey(key)
+    text += `${entries === 1 ? '' : ','}${name}:${secret ? `"${REDACTED}"` : write(value, depth + 1)}`
   }
-  if (more > 0) kept.push(['…', `${more} more`])
-  return Object.fromEntries(kept)
+  if (entries > MAX_ENTRIES) text += `,"…":"${entries - MAX_ENTRIES} more"`
+  return `{${text}}`
+}
+
+interface KnownKey {
+  /** As JSON text, without what looks like a secret. */
+  readonly name: string
+  readonly secret: boolean
+}
+
+/** Looking at a key costs more than writing its value, and tools use the same keys again and again. */
+const knownKeys = new Map<string, KnownKey>()
+const MAX_KNOWN_KEYS = 1_000
+const MAX_KNOWN_KEY_LENGTH = 64
+
+function knownKey(key: string): KnownKey {
+  let known = knownKeys.get(key)
+  if (known === undefined) {
+    known = { name: JSON.stringify(redactText(key)), secret: SECRET_KEY.test(key) }
+    if (key.length <= MAX_KNOWN_KEY_LENGTH && knownKeys.size < MAX_KNOWN_KEYS) knownKeys.set(key, known)
+  }
+  return known
 }

@@ -6,7 +6,7 @@ import type { WireRequest } from './provider.ts'
 /** What a model of ours that is no language model says: a text, or calls. */
 export type Answer = string | readonly { readonly tool: string; readonly params: Params }[]
 
-const wordsOf = (text: string): string[] => text.match(/\s*\S+/g) ?? []
+const wordsOf = (text: string): string[] => text.match(/(?:(?<!\s)\s+)?\S+/g) ?? []
 
 /** Tokens are words here: of everything that was sent, and of everything that was said. */
 export async function* answerEvents(request: WireRequest, answer: Answer): AsyncGenerator<ModelEvent> {

@@ -40,6 +40,6 @@ function plainName(apiName: string): string {
     .replace(/\p{M}+/gu, '')
   return letters
     .replace(/[^A-Za-z0-9_.-]+/g, '_')
-    .replace(/^_+|_+$/g, '')
+    .replace(/^_+|(?<!_)_+$/g, '')
     .slice(0, 64)
 }

@@ -71,7 +71,7 @@ export class SchemaParts {
   /** What a reference in it leads to, with a name for that. Throws `Unmappable`. */
   target(raw: Raw): { readonly part: SchemaPart; readonly name: string } {
     const { pointer = '', ...found } = this.#documents.follow(raw)
-    return { part: this.of(found), name: /([^/#]*)\/?$/.exec(pointer)?.[1] ?? '' }
+    return { part: this.of(found), name: /(?<![^/#])([^/#]*)\/?$/.exec(pointer)?.[1] ?? '' }
   }
 }
 

@@ -14,7 +14,7 @@ export interface Bases {
 export function serverUrl(servers: readonly string[], { baseUrl, documentUrl }: Bases): string {
   if (baseUrl !== undefined) {
     const relative = servers.find((server) => isRelative(server) && server !== '/')
-    return checked(relative === undefined ? baseUrl : new URL(relative, `${baseUrl.replace(/\/+$/, '')}/`).href)
+    return checked(relative === undefined ? baseUrl : new URL(relative, `${baseUrl.replace(/(?<!\/)\/+$/, '')}/`).href)
   }
   const written = servers.length > 0 || documentUrl === undefined ? servers : ['/']
   const absolute = written.flatMap((server) => absoluteAddress(server, documentUrl) ?? [])
@@ -45,5 +45,5 @@ function checked(address: string): string {
   if (url.username !== '' || url.password !== '')
     throw new Unmappable(`${named} holds a user name or a password: ${instead}`)
   if (url.search !== '') throw new Unmappable(`${named} has a query: ${instead}`)
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  return `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, '')}`
 }

@@ -60,14 +60,14 @@ function plainName(text: string): { readonly name: string; readonly whole: boole
     .slice(0, LONGEST_READ)
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
-  const name = letters.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^[_-]+|[_-]+$/g, '')
+  const name = letters.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^[_-]+|(?<![_-])[_-]+$/g, '')
   if (!/[A-Za-z0-9]/.test(name)) return undefined
   return { name, whole: text.length <= LONGEST_READ && !/[^\p{ASCII}]/u.test(letters.replace(/[^\p{L}\p{N}]/gu, '')) }
 }
 
 function suffixed(name: string, operation: ApiOperation, length: number): string {
   const suffix = shortHash(keyOf(operation), length)
-  const start = name.slice(0, LONGEST - suffix.length - 1).replace(/[_-]+$/, '')
+  const start = name.slice(0, LONGEST - suffix.length - 1).replace(/(?<![_-])[_-]+$/, '')
   return start === '' ? suffix : `${start}_${suffix}`
 }
 

@@ -43,7 +43,7 @@ function capitals(text: string): string {
   return letters
     .replace(/[^A-Z0-9]+/g, '_')
     .slice(0, LONGEST)
-    .replace(/^_+|_+$/g, '')
+    .replace(/^_+|(?<!_)_+$/g, '')
 }
 
 export function familyOf(scheme: RawObject | undefined): Family {

@@ -85,8 +85,8 @@ class Reader {
   pairs(name: string): Record<string, string> {
     const pairs: [string, string][] = []
     for (const part of this.text(name)?.split(',') ?? []) {
-      const [, key, value = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
-      if (key !== undefined) pairs.push([key, decoded(value)])
+      const [, key, value = ''] = /^([^=\s]+)\s*=(.*)$/s.exec(part.trim()) ?? []
+      if (key !== undefined) pairs.push([key, decoded(value.trim())])
       // The value may be a key: it is not repeated.
       else if (part.trim() !== '') this.#wrong(name, undefined, 'a list of the form key=value,key=value', undefined)
     }

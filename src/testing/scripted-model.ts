@@ -72,7 +72,8 @@ export function scripted(...turns: readonly GivenTurn[]): ScriptedModel {
 
 function eventsOf(answer: GivenAnswer, newId: () => string): ModelEvent[] {
   const events: ModelEvent[] = []
-  for (const text of answer.text?.match(/\s*\S+|\s+$/g) ?? []) events.push({ type: 'text-delta', text })
+  for (const text of answer.text?.match(/(?:(?<!\s)\s+)?\S+|(?<!\s)\s+$/g) ?? [])
+    events.push({ type: 'text-delta', text })
   for (const { name, arguments: given = {}, id = newId(), metadata } of answer.calls ?? []) {
     const text = typeof given === 'string' ? given : JSON.stringify(given)
     const call: ToolCall = {

@@ -47,7 +47,7 @@ function checkSyntax(source: string, flags: string): void {
   try {
     new RegExp(source, flags)
   } catch (error) {
-    const [, reason] = /.*: (.+)$/s.exec(error instanceof Error ? error.message : '') ?? []
+    const [, reason] = /^.*: (.+)$/s.exec(error instanceof Error ? error.message : '') ?? []
     throw new SyntaxError(`is no regular expression: ${reason ?? 'check its brackets and flags'}`, { cause: error })
   }
 }

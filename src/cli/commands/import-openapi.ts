@@ -96,7 +96,7 @@ function fileName(source: string, { title }: ImportReport, { prefix }: ImportOpe
       .toLowerCase()
       .replace(/[^a-z0-9]+/g, '-')
       .slice(0, 60)
-      .replace(/^-+|-+$/g, '')
+      .replace(/^-+|(?<!-)-+$/g, '')
   return `tools/${slug(prefix ?? '') || slug(title) || slug(basename(source).replace(/\.\w+$/, '')) || 'openapi'}.json`
 }
 

@@ -35,7 +35,7 @@ const MEDIA_TYPES: Readonly<Record<string, DocumentFormat>> = {
 
 /** Files that go by their whole name. */
 const NAMES = /^(?:makefile|dockerfile|containerfile|jenkinsfile|gemfile|rakefile|procfile|vagrantfile|\..+)$/i
-const HTML = /^(?:\s|<!--[\s\S]{0,500}?-->)*<(?:!doctype\s+html|html|head|body)\b/i
+const HTML = /^(?:\s|<!--(?:(?!-->)[\s\S]){0,500}-->)*<(?:!doctype\s+html|html|head|body)\b/i
 
 /** What a document is, by how it begins, what its sender says, and its name; in this order. */
 export function documentFormat(name: string, head: Uint8Array, mediaType?: string): DocumentFormat {

@@ -25,7 +25,7 @@ const KNOWN: Readonly<Record<string, KnownModel>> = {
 
 /** `nomic-ai/nomic-embed-text:v1.5` is known as `nomic-embed-text`. */
 function knownModel(model: string): KnownModel {
-  const name = (model.split('/').at(-1) ?? '').replace(/:.*$/, '').toLowerCase()
+  const name = ((model.split('/').at(-1) ?? '').split(':')[0] ?? '').toLowerCase()
   return Object.hasOwn(KNOWN, name) ? (KNOWN[name] as KnownModel) : {}
 }
 

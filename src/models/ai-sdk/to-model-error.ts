@@ -74,9 +74,11 @@ export function refusalError({ status, headers, said, body }: Refusal, telling: 
 }
 
 function quoted(said: string, { secrets }: Telling): string {
-  let text = said.replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '[address]').replace(/\s+/g, ' ')
+  let text = said.replace(/\b[a-z][a-z0-9+.-]{0,30}:\/\/\S+/gi, '[address]').replace(/\s+/g, ' ')
   for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '[redacted]')
-  text = redactText(text).trim().replace(/\.+$/, '')
+  text = redactText(text)
+    .trim()
+    .replace(/(?<!\.)\.+$/, '')
   return text === '' ? '' : `: ${text}`
 }
 

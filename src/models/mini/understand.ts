@@ -46,7 +46,7 @@ export async function understand(
   const help = meant === undefined ? helpTool(said, tools) : undefined
   if (help === undefined) return meant
   const { tool, parameter } = help
-  const params = { [parameter]: said.trim().replace(/[\s?!.]+$/, '') }
+  const params = { [parameter]: said.trim().replace(/(?<![\s?!.])[\s?!.]+$/, '') }
   return { tool, relevance: 1, ...(await validParams(tool.parameters, [], params)) }
 }
 

@@ -4,7 +4,7 @@ import { snapshotParams } from '../../core/snapshot.ts'
 import type { JsonSchema, Params } from '../../core/tool.ts'
 import type { OfferedTool, ToolCall } from '../model.ts'
 import type { PrintedCall } from './printed-call.ts'
-import { parseJson } from './read-json-calls.ts'
+import { readJson } from './read-json-calls.ts'
 
 /** Beyond that the executor would judge elsewhere, and so not at once. */
 const MOST_STEPS = 2_000_000
@@ -59,4 +59,4 @@ function wantsText(schema: unknown): boolean {
 
 const PYTHON_WORDS: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' }
 
-const readValue = (text: string): unknown => parseJson(PYTHON_WORDS[text.trim()] ?? text)
+const readValue = (text: string): unknown => readJson(PYTHON_WORDS[text.trim()] ?? text)

@@ -1,3 +1,5 @@
+import { parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import type { PrintedCall } from './printed-call.ts'
 
 const NAME_KEYS = ['name', 'tool', 'tool_name', 'function', 'action'] as const
@@ -42,15 +44,15 @@ function readCall(value: Readonly<Record<string, unknown>>): PrintedCall | undef
 
 /** Some models write the arguments as OpenAI does: JSON within JSON. */
 function readArguments(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  const args: unknown = typeof value === 'string' ? parseJson(value) : value
+  const args: unknown = typeof value === 'string' ? readJson(value) : value
   if (!isRecord(args)) return undefined
   return args.type === 'object' && isRecord(args.properties) ? undefined : args
 }
 
-/** Undefined where the text is no JSON. */
-export function parseJson(text: string): unknown {
+/** Undefined if the text isn't JSON, or is nested too deeply. */
+export function readJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text, LIMITS.bodyDepth)
   } catch {
     return undefined
   }

@@ -11,7 +11,7 @@ const WORDS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' }
 const SPACE = /\s*/y
 const NAME = /[A-Za-z_][\w.-]{0,127}/y
-const NUMBER = /[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y
+const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y
 const STRING = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/sy
 const DEEPEST = 32
 

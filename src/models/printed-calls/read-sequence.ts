@@ -1,6 +1,6 @@
 import { Balance } from './balance.ts'
 import type { PrintedCall } from './printed-call.ts'
-import { parseJson, readJsonCalls } from './read-json-calls.ts'
+import { readJson, readJsonCalls } from './read-json-calls.ts'
 
 /** What may stand between calls, or between a name and its arguments, and says nothing: the tokens of all the templates. */
 const BETWEEN =
@@ -14,7 +14,7 @@ export function readSequence(text: string, names: 'named' | 'unnamed'): PrintedC
   for (let at = skip(text, 0); at < text.length; at = skip(text, at)) {
     if (text[at] === '{' || text[at] === '[') {
       const end = valueEnd(text, at)
-      const value = parseJson(text.slice(at, end))
+      const value = readJson(text.slice(at, end))
       const read = name === undefined ? readJsonCalls(value) : readNamed(name, value)
       if (read === undefined) return undefined
       calls.push(...read)

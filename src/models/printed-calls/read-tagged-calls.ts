@@ -1,9 +1,9 @@
 import type { PrintedCall } from './printed-call.ts'
-import { parseJson } from './read-json-calls.ts'
+import { readJson } from './read-json-calls.ts'
 
 const CALL = /\s*<(?:(function)=([\w.-]{1,128})|(invoke) name="([\w.-]{1,128})")>/y
 const PARAMETER = /\s*<parameter(?:=([^>\s]{1,128})|\s+name="([^"]{1,128})")[^>]{0,100}>/y
-const KEY = /\s*<arg_key>\s*([^<]{1,128}?)\s*<\/arg_key>\s*<arg_value>/y
+const KEY = /\s*<arg_key>\s*([^<\s](?:[^<]{0,126}[^<\s])?)\s*<\/arg_key>\s*<arg_value>/y
 const NAME_LINE = /\s*([\w.-]{1,128})\s*(?=<arg_key>|$)/y
 
 /**
@@ -29,7 +29,7 @@ export function readTaggedCalls(text: string): PrintedCall[] | undefined {
 
 function readContent(name: string, content: string): PrintedCall | undefined {
   if (!content.trimStart().startsWith('{')) return readValues(name, content, PARAMETER, '</parameter>')
-  const args = parseJson(content)
+  const args = readJson(content)
   return typeof args === 'object' && args !== null ? { name, args: { ...args } } : undefined
 }
 

@@ -8,7 +8,7 @@ const ANTHROPIC = 'https://api.anthropic.com/v1'
 export const anthropicWire: WireMaker = (settings, around) => {
   const { base_url, headers = {} } = settings
   const key = requireKey(settings, 'ANTHROPIC_API_KEY')
-  const baseURL = (base_url ?? ANTHROPIC).replace(/\/+$/, '')
+  const baseURL = (base_url ?? ANTHROPIC).replace(/(?<!\/)\/+$/, '')
   const telling = tellingOf(settings, around)
   return aiSdkWire({
     dialect: 'anthropic',

@@ -8,7 +8,7 @@ const GEMINI = 'https://generativelanguage.googleapis.com/v1beta'
 export const geminiWire: WireMaker = (settings, around) => {
   const { base_url, headers = {} } = settings
   const key = requireKey(settings, 'GEMINI_API_KEY')
-  const baseURL = (base_url ?? GEMINI).replace(/\/+$/, '')
+  const baseURL = (base_url ?? GEMINI).replace(/(?<!\/)\/+$/, '')
   const telling = tellingOf(settings, around)
   return aiSdkWire({
     dialect: 'gemini',

@@ -3,7 +3,7 @@ import { ModelError } from '../model-error.ts'
 
 /** Ollama passes on what its own processes say to each other, ports included. */
 const ADDRESS =
-  /\b[a-z]+:\/\/\S+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[\da-f:]*:[\da-f:]*\](?::\d+)?|\blocalhost\b(?::\d+)?/gi
+  /\b[a-z]+:\/\/\S+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[(?=[\da-f]*:)[\da-f:]+\](?::\d+)?|\blocalhost\b(?::\d+)?/gi
 
 /** What is needed to tell of a failure; `model` is undefined where the question was which models there are. */
 export interface OllamaTelling extends Telling {

@@ -10,7 +10,7 @@ export const openaiWire: WireMaker = (settings, around) => {
   const own = base_url === undefined
   const api = settings.api ?? (own ? 'responses' : 'chat')
   const key = own ? requireKey(settings, 'OPENAI_API_KEY') : checkKey(settings)
-  const baseURL = (base_url ?? OPENAI).replace(/\/+$/, '')
+  const baseURL = (base_url ?? OPENAI).replace(/(?<!\/)\/+$/, '')
   const telling = tellingOf(settings, around)
   return aiSdkWire({
     dialect: 'openai',

@@ -66,6 +66,6 @@ export function patternFault(literal: string): string | undefined {
     intentPattern(literal)
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message.replace(/: write it as .*$/, '') : String(error)
+    return error instanceof Error ? error.message.split(': write it as ', 1).join() : String(error)
   }
 }

@@ -82,7 +82,7 @@ function spellings(value: string): string[] {
     ...inAddresses,
     ...inAddresses.map((text) => text.replaceAll(/%[0-9A-F]{2}/g, (one) => one.toLowerCase())),
     inBase64,
-    inBase64.replace(/=+$/, ''),
+    inBase64.replace(/(?<!=)=+$/, ''),
     Buffer.from(value).toString('base64url'),
   ]
 }

@@ -44,7 +44,7 @@ export function urlTemplate(text: string, written: string, key = 'implementation
   if (!/^https?$/i.test(scheme)) throw unfitImplementation(`${shown} must begin with http:// or https://`)
   if (/[\s\\]/.test(text)) throw unfitImplementation(`${shown} holds a blank or a backslash: encode it, or remove it`)
   if (text.includes('#')) throw unfitImplementation(`${shown} has a part behind #, which is never sent: remove it`)
-  if (/\$\{[^}]*\}/.test(text)) {
+  if (/\$\{[^{}]*\}/.test(text)) {
     throw unfitImplementation(`${shown} has a \${…} that names no variable: use letters, digits and _ only`)
   }
   if (/[{}]/.test(text.replaceAll(TEMPLATE, ''))) {

@@ -216,7 +216,7 @@ function startOf(pagination: Pagination, path: string): number {
 }
 
 /** One link: what stands between `<` and `>`, and its parameters, whose values may be quoted. */
-const LINK = /<([^<>]*)>((?:\s*;\s*[^\s;,="<>]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)/g
+const LINK = /<([^<>]*)>((?:\s*;\s*[^\s;,="<>]+(?:\s*=(?:\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]+))?)?)*)/g
 const PARAMETER = /;\s*([^\s;,="<>]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/g
 
 /** The target of the link to the next page in a `Link` header (RFC 8288), as it is written there. */

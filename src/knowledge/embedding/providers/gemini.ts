@@ -18,7 +18,7 @@ export const geminiEmbeddings: EmbeddingWireMaker = (settings, around) => {
     telling: tellingOf(settings, around),
     async load() {
       const { createGoogle } = await import('@ai-sdk/google')
-      const baseURL = (base_url ?? GEMINI).replace(/\/+$/, '')
+      const baseURL = (base_url ?? GEMINI).replace(/(?<!\/)\/+$/, '')
       const provider = createGoogle({ baseURL, apiKey: key, headers: { ...headers } })
       return (model) => provider.embedding(model)
     },

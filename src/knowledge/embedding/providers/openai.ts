@@ -18,7 +18,7 @@ export const openaiEmbeddings: EmbeddingWireMaker = (settings, around) => {
       const { createOpenAI } = await import('@ai-sdk/openai')
       // Where there is no key, there is no header; the package drops what is undefined, though its types do not say so.
       const all = { ...(key === '' && { Authorization: undefined }), ...headers } as Record<string, string>
-      const baseURL = (base_url ?? OPENAI).replace(/\/+$/, '')
+      const baseURL = (base_url ?? OPENAI).replace(/(?<!\/)\/+$/, '')
       const provider = createOpenAI({ baseURL, apiKey: key, headers: all })
       return (model) => provider.embedding(model)
     },

@@ -13,7 +13,7 @@ export interface Operation {
   readonly standIns: Readonly<Record<string, unknown>>
 }
 
-const NEEDS = /[,;]?\s*(?:it )?needs? ((?:["'][\w-]+["'](?:,\s*|\s+and\s+)?)+)/i
+const NEEDS = /(?:[,;]\s*|(?<!\s)\s+)?(?:it )?needs? ((?:["'][\w-]+["'](?:,\s*|\s+and\s+)?)+)/i
 const FOR = /^For ([\w-]+(?:(?:, | and |, and )[\w-]+)*):\s*/
 const OR_NOW = /\bor ["']now["']/i
 

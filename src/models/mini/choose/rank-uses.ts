@@ -6,6 +6,7 @@ import { readParameters } from '../fill/parameter.ts'
 import { typedValues } from '../fill/typed-candidates.ts'
 import { logit } from '../logit.ts'
 import { toolText } from '../pair-texts.ts'
+import { takeTurns } from '../take-turns.ts'
 import { lettersIn, takesLetter } from '../values/letters.ts'
 import { type Operation, operationsOf } from './operations.ts'
 import type { RankedTool } from './rank-tools.ts'
@@ -41,10 +42,12 @@ const LEAST_OWN = 0.5
 
 /** The operations that may be meant, the likeliest first: a tool that does several things is looked at as each of them. */
 export async function rankUses(ranked: readonly RankedTool[], said: string, asking: Asking): Promise<RankedUse[]> {
-  const several = ranked.flatMap((one) => {
-    const operations = operationsOf(readParameters(one.tool.parameters))
-    return operations.filter((each) => isPossible(each, said, asking.now)).map((operation) => ({ ...one, operation }))
-  })
+  const several: (RankedTool & { readonly operation: Operation })[] = []
+  for (const one of ranked) {
+    for (const operation of operationsOf(readParameters(one.tool.parameters))) {
+      if (await isPossible(operation, said, asking.now)) several.push({ ...one, operation })
+    }
+  }
   const [first] = ranked
   if (several.length === 0 || first === undefined) return []
   if (first.relevance >= SURE && !several.some(({ tool }) => tool === first.tool)) return []
@@ -57,15 +60,16 @@ export async function rankUses(ranked: readonly RankedTool[], said: string, aski
     said: gistOf(said),
   }))
   const scores = await asking.scorer.score(pairs, asking.signal)
-  const weighed = several.flatMap(({ tool, relevance, operation }, index) => {
+  const weighed: { readonly weight: number; readonly use: RankedUse }[] = []
+  for (const [index, { tool, relevance, operation }] of several.entries()) {
     const own = scores[index]?.relevance ?? 0
     const words = sharedWords(`${operation.option}, ${operation.description}`, said)
-    const typed = fits(operation, tool, said, asking.now)
-    if (own < LEAST_OWN && words.length === 0 && typed <= 0) return []
+    const typed = await fits(operation, tool, said, asking.now)
+    if (own < LEAST_OWN && words.length === 0 && typed <= 0) continue
     const likely = Math.max(relevance, share(bounded(own) + Math.max(0, typed)))
     const weight = bounded(own) + WEIGHT_OF_TOOL * bounded(relevance) + WORD * words.length + typed
-    return [{ weight, use: { tool, operation, relevance: likely, words } }]
-  })
+    weighed.push({ weight, use: { tool, operation, relevance: likely, words } })
+  }
   const best = Math.max(...weighed.map(({ weight }) => weight))
   return weighed
     .filter(({ weight }) => weight > best - NEAR)
@@ -74,16 +78,30 @@ export async function rankUses(ranked: readonly RankedTool[], said: string, aski
 }
 
 /** What can only be done with a date is not meant where none is said. */
-function isPossible({ parameters, standIns }: Operation, said: string, now: Date): boolean {
+async function isPossible({ parameters, standIns }: Operation, said: string, now: Date): Promise<boolean> {
   const open = parameters.filter(({ name }) => name in standIns)
-  return open.length === 0 || open.some((parameter) => typed(parameter, said, now) > 0)
+  return open.length === 0 || (await withValues(open, said, now)).length > 0
+}
+
+/** Those of the parameters that a value of their type was said for. */
+async function withValues(parameters: readonly Parameter[], said: string, now: Date): Promise<Parameter[]> {
+  const found: Parameter[] = []
+  for (const parameter of parameters) {
+    await takeTurns()
+    if (typed(parameter, said, now) > 0) found.push(parameter)
+  }
+  return found
 }
 
 /** Values that are known by what they are speak for what takes them, and against what does not. */
-function fits({ parameters }: Operation, { parameters: schema }: OfferedTool, said: string, now: Date): number {
-  const all = readParameters(schema)
+async function fits(
+  { parameters }: Operation,
+  { parameters: schema }: OfferedTool,
+  said: string,
+  now: Date,
+): Promise<number> {
   const taken = (parameter: Parameter): boolean => parameters.some(({ name }) => name === parameter.name)
-  const found = all.filter((parameter) => typed(parameter, said, now) > 0)
+  const found = await withValues(readParameters(schema), said, now)
   const own = found.filter(taken)
   if (own.length > 0) return FITS
   return found.length > 0 ? -FITS : 0

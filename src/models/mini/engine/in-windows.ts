@@ -1,3 +1,4 @@
+import { takeTurns } from '../take-turns.ts'
 import type { Pair, PairScore, PairScorer } from './pair-scorer.ts'
 
 /** Of a pair the model sees 128 tokens; what is longer than this is looked at piece by piece. */
@@ -16,17 +17,26 @@ interface Window {
 export function inWindows(scorer: PairScorer): PairScorer {
   return {
     async score(pairs, signal) {
-      const windows = pairs.map(({ said }) => windowsOf(said))
+      // Most pairs are about the same text.
+      const known = new Map<string, Window[]>()
+      const windows = pairs.map(({ said }) => {
+        const own = known.get(said) ?? windowsOf(said)
+        known.set(said, own)
+        return own
+      })
       const all = pairs.flatMap(({ meant }, at): Pair[] =>
         (windows[at] as Window[]).map(({ text }) => ({ meant, said: text })),
       )
       const scores = await scorer.score(all, signal)
       let next = 0
-      return windows.map((own) => {
+      const whole: PairScore[] = []
+      for (const own of windows) {
+        await takeTurns()
         const mine = scores.slice(next, next + own.length)
         next += own.length
-        return own.length === 1 ? (mine[0] as PairScore) : joined(own, mine)
-      })
+        whole.push(own.length === 1 ? (mine[0] as PairScore) : joined(own, mine))
+      }
+      return whole
     },
   }
 }
@@ -38,7 +48,7 @@ export const gistOf = (said: string): string =>
 /** Pieces that begin and end with sentences, each a bit into the one before it. */
 export function windowsOf(said: string): Window[] {
   if (said.length <= LONGEST) return [{ from: 0, text: said }]
-  const ends = [...said.matchAll(/[.!?;\n]+\s+|,\s+/g)].map(({ index, 0: end }) => index + end.length)
+  const ends = [...said.matchAll(/[.!?;,\n]\s+/g)].map(({ index, 0: end }) => index + end.length)
   const windows: Window[] = []
   for (let from = 0; from < said.length && windows.length < MOST_WINDOWS; ) {
     const to = ends.findLast((end) => end > from + LONGEST / 2 && end <= from + LONGEST) ?? from + LONGEST

@@ -1,5 +1,5 @@
 import type { SpanScores } from '../engine/pair-scorer.ts'
-
+import { takeTurns } from '../take-turns.ts'
 import { lettersIn, takesLetter } from '../values/letters.ts'
 import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
 import { type Quote, quotesIn } from '../values/quotes-in.ts'
@@ -31,6 +31,8 @@ interface Assigning {
   readonly sharing?: boolean
 }
 
+/** Each number is weighed for each parameter. */
+const MOST_NUMBERS = 100
 const REQUIRED_BONUS = 2
 const NAMED_BONUS = 4
 const DIRECTION_BONUS = 10
@@ -40,14 +42,15 @@ const TOUCHES_CHOSEN = -5
 const TYPED_REQUIRED_BONUS = 12
 
 /** Which piece of what was said goes to which parameter: best first, and no two share a piece. */
-export function assignSpans(
+export async function assignSpans(
   parameters: readonly Parameter[],
   spans: readonly SpanScores[],
   said: string,
   now: Date,
   { chosen = [], sharing = true }: Assigning = {},
-): Map<Parameter, Candidate> {
-  const claims = claimsOf(parameters, spans, { said, numbers: numbersIn(said), quotes: quotesIn(said), now, chosen })
+): Promise<Map<Parameter, Candidate>> {
+  const numbers = numbersIn(said).slice(0, MOST_NUMBERS)
+  const claims = await claimsOf(parameters, spans, { said, numbers, quotes: quotesIn(said), now, chosen })
   const given = new Map<Parameter, Candidate>()
   for (const { parameter, candidate } of claims) {
     if (given.has(parameter) || (candidate.score < 0 && !parameter.required)) continue
@@ -68,20 +71,21 @@ function inTheWay(candidate: Candidate, used: Candidate): boolean {
   return candidate.type === undefined || used.type === undefined || candidate.type === used.type
 }
 
-function claimsOf(parameters: readonly Parameter[], spans: readonly SpanScores[], said: Said): Claim[] {
+async function claimsOf(parameters: readonly Parameter[], spans: readonly SpanScores[], said: Said): Promise<Claim[]> {
   const bonus = ({ type }: Candidate): number => (type === undefined ? REQUIRED_BONUS : TYPED_REQUIRED_BONUS)
   const rank = ({ parameter, candidate }: Claim): number =>
     candidate.score + (parameter.required ? bonus(candidate) : 0)
-  return parameters
-    .flatMap((parameter, index): Claim[] =>
-      candidatesOf(parameter, spans[index] as SpanScores, said).map((candidate) => {
-        const named = namedBefore(parameter.name, said.said, candidate.from) ? NAMED_BONUS : 0
-        const direction = directionFits(parameter.name, said.said, candidate.from) * DIRECTION_BONUS
-        const taken = takenBy(said.chosen, candidate)
-        return { parameter, candidate: { ...candidate, score: candidate.score + named + direction + taken } }
-      }),
-    )
-    .sort((left, right) => rank(right) - rank(left))
+  const claims: Claim[] = []
+  for (const [index, parameter] of parameters.entries()) {
+    await takeTurns()
+    for (const candidate of candidatesOf(parameter, spans[index] as SpanScores, said)) {
+      const named = namedBefore(parameter.name, said.said, candidate.from) ? NAMED_BONUS : 0
+      const direction = directionFits(parameter.name, said.said, candidate.from) * DIRECTION_BONUS
+      const taken = takenBy(said.chosen, candidate)
+      claims.push({ parameter, candidate: { ...candidate, score: candidate.score + named + direction + taken } })
+    }
+  }
+  return claims.sort((left, right) => rank(right) - rank(left))
 }
 
 /** A piece that names an option is hardly anything else as well. */

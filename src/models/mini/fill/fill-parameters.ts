@@ -1,12 +1,13 @@
 import type { Params } from '../../../core/tool.ts'
 import type { Pair, PairScorer } from '../engine/pair-scorer.ts'
 import { optionText, valueText } from '../pair-texts.ts'
+import { takeTurns } from '../take-turns.ts'
 import { describedOptions, mentioned } from '../values/described-options.ts'
 import { takesWholeText, wholeText } from '../values/whole-text.ts'
 import { writtenObject } from '../values/written-object.ts'
 import { assignSpans } from './assign-spans.ts'
 import type { Candidate } from './candidates.ts'
-import { chooseOption, chooseSeveral, optionsOf } from './choose-option.ts'
+import { type Choice, chooseOption, chooseSeveral, optionsOf } from './choose-option.ts'
 import { makeValue, wordedNumber } from './make-value.ts'
 import type { Parameter } from './parameter.ts'
 import { type Piece, restOf, trimmed } from './rest-of.ts'
@@ -54,15 +55,17 @@ export async function fillParameters(
     found.set(name, score)
   }
   let at = pieces.length
-  const chosen = choices.flatMap((parameter) => {
+  const chosen: Choice[] = []
+  for (const parameter of choices) {
+    await takeTurns()
     const count = optionsOf(parameter).length
     const relevance = scores.slice(at, at + count).map((score) => score.relevance)
     at += count
     const choice = chooseOption(parameter, relevance, said)
     put(parameter.name, choice?.value, choice?.score)
-    return choice ?? []
-  })
-  const spans = assignSpans(
+    if (choice !== undefined) chosen.push(choice)
+  }
+  const spans = await assignSpans(
     pieces,
     scores.map(({ span }) => span),
     said,
@@ -70,6 +73,7 @@ export async function fillParameters(
     { chosen: [...chosen, ...(words ?? [])], sharing: words === undefined },
   )
   for (const parameter of pieces) {
+    await takeTurns()
     const span = spans.get(parameter)
     const worded = wordedValue(parameter, span, said)
     const piece = span && withoutWords(span, said, words)

@@ -16,6 +16,8 @@ const TIME_AFTER = /^[\s-](?:day|week|month|year|hour|minute|second)s?\b/i
 /** A share is a fraction, unless it is asked for in percent. */
 const IN_PERCENT = /percent|%|0 (?:to|and|-) 100/i
 const FROM_THE_END = /\bnegative\b[^.;]{0,30}\bfrom the end\b/i
+/** Longer than the word that is looked for and any space after it. */
+const LOOK_BACK = 50
 const IN_FRACTION = /decimal|fraction|0\.\d/i
 
 /** The value that a piece of what was said stands for; undefined where it is none of the parameter's kind. */
@@ -44,7 +46,11 @@ function numberAt(parameter: Parameter, from: number, to: number, said: string):
   const number = numbersIn(said).find((one) => one.from < to && from < one.to)
   if (number === undefined) return undefined
   const asked = `${name} ${description}`
-  if (/\blast\s+$/i.test(said.slice(0, number.from)) && FROM_THE_END.test(description)) return -number.value
+  if (
+    /\blast\s+$/i.test(said.slice(Math.max(0, number.from - LOOK_BACK), number.from)) &&
+    FROM_THE_END.test(description)
+  )
+    return -number.value
   if (number.percent && kind === 'number' && (IN_FRACTION.test(asked) || !IN_PERCENT.test(asked))) {
     return Number((number.value / 100).toPrecision(12))
   }

@@ -2,7 +2,7 @@ import { wordsOfName } from '../pair-texts.ts'
 
 const LOOK_BACK = 40
 const BETWEEN =
-  /^(?:\s*(?:of|is|are|as|was|equals?|equal to|to|at|the|be|should be|set to|named|called|=|:|-)\s*)*["'“([$€£]*\s*$/i
+  /^(?:\s*(?:(?:of|is|are|as|was|equals?|to|at|the|be|should be|set to|named|called|=|:|-)\s*)+(?:["'“([$€£]+\s*)?|["'“([$€£]*\s*)$/i
 
 /** Whether the value is said right after the parameter's own name: "a gauge pressure of 2". */
 export function namedBefore(parameter: string, said: string, from: number): boolean {

@@ -22,7 +22,7 @@ export function numberFits({ name, description }: Parameter, { from, to }: Candi
   const unit = unitAfter(said, to)
   const wanted = unitWanted(name, description)
   if (unit !== undefined && wanted !== undefined) return sameMeasure(unit, wanted) ? FITS : CONTRADICTS
-  const money = /[$€£¥₹]\s?$/.test(said.slice(0, from))
+  const money = /[$€£¥₹]\s?$/.test(said.slice(Math.max(0, from - 2), from))
   if (money)
     return MONEY_NAME.test(words)
       ? FITS

@@ -25,35 +25,46 @@ export interface Parameter {
   readonly fallback?: unknown
 }
 
-/** Objects in objects are looked into so deep. */
+/** Limits on what is read of a schema: values are looked for once per parameter, and each option is compared. */
 const DEEPEST = 2
 const MOST_PARAMETERS = 40
+const MOST_NESTED = 120
+const MOST_OPTIONS = 1_000
+const LONGEST_DESCRIPTION = 4_000
 
 /** The parameters that a schema declares at its top level. */
 export function readParameters(schema: JsonSchema): Parameter[] {
-  return membersOf(schema, new SchemaReferences(schema), DEEPEST)
+  return membersOf(
+    schema,
+    { references: new SchemaReferences(schema), nested: MOST_NESTED, options: MOST_OPTIONS },
+    DEEPEST,
+  )
 }
 
-function membersOf(schema: unknown, references: SchemaReferences, depth: number): Parameter[] {
-  const root = follow(schema, references)
+interface Reading {
+  readonly references: SchemaReferences
+  /** How many parameters of nested objects, and how many options, may still be read. */
+  nested: number
+  options: number
+}
+
+function membersOf(schema: unknown, reading: Reading, depth: number): Parameter[] {
+  const root = follow(schema, reading.references)
   const properties = isObject(root.properties) ? root.properties : {}
   const required = Array.isArray(root.required) ? root.required : []
   return Object.entries(properties)
     .slice(0, MOST_PARAMETERS)
-    .map(([name, property]) => read(name, property, required.includes(name), references, depth))
+    .flatMap(([name, property]) => {
+      if (depth < DEEPEST && reading.nested-- <= 0) return []
+      return [read(name, property, required.includes(name), reading, depth)]
+    })
 }
 
-function read(
-  name: string,
-  written: unknown,
-  required: boolean,
-  references: SchemaReferences,
-  depth: number,
-): Parameter {
-  const schema = follow(written, references)
+function read(name: string, written: unknown, required: boolean, reading: Reading, depth: number): Parameter {
+  const schema = follow(written, reading.references)
   const note = isObject(written) && typeof written.description === 'string' ? written.description : schema.description
-  const description = typeof note === 'string' ? note : ''
-  const options = 'const' in schema ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : []
+  const description = typeof note === 'string' ? note.slice(0, LONGEST_DESCRIPTION) : ''
+  const options = optionsIn(schema, reading)
   const type = typeOf(schema)
   const fallback = schema.default ?? statedDefault(description)
   const kind = options.length > 0 ? 'option' : kindOf(type)
@@ -64,13 +75,21 @@ function read(
     kind,
     required,
     options,
-    members: kind === 'object' && depth > 0 ? membersOf(schema, references, depth - 1) : [],
-    ...(kind === 'list' && { items: read(name, schema.items, true, references, 0) }),
+    members: kind === 'object' && depth > 0 ? membersOf(schema, reading, depth - 1) : [],
+    ...(kind === 'list' && { items: read(name, schema.items, true, reading, 0) }),
     ...(typeof schema.format === 'string' && { format: schema.format }),
     ...number('minimum'),
     ...number('maximum'),
     ...(fallback !== undefined && { fallback }),
   }
+}
+
+/** An enum beyond the limit is read as a text: the schema still checks the value. */
+function optionsIn(schema: Record<string, unknown>, reading: Reading): readonly unknown[] {
+  const options = 'const' in schema ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : []
+  if (options.length > reading.options) return []
+  reading.options -= options.length
+  return options
 }
 
 /** What a reference leads to; of several shapes the first that is not null. */

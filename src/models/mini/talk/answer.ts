@@ -33,6 +33,8 @@ export interface Talk extends Filling {
 
 /** The model sees 128 tokens of a pair; far beyond them nothing is looked at. */
 const LONGEST_SAID = 4_000
+/** Deeper than any indentation that a value may hold. */
+const LONG_SPACE = /(?<!\s)(\s{40})\s+/g
 const GIVEN_UP = /^(?:never ?mind|cancel|stop|forget (?:it|that)|nothing|nevermind)\b/i
 const NOTHING_DONE = 'All right, nothing was done.'
 const ABOUT_ME =
@@ -77,9 +79,11 @@ async function fresh(said: string, talk: Talk, understood?: readonly Part[]): Pr
   if (parts.length === 0) return noTool(talk.tools, talk.id)
   const lacking = parts.find(({ missing }) => missing.length > 0)
   if (lacking !== undefined) return questionFor(lacking.missing[0] as Parameter)
-  return parts.flatMap(({ tool, params, said: clause }) =>
-    severalPlaces(tool, params, clause).map((one) => ({ tool: tool.name, params: one })),
-  )
+  const calls: Call[] = []
+  for (const { tool, params, said: clause } of parts) {
+    for (const one of await severalPlaces(tool, params, clause)) calls.push({ tool: tool.name, params: one })
+  }
+  return calls
 }
 
 /** Each clause by itself where every one is a request of its own; else the whole. What must not be done is left out. */
@@ -171,9 +175,11 @@ const addsToCall = (said: string): boolean =>
 const bareValue = (text: string): string =>
   plainText(
     text
-      .replace(/[\s.!?]+$/, '')
-      .replace(/,?\s+please$/i, '')
+      .replace(/(?<![\s.!?])[\s.!?]+$/, '')
+      .replace(/(?:,|(?<!\s))\s+please$/i, '')
       .replace(BEFORE_VALUE, ''),
   )
 
-const readable = (text: string): string => text.slice(0, LONGEST_SAID).toWellFormed().trim()
+/** What the rules read of a message: its beginning, with long runs of white space shortened. */
+const readable = (text: string): string =>
+  text.trimStart().slice(0, LONGEST_SAID).toWellFormed().replaceAll(LONG_SPACE, '$1').trim()

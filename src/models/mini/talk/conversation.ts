@@ -19,6 +19,7 @@ export interface Wanted {
 }
 
 const QUESTION = /(?:^|\. |\n)Which ([^?:]{1,100})(?:: [^?]{1,1000})?\?$/
+const LONGEST_QUESTION = 1_120
 const CORRECTION =
   /^(?:no|nope|actually|sorry|wait|oops|i mean(?:t)?|rather|make (?:it|that)|what about|how about|and)\b[\s,.!:—-]*(?:i mean(?:t)?\b\s*|rather\b\s*|make (?:it|that)\b\s*|what about\b\s*|how about\b\s*)?/i
 
@@ -35,7 +36,8 @@ export function readWanted(messages: readonly Message[], last: number): Wanted {
   let at = last
   for (;;) {
     const question = messages[at - 1]
-    const asked = question?.role === 'assistant' ? QUESTION.exec(question.content ?? '')?.[1] : undefined
+    const asked =
+      question?.role === 'assistant' ? QUESTION.exec((question.content ?? '').slice(-LONGEST_QUESTION))?.[1] : undefined
     const before = messages.slice(0, Math.max(0, at - 1)).findLastIndex(({ role }) => role === 'user')
     const answer = messages[at]?.content ?? ''
     if (asked === undefined || before < 0) return { request: answer, answers: answers.reverse() }

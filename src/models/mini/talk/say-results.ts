@@ -92,7 +92,10 @@ const sameValues = (value: unknown, params: Params): boolean =>
   isValues(value) && Object.keys(params).length === 1 && JSON.stringify(value) === JSON.stringify(params)
 
 /** Tools that speak themselves have said it already. */
-const isSentence = (text: string): boolean => /\s\S.*[.!?]$/s.test(text.trim())
+function isSentence(text: string): boolean {
+  const said = text.trim()
+  return /[.!?]$/.test(said.slice(-1)) && /\s\S/.test(said.slice(0, -1))
+}
 
 const opening = (name: string, params: Params): string => `${subjectOf(params) || sentenceCase(wordsOfName(name))}: `
 

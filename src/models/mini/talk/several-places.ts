@@ -1,6 +1,7 @@
 import type { Params } from '../../../core/tool.ts'
 import type { OfferedTool } from '../../model.ts'
 import { readParameters } from '../fill/parameter.ts'
+import { takeTurns } from '../take-turns.ts'
 import { listedTogether } from '../values/listed-values.ts'
 import { timeZonesIn, wantsTimeZone } from '../values/time-zones.ts'
 
@@ -8,13 +9,16 @@ const PLACE = /location|city|place|town|country|destination/i
 /** Names that hold an "and". */
 const ONE_NAME =
   /bosnia and herzegovina|trinidad and tobago|antigua and barbuda|saint kitts and nevis|são tomé and príncipe|turks and caicos|tyne and wear/i
-const SEVERAL = /^\p{Lu}[\p{L} .'-]*(?:, \p{Lu}[\p{L} .'-]*)*,? (?:and|&) \p{Lu}[\p{L} .'-]*$/u
+/** The last name holds no other " and ", so that a row of them is cut in one place only. */
+const SEVERAL =
+  /^\p{Lu}[\p{L} .'-]*(?:, \p{Lu}[\p{L} .'-]*)*(?:, (?:and|&) \p{Lu}[\p{L} .'-]*| (?:and|&) \p{Lu}(?:(?! and \p{Lu})[\p{L} .'-])*)$/u
 
 /** One call for each place, where a parameter that takes one was given several: "Paris and Rome", "the hall and the kitchen light". */
-export function severalPlaces(tool: OfferedTool, params: Params, said: string): Params[] {
+export async function severalPlaces(tool: OfferedTool, params: Params, said: string): Promise<Params[]> {
   const parameters = readParameters(tool.parameters)
   for (const [name, value] of Object.entries(params)) {
     if (typeof value !== 'string') continue
+    await takeTurns()
     const description = parameters.find((one) => one.name === name)?.description ?? ''
     const each = placesOf(name, value, description, said)
     if (each.length > 1) return each.map((place) => ({ ...params, [name]: place }))

@@ -1,5 +1,5 @@
-const END = String.raw`[\s.!,~]*(?:\p{Extended_Pictographic}|[\s.!,])*$`
-const only = (words: string): RegExp => new RegExp(`^(?:${words})${END}`, 'iu')
+const END = String.raw`[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*$`
+const only = (words: string, end = END): RegExp => new RegExp(`^(?:${words})${end}`, 'iu')
 
 const GREETING = only(
   '(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day))(?:[\\s,]+(?:there|all|everyone|everybody|you|mini|bot|again))*',
@@ -8,9 +8,11 @@ const THANKS = only(
   '(?:ok(?:ay)?|great|cool|perfect|no)?[\\s,]*(?:many )?(?:thanks|thank you|thx|ty|cheers)(?:[\\s,]+(?:a lot|a bunch|so much|very much|again|you|for (?:that|this|the help|your help|everything)))*',
 )
 const FAREWELL = only('(?:good ?bye|bye(?: bye)?|see you(?: later| soon)?|good night|cu|ciao)')
-const ASSENT = only(
-  '(?:(?:ok(?:ay)?|k|yes|yeah|yep|yup|no|nope|nah|cool|great|nice|perfect|awesome|good|fine|super|wow|lol|haha+|hm+|right|sure|i see|got it|well done|good (?:job|bot)|👍|🙏)[\\s,.!]*)+',
-)
+const YES =
+  '(?:ok(?:ay)?|k|yes|yeah|yep|yup|no|nope|nah|cool|great|nice|perfect|awesome|good|fine|super|wow|lol|haha+|hm+|right|sure|i see|got it|well done|good (?:job|bot)|👍|🙏)'
+/** What may stand after such words and is none of them, so that a row of 👍 is read in one way only. */
+const AFTER_YES = String.raw`[\s.!,]*(?:~[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*|(?![👍🙏])(?:\p{Extended_Pictographic}[\s.!,]*)+)?$`
+const ASSENT = only(`${YES}(?:[\\s,.!]*${YES})*`, AFTER_YES)
 
 /** What is said to a greeting, thanks and the like, which want nothing done; undefined for anything else. */
 export function smallTalk(said: string): string | undefined {

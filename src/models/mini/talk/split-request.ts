@@ -14,7 +14,7 @@ const QUESTIONS = new Set('how what what’s when where which who why'.split(' '
 const POLITE =
   /^(?:(?:please|hey|hi|hello|ok|okay|now|so|first|can you|could you|would you|will you|i want(?: you)? to|i(?:'d| would) like(?: you)? to|i need(?: you)? to|let['’]s)[\s,]+)+/i
 const JOINTS =
-  /(?:\s*[.;!?]\s+|\s*,\s*(?:and\s+)?(?:then\s+)?|\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:please\s+|also\s+)?/giu
+  /(?:(?:(?<!\s)\s+)?(?:[.;!?]\s+|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:please\s+|also\s+)?/giu
 /** Nobody says more at once; a longer text is something else. */
 const MOST_CLAUSES = 8
 const LONGEST = 1_000

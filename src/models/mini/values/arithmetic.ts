@@ -31,14 +31,14 @@ const IN_WORDS: readonly (readonly [RegExp, string])[] = [
   [/^subtract\s+([\d.]+)\s+from\s+([\d.]+)$/gi, '$2 - $1'],
   [/^multiply\s+([\d.]+)\s+(?:and|by|with|times)\s+([\d.]+)$/gi, '$1 * $2'],
   [/^divide\s+([\d.]+)\s+by\s+([\d.]+)$/gi, '$1 / $2'],
-  [/\s+plus\s+/gi, ' + '],
-  [/\s+minus\s+/gi, ' - '],
-  [/\s+(?:times|multiplied by)\s+/gi, ' * '],
+  [/(?<!\s)\s+plus\s+/gi, ' + '],
+  [/(?<!\s)\s+minus\s+/gi, ' - '],
+  [/(?<!\s)\s+(?:times|multiplied by)\s+/gi, ' * '],
   [/(\d)\s*x\s*(?=\d)/gi, '$1 * '],
-  [/\s+(?:divided by|over)\s+/gi, ' / '],
-  [/\s+(?:to the power of|raised to(?: the power(?: of)?)?)\s+/gi, ' ^ '],
-  [/\s+squared\b/gi, '^2'],
-  [/\s+cubed\b/gi, '^3'],
+  [/(?<!\s)\s+(?:divided by|over)\s+/gi, ' / '],
+  [/(?<!\s)\s+(?:to the power of|raised to(?: the power(?: of)?)?)\s+/gi, ' ^ '],
+  [/(?<!\s)\s+squared\b/gi, '^2'],
+  [/(?<!\s)\s+cubed\b/gi, '^3'],
   [/[×·]/g, '*'],
   [/÷/g, '/'],
 ]
@@ -55,9 +55,10 @@ const OF_LIST = new RegExp(
   `^(${Object.keys(FUNCTIONS).join('|')}) of\\s+([\\d.]+(?:(?:\\s*,\\s*(?:and\\s+)?|\\s+and\\s+|\\s+)-?[\\d.]+)+)$`,
   'i',
 )
+/** A bracket closes at the first `)` that something stands before, so that there is only one way to read a sum. */
 const EXPRESSION =
-  /^[\d\s.+\-*/^()%,!]*(?:(?:sqrt|sin|cos|tan|log|exp|abs)\([\d\s.+\-*/^()]+(?:deg|rad)?\)[\d\s.+\-*/^()]*)*$/i
-/** Patterns take their time over long texts, and nobody puts so long a sum into words. */
+  /^[\d\s.+\-*/^()%,!]*(?:(?:sqrt|sin|cos|tan|log|exp|abs)\((?:[\d\s.+\-*/^()]+(?:deg|rad)\)|[\d\s.+\-*/^()][\d\s.+\-*/^(]*\))[\d\s.+\-*/^()]*)*$/i
+/** Nobody puts a longer sum into words. */
 const LONGEST = 300
 
 /** The sum that is all of what was said; undefined where it is anything else. */
@@ -65,9 +66,9 @@ export function arithmeticIn(said: string): Arithmetic | undefined {
   if (said.length > LONGEST) return undefined
   const ended = said
     .trim()
-    .replace(/[\s?.!=]+$/, '')
-    .replace(/!+$/, '')
-  const written = said.trim().replace(/[\s?.=]+$/, '')
+    .replace(/(?<![\s?.!=])[\s?.!=]+$/, '')
+    .replace(/(?<!!)!+$/, '')
+  const written = said.trim().replace(/(?<![\s?.=])[\s?.=]+$/, '')
   const asked = inDigits((/\d!$/.test(written) ? written : ended).replace(OPENING, ''))
   const conversion = conversionIn(asked)
   if (conversion !== undefined) return { ...conversion, currency: '', units: true }

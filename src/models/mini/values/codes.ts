@@ -123,15 +123,21 @@ function writtenCode(
   word: string,
   from: number,
 ): FoundValue | undefined {
-  const known = new Set(names.values())
-  const text = word.replace(/[.'’-]+$/, '')
+  const text = word.replace(/(?<![.'’-])[.'’-]+$/, '')
   const value = kind === 'language' ? text.toLowerCase() : text.toUpperCase()
   const plain = kind === 'currency' ? /^(?:[A-Z]{3}|usd|eur|gbp|jpy|cad|aud|chf|inr|cny)$/ : /^[A-Z]{2}$/
   if (kind === 'language' && /^[a-z]{2}-[A-Z]{2}$/.test(text)) return { from, to: from + text.length, value: text }
-  return plain.test(text) && known.has(value) ? { from, to: from + text.length, value } : undefined
+  return plain.test(text) && codesOf(kind, names).has(value) ? { from, to: from + text.length, value } : undefined
 }
 
 const known = new Map<CodeKind, ReadonlyMap<string, string>>()
+const codes = new Map<CodeKind, ReadonlySet<string>>()
+
+function codesOf(kind: CodeKind, names: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const all = codes.get(kind) ?? new Set(names.values())
+  codes.set(kind, all)
+  return all
+}
 
 function namesOf(kind: CodeKind): ReadonlyMap<string, string> {
   let names = known.get(kind)

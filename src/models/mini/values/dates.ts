@@ -53,7 +53,7 @@ export function datesIn(text: string, format: string, now: Date): FoundValue[] {
 }
 
 /** Between the two dates of a range. */
-const RANGE = /\s+(?:to|until|till|through|and)\s+|\s+[-–—]\s+|[–—]/i
+const RANGE = /(?<!\s)\s+(?:to|until|till|through|and|[-–—])\s+|[–—]/i
 
 function dateAt(date: ParsedComponents, from: number, length: number, format: string): FoundValue[] {
   const day = date.isCertain('day') || date.isCertain('weekday') || !date.isCertain('hour')

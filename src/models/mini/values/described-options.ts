@@ -28,11 +28,15 @@ export function mentioned<Option extends { readonly words: readonly string[] }>(
   return options.filter(({ words }) => words.some((word) => !EMPTY.has(word.toLowerCase()) && says(said, word)))
 }
 
+/** The words of one message are compared with those of every option. */
+let last = { said: '', words: '' }
+
 /** Whether a text holds these words, whole. */
 export function says(said: string, words: string): boolean {
   const wanted = words.toLowerCase().replaceAll(/[_-]+/g, ' ').trim()
   if (wanted === '') return false
-  const text = ` ${said.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, ' ')} `
+  if (said !== last.said) last = { said, words: ` ${said.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, ' ')} ` }
+  const text = last.words
   const plain = wanted.replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
   return [plain, `${plain}s`, plain.length > 3 ? plain.replace(/s$/, '') : plain].some(
     (form) => form.trim() !== '' && text.includes(` ${form} `),

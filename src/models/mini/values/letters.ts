@@ -3,6 +3,8 @@ import type { FoundValue } from './codes.ts'
 /** One letter by itself. "a" and "I" are words as well, except where a word would not stand so. */
 const LONE = /(?<=^|\s)\p{L}(?=['’]s(?![\p{L}\p{N}])|[?.!,]*(?:\s|$))|(?<=["'“‘])\p{L}(?=["'”’])/gu
 const NO_WORD_AFTER = /^(?:['’"”]|\s*(?:$|[?.!,]|(?:with|by|in|and|to|are|is|does|appears?|occurs?)\b))/i
+/** Longer than the word before and any space after it. */
+const LOOK_BACK = 50
 const LETTER_BEFORE = /\bletters?\s+["'“‘]?$/i
 
 /** Whether a parameter says that it takes a letter. */
@@ -17,4 +19,4 @@ export function lettersIn(said: string): FoundValue[] {
 }
 
 const named = (said: string, at: number): boolean =>
-  LETTER_BEFORE.test(said.slice(0, at)) || NO_WORD_AFTER.test(said.slice(at + 1))
+  LETTER_BEFORE.test(said.slice(Math.max(0, at - LOOK_BACK), at)) || NO_WORD_AFTER.test(said.slice(at + 1))

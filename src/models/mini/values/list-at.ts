@@ -4,8 +4,8 @@ import { quotesIn } from './quotes-in.ts'
 
 /** What may stand between two numbers of one list: "1, 2 and 3", "from x=1 to x=3", "(33.4 N, 112.0 W". */
 const BETWEEN_NUMBERS =
-  /^[\s,;%°)]*(?:[NESW]\b)?[\s,;]*(?:and|to|through|until|or|&|-|–)?[\s,;(]*(?:[a-z]\s?=\s?)?[$€£]?$/i
-const BETWEEN_QUOTES = /^["'”’]?\s*(?:,?\s*(?:and|or|&)|,)\s*["'“‘]?$/
+  /^[\s,;%°)]*(?:[NESW]\b(?:[\s,;]*(?:and|to|through|until|or|&|-|–))?[\s,;(]*|(?:and|to|through|until|or|&|-|–)[\s,;(]*|\([\s,;(]*)?(?:[a-z]\s?=\s?)?[$€£]?$/i
+const BETWEEN_QUOTES = /^["'”’]?\s*(?:(?:,\s*)?(?:and|or|&)|,)\s*["'“‘]?$/
 /** One more item of names: ", Google", " and the Dow Jones". */
 const ONE_MORE_NAME =
   /^(?:,\s*(?:and\s+|or\s+)?|\s+(?:and|or|&)\s+)(?:the\s+)?(\p{Lu}[\p{L}\p{N}&.'-]*(?:\s+\p{Lu}[\p{L}\p{N}&.'-]*)*)/u

@@ -3,9 +3,9 @@ export function partsOf(text: string): string[] {
   const inner = text
     .trim()
     .replace(/^[[({]\s*/, '')
-    .replace(/\s*[\])}]$/, '')
+    .replace(/(?:(?<!\s)\s+)?[\])}]$/, '')
   return inner
-    .split(/\s*(?:;|,(?!\d{3}(?:\D|$))\s*(?:and|or)?\b|,|\s(?:and|or|&)\s)\s*/)
+    .split(/(?:(?<!\s)\s+)?(?:;|,(?!\d{3}(?:\D|$))\s*(?:and|or)?\b|,|\s(?:and|or|&)\s)\s*/)
     .map((part) => plainText(part ?? ''))
     .filter((part) => part !== '')
 }
@@ -14,7 +14,8 @@ export function partsOf(text: string): string[] {
 export function plainText(text: string): string {
   return text
     .trim()
-    .replaceAll(/^["'“‘`[(]+|["'”’`\])]+$/g, '')
+    .replace(/^["'“‘`[(]+/, '')
+    .replace(/(?<!["'”’`\])])["'”’`\])]+$/, '')
     .trim()
     .replace(/^(?:the|an?)\s+/i, '')
 }

@@ -42,7 +42,11 @@ const wordsOf = (option: unknown): string[] =>
 /** In any form: "cooling" for cool, "locked" for lock. */
 function saysStem(said: string, word: string): boolean {
   if (word.includes(' ') || word.length < 4) return says(said, word)
-  const stem = word.replace(/(?:ing|ed|er|es|s|e|y)$/, '').replaceAll(/[^\p{L}\p{N}]/gu, '.')
+  const ending = word.replace(/(?:ing|ed|er|es|s|e|y)$/, '')
+  const [start = ''] = /^[\p{L}\p{N}]*/u.exec(ending) ?? []
+  // Most options are not said at all, and a pattern for each is expensive.
+  if (!said.toLowerCase().includes(start.toLowerCase())) return false
+  const stem = ending.replaceAll(/[^\p{L}\p{N}]/gu, '.')
   return new RegExp(`(?<!\\p{L})${stem}(?:ing|ed|er|es|s|e|y|ies|ly)?(?!\\p{L})`, 'iu').test(said)
 }
 

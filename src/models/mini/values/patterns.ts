@@ -9,7 +9,7 @@ const PATTERNS: Readonly<Record<Pattern, RegExp>> = {
   phone: /(?<![\p{L}\d.-])\+?\d[\d ().-]{5,18}\d(?![\p{L}\d])/gu,
   airport: /\b[A-Z]{3}\b/g,
   ticker: /\b(?![AI]\b)[A-Z]{1,5}(?:\.[A-Z]{1,2})?\b(?!['’])/g,
-  file: /(?<![\p{L}\d@])(?:[A-Za-z]:\\|~?\.{0,2}\/)?[\p{L}\d_./\\-]{1,200}\.(?:[a-z]{1,2}\d?|[a-z]{3,5}|mp[34]|7z)(?![\p{L}\d@])/gu,
+  file: /(?<![\p{L}\d@]|(?<!@)[_./\\-])(?:[A-Za-z]:\\|~?\.{0,2}\/)?[\p{L}\d_./\\-]{1,1000}\.(?:[a-z]{1,2}\d?|[a-z]{3,5}|mp[34]|7z)(?![\p{L}\d@])/gu,
 }
 const ABOUT: readonly (readonly [Pattern, RegExp, RegExp])[] = [
   ['email', /e-?mail/i, /\be-?mail address|addresses? of (?:those|the (?:guests|recipients))/i],
@@ -19,7 +19,7 @@ const ABOUT: readonly (readonly [Pattern, RegExp, RegExp])[] = [
   ['airport', /\biata\b|airport code/i, /\biata\b|airport code/i],
   ['ticker', /\bticker/i, /\bticker\b|stock symbol/i],
 ]
-const AT_THE_END = /[.,;:!?)\]}'"]+$/
+const AT_THE_END = /(?<![.,;:!?)\]}'"])[.,;:!?)\]}'"]+$/
 
 /** How the values of a parameter are written, where its name or description says so. */
 export function patternWanted(name: string, description: string, format?: string): Pattern | undefined {

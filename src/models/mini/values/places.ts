@@ -66,7 +66,7 @@ export function stateCode(): Map<string, string> {
 /** A city with its state where a description asks for both and only the city was said; the state in its form. */
 export function withState(text: string, description: string): string {
   if (!WANTS_STATE.test(description) && !SHOWS_STATE.test(description)) return text
-  const [city = '', said, ...more] = text.split(/\s*,\s*/)
+  const [city = '', said, ...more] = text.split(/(?:(?<!\s)\s+)?,\s*/)
   if (more.length > 0) return text
   if (said !== undefined) {
     const code = SHORT.test(description) ? stateCode().get(said.toLowerCase()) : undefined

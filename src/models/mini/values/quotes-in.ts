@@ -6,7 +6,7 @@ export interface Quote {
 
 const QUOTED = [
   /"([^"\n]{1,1000})"/g,
-  /“([^”\n]{1,1000})”/g,
+  /“([^“”\n]{1,1000})”/g,
   // Between words an apostrophe is none.
   /(?<![\p{L}\p{N}])['‘](?=\S)([^\n]{1,1000}?)(?<=\S)['’](?![\p{L}\p{N}])/gu,
 ]

@@ -42,6 +42,8 @@ const WANTED = /\b(?:IANA|iana)\b|\b[A-Z][a-z]+\/[A-Z][a-z]+/
 const WORDS = /[\p{L}\p{M}.'’-]+/gu
 /** Before a place; else a name has to be written as one. */
 const PLACE_BEFORE = /(?:^|\b(?:in|at|for|of|from|to|and|or|about)\s+(?:the\s+)?|,\s*)$/i
+/** Longer than the words before and any space after them. */
+const LOOK_BACK = 100
 /** Islands whose names are rather days. */
 const DAYS = /\/(?:Christmas|Easter)$/
 const LONGEST_NAME = 3
@@ -55,7 +57,6 @@ export const wantsTimeZone = (name: string, description: string): boolean =>
 export function timeZoneOf(place: string): string | undefined {
   const name = place.trim().toLowerCase()
   zones ??= named()
-  if (name.includes('/')) return [...zones.values()].find((zone) => zone.toLowerCase() === name)
   return zones.get(name) ?? zoneOfState(stateOfCity(name))
 }
 
@@ -83,7 +84,7 @@ const one = (from: number, length: number, value: string | undefined): FoundValu
   value === undefined ? [] : [{ from, to: from + length, value }]
 
 const isName = (said: string, at: number): boolean =>
-  /\p{Lu}/u.test(said[at] as string) || PLACE_BEFORE.test(said.slice(0, at))
+  /\p{Lu}/u.test(said[at] as string) || PLACE_BEFORE.test(said.slice(Math.max(0, at - LOOK_BACK), at))
 
 function named(): Map<string, string> {
   const cities = Object.entries(CITIES).flatMap(([zone, names]) =>
@@ -92,7 +93,8 @@ function named(): Map<string, string> {
   const known = Intl.supportedValuesOf('timeZone')
     .filter((zone) => !DAYS.test(zone))
     .map((zone): [string, string] => [(zone.split('/').at(-1) as string).replaceAll('_', ' ').toLowerCase(), zone])
-  return new Map([...known, ...cities])
+  const whole = [...known, ...cities].map(([, zone]): [string, string] => [zone.toLowerCase(), zone])
+  return new Map([...whole, ...known, ...cities])
 }
 
 const zoneOfState = (state: string | undefined): string | undefined =>
@@ -100,9 +102,19 @@ const zoneOfState = (state: string | undefined): string | undefined =>
 
 /** Only where it is the same time in all of a country. */
 function zoneOfCountry(code: string): string | undefined {
+  const at = new Date()
+  const day = at.toISOString().slice(0, 10)
+  if (countries.day !== day) countries = { day, zones: new Map() }
+  if (!countries.zones.has(code)) countries.zones.set(code, onlyZone(code, at))
+  return countries.zones.get(code)
+}
+
+/** Asking the runtime for the time in all zones of a country is expensive. */
+let countries = { day: '', zones: new Map<string, string | undefined>() }
+
+function onlyZone(code: string, at: Date): string | undefined {
   const locale: Intl.Locale & { getTimeZones?(): string[] } = new Intl.Locale(`und-${code}`)
   const all = locale.getTimeZones?.() ?? []
-  const at = new Date()
   const times = new Set(all.map((timeZone) => at.toLocaleString('en', { timeZone })))
   return times.size === 1 ? all[0] : undefined
 }

@@ -14,7 +14,7 @@ const IRRELEVANT = [
 /** What a tool is for: the first sentence of its description, without markup; its name in words where that is empty. */
 export function purposeOf({ name, description }: ToolDefinition): string {
   const plain = description
-    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/<[^<>]*>/g, ' ')
     .replaceAll(/[#*`\s]+/g, ' ')
     .trim()
   const [sentence = ''] = /^.*?[.!?](?=\s|$)/.exec(plain) ?? [plain]

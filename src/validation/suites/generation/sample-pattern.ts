@@ -8,7 +8,7 @@ const MAX_DEPTH = 20
 const LONGEST_TEXT = 300
 
 const ATOM = /\[\^?(?:[^\]\\]|\\.)*\]|\\(?:u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[pP]\{[^}]*\}|.)|[^\\]/suy
-const QUANTIFIER = /([*+?])\??|\{(\d+)(,?)(\d*)\}\??/y
+const QUANTIFIER = /([*+?])\??|\{(\d+)(?:(,)(\d*))?\}\??/y
 const GROUP = /\((?:\?(?::|<[A-Za-z_]\w*>))?/y
 
 /** A text that the pattern should match, with about `repeats` of what may be repeated; undefined where it knows none. */

@@ -1,0 +1,256 @@
+import { type AST, RegExpParser } from '@eslint-community/regexpp'
+import { parseSync, Visitor } from 'oxc-parser'
+import { analyse } from 'scslre'
+import { describe, expect, test, vi } from 'vitest'
+import { readSources } from './setup/source-file.ts'
+
+const root = new URL('..', import.meta.url).pathname
+
+interface Pattern {
+  readonly where: string
+  readonly source: string
+  readonly flags: string
+}
+
+/** Patterns that only meet text of our own, or that are no slower than the static check fears; each with its reason. */
+const ALLOWED: Readonly<Record<string, string>> = {}
+
+/** Files that build patterns at run time, and calls that make them build those that are not there from the start. */
+const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
+  'src/core/redact.ts': () => undefined,
+  'src/kinds/http/request/url-template.ts': ({
+    urlTemplate,
+  }: typeof import('../src/kinds/http/request/url-template.ts')) =>
+    urlTemplate('https://example.com/{a}?b={b}', 'https://example.com/{a}?b={b}'),
+  'src/mcp/stdio/clean-text.ts': () => undefined,
+  'src/models/mini/choose/operations.ts': ({
+    operationsOf,
+  }: typeof import('../src/models/mini/choose/operations.ts')) =>
+    operationsOf([
+      {
+        name: 'operation',
+        description: 'now: the time. diff: a difference.',
+        kind: 'option',
+        required: true,
+        options: ['now', 'diff'],
+        members: [],
+      },
+    ]),
+  'src/models/mini/fill/direction.ts': () => undefined,
+  'src/models/mini/talk/small-talk.ts': () => undefined,
+  'src/models/mini/values/arithmetic.ts': () => undefined,
+  'src/models/mini/values/booleans.ts': ({
+    namesBoolean,
+    negated,
+    negates,
+    saidBoolean,
+  }: typeof import('../src/models/mini/values/booleans.ts')) => [
+    saidBoolean('include_all_taxes', 'with taxes'),
+    namesBoolean('include_taxes', 'whether to add them', 'with taxes'),
+    negated('no taxes', 3),
+    negates('no taxes'),
+  ],
+  'src/models/mini/values/conversions.ts': () => undefined,
+  'src/models/mini/values/durations.ts': ({ timeUnit }: typeof import('../src/models/mini/values/durations.ts')) =>
+    timeUnit('length', 'number of days'),
+  'src/models/mini/values/measures.ts': () => undefined,
+  'src/models/mini/values/numbers-in.ts': () => undefined,
+  'src/models/mini/values/option-words.ts': ({
+    saidOptions,
+  }: typeof import('../src/models/mini/values/option-words.ts')) =>
+    saidOptions(['cooling mode', 'heat'], 'turn on the cooling mode or heating'),
+  'src/models/printed-calls/read-printed.ts': () => undefined,
+  'src/openapi/plain-text.ts': () => undefined,
+  'src/server/known-routes.ts': ({ KnownRoutes }: typeof import('../src/server/known-routes.ts')) =>
+    new KnownRoutes().add({ method: 'GET', url: '/tools/:name/runs/*', handler: () => undefined }),
+  'src/server/page/session-cookie.ts': () => undefined,
+}
+/** They build a pattern that somebody wrote only to see whether it is one; RE2 runs what is not simple. */
+const CHECKED_AT_RUN_TIME = ['src/chat/rules/intent-pattern.ts', 'src/core/schema/linear-pattern.ts']
+
+const sources = readSources(root, 'src').filter(({ path }) => !/\.test\.tsx?$|\/fixtures\//.test(path))
+const literals: Pattern[] = []
+const building: string[] = []
+for (const { path, text } of sources) {
+  new Visitor({
+    Literal(node) {
+      if (!('regex' in node)) return
+      const line = text.slice(0, node.start).split('\n').length
+      literals.push({ where: `${path}:${line}`, source: node.regex.pattern, flags: node.regex.flags })
+    },
+    NewExpression({ callee }) {
+      if (callee.type === 'Identifier' && callee.name === 'RegExp') building.push(path)
+    },
+  }).visit(parseSync(path, text).program)
+}
+const built: Pattern[] = []
+for (const [path, make] of Object.entries(DYNAMIC)) {
+  vi.stubGlobal(
+    'RegExp',
+    new Proxy(RegExp, {
+      construct(target, given: [string, string?]) {
+        built.push({ where: path, source: String(given[0]), flags: given[1] ?? '' })
+        return Reflect.construct(target, given)
+      },
+    }),
+  )
+  make((await import(/* @vite-ignore */ `../${path}`)) as never)
+  vi.unstubAllGlobals()
+}
+const patterns = [...new Map([...literals, ...built].map((one) => [`/${one.source}/${one.flags}`, one])).values()]
+
+test('knows every file that builds patterns at run time', () => {
+  expect([...new Set(building)].sort()).toEqual([...Object.keys(DYNAMIC), ...CHECKED_AT_RUN_TIME].sort())
+  expect(built.length).toBeGreaterThanOrEqual(building.length - CHECKED_AT_RUN_TIME.length)
+  expect(literals.length).toBeGreaterThan(500)
+})
+
+describe('every pattern in src takes time in proportion to the text', { timeout: 120_000 }, () => {
+  test('by its shape', () => {
+    const slow = patterns.flatMap(({ where, source, flags }) => {
+      const { reports } = analyse({ source, flags }, { reportTypes: { Move: true } })
+      return reports.length > 0 && !(source in ALLOWED) ? [`${where} /${source}/${flags}`] : []
+    })
+    expect(slow).toEqual([])
+  })
+
+  test('by what it takes on rows of the texts that it looks for', () => {
+    expect(patterns.filter(({ source }) => !(source in ALLOWED)).flatMap(tooSlow)).toEqual([])
+  })
+
+  test.each([
+    ['adjacent stars', /^ok[\s.]*(?:[\s,])*$/],
+    ['a row at the end', /\s+$/],
+    ['a row that every place starts again', /<!--[^>]*-->/g],
+    ['nested stars', /^(?:\s*(?:of|is)\s*)*$/],
+  ])('and one with %s is found', (_, { source, flags }) => {
+    expect(tooSlow({ where: 'here', source, flags })).toHaveLength(1)
+  })
+})
+
+const SHORT = 4_000
+const LONG = 8_000
+/** Below it a time is not measured well enough to be compared. */
+const FLOOR_MS = 2
+const MOST_GROWTH = 3
+const ROUNDS = 3
+/** A pattern that takes this long for less than the short text is not tried with it. */
+const FAR_TOO_LONG_MS = 200
+const LEAST_MEASURED_US = 20_000
+const MOST_ROWS = 30
+
+/** What is wrong with a pattern: the first row of texts for which its time grows faster than the text. */
+function tooSlow({ where, source, flags }: Pattern): string[] {
+  for (const { prefix, unit } of rowsFor(source, flags)) {
+    const row = (length: number): string => `${prefix}${unit.repeat(Math.ceil(length / unit.length))}\u0001`
+    if (grows(new RegExp(source, flags), row))
+      return [`${where} /${source}/${flags} on ${JSON.stringify([prefix, unit])}`]
+  }
+  return []
+}
+
+function grows(pattern: RegExp, row: (length: number) => string): boolean {
+  // Step by step, so that an exponential one shows before it hangs.
+  for (let length = 8; length < SHORT; length = length < 80 ? length + 6 : length * 2) {
+    if (isSlow(pattern, row(length), FAR_TOO_LONG_MS)) return true
+  }
+  const [short, long] = [row(SHORT), row(LONG)]
+  if (!isSlow(pattern, long, FLOOR_MS)) return false
+  for (let round = 0; round < ROUNDS; round++) {
+    const times = Array.from({ length: 3 }, () => [cpuMs(pattern, short), cpuMs(pattern, long)] as const)
+    const growth = median(times.map(([, time]) => time)) / median(times.map(([time]) => time))
+    if (growth <= MOST_GROWTH) return false
+  }
+  return true
+}
+
+/** Processor time is coarse, and the clock on the wall counts the work of others: both have to say so. */
+function isSlow(pattern: RegExp, text: string, limit: number): boolean {
+  for (let attempt = 0; attempt < 4; attempt++) {
+    const before = performance.now()
+    search(pattern, text)
+    if (performance.now() - before < limit) return false
+  }
+  return cpuMs(pattern, text) >= limit
+}
+
+/** The processor time of one search, from as many as can be measured together. */
+function cpuMs(pattern: RegExp, text: string): number {
+  const before = process.threadCpuUsage()
+  for (let count = 1; ; count++) {
+    search(pattern, text)
+    const { user, system } = process.threadCpuUsage(before)
+    if (user + system > LEAST_MEASURED_US) return (user + system) / 1_000 / count
+  }
+}
+
+function search(pattern: RegExp, text: string): void {
+  pattern.lastIndex = 0
+  if (pattern.global) text.replace(pattern, '')
+  else pattern.exec(text)
+}
+
+const median = (numbers: number[]): number => numbers.sort((left, right) => left - right)[numbers.length >> 1] as number
+
+interface Row {
+  readonly prefix: string
+  readonly unit: string
+}
+
+/** Characters that classes are tried with; space first, since most rows that hurt are of spaces. */
+const CHARACTERS = [...' a1A,.-_/"\'([{<=:;!?@#$%&*+|~\\`)]}>\t\néß“”’👍\u0001']
+const MOST_CHARACTERS = 8
+const MOST_ALTERNATIVES = 6
+const parser = new RegExpParser()
+
+/** Rows to try: what may be repeated, after what stands before it; the beginnings of the whole; and single characters. */
+function rowsFor(source: string, flags: string): Row[] {
+  const { alternatives } = parser.parsePattern(source, 0, source.length, { unicode: /[uv]/.test(flags) })
+  const characters = new Set([' '])
+  const rows: Row[] = []
+  const walk = (elements: readonly AST.Element[], prefix: string, top: boolean): void => {
+    let before = prefix
+    for (const element of elements) {
+      for (const one of samples(element, flags)) if (one.length === 1) characters.add(one)
+      if (element.type === 'Quantifier') {
+        if (element.max > 1) for (const unit of samples(element.element, flags)) rows.push({ prefix: before, unit })
+        walk([element.element], before, false)
+      } else if ('alternatives' in element) {
+        for (const { elements: inner } of element.alternatives) walk(inner, before, false)
+      }
+      before += samples(element, flags)[0] ?? ''
+      if (top) rows.push({ prefix: '', unit: before }, { prefix: '', unit: `${before} ` })
+    }
+  }
+  for (const { elements } of alternatives.slice(0, 20)) walk(elements, '', true)
+  const beginnings = new Set(rows.map(({ prefix }) => prefix))
+  for (const unit of [...characters].slice(0, MOST_CHARACTERS)) {
+    for (const prefix of [...beginnings].slice(0, 6)) rows.push({ prefix, unit })
+  }
+  return [...new Map(rows.filter(({ unit }) => unit !== '').map((row) => [JSON.stringify(row), row])).values()].slice(
+    0,
+    MOST_ROWS,
+  )
+}
+
+/** Short texts that a part of a pattern matches: one for each alternative and kind of character. */
+function samples(node: AST.Element | AST.Alternative, flags: string): string[] {
+  switch (node.type) {
+    case 'Alternative':
+      return [node.elements.map((one) => samples(one, flags)[0] ?? '').join('')]
+    case 'Group':
+    case 'CapturingGroup':
+      return node.alternatives.slice(0, MOST_ALTERNATIVES).flatMap((one) => samples(one, flags))
+    case 'Quantifier':
+      return samples(node.element, flags).map((one) => one.repeat(Math.min(Math.max(node.min, 1), 20)))
+    case 'Character':
+      return [String.fromCodePoint(node.value)]
+    case 'CharacterClass':
+    case 'CharacterSet': {
+      const alone = new RegExp(`^${node.raw}$`, flags.replaceAll(/[gy]/g, ''))
+      return CHARACTERS.filter((one) => alone.test(one)).slice(0, 4)
+    }
+    default:
+      return []
+  }
+}
