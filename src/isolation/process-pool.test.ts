@@ -148,7 +148,7 @@ describe('a result that cannot be sent', () => {
 
 describe('a handler that cannot be loaded', () => {
   it.each([
-    ['missing', new URL('../kinds/isolated/fixtures/nowhere.ts', import.meta.url).href],
+    ['missing', new URL('./fixtures/nowhere.ts', import.meta.url).href],
     ['missing', new URL('./fixtures/handlers.ts', import.meta.url).href],
     ['notAFunction', new URL('./fixtures/handlers.ts', import.meta.url).href],
     ['missing', 'data:text/javascript,export const missing = 1'],

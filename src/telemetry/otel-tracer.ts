@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks'
 import type * as Api from '@opentelemetry/api'
 import { redact } from '../core/redact.ts'
+import { readTraceparent, writeTraceparent } from '../core/traceparent.ts'
 import type { Span, SpanFacts, SpanKind, Tracer } from '../core/tracer.ts'
 import type { GenAiMeasures } from './gen-ai-measures.ts'
 import { ATTRIBUTE, modelAttributes, modelName } from './gen-ai-names.ts'
-import { readTraceparent, writeTraceparent } from './traceparent.ts'
 
 export interface OtelTracerParts extends SpanParts {
   readonly tracer: Api.Tracer
@@ -28,7 +28,7 @@ export class OtelTracer implements Tracer {
   start(kind: SpanKind, name: string, parent: string | undefined): Span {
     const { api, tracer } = this.#parts
     const named = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name
-    const above = parent === undefined ? undefined : (this.#open.get(parent) ?? readTraceparent(parent))
+    const above = parent === undefined ? undefined : (this.#open.get(parent) ?? remoteSpan(parent))
     // A host that keeps contexts has the span in which it calls us in its own.
     const active = api.context.active()
     const span = tracer.startSpan(
@@ -152,4 +152,9 @@ function contentText(value: unknown): string | undefined {
   } catch {
     return undefined
   }
+}
+
+function remoteSpan(traceparent: string): Api.SpanContext | undefined {
+  const span = readTraceparent(traceparent)
+  return span && { ...span, isRemote: true }
 }
