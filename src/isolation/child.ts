@@ -20,7 +20,7 @@ import {
   thrown,
 } from './protocol.ts'
 
-/** Sends what a handler prints to `onText` instead of the standard streams, which belong to the host. */
+/** Redirects a handler's output to `onText`. */
 function takeOverOutput(onText: (stream: string, text: string) => void): void {
   for (const stream of ['stdout', 'stderr']) {
     const sink = new Writable({
@@ -35,9 +35,8 @@ function takeOverOutput(onText: (stream: string, text: string) => void): void {
 }
 
 /**
- * Closes what Node's permission model leaves open and a handler has no use for: signals to other processes (our own
- * parent among them), their priority and their debugger. `abort` becomes an ordinary exit, so that the signal means
- * one thing only: no memory left.
+ * Blocks what Node's permission model leaves open: signals to other processes, including the parent, their priority and
+ * their debugger. `abort` becomes an ordinary exit, so that SIGABRT always means out of memory.
  */
 function lockDown(): void {
   for (const name of Object.keys(process.env)) delete process.env[name]
@@ -52,7 +51,7 @@ function lockDown(): void {
   syncBuiltinESMExports()
 }
 
-/** One call inside the child: the context its handler sees, and the bounded way back to the parent. */
+/** One call inside the child: the handler's context, and limited notes to the parent. */
 class ChildCall {
   readonly id: number
   readonly context: HandlerContext
@@ -65,7 +64,7 @@ class ChildCall {
     this.#send = send
     this.#levels = new Set(call.levels)
     this.context = {
-      // Nothing ever aborts it: a call that is over ends with its process.
+      // Never aborts: a cancelled call ends with its process.
       signal: new AbortController().signal,
       tenant: call.tenant,
       flags: call.flags,
@@ -74,7 +73,7 @@ class ChildCall {
     }
   }
 
-  /** Something the handler printed. */
+  /** Logs what the handler printed. */
   output(stream: string, text: string): void {
     for (const line of text.split('\n')) if (line !== '') this.#write('debug', { stream }, line)
   }
@@ -95,7 +94,7 @@ class ChildCall {
     this.#note({ type: 'log', id: this.id, level, fields, message: String(message).slice(0, MAX_NOTE_CHARACTERS / 2) })
   }
 
-  /** A note never fails the call: what is too much, too long or no JSON is dropped. */
+  /** Notes never fail the call: too many, too long or not JSON, they are dropped. */
   #note(message: ChildMessage): void {
     if (this.#notes >= MAX_NOTES) return
     try {
@@ -116,7 +115,7 @@ let current: ChildCall | undefined
 
 const send = (message: ChildMessage): void => void parent.write(`${JSON.stringify(message)}\n`)
 
-/** Timers, requests and the like that would run on into the next call. */
+/** Whether the last call left no timers or requests running. */
 const isClean = (): boolean => process.getActiveResourcesInfo().every((resource) => resource === 'PipeWrap')
 
 async function load(call: CallMessage): Promise<Handler> {
@@ -149,7 +148,7 @@ function answer(call: ChildCall, value: unknown): void {
   parent.write(`${line}\n`)
 }
 
-/** The handler has done its work, and nothing can be done with what it gave. */
+/** The handler succeeded, but its result can't be used. */
 function useless(call: ChildCall, message: string, code = 'EXECUTION_ERROR'): void {
   fail(call, { message, code, ...MAY_HAVE_HAPPENED })
 }
@@ -181,7 +180,7 @@ async function take(message: CallMessage): Promise<void> {
 }
 
 function hear(message: ParentMessage): void {
-  // A module that cannot be loaded is told of by the call that needs it.
+  // The call that needs the module reports the error.
   if ('prepare' in message) import(message.prepare).catch(() => {})
   else void take(message)
 }
@@ -189,7 +188,7 @@ function hear(message: ParentMessage): void {
 process.on('uncaughtException', (error) => {
   if (current === undefined) process.exit(1)
   const how = thrown(error)
-  // A code says more: whether a connection was ever there, for one.
+  // A code such as ECONNREFUSED tells the executor more about the outcome.
   const outcome = how.code === undefined ? MAY_HAVE_HAPPENED : {}
   send({ type: 'failed', id: current.id, ...how, retire: true, ...outcome })
   current = undefined

@@ -22,13 +22,13 @@ import {
 type Settling = Extract<ChildMessage, { type: 'done' | 'failed' }>
 type Note = Extract<ChildMessage, { type: 'report' | 'log' }>
 
-/** How long a process may take to start before it is given up. */
+/** Timeout for starting a process. */
 const START_MS = 10_000
 
-/** What is kept of the words of a process that does not start. */
+/** Limit for the stored stderr of a process that doesn't start. */
 const STDERR_CHARACTERS = 2000
 
-/** A call on its way: exactly one of the two is called, once. */
+/** A running call: either `resolve` or `reject` is called, once. */
 export interface PendingCall {
   readonly task: IsolatedTask
   resolve(value: unknown): void
@@ -36,20 +36,20 @@ export interface PendingCall {
 }
 
 export interface ProcessEvents {
-  /** It is ready for a call: just started, or done with the last one. */
+  /** The process is ready for a call. */
   idle(): void
-  /** It has ended; `stderr` is what it said where it never got ready. */
+  /** The process ended; `stderr` is its output before it was ready. */
   gone(stderr: string): void
-  /** Something for the operator's eyes. */
+  /** A warning for the operator. */
   warn(fields: object, message: string): void
 }
 
-/** One process outside ours that runs one call at a time, and ends whenever it does anything unexpected. */
+/** A child process that runs one call at a time. It is killed when it does anything unexpected. */
 export class IsolatedProcess {
   readonly folder: string
   readonly memoryMb: number
   state: 'starting' | 'idle' | 'busy' | 'ending' = 'starting'
-  /** Whether it was of use: got ready, and took a call. */
+  /** Whether it became ready, and whether it took a call. */
   started = false
   used = false
   readonly #child: ChildProcess
@@ -65,14 +65,14 @@ export class IsolatedProcess {
   #retire = false
   #stderr = ''
 
-  /** `folder` is whose modules it serves. */
+  /** `folder` is the folder whose modules it runs. */
   constructor(folder: string, options: LaunchOptions, events: ProcessEvents) {
     this.folder = folder
     this.memoryMb = options.memoryMb
     this.#events = events
     this.#child = launch(options)
-    // Where the system has no files left there are no streams, and an error that nobody else would hear.
-    this.#child.on('error', (error) => events.warn({ error: error.message }, 'an isolated process failed'))
+    // If the system is out of file descriptors, the child has no streams and emits an error.
+    this.#child.on('error', (error) => events.warn({ error: error.message }, 'An isolated process failed'))
     if (!this.#child.stdio?.[3]) throw new Error('the process has no channel')
     this.#channel = this.#child.stdio[3] as Socket
     this.#lines = new LineReader(
@@ -99,7 +99,7 @@ export class IsolatedProcess {
       flags: task.flags,
       levels: LOG_LEVELS.filter((level) => task.log.isLevelEnabled(level)),
     }
-    // Throws where the parameters are no JSON; nothing has happened then.
+    // Throws if the parameters aren't JSON, before anything is sent.
     const line = JSON.stringify(message)
     this.#id++
     this.#messages = 0
@@ -112,14 +112,14 @@ export class IsolatedProcess {
     this.#channel.write(`${line}\n`)
   }
 
-  /** Loads a module while there is nothing to do, so that a call finds it there. */
+  /** Loads a module before the next call. */
   prepare(module: string): void {
     if (this.#loaded.has(module)) return
     this.#loaded.add(module)
     this.#channel.write(`${JSON.stringify({ prepare: module })}\n`)
   }
 
-  /** Ends the process at once; a call that it runs is rejected with `reason`. */
+  /** Kills the process; a running call is rejected with `reason`. */
   end(reason?: unknown): void {
     const call = this.#call
     this.#call = undefined
@@ -130,7 +130,7 @@ export class IsolatedProcess {
     call?.reject(reason)
   }
 
-  /** Called where the process uses more than it was given. */
+  /** Kills a process that exceeds its memory limit. */
   endForMemory(): void {
     this.end(this.#outOfMemory())
   }
@@ -152,7 +152,7 @@ export class IsolatedProcess {
       if (this.#retire && this.state === 'idle') this.end()
       else if (this.state === 'idle') this.#events.idle()
     })
-    // A child that closes its end has nothing more to say; how it ended is told by 'close'.
+    // A child that closes its end is done; 'close' reports how it ended.
     this.#channel.on('end', () => this.#child.kill('SIGKILL'))
     this.#channel.on('error', () => this.#child.kill('SIGKILL'))
     this.#child.once('close', (code, signal) => this.#gone(code, signal))
@@ -164,14 +164,14 @@ export class IsolatedProcess {
   #hear(line: string): void {
     const message = readMessage(line)
     if (message === undefined) {
-      this.#misbehave('EXECUTION_ERROR', 'sent a message that means nothing')
+      this.#misbehave('EXECUTION_ERROR', 'sent an invalid message')
     } else if (++this.#messages > MAX_CALL_MESSAGES || this.#bytes > MAX_CALL_BYTES) {
       this.#misbehave('EXECUTION_ERROR', 'sent more messages than a call may')
     } else if (message.type === 'ready') {
       if (this.state === 'starting') this.#ready()
       else this.#retire = true
     } else if (this.#call === undefined || message.id !== this.#id) {
-      // What belongs to no call that we know of has no one to answer for it: the process goes as soon as it is free.
+      // A message without a call: the process ends as soon as it is idle.
       this.#retire = true
     } else if (message.type === 'done' || message.type === 'failed') {
       this.#settle(message, this.#call)
@@ -199,13 +199,16 @@ export class IsolatedProcess {
       if (note.type === 'report') task.report(note.progress)
       else task.log[note.level](Object(note.fields), note.message)
     } catch (error) {
-      this.#events.warn({ error: thrown(error).message }, 'a note of an isolated handler could not be passed on')
+      this.#events.warn(
+        { error: thrown(error).message },
+        'A report or log line of an isolated handler could not be passed on',
+      )
     }
   }
 
   #ready(): void {
     clearTimeout(this.#startTimer)
-    // What V8 or a handler writes there from now on is nobody's: the child gets an error for it and goes on.
+    // Later output of V8 or a handler is discarded.
     this.#child.stderr?.destroy()
     this.started = true
     this.state = 'idle'
@@ -244,7 +247,7 @@ export class IsolatedProcess {
 
 type Failed = Extract<ChildMessage, { type: 'failed' }>
 
-/** What a handler threw, rebuilt from its words alone. */
+/** Rebuilds the error that a handler threw. */
 function handlerError({ message: text, code, outcome }: Omit<Failed, 'type' | 'id'>): Error {
   const message = text.slice(0, MAX_ERROR_CHARACTERS)
   const known = isCode(code) && Object.hasOwn(TOOL_ERRORS, code) ? (code as ToolErrorCode) : undefined

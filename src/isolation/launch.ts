@@ -8,20 +8,20 @@ const program = join(import.meta.dirname, `child${extension}`)
 
 let guard: string[] | undefined
 
-/** Whether a child is sure to end with us; where not, one that never returns to its event loop outlives us. */
+/** Whether children are sure to end with us. Otherwise one in an endless loop outlives us. */
 export const endsWithParent = (): boolean => {
   guard ??= processGuard()
   return guard.includes('--pdeathsig')
 }
 
 export interface LaunchOptions {
-  /** What it may read besides our code, and the packages that either uses. */
+  /** Folders it may read, besides our code and the packages of both. */
   readonly folders: readonly string[]
   readonly memoryMb: number
   readonly addons?: boolean
 }
 
-/** Starts a process that may read what it needs, and do little else. */
+/** Starts a child process with read access to what it needs and few other permissions. */
 export function launch({ folders, memoryMb, addons = false }: LaunchOptions): ChildProcess {
   guard ??= processGuard()
   const readable = new Set([codeFolder, ...folders].flatMap(readableFolders))
@@ -41,7 +41,7 @@ export function launch({ folders, memoryMb, addons = false }: LaunchOptions): Ch
   return spawn(command[0] as string, command.slice(1), {
     cwd: '/',
     env: {},
-    // A group of its own: Ctrl-C in a terminal is for us, and ends calls as cancelled.
+    // A process group of its own: Ctrl-C in a terminal reaches only us, and we cancel the calls.
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     windowsHide: true,
@@ -49,32 +49,32 @@ export function launch({ folders, memoryMb, addons = false }: LaunchOptions): Ch
 }
 
 /**
- * Linux ends a process with its parent when asked to, even one that is caught in a loop; Node has no word for it, these
- * tools of util-linux do. `prlimit` keeps an abort for lack of memory from leaving a core dump.
+ * Linux can kill a process when its parent ends, even in an endless loop. Node.js has no option for it, but util-linux
+ * does. `prlimit` prevents core dumps when the memory runs out.
  */
 const GUARDS: readonly (readonly string[])[] = [
   ['/usr/bin/prlimit', '--core=0', '--'],
   ['/usr/bin/setpriv', '--pdeathsig', 'KILL', '--no-new-privs', '--'],
 ]
 
-/** The words to put before a command, from those guards that work here. */
+/** The command prefix of the guards that work on this machine. */
 export function processGuard(guards: readonly (readonly string[])[] = GUARDS): string[] {
   return guards.flatMap((guard) => {
     const [program = '', ...args] = guard
-    // A command that is sure to be there, and quick: our own process waits for it.
+    // Runs the tool itself as the command: it exists and ends at once.
     const trial = [...args, program, '--version']
     const works = process.platform === 'linux' && spawnSync(program, trial, { stdio: 'ignore', env: {} }).status === 0
     return works ? guard : []
   })
 }
 
-/** The folder of our own code: `src` here, `dist` where installed. */
+/** The folder of our own code: `src` in the repository, `dist` in the package. */
 const codeFolder = resolve(import.meta.dirname, '..')
 
-/** Stands for the folder of our own code, which every process may read. */
+/** Stands for our own code, which every process may read. */
 export const OWN = ''
 
-/** The folder whose processes a module runs in, as these alone may read it; undefined where it is no `file:` URL. */
+/** The folder of a module: only processes of that folder may read it. Undefined if it isn't a `file:` URL. */
 export function moduleFolder(module: string): string | undefined {
   try {
     const path = fileURLToPath(module)
@@ -85,8 +85,8 @@ export function moduleFolder(module: string): string | undefined {
 }
 
 /**
- * What code in `folder` needs to read to be loaded: the folder, and on the way up the places where Node looks for
- * packages and for the `package.json` that says which module system a file is in.
+ * The paths that Node.js reads to load code in `folder`: the folder itself, and `node_modules` and `package.json` in it
+ * and its parents.
  */
 export function readableFolders(folder: string): string[] {
   const readable = new Set([folder])
@@ -104,10 +104,10 @@ export function readableFolders(folder: string): string[] {
   return [...readable]
 }
 
-/** How often the memory of working processes is looked at. */
+/** Interval of the memory check. */
 const WATCH_MS = 50
 
-/** What Node itself, its young generation and the code that is loaded take on top of the heap. */
+/** Memory of Node.js, its young generation and loaded code, on top of the heap. */
 const MEMORY_ALLOWANCE_MB = 128
 
 interface Watched {
@@ -117,8 +117,8 @@ interface Watched {
 }
 
 /**
- * Ends processes that hold more memory than their heap and the allowance: V8's own limit leaves out buffers. Its timer
- * is also what keeps our process alive while there are calls, as the children and their channels do not.
+ * Kills processes that use more memory than their heap limit and the allowance: V8's own limit excludes buffers. Its
+ * timer also keeps our process alive during calls: the children and their channels are unreferenced.
  */
 export class MemoryWatch {
   readonly #working: () => Iterable<Watched>
@@ -145,7 +145,7 @@ export class MemoryWatch {
   }
 }
 
-/** The memory that a process holds, or undefined where the system does not say (anywhere but on Linux). */
+/** The resident memory of a process; undefined except on Linux. */
 function residentMb(pid: number): number | undefined {
   try {
     const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))

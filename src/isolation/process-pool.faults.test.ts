@@ -96,7 +96,7 @@ describe('a process that writes to its channel', () => {
     const error = await failsAlone(hostile('garbage', { text }))
     expect(error).toMatchObject({
       code: 'EXECUTION_ERROR',
-      message: /sent a message that means nothing and was ended$/,
+      message: /sent an invalid message and was ended$/,
     })
   })
 

@@ -54,7 +54,7 @@ export class ProcessPool implements Isolate {
   readonly #queue = new CallQueue<WaitingCall>()
   readonly #running = new Map<WaitingCall, IsolatedProcess>()
   readonly #watch = new MemoryWatch(() => this.#running.values())
-  /** The module of each folder that answered last: idle processes load it before the next call comes. */
+  /** The last used module of each folder: idle processes load it before the next call. */
   readonly #modules = new Map<string, string>()
   #lastFolder = OWN
   #spare = true
@@ -161,7 +161,7 @@ export class ProcessPool implements Isolate {
     call.reject(reason)
   }
 
-  /** Gives waiting calls to idle processes, then sees to it that there are enough of these. */
+  /** Gives waiting calls to idle processes, then starts processes if needed. */
   #pump(): void {
     while (this.#running.size < this.#size) {
       const call = this.#queue.take((next) => this.#mayRun(next.tenant) && this.#idle(next.folder) !== undefined)
@@ -178,7 +178,7 @@ export class ProcessPool implements Isolate {
     this.#fill()
   }
 
-  /** The call with the time limit of the pool. */
+  /** Adds the time limit of the pool to a call. */
   #timed(call: WaitingCall, process: IsolatedProcess): PendingCall {
     const { callTimeoutMs } = this.#options
     if (callTimeoutMs === undefined) return call
@@ -225,7 +225,7 @@ export class ProcessPool implements Isolate {
       const module = this.#modules.get(process.folder)
       if (process.state === 'idle' && module !== undefined) process.prepare(module)
     }
-    // The spare, once those that are waited for have started.
+    // The spare starts after the processes that calls wait for.
     const coming = [...this.#processes].some(({ state }) => state === 'idle' || state === 'starting')
     if (this.#keepsSpare && this.#spare && !coming && this.#processes.size <= this.#size) this.#start(this.#lastFolder)
   }
@@ -237,7 +237,7 @@ export class ProcessPool implements Isolate {
   #start(folder: string): void {
     if (this.#closing !== undefined) return
     if (this.#processes.size >= this.#size + (this.#keepsSpare ? 1 : 0)) {
-      // All places are taken: an idle process that serves another folder makes room, and its end brings us back here.
+      // The pool is full: ends an idle process of another folder. When it is gone, the pool is filled again.
       const ending = [...this.#processes].some((process) => process.state === 'ending')
       if (!ending) this.#idle()?.end()
       return
@@ -267,7 +267,7 @@ export class ProcessPool implements Isolate {
       return
     }
     if (!process.started) this.#failedToStart(process.folder, stderr)
-    // A spare that ended unused would do so again, and again.
+    // A spare that ended unused would end again.
     if (!process.used) this.#spare = false
     this.#pump()
   }
@@ -306,8 +306,7 @@ const unavailable = ({ tool }: IsolatedTask, reason: string, extras: FailureExtr
   new ToolExecutionError('SERVICE_UNAVAILABLE', `Tool '${tool}' is unavailable: ${reason}`, extras)
 
 /**
- * Calls that wait, first come first served within a tenant, and the tenants in turn: a tenant that was just served
- * goes to the end of the round.
+ * Waiting calls: round robin between tenants, first come first served within a tenant.
  */
 export class CallQueue<T extends { readonly tenant: string }> {
   readonly #waiting = new Map<string, T[]>()
@@ -324,7 +323,7 @@ export class CallQueue<T extends { readonly tenant: string }> {
     this.#size++
   }
 
-  /** Takes the next call that `fits`. */
+  /** Removes and returns the next call that `fits`. */
   take(fits: (call: T) => boolean): T | undefined {
     for (const [tenant, line] of this.#waiting) {
       const at = line.findIndex(fits)
@@ -347,7 +346,7 @@ export class CallQueue<T extends { readonly tenant: string }> {
     if (line.length === 0) this.#waiting.delete(call.tenant)
   }
 
-  /** All that waits, in the order in which tenants come round. */
+  /** All waiting calls. */
   *[Symbol.iterator](): Generator<T> {
     for (const line of this.#waiting.values()) yield* line
   }

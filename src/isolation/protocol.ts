@@ -1,28 +1,28 @@
 import { isDeep } from '../core/json-depth.ts'
 
-/** The longest line a child may send, and so the largest result: what our process can read without others waiting. */
+/** Limit for one line, and so for a result: parsing it must not block our process. */
 export const MAX_MESSAGE_BYTES = 2 * 1024 * 1024
 
-/** How deep a message may be nested. */
+/** Limit for the nesting of a message. */
 export const MAX_MESSAGE_DEPTH = 1000
 
-/** How many reports and log lines one call may send, and how long one may be; the child drops the rest. */
+/** Limits for the reports and log lines of one call; the child drops the rest. */
 export const MAX_NOTES = 1000
 export const MAX_NOTE_CHARACTERS = 4 * 1024
 
-/** What the parent bears from one call before it ends the process: only a child that goes round its own bounds gets there. */
+/** Limits that only a misbehaving child exceeds; the parent then kills it. */
 export const MAX_CALL_MESSAGES = 2 * MAX_NOTES
 export const MAX_CALL_BYTES = 16 * MAX_MESSAGE_BYTES
 
 export const MAX_ERROR_CHARACTERS = 2000
 
-/** A call that ended before its handler could say how: of a write, the executor then says that it may have happened. */
+/** For calls that ended before their handler did: a write may have happened. */
 export const MAY_HAVE_HAPPENED = { outcome: 'unknown' } as const
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** One call as it goes to the child. */
+/** A call, as sent to the child. */
 export interface CallMessage {
   readonly id: number
   readonly module: string
@@ -30,14 +30,14 @@ export interface CallMessage {
   readonly params: unknown
   readonly tenant: string
   readonly flags: Readonly<Record<string, boolean>>
-  /** The levels that somebody listens to. */
+  /** The enabled log levels. */
   readonly levels: readonly LogLevel[]
 }
 
-/** What a child is told: to do a call, or to load a module that the next one may need. */
+/** Messages to a child: run a call, or load a module for the next one. */
 export type ParentMessage = CallMessage | { readonly prepare: string }
 
-/** What a child says, each as one line of JSON; `retire` asks for the end of a process that is no longer clean. */
+/** Messages from a child, one line of JSON each. `retire` asks the parent to end the process. */
 export type ChildMessage =
   | { readonly type: 'ready' }
   | { readonly type: 'done'; readonly id: number; readonly value?: unknown; readonly retire?: boolean }
@@ -47,9 +47,9 @@ export type ChildMessage =
       readonly message: string
       readonly code?: string
       readonly retire?: boolean
-      /** Where the handler did not fail itself: its result was of no use, or something went wrong beside it. */
+      /** Set if the handler itself didn't fail. */
       readonly outcome?: 'unknown'
-      /** For the operator's log only: may hold paths. */
+      /** For the operator's log only: may contain paths. */
       readonly detail?: string
     }
   | { readonly type: 'report'; readonly id: number; readonly progress?: unknown }
@@ -61,7 +61,7 @@ export type ChildMessage =
       readonly message: string
     }
 
-/** What a line from a child means; undefined where it means nothing: the child's own code may have written it. */
+/** Parses a line from a child; undefined if it is invalid, since a handler may have written it. */
 export function readMessage(line: string): ChildMessage | undefined {
   let message: ChildMessage
   if (isDeep(line, MAX_MESSAGE_DEPTH)) return undefined
@@ -85,7 +85,7 @@ export function readMessage(line: string): ChildMessage | undefined {
   }
 }
 
-/** What of a thrown value crosses the border between processes. */
+/** The part of a thrown value that is sent to the parent. */
 export interface Thrown {
   readonly message: string
   readonly code?: string
@@ -93,10 +93,10 @@ export interface Thrown {
 
 const CODE = /^[A-Z][A-Z0-9_]{1,63}$/
 
-/** Whether a code looks like one of ours or of the system's, such as `RATE_LIMITED` or `ENOENT`. */
+/** Whether a value looks like an error code, such as `RATE_LIMITED` or `ENOENT`. */
 export const isCode = (code: unknown): code is string => typeof code === 'string' && CODE.test(code)
 
-/** Reads a thrown value, whatever it is, without trusting it to be an error. */
+/** Reads a thrown value, which may be anything. */
 export function thrown(error: unknown): Thrown {
   try {
     const { message, code } = Object(error) as { message?: unknown; code?: unknown }
@@ -109,7 +109,7 @@ export function thrown(error: unknown): Thrown {
 
 const NEWLINE = 10
 
-/** Cuts a stream of bytes into lines, and holds no more than one line's worth of them. */
+/** Splits a stream into lines, buffering at most one line. */
 export class LineReader {
   readonly #limit: number
   readonly #onLine: (line: string) => void
@@ -135,14 +135,14 @@ export class LineReader {
     if (!this.#stopped && from < chunk.length && this.#hold(chunk.length - from)) this.#parts.push(chunk.subarray(from))
   }
 
-  /** Lets go of what is held; whatever still comes is not looked at. */
+  /** Drops the buffer and ignores further input. */
   stop(): void {
     this.#stopped = true
     this.#parts = []
     this.#held = 0
   }
 
-  /** Counts bytes of the line that is being read; false where they are too many. */
+  /** Counts the bytes of the current line; false if they are too many. */
   #hold(bytes: number): boolean {
     this.#held += bytes
     if (this.#held <= this.#limit) return true

@@ -9,13 +9,13 @@ import type { ToolFailure } from '../core/tool-result.ts'
 
 type Invoke = StructuredTool['invoke']
 
-/** A tool of ours as a tool of LangChain: the text of the result is its content, the whole envelope its artifact. */
+/** A Toolyard tool as a LangChain tool: the result's text is the content, the envelope the artifact. */
 export class ExecutedTool extends DynamicStructuredTool {
   constructor({ name, description, parameters }: ToolDefinition, executor: ToolExecutor, caller: CallContext) {
     super({
       name,
       description,
-      // A copy: LangChain writes into schemas.
+      // A copy, because LangChain modifies schemas.
       schema: structuredClone(parameters),
       responseFormat: 'content_and_artifact',
       async func(params, _, config: ToolRunnableConfig = {}) {
@@ -27,8 +27,8 @@ export class ExecutedTool extends DynamicStructuredTool {
   }
 
   /**
-   * LangChain would hold the parameters against the schema first, with another validator, before names are brought into
-   * form and defaults filled in, and without saying what is wrong. That is the executor's work, so here nothing is checked.
+   * Skips LangChain's validation, which uses another validator, runs before names are converted and defaults filled in,
+   * and doesn't say what is wrong. The executor validates.
    */
   override invoke(...call: Parameters<Invoke>): ReturnType<Invoke> {
     return super.invoke.apply(Object.create(this, { schema: { value: {} } }), call)
@@ -36,9 +36,8 @@ export class ExecutedTool extends DynamicStructuredTool {
 }
 
 /**
- * A model must hear what went wrong, in the envelope's words: it gets a message. An error that is thrown ends an agent
- * that has middleware around its tools, and reaches the model of any other as its own mistake. Who calls the tool
- * without a model, or has gone away, gets the error.
+ * Reports a failure to the model as a message: a thrown error would end an agent with middleware around its tools.
+ * Callers without a model, and cancelled calls, get the error.
  */
 function failed(result: ToolFailure, callId: string | undefined) {
   const { error, error_code, tool_name } = result

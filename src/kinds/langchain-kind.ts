@@ -8,7 +8,7 @@ import { logRenamed, serverNames } from './parameter-names.ts'
 
 const NOT_IN_CODE = 'LangChain tools are registered in code: pass the tool itself to ToolRegistry.register'
 
-/** Tools of LangChain, run by their own `invoke`. */
+/** LangChain tools, run by their own `invoke`. */
 export const langchainKind = (log: Log = silentLog): Kind => ({
   effect: (tool) => annotatedEffect(sourceOf(tool)),
   warning: (tool) => (sourceOf(tool) === undefined ? NOT_IN_CODE : undefined),
@@ -26,7 +26,7 @@ export const langchainKind = (log: Log = silentLog): Kind => ({
   },
 })
 
-/** What an MCP server says of its tool; all others may write. */
+/** The effect that an MCP server declares; other tools may write. */
 function annotatedEffect(tool: LangchainTool | undefined): Effect {
   if (tool === undefined || !isAdapted(tool)) return 'write'
   const { annotations } = Object(tool.metadata) as { annotations?: unknown }
@@ -35,12 +35,12 @@ function annotatedEffect(tool: LangchainTool | undefined): Effect {
   return idempotentHint === true ? 'idempotent' : 'write'
 }
 
-/** The name on the server: the adapters may put `mcp__` and the server's name before it. */
+/** The name on the server, without the prefix that the adapters may add. */
 const ownName = (name: string): string => name.split('__').at(-1) ?? name
 
-/** Runs a LangChain tool with the parameters as they are. */
+/** Runs a LangChain tool. */
 async function invokeTool(tool: LangchainTool, params: Params, signal: AbortSignal): Promise<unknown> {
-  // LangChain would take these for a call of its own, and run the tool with what stands in `args`, unseen by anybody.
+  // LangChain would read such parameters as a tool call and run the tool with unvalidated `args`.
   if (params.type === 'tool_call') {
     const problem = 'type must not be "tool_call", which LangChain takes for a call of its own'
     throw new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
@@ -52,7 +52,7 @@ async function invokeTool(tool: LangchainTool, params: Params, signal: AbortSign
   }
 }
 
-/** What a message says; everything else is a value like that of any tool. */
+/** The content of a LangChain message; other values stay as they are. */
 function plainResult(result: unknown): unknown {
   if (!isMessage(result)) return result
   if (result.status === 'error') throw new ToolExecutionError('EXECUTION_ERROR', asText(result.content))
@@ -68,8 +68,8 @@ const isMessage = (value: unknown): value is ReturnedMessage =>
   typeof value === 'object' && value !== null && 'lc_serializable' in value && 'content' in value
 
 /**
- * Whether it is the tool's own check of its parameters that failed: Zod has rules that JSON Schema has no words for.
- * The error of LangChain names what it was given, so that one of a tool inside of the tool is not taken for it.
+ * Whether the tool's own validation failed: Zod has rules that JSON Schema can't express. Comparing the input excludes
+ * errors of a tool that this tool called.
  */
 const isRefusal = (error: unknown, params: Params): error is Error =>
   error instanceof Error &&

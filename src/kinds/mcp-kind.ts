@@ -9,7 +9,7 @@ export interface McpParts {
   readonly log: Log
 }
 
-/** Tools of MCP servers: `implementation.server` and `implementation.tool` say which. */
+/** Tools of MCP servers, named by `implementation.server` and `implementation.tool`. */
 export const mcpKind = ({ servers, log }: McpParts): Kind => ({
   effect: () => 'write',
   warning: ({ implementation }) =>

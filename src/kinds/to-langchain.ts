@@ -2,13 +2,13 @@ import type { CallContext } from '../core/call-context.ts'
 import { missingPermission, NO_FLAGS } from '../core/permit.ts'
 import type { ToolExecutor } from '../core/tool-executor.ts'
 
-/** Who runs the tools: an executor, or a manager that has one. */
-type Yard = ToolExecutor | { getExecutor(): ToolExecutor }
+/** An executor, or a manager that has one. */
+type Runtime = ToolExecutor | { getExecutor(): ToolExecutor }
 
-/** For whom they run; when to stop is for LangChain to say, call by call. */
+/** The caller. LangChain passes the signal with each call. */
 type Caller = Omit<CallContext, 'signal'>
 
-/** What is sure of a tool of LangChain, whatever the version. */
+/** The part of a LangChain tool that all versions have. */
 export interface HandedTool {
   readonly name: string
   readonly description: string
@@ -16,16 +16,16 @@ export interface HandedTool {
 }
 
 /**
- * Our tools as tools of LangChain, for `createAgent` or `bindTools`: all that the caller may use, or of those the ones
- * in `allowed`. Needs the package `@langchain/core`. `Tool` is the type of LangChain that they are wanted as.
+ * Converts tools to LangChain tools, for `createAgent` or `bindTools`: all that the caller may use, or only those in
+ * `allowed`. Needs the package `@langchain/core`. `Tool` is the LangChain type to return.
  */
 export async function toLangChain<Tool = HandedTool>(
-  yard: Yard,
+  runtime: Runtime,
   allowed?: readonly string[],
   caller: Caller = {},
 ): Promise<Tool[]> {
   const { ExecutedTool } = await import('./executed-tool.ts').catch(explained)
-  const executor = 'getExecutor' in yard ? yard.getExecutor() : yard
+  const executor = 'getExecutor' in runtime ? runtime.getExecutor() : runtime
   const { registry } = executor
   const names = allowed && new Set(allowed)
   return registry

@@ -3,19 +3,19 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolErrorCode } from '../core/tool-error-code.ts'
 import { KnownNames } from './known-names.ts'
 
-const MOST_TOOLS = 500
-const MOST_MODELS = 200
+const MAX_TOOLS = 500
+const MAX_MODELS = 200
 const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const RUN_BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
-/** How calls and runs went: those of one tenant, or of all. */
+/** Metrics of calls and runs, of one tenant or of all. */
 export class CallFigures {
-  readonly #toolNames = new KnownNames(MOST_TOOLS, '(other tools)')
-  readonly #modelNames = new KnownNames(MOST_MODELS, '(other models)')
+  readonly #toolNames = new KnownNames(MAX_TOOLS, '(other tools)')
+  readonly #modelNames = new KnownNames(MAX_MODELS, '(other models)')
   readonly #tools = new Map<string, ToolRow>()
   readonly #models = new Map<string, ModelRow>()
 
-  /** How many tools and models it has figures of. */
+  /** How many tools and models have metrics. */
   get rows(): number {
     return this.#tools.size + this.#models.size
   }
@@ -91,7 +91,7 @@ export class CallFigures {
 class ToolRow {
   successes = 0
   readonly failures = new Map<ToolErrorCode, number>()
-  /** Writes that failed, and may have happened. */
+  /** Failed writes that may have happened. */
   readonly unknowns = new Map<ToolErrorCode, number>()
   readonly durations = new Durations(CALL_BOUNDS)
 
@@ -116,7 +116,7 @@ class ModelRow {
   readonly durations = new Durations(RUN_BOUNDS)
   promptTokens = 0
   completionTokens = 0
-  /** Undefined where no run said what it cost. */
+  /** Undefined if no run reported a cost. */
   cost: number | undefined = undefined
 }
 
@@ -132,12 +132,12 @@ function rowOf<Row>(rows: Map<string, Row>, name: string, make: () => Row): Row 
 const add = <Key>(counts: Map<Key, number>, key: Key, count: number): void =>
   void counts.set(key, (counts.get(key) ?? 0) + count)
 
-/** A counter only grows: what a provider reports otherwise is nothing. */
+/** Counters only grow: other values count as 0. */
 const counted = (value: number): number => (Number.isFinite(value) && value > 0 ? value : 0)
 
 type Labels = Readonly<Record<string, string>>
 
-/** Figures of one name, as Prometheus reads them. */
+/** A metric family of Prometheus. */
 interface Family {
   readonly name: string
   readonly help: string
@@ -146,7 +146,7 @@ interface Family {
 }
 
 interface Sample {
-  /** `_bucket`, `_sum` or `_count` where the family is a histogram. */
+  /** `_bucket`, `_sum` or `_count` in a histogram. */
   readonly suffix?: string
   readonly labels: Labels
   readonly value: number
@@ -154,7 +154,7 @@ interface Sample {
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
 
-/** Families in the text format of Prometheus. */
+/** Writes families in the text format of Prometheus. */
 export function figureText(families: readonly Family[]): string {
   let text = ''
   for (const { name, help, type, samples } of families) {
@@ -172,14 +172,14 @@ function labelText(labels: Labels): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
-/** Times in the buckets that a histogram of Prometheus has. An increment in an array: this is done for every call. */
+/** A Prometheus histogram of durations. One array increment per call keeps it cheap. */
 class Durations {
   readonly #bounds: readonly number[]
-  /** The last is for what is above all bounds. */
+  /** The last bucket is `+Inf`. */
   readonly #counts: Float64Array
   #sum = 0
 
-  /** `bounds` in seconds, the smallest first. */
+  /** `bounds` are in seconds, in ascending order. */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds
     this.#counts = new Float64Array(bounds.length + 1)

@@ -11,14 +11,14 @@ export interface OtelTracerParts extends SpanParts {
   readonly measures?: GenAiMeasures | undefined
 }
 
-const LONGEST_NAME = 200
-/** Beyond this many, a child is told from a stranger's only by what its parent's name says. */
-const MOST_OPEN = 10_000
+const MAX_NAME_CHARACTERS = 200
+/** Above this limit, parents in this process are treated as remote. */
+const MAX_OPEN = 10_000
 
-/** What happens, as spans of OpenTelemetry by the GenAI conventions. */
+/** Traces runs, turns and calls as OpenTelemetry spans by the GenAI conventions. */
 export class OtelTracer implements Tracer {
   readonly #parts: OtelTracerParts
-  /** Spans of ours that go on: their children have a parent in this process. */
+  /** Open spans of this process, by their traceparent. */
   readonly #open = new Map<string, Api.SpanContext>()
 
   constructor(parts: OtelTracerParts) {
@@ -27,9 +27,9 @@ export class OtelTracer implements Tracer {
 
   start(kind: SpanKind, name: string, parent: string | undefined): Span {
     const { api, tracer } = this.#parts
-    const named = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name
+    const named = name.length > MAX_NAME_CHARACTERS ? `${name.slice(0, MAX_NAME_CHARACTERS)}…` : name
     const above = parent === undefined ? undefined : (this.#open.get(parent) ?? remoteSpan(parent))
-    // A host that keeps contexts has the span in which it calls us in its own.
+    // The active context holds the host application's span.
     const active = api.context.active()
     const span = tracer.startSpan(
       `${kind} ${kind === 'chat' ? modelName(named) : named}`.trimEnd(),
@@ -43,7 +43,7 @@ export class OtelTracer implements Tracer {
   }
 
   #opened(span: OtelSpan): OtelSpan {
-    if (span.isNamed && this.#open.size < MOST_OPEN) this.#open.set(span.traceparent, span.context)
+    if (span.isNamed && this.#open.size < MAX_OPEN) this.#open.set(span.traceparent, span.context)
     return span
   }
 
@@ -55,33 +55,33 @@ export class OtelTracer implements Tracer {
   }
 }
 
-/** What a sampler may want to know. */
+/** Attributes that a sampler can use. */
 function startAttributes(kind: SpanKind, name: string): Api.Attributes {
   if (kind === 'chat') return modelAttributes(name)
   if (kind === 'execute_tool') return { [ATTRIBUTE.toolName]: name }
   return name === '' ? {} : { [ATTRIBUTE.agentName]: name }
 }
 
-/** What is the same for all spans of a tracer. */
+/** What all spans of a tracer share. */
 interface SpanParts {
-  /** The package itself: whoever made the tracer has it already. */
+  /** The package `@opentelemetry/api`. */
   readonly api: typeof Api
-  /** Whether parameters and results are told. */
+  /** Whether parameters and results are recorded. */
   readonly contents: boolean
 }
 
-/** What a span was begun with. */
+/** The kind and name of a span. */
 interface Begun {
   readonly kind: SpanKind
   readonly name: string
 }
 
-/** A span of OpenTelemetry that is told facts instead of attributes. */
+/** An OpenTelemetry span that takes facts instead of attributes. */
 class OtelSpan implements Span {
   readonly traceparent: string
   readonly contents: boolean
   readonly begun: Begun
-  /** False for the span of a tracer without a provider: the trace then goes past it. */
+  /** False if the tracer has no provider: the caller's trace is then passed on. */
   readonly isNamed: boolean
   readonly #span: Api.Span
   readonly #errorStatus: Api.SpanStatusCode
@@ -121,12 +121,12 @@ class OtelSpan implements Span {
     this.#span.setAttributes(attributesOf(kind, facts))
     if (facts.errorType === undefined) return
     this.#span.setStatus({ code: this.#errorStatus })
-    // A name that a caller made up is no name for a group of spans.
+    // Span names must not contain arbitrary text of callers.
     if (facts.errorType === 'TOOL_NOT_FOUND') this.#span.updateName(kind)
   }
 }
 
-/** Those that are undefined are none. */
+/** Leaves out undefined attributes. */
 function attributesOf(kind: SpanKind, facts: SpanFacts): Api.Attributes {
   const { finishReason, model } = facts
   return {
@@ -144,7 +144,7 @@ function attributesOf(kind: SpanKind, facts: SpanFacts): Api.Attributes {
   }
 }
 
-/** As a log would show it: bounded, and without secrets. A text, because not every SDK takes objects. */
+/** A redacted, truncated text, because not every SDK takes objects. */
 function contentText(value: unknown): string | undefined {
   if (value === undefined) return undefined
   try {

@@ -1,4 +1,4 @@
 import type { Handler } from '../../core/handler.ts'
 
-/** Gives its parameters back, to see what a caller really sends. */
+/** Returns its parameters, to show what a caller sends. */
 export const echo: Handler = (params) => ({ echo: params })

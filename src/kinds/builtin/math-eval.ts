@@ -140,12 +140,12 @@ function checkSymbol(name: string): void {
   if (name === 'Unit' || !math.Unit.isValuelessUnit(name)) throw new Error(`unknown symbol "${name}"`)
 }
 
-/** How many elements a matrix may have to come back as arrays; a larger one comes back as text. */
+/** Larger matrices are returned as text. */
 const MAX_ARRAY_ELEMENTS = 100
 
 const notFinite = (): Error => new Error('the result is not a finite number')
 
-/** A result as JSON: numbers, booleans, texts and small matrices as they are, all else in the words of mathjs. */
+/** Converts a result to JSON: numbers, booleans, texts and small matrices as they are, all else as mathjs text. */
 function mathResult(value: unknown): unknown {
   switch (math.typeOf(value)) {
     case 'number':

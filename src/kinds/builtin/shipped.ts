@@ -13,7 +13,7 @@ export const mathEvalHandler: IsolatedHandler = {
   export: 'mathEval',
 }
 
-/** Puts the shipped builtins under their names, where the host application has not put its own. */
+/** Registers the shipped builtins, except those that the host application registered itself. */
 export function addShippedBuiltins(handlers: ToolHandlers): void {
   const shipped: readonly (readonly [string, Handler | IsolatedHandler, Effect])[] = [
     ['math_eval', mathEvalHandler, 'read'],

@@ -12,24 +12,24 @@ import type { CircuitState } from '../../core/tool-health.ts'
 
 const FAILURES = 5
 const OPEN_MS = 30_000
-/** How long a trial is taken to last, for those who come meanwhile. */
+/** Assumed duration of a trial call, for callers that arrive meanwhile. */
 const TRIAL_MS = 1_000
 
 /** When a circuit opens, and for how long. */
 export interface CircuitOptions {
   readonly tool: string
-  /** So many in a row open the circuit; 5 if not given. */
+  /** Consecutive failures that open the circuit; 5 by default. */
   readonly failures?: number | undefined
-  /** So long nothing is sent then; 30 s if not given. */
+  /** How long the circuit stays open; 30 s by default. */
   readonly openMs?: number | undefined
   readonly clock?: Clock
   readonly log?: Log
 }
 
 /**
- * Stops asking a service that has failed several times in a row, and lets one call at a time try whether it is back.
- * The states and the way between them are cockatiel's. Time is told by our clock, since a changed wall clock must not
- * hold a circuit open; and a call that succeeds while all is well passes none of its code.
+ * Stops calling a service that failed several times in a row, and then lets one call at a time test it. The states are
+ * cockatiel's. Time comes from our monotonic clock, since a changed wall clock must not keep a circuit open. Successful
+ * calls bypass cockatiel while the circuit is closed.
  */
 export class Circuit {
   readonly #tool: string
@@ -49,7 +49,7 @@ export class Circuit {
     this.#breaker = new ConsecutiveBreaker(options.failures ?? FAILURES)
     this.#policy = circuitBreaker(
       handleWhen((error) => isFailure(error) || (this.#policy.state === State.HalfOpen && !isAnswer(error))),
-      // Whether it has been open for long enough is asked before the policy is.
+      // The pause is checked before the policy is asked.
       { breaker: this.#breaker, halfOpenAfter: Number.NEGATIVE_INFINITY },
     )
     this.#policy.onBreak((reason) => this.#opened('error' in reason && isFailure(reason.error)))
@@ -59,7 +59,7 @@ export class Circuit {
     })
   }
 
-  /** Runs the attempt, or fails at once while the service is taken to be down. */
+  /** Runs the attempt, or fails at once while the circuit is open. */
   run<Value>(attempt: () => Promise<Value>): Promise<Value> {
     if (this.#policy.state === State.Closed) return attempt().then(this.#succeeded<Value>, this.#failed)
     const waitMs = this.#waitMs()
@@ -67,7 +67,7 @@ export class Circuit {
     return this.#policy.execute(attempt)
   }
 
-  /** How it stands, for metrics and for the view of its tool; open for 0 ms more means: until somebody calls. */
+  /** The current state. An open circuit with `retry_in_ms: 0` allows the next call. */
   state(): CircuitState {
     const { state: failures } = this.#breaker
     if (this.#policy.state === State.Closed) return { state: 'closed', failures }
@@ -77,7 +77,7 @@ export class Circuit {
   }
 
   readonly #succeeded = <Value>(value: Value): Value => {
-    // One that began before the circuit opened says nothing about the service as it is now.
+    // A call that started before the circuit opened says nothing about the current state.
     if (this.#breaker.state > 0 && this.#policy.state === State.Closed) this.#breaker.success()
     return value
   }
@@ -102,24 +102,24 @@ export class Circuit {
   #opened(failed: boolean): void {
     this.#since = this.#clock.wall()
     if (!failed) {
-      // A trial that was called off has found out nothing: the next caller may try at once.
+      // A cancelled trial has no result: the next caller may try at once.
       this.#breaker.state--
       return
     }
     this.#retryAt = this.#clock.now() + this.#openMs
     const fields = { tool: this.#tool, failures: this.#breaker.state, open_ms: this.#openMs }
-    writeLog(this.#log, 'warn', fields, 'Circuit open: the service behind the tool is not asked for a while')
+    writeLog(this.#log, 'warn', fields, 'Circuit open: the service is not called for a while')
   }
 
   #closed(): void {
-    writeLog(this.#log, 'info', { tool: this.#tool }, 'Circuit closed: the service behind the tool answers again')
+    writeLog(this.#log, 'info', { tool: this.#tool }, 'Circuit closed: the service responds again')
   }
 }
 
-/** Whether the service failed, rather than refused, or was not asked at all. */
+/** Whether the service failed. A refusal isn't a failure. */
 const isFailure = (thrown: unknown): boolean =>
   thrown instanceof ToolExecutionError && (thrown.code === 'SERVICE_UNAVAILABLE' || thrown.code === 'TIMEOUT')
 
-/** Whether the service answered, if not with what was hoped for. */
+/** Whether the service responded, even with an error. */
 const isAnswer = (thrown: unknown): boolean =>
   thrown instanceof ToolExecutionError && (thrown.code === 'EXECUTION_ERROR' || thrown.code === 'RESULT_TOO_LARGE')

@@ -13,7 +13,7 @@ interface Loaded {
   make(tool: ToolDefinition): HttpTool
 }
 
-/** The HTTP tools of an installation. The HTTP client is loaded with the first call: that takes a tenth of a second. */
+/** The HTTP tools of an installation. The first call loads the HTTP client, which takes 100 ms. */
 export class HttpKind implements Kind {
   readonly #parts: HttpParts
   readonly #tools = new WeakMap<ToolDefinition, HttpTool>()
@@ -57,7 +57,7 @@ export class HttpKind implements Kind {
     return () => handler
   }
 
-  /** Lets go of all connections, and makes no more. */
+  /** Closes all connections and opens no more. */
   async close(): Promise<void> {
     this.#closed = true
     await (await this.#loaded)?.client.close()

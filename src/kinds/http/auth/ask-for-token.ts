@@ -5,13 +5,13 @@ import { type Repeat, ToolExecutionError } from '../../../core/tool-execution-er
 import type { HttpResponse, OutgoingRequest } from '../exchange/outgoing-request.ts'
 import type { OAuthClient } from './oauth-client.ts'
 
-/** A token as an authorization server gave it. */
+/** An access token. */
 export class AccessToken {
   readonly value: string
   readonly header: string
-  /** By the clock of durations: from then on it is not sent any more. */
+  /** Monotonic time after which it is no longer used. */
   readonly expires: number
-  /** How many requests it was given to. */
+  /** How many requests used it. */
   uses = 0
 
   constructor(value: string, expires: number) {
@@ -21,25 +21,25 @@ export class AccessToken {
   }
 }
 
-/** Sends a request, guarded and bounded like every other, and gives what came back, be it an error or a redirect. */
+/** Sends a request with the usual checks and limits; doesn't follow redirects. */
 export type Ask = (request: OutgoingRequest, signal: AbortSignal | undefined) => Promise<HttpResponse>
 
-/** For a token whose server does not say how long it lives. */
-const USUAL_LIFE_S = 300
-/** It must still be good when it arrives. */
-const MOST_EARLY_S = 30
-/** Servers refuse requests with longer headers. */
-const LONGEST_TOKEN = 16_000
+/** Used if the server sends no `expires_in`. */
+const DEFAULT_LIFE_S = 300
+/** Tokens are renewed before they expire. */
+const MAX_EARLY_S = 30
+/** Servers reject requests with longer headers. */
+const MAX_TOKEN_CHARACTERS = 16_000
 const TOKEN = /^[\u0021-\u007e]+$/
 
-/** Asks for a token with client credentials; fails with a TokenFailure, or with the reason of the signal. */
+/** Requests a token with client credentials; rejects with a TokenFailure or the signal's reason. */
 export async function askForToken(
   client: OAuthClient,
   ask: Ask,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<AccessToken> {
-  // Loaded when the first token is asked for: most tools need none.
+  // Loaded with the first token: most tools need none.
   const oauth = await import('oauth4webapi')
   const askedMs = clock.now()
   const { url, id, secret, parameters } = client
@@ -65,7 +65,7 @@ export async function askForToken(
       { client_id: id },
       response,
     )
-    if (token_type !== 'bearer' || access_token.length > LONGEST_TOKEN || !TOKEN.test(access_token)) {
+    if (token_type !== 'bearer' || access_token.length > MAX_TOKEN_CHARACTERS || !TOKEN.test(access_token)) {
       throw new TypeError('Not a token that a header can carry')
     }
     return new AccessToken(access_token, askedMs + goodForMs(expires_in))
@@ -75,11 +75,11 @@ export async function askForToken(
   }
 }
 
-function goodForMs(lifeS = USUAL_LIFE_S): number {
-  return (lifeS - Math.min(MOST_EARLY_S, lifeS / 10)) * 1000
+function goodForMs(lifeS = DEFAULT_LIFE_S): number {
+  return (lifeS - Math.min(MAX_EARLY_S, lifeS / 10)) * 1000
 }
 
-/** The library gets to see only what is wanted of it: with the header of a challenge it would not look at the body. */
+/** Passes on only status, type and body: with a challenge header the library ignores the body. */
 function asResponse({ status, headers, body }: HttpResponse): Response {
   const type = headers['content-type']
   return new Response(body.length === 0 ? null : wanted(body.toString()), {
@@ -88,7 +88,7 @@ function asResponse({ status, headers, body }: HttpResponse): Response {
   })
 }
 
-/** Servers add an id_token that nobody asked for, or a refresh_token of null: for either the library refuses it all. */
+/** Some servers add an id_token or a null refresh_token, which the library rejects. */
 function wanted(text: string): string {
   try {
     const { access_token, token_type, expires_in, error } = JSON.parse(text)
@@ -98,7 +98,7 @@ function wanted(text: string): string {
   }
 }
 
-/** That there is no token, and why. Tools that wait for the same one fail for the same reason, each by its own name. */
+/** Why there is no token. Tools that share the request each report it under their own name. */
 export class TokenFailure extends Error {
   readonly code: ToolErrorCode
   readonly repeat: Repeat | undefined
@@ -116,10 +116,10 @@ export class TokenFailure extends Error {
   }
 }
 
-/** The tool's own request has not been made, so that even a write may be tried again. */
+/** The tool's own request wasn't sent, so even a write can be retried. */
 const NEVER_LEFT = { neverLeft: true } as const
 
-/** What to do about each reason that the standards know. Any other is the server's own text, and is not repeated. */
+/** Advice for the standard error codes. Others are the server's own text and aren't repeated. */
 const REASONS: ReadonlyMap<string, string> = new Map([
   ['invalid_client', 'Check auth.client_id and auth.client_secret, and whether auth.client_auth should be "body".'],
   ['invalid_grant', 'Check auth.client_id and auth.client_secret.'],
@@ -132,8 +132,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Why a request for a token gave none, from what was thrown, what was answered and the reason named there. Nothing of
- * the answer's text is passed on: it may hold what was sent.
+ * Explains why a token request failed. Never quotes the response: it may contain the request.
  */
 function whyNoToken(
   thrown: unknown,
@@ -165,7 +164,7 @@ function whyNoToken(
   )
 }
 
-/** What is left of the error is its sentence: what it says about an outcome is not about the tool's own request. */
+/** Keeps the message only: the outcome of the token request isn't that of the tool's request. */
 function notAnswered(thrown: unknown, host: string): unknown {
   if (!(thrown instanceof ToolExecutionError)) return thrown
   switch (thrown.code) {

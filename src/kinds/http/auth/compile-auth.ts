@@ -13,7 +13,7 @@ import { type AccessToken, type Ask, askForToken, TokenFailure } from './ask-for
 import { type OAuthClient, oauthClient, unfitAuth } from './oauth-client.ts'
 import type { AccessTokens, TokenSource } from './token-source.ts'
 
-/** Works out once how a tool shows who it is. Throws a sentence about a setting that cannot be sent, without its value. */
+/** Compiles the authentication of a tool. Throws if a setting can't be sent, without quoting its value. */
 export function compileAuth(auth: HttpAuth | undefined, parts: AuthParts): AuthPlan {
   const { tool, secrets } = parts
   if (auth === undefined) return new FixedAuth(secrets, (request) => request)
@@ -46,7 +46,7 @@ function inHeader({ secrets }: AuthParts, name: string, value: string): AuthPlan
 }
 
 function inQuery({ secrets }: AuthParts, name: string, value: string): AuthPlan {
-  // Once: the address of a next page, which the service wrote, may have it already.
+  // Replaces an existing key: the URL of a next page may contain it.
   const write = (request: OutgoingRequest): OutgoingRequest => ({
     ...request,
     path: withQuery(request.path, name, value),
@@ -62,7 +62,7 @@ function basic(tool: string, username: string, password: string, secrets: Secret
   }
   secrets.add(password)
   secrets.add(`${username}:${password}`)
-  // Where a key is sent as the user, the password is empty or a mere letter.
+  // Some APIs take the key as the user name, with an empty or dummy password.
   if (!SecretValues.isLongEnough(password)) secrets.add(username)
   return Buffer.from(`${username}:${password}`).toString('base64')
 }
@@ -83,7 +83,7 @@ function filled(tool: string, key: string, value: string): string {
   throw unfitAuth(tool, key, 'is empty')
 }
 
-/** Shows the same with every request. */
+/** Sends the same credentials with every request. */
 class FixedAuth implements AuthPlan {
   readonly #secrets: SecretValues
   readonly #write: (request: OutgoingRequest) => OutgoingRequest
@@ -106,41 +106,39 @@ class FixedAuth implements AuthPlan {
   }
 }
 
-/** What authentication needs of its tool and of the installation. */
+/** What authentication needs from its tool and the installation. */
 export interface AuthParts {
   readonly tool: string
-  /** Those of the tool: what the authentication must keep secret is added to them. */
+  /** The secrets of the tool; credentials are added to them. */
   readonly secrets: SecretValues
-  /** One for the whole installation. */
+  /** Shared by the installation. */
   readonly tokens: AccessTokens
-  /** Why a URL that the operator wrote may not be asked for, as a sentence; undefined where it may. */
+  /** Why a configured URL is blocked; undefined if it is allowed. */
   refusal(url: URL): string | undefined
-  /** Sends a request for a token, guarded and bounded like every other. */
+  /** Sends a token request with the usual checks and limits. */
   readonly ask: Ask
 }
 
-/** How the requests of one tool show who they are from. */
+/** Authenticates the requests of one tool. */
 export interface AuthPlan {
   /**
-   * The request with what shows who it is from. Waits only where a token must be got first, and then no longer than
-   * the signal allows.
+   * Adds credentials to a request. Returns a promise only if a token must be requested first.
    */
   apply(request: OutgoingRequest, tenant: string, signal?: CancelSignal): OutgoingRequest | Promise<OutgoingRequest>
-  /** What the answer to a request that was sent must not bring to light. */
+  /** The secrets to remove from the response to a request. */
   secretsOf(sent: OutgoingRequest): SecretValues
   /**
-   * Told that the service answered 401 to what was sent: whether the same request should be made once more, since it
-   * would now show something else.
+   * Called if the service responded with 401. Returns whether the request should be sent again with new credentials.
    */
   refused(sent: OutgoingRequest, tenant: string): boolean
 }
 
-/** A request that knows which token it shows. */
+/** A request with the token it uses. */
 interface TokenRequest extends OutgoingRequest {
   readonly token?: AccessToken
 }
 
-/** Shows a token that is got with client credentials, and anew when it has run out or was refused. */
+/** Authenticates with an OAuth token, renewed when it expires or is refused. */
 class TokenAuth implements AuthPlan {
   readonly #tool: string
   readonly #source: TokenSource
@@ -148,7 +146,7 @@ class TokenAuth implements AuthPlan {
   readonly #secrets: SecretValues
   readonly #tokenSecrets = new WeakMap<AccessToken, SecretValues>()
 
-  /** Throws a sentence where tokens may not be asked for. */
+  /** Throws if the token URL is blocked by network policy. */
   constructor(client: OAuthClient, { tool, secrets, tokens, refusal, ask }: AuthParts) {
     const refused = refusal(client.url)
     if (refused !== undefined) throw new TokenFailure('EXECUTION_ERROR', refused).of(tool)
@@ -167,7 +165,7 @@ class TokenAuth implements AuthPlan {
     if (sent.token === undefined) return this.#secrets
     const known = this.#tokenSecrets.get(sent.token)
     if (known !== undefined) return known
-    // Of this token alone: what is looked for in every answer must not grow with the number of tenants.
+    // Only this token: the secrets searched in every response must not grow with the number of tenants.
     const secrets = new SecretValues([sent.token.value], this.#secrets)
     this.#tokenSecrets.set(sent.token, secrets)
     return secrets
@@ -176,7 +174,7 @@ class TokenAuth implements AuthPlan {
   refused({ token }: TokenRequest, tenant: string): boolean {
     if (token === undefined) return false
     this.#source.drop(tenant, token)
-    // One that was got for this very request would only be got again.
+    // If the token was new, another one wouldn't help.
     return token.uses > 1
   }
 

@@ -5,20 +5,20 @@ import { hasControlCharacter } from '../exchange/outgoing-request.ts'
 
 type OAuthSettings = Extract<HttpAuth, { readonly type: 'oauth2' }>
 
-/** Who asks for tokens, where, and what for. */
+/** An OAuth client and the tokens it requests. */
 export interface OAuthClient {
   readonly url: URL
   readonly id: string
   readonly secret: string
-  /** Whether it shows its secret in the form, not in a header. */
+  /** Whether the secret is sent in the form instead of a header. */
   readonly inBody: boolean
-  /** What is asked for, as it stands in the form. */
+  /** Extra form parameters: scope and audience. */
   readonly parameters: Readonly<Record<string, string>>
-  /** The same for those who would get the same tokens. */
+  /** Equal for clients that get the same tokens. */
   readonly key: string
 }
 
-/** Reads the settings of a client. Throws a sentence about one that cannot be used. */
+/** Reads the settings of a client. Throws if one is invalid. */
 export function oauthClient(tool: string, settings: OAuthSettings): OAuthClient {
   const { token_url, client_id, client_secret, scope, audience, client_auth = 'basic' } = settings
   for (const [key, value] of Object.entries({ client_id, client_secret })) {
@@ -54,7 +54,7 @@ function tokenUrl(tool: string, text: string): URL {
   return url
 }
 
-/** That a setting of `auth` cannot be sent as it is. The value is not quoted: it may be the secret. */
+/** Error for an `auth` setting that can't be sent. Doesn't quote the value: it may be secret. */
 export const unfitAuth = (tool: string, key: string, problem: string): ToolExecutionError =>
   new ToolExecutionError(
     'EXECUTION_ERROR',

@@ -1,22 +1,22 @@
 import type { Implementation } from '../../../core/tool.ts'
 
-/** What an HTTP tool may do; the others either carry nothing back or are not for tools. */
+/** The methods that an HTTP tool can use. */
 export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** Where a parameter goes in a request. */
+/** The part of a request that a parameter is sent in. */
 export type Place = 'path' | 'query' | 'header' | 'cookie' | 'body'
 
-/** How a list or an object is written in a query, a header or a path, in the words of OpenAPI. */
+/** How lists and objects are serialized, as defined by OpenAPI. */
 export type ParameterStyle = 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'simple' | 'label' | 'matrix'
 
-/** Where a parameter goes, and how it is written there. */
+/** The part of a request that a parameter is sent in, and its serialization. */
 export interface Placement {
   readonly in: Place
   readonly style?: ParameterStyle
   readonly explode?: boolean
 }
 
-/** How a tool shows who it is. */
+/** How a tool authenticates. */
 export type HttpAuth =
   | { readonly type: 'bearer'; readonly token: string }
   | { readonly type: 'api_key'; readonly in: 'header' | 'query'; readonly name: string; readonly value: string }
@@ -28,15 +28,15 @@ export type HttpAuth =
       readonly client_secret: string
       readonly scope?: string
       readonly audience?: string
-      /** How the client shows who it is: in a header, as the standard wants it, or in the form. */
+      /** How the client authenticates: in a header, as the standard recommends, or in the form. */
       readonly client_auth?: 'basic' | 'body'
     }
 
-/** How the next page of a list is asked for. */
+/** How the next page of a list is requested. */
 export type Pagination = {
-  /** The list in each page, as JSONPath; without it the page itself is the list. */
+  /** JSONPath of the list in each page; by default the page itself is the list. */
   readonly items_path?: string
-  /** At most so many requests in one call; 10 if not given, 100 at most. */
+  /** Maximum number of requests per call: 10 by default, 100 at most. */
   readonly max_pages?: number
 } & (
   | { readonly type: 'link' }
@@ -46,30 +46,30 @@ export type Pagination = {
   | { readonly type: 'offset'; readonly offset_param: string; readonly limit_param?: string; readonly limit: number }
 )
 
-/** The `implementation` of an HTTP tool, as it stands in the configuration. */
+/** The `implementation` of an HTTP tool in the configuration. */
 export interface HttpImplementation extends Implementation {
   readonly type: 'http'
-  /** With `{parameter}` in its path; the host is fixed. */
+  /** May contain `{parameter}` in its path; the host is fixed. */
   readonly url: string
   readonly method?: HttpMethod
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent with every request, besides what the parameters say. */
+  /** Sent with every request, in addition to the parameters. */
   readonly query?: Readonly<Record<string, string>>
-  /** The API's names of parameters that it calls otherwise. */
+  /** Parameters that the API knows by another name. */
   readonly params_mapping?: Readonly<Record<string, string>>
-  /** Where parameters go that do not go where they usually would. */
+  /** Parameters that aren't sent in their default place. */
   readonly params_in?: Readonly<Record<string, Place | Placement>>
   readonly body?: 'json' | 'form' | 'text'
-  /** The parameter that is the whole body, where that is no object of parameters. */
+  /** The parameter that is sent as the whole body. */
   readonly body_param?: string
   readonly auth?: HttpAuth
   readonly response_path?: string
-  /** The keys that are kept of the object, or of each object of the list, that comes back. */
+  /** The keys to keep of the returned object, or of each object in the returned list. */
   readonly pick?: readonly string[]
-  /** A list is cut after so many. */
+  /** Lists are cut to this length. */
   readonly max_items?: number
   readonly pagination?: Pagination
-  /** For one attempt, inside the deadline of the call. */
+  /** Timeout of one attempt, within the deadline of the call. */
   readonly timeout_ms?: number
   readonly first_byte_timeout_ms?: number
   readonly max_response_bytes?: number
@@ -78,7 +78,7 @@ export interface HttpImplementation extends Implementation {
   readonly allowed_domains?: readonly string[]
 }
 
-/** The `http` section of the configuration: what holds for every HTTP tool of an installation. */
+/** The `http` section of the configuration. */
 export interface HttpSettings {
   readonly allowed_domains?: readonly string[]
   readonly allow_private?: readonly string[]
@@ -86,7 +86,7 @@ export interface HttpSettings {
 
 const TEXT = { type: 'string', minLength: 1 } as const
 const TEXTS = { type: 'object', additionalProperties: { type: 'string' } } as const
-/** A day: whatever takes longer is no request. */
+/** At most one day. */
 const MILLISECONDS = { type: 'integer', minimum: 1, maximum: 86_400_000 } as const
 const JSON_PATH = { type: 'string', minLength: 1 } as const
 
@@ -99,12 +99,12 @@ const PLACEMENT = {
       type: 'object',
       required: ['in'],
       properties: {
-        in: { ...PLACE, description: 'Where it goes.' },
+        in: { ...PLACE, description: 'The part of the request.' },
         style: {
           enum: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'simple', 'label', 'matrix'],
-          description: 'How a list or an object is written there, in the words of OpenAPI.',
+          description: 'How a list or an object is serialized, as defined by OpenAPI.',
         },
-        explode: { type: 'boolean', description: 'Whether each item or key is written apart.' },
+        explode: { type: 'boolean', description: 'Whether each item or key is sent separately.' },
       },
     },
   ],
@@ -112,7 +112,7 @@ const PLACEMENT = {
 
 const AUTH = {
   type: 'object',
-  description: 'How the tool shows who it is. Write secrets as "${NAME}", from the environment.',
+  description: 'How the tool authenticates. Write secrets as "${NAME}", from the environment.',
   required: ['type'],
   oneOf: [
     {
@@ -126,7 +126,7 @@ const AUTH = {
       required: ['type', 'in', 'name', 'value'],
       properties: {
         type: { const: 'api_key' },
-        in: { enum: ['header', 'query'], description: 'Where the key goes.' },
+        in: { enum: ['header', 'query'], description: 'The part of the request that carries the key.' },
         name: { ...TEXT, description: 'The name of the header or the query parameter.' },
         value: { ...TEXT, description: 'The key.' },
       },
@@ -143,14 +143,14 @@ const AUTH = {
       required: ['type', 'token_url', 'client_id', 'client_secret'],
       properties: {
         type: { const: 'oauth2' },
-        token_url: { ...TEXT, description: 'Where a token is asked for, with the client credentials.' },
+        token_url: { ...TEXT, description: 'The token endpoint.' },
         client_id: TEXT,
         client_secret: TEXT,
-        scope: { ...TEXT, description: 'What is asked for, with blanks between.' },
+        scope: { ...TEXT, description: 'Requested scopes, separated by spaces.' },
         audience: TEXT,
         client_auth: {
           enum: ['basic', 'body'],
-          description: 'How the client shows who it is: in a header (usual) or in the form.',
+          description: 'How the client authenticates: in a header (default) or in the form.',
         },
       },
     },
@@ -158,53 +158,58 @@ const AUTH = {
 } as const
 
 const PAGES = {
-  items_path: { ...JSON_PATH, description: 'The list in each page, as JSONPath; without it the page is the list.' },
-  max_pages: { type: 'integer', minimum: 1, maximum: 100, description: 'Requests in one call; 10 if not given.' },
+  items_path: { ...JSON_PATH, description: 'JSONPath of the list in each page; by default the page is the list.' },
+  max_pages: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 100,
+    description: 'Maximum number of requests per call; 10 by default.',
+  },
 } as const
 
 const PAGINATION = {
   type: 'object',
-  description: 'How the next page of a list is asked for; only for tools that read.',
+  description: 'How the next page of a list is requested; only for tools that read.',
   required: ['type'],
   properties: PAGES,
   oneOf: [
-    { properties: { type: { const: 'link', description: 'The header Link names the next page.' } } },
+    { properties: { type: { const: 'link', description: 'The Link header names the next page.' } } },
     {
       required: ['type', 'cursor_path', 'cursor_param'],
       properties: {
         type: { const: 'cursor' },
-        cursor_path: { ...JSON_PATH, description: 'Where a page holds the cursor of the next, as JSONPath.' },
-        cursor_param: { ...TEXT, description: 'The query parameter that the cursor is sent in.' },
+        cursor_path: { ...JSON_PATH, description: 'JSONPath of the cursor of the next page.' },
+        cursor_param: { ...TEXT, description: 'The query parameter for the cursor.' },
       },
     },
     {
       required: ['type', 'next_path'],
       properties: {
         type: { const: 'next_url' },
-        next_path: { ...JSON_PATH, description: 'Where a page holds the address of the next, as JSONPath.' },
+        next_path: { ...JSON_PATH, description: 'JSONPath of the URL of the next page.' },
       },
     },
     {
       required: ['type', 'page_param'],
       properties: {
         type: { const: 'page' },
-        page_param: { ...TEXT, description: 'The query parameter that counts the pages.' },
-        first_page: { type: 'integer', minimum: 0, description: '1 if not given.' },
+        page_param: { ...TEXT, description: 'The query parameter for the page number.' },
+        first_page: { type: 'integer', minimum: 0, description: '1 by default.' },
       },
     },
     {
       required: ['type', 'offset_param', 'limit'],
       properties: {
         type: { const: 'offset' },
-        offset_param: { ...TEXT, description: 'The query parameter that says how many to leave out.' },
-        limit_param: { ...TEXT, description: 'The query parameter that says how many to send.' },
-        limit: { type: 'integer', minimum: 1, maximum: 100_000, description: 'How many a page has.' },
+        offset_param: { ...TEXT, description: 'The query parameter for the number of items to skip.' },
+        limit_param: { ...TEXT, description: 'The query parameter for the page size.' },
+        limit: { type: 'integer', minimum: 1, maximum: 100_000, description: 'The page size.' },
       },
     },
   ],
 } as const
 
-/** The `implementation` of an HTTP tool, as JSON Schema: what is checked, and what editors complete from. */
+/** JSON Schema of an HTTP tool's `implementation`, for validation and editors. */
 export const HTTP_IMPLEMENTATION_SCHEMA = {
   type: 'object',
   description: 'A request to an HTTP API. ${VAR} in url, headers, query and auth is replaced from the environment.',
@@ -213,14 +218,14 @@ export const HTTP_IMPLEMENTATION_SCHEMA = {
     type: { const: 'http' },
     url: {
       ...TEXT,
-      description: 'Such as https://api.example.com/users/{id}: {parameter} may stand in the path; the host is fixed.',
+      description: 'Such as https://api.example.com/users/{id}: the path may contain {parameter}; the host is fixed.',
     },
     method: {
       enum: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      description: 'GET if not given. Parameters go into the body of POST, PUT and PATCH, else into the query.',
+      description: 'GET by default. Parameters are sent in the body of POST, PUT and PATCH, else in the query.',
     },
     headers: { ...TEXTS, description: 'Sent with every request.' },
-    query: { ...TEXTS, description: 'Sent in the query of every request, besides the parameters.' },
+    query: { ...TEXTS, description: 'Sent in the query of every request, in addition to the parameters.' },
     params_mapping: {
       type: 'object',
       additionalProperties: TEXT,
@@ -230,52 +235,60 @@ export const HTTP_IMPLEMENTATION_SCHEMA = {
     params_in: {
       type: 'object',
       additionalProperties: PLACEMENT,
-      description: 'Where parameters go that do not go where they usually would, by name.',
+      description: 'Parameters that are not sent in their default place, by name.',
     },
-    body: { enum: ['json', 'form', 'text'], description: 'How the body is written; json if not given.' },
+    body: { enum: ['json', 'form', 'text'], description: 'The format of the body; json by default.' },
     body_param: {
       ...TEXT,
-      description: 'The parameter that is the whole body; the others then go into the query.',
+      description: 'The parameter that is sent as the whole body; the others are then sent in the query.',
     },
     auth: AUTH,
-    response_path: { ...JSON_PATH, description: 'What of the answer is kept, as JSONPath; no match gives null.' },
+    response_path: {
+      ...JSON_PATH,
+      description: 'JSONPath of the part of the response to return; null if nothing matches.',
+    },
     pick: {
       type: 'array',
       minItems: 1,
       items: TEXT,
-      description: 'The keys that are kept of the object, or of each object of the list, that comes back.',
+      description: 'The keys to keep of the returned object, or of each object in the returned list.',
     },
-    max_items: { type: 'integer', minimum: 1, description: 'A list is cut after so many.' },
+    max_items: { type: 'integer', minimum: 1, description: 'Lists are cut to this length.' },
     pagination: PAGINATION,
-    timeout_ms: { ...MILLISECONDS, description: 'For one attempt; 10000 if not given.' },
-    first_byte_timeout_ms: { ...MILLISECONDS, description: 'Until the answer begins.' },
+    timeout_ms: { ...MILLISECONDS, description: 'Timeout of one attempt; 10000 by default.' },
+    first_byte_timeout_ms: { ...MILLISECONDS, description: 'Timeout until the response begins.' },
     max_response_bytes: {
       type: 'integer',
       minimum: 1,
       maximum: 1_073_741_824,
-      description: 'A longer answer is refused.',
+      description: 'A longer response is an error.',
     },
     retry: {
       type: 'object',
-      description: 'Tried again after network errors, 5xx, 429 and 408, where nothing can happen twice by that.',
+      description: 'Retries after network errors, 5xx, 429 and 408, unless a retry could repeat a write.',
       required: ['max_attempts'],
       properties: {
         max_attempts: { type: 'integer', minimum: 1, maximum: 20 },
-        backoff_ms: { type: 'number', minimum: 0, description: 'Doubled each time; 1000 if not given.' },
+        backoff_ms: { type: 'number', minimum: 0, description: 'Doubled each time; 1000 by default.' },
       },
     },
     circuit_breaker: {
       type: 'object',
-      description: 'A service that fails again and again is left alone for a while.',
+      description: 'Stops calling a service that keeps failing.',
       properties: {
-        failures: { type: 'integer', minimum: 1, maximum: 1_000, description: 'So many in a row open it.' },
-        open_ms: { ...MILLISECONDS, description: 'How long it stays open.' },
+        failures: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1_000,
+          description: 'Consecutive failures that open the circuit.',
+        },
+        open_ms: { ...MILLISECONDS, description: 'How long the circuit stays open.' },
       },
     },
     allowed_domains: {
       type: 'array',
       items: TEXT,
-      description: 'The only hosts that it may reach, among those that http.allowed_domains has.',
+      description: 'The only hosts that the tool may reach, within http.allowed_domains.',
     },
   },
 } as const

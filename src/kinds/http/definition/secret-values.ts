@@ -3,24 +3,24 @@ import { redact } from '../../../core/redact.ts'
 import type { HttpImplementation } from './http-implementation.ts'
 
 const REDACTED = '[redacted]'
-/** A shorter value stands in too many texts by chance. */
-const SHORTEST = 6
+/** Shorter values occur in too many texts by chance. */
+const MIN_CHARACTERS = 6
 
-/** Secrets by their value, in every spelling that an answer may bring them back in. */
+/** Secret values, found in a response in every encoding. */
 export class SecretValues {
-  /** Longest first, whichever value they are of: one that holds another goes whole. */
+  /** Longest first, so that a spelling that contains another is removed whole. */
   #spellings: readonly string[] = []
   readonly #base: SecretValues | undefined
 
-  /** With a base, those of the base too, also the ones that it is given later. */
+  /** Includes the secrets of `base`, also those added to it later. */
   constructor(values: Iterable<string> = [], base?: SecretValues) {
     this.#base = base
     for (const value of values) this.add(value)
   }
 
-  /** Whether a value is long enough to be found again; a shorter one is not taken in. */
+  /** Whether a value is long enough to be searched for; shorter ones are ignored. */
   static isLongEnough(value: string): boolean {
-    return value.length >= SHORTEST
+    return value.length >= MIN_CHARACTERS
   }
 
   get isEmpty(): boolean {
@@ -33,9 +33,9 @@ export class SecretValues {
     this.#spellings = [...all].sort((one, other) => other.length - one.length)
   }
 
-  /** Whether any of them stands in the text. */
+  /** Whether the text contains a secret. */
   isIn(text: string): boolean {
-    // Shortest first: a large answer has very many texts that are too short for any of them.
+    // Shortest first: most texts of a large response are too short for any secret.
     for (let at = this.#spellings.length - 1; at >= 0; at--) {
       const spelling = this.#spellings[at] as string
       if (spelling.length > text.length) break
@@ -44,7 +44,7 @@ export class SecretValues {
     return this.#base?.isIn(text) ?? false
   }
 
-  /** The text without them. */
+  /** Replaces all secrets in the text. */
   scrub(text: string): string {
     if (!this.isIn(text)) return text
     let clean = text
@@ -52,7 +52,7 @@ export class SecretValues {
     return this.#base === undefined ? clean : this.#base.scrub(clean)
   }
 
-  /** The value without them in any of its texts and keys; the very same value where there are none. */
+  /** Replaces all secrets in the texts and keys of a value. */
   scrubValue(value: unknown): unknown {
     if (this.isEmpty) return value
     if (typeof value === 'string') return this.scrub(value)
@@ -63,14 +63,14 @@ export class SecretValues {
   }
 }
 
-/** As it is, in a text of JSON, in an address or a form, and in base64. */
+/** The value itself, and as it appears in JSON, URLs, forms and base64. */
 function spellings(value: string): string[] {
   const wellFormed = value.toWellFormed()
   const inJson = JSON.stringify(value).slice(1, -1)
   const inForm = new URLSearchParams([['', value]]).toString().slice(1)
   const inQuery = encodeURIComponent(wellFormed)
   const inPath = encodeURI(wellFormed).replace(/[?#]/g, encodeURIComponent)
-  // Addresses encode these too when they are parsed.
+  // URL parsers also encode apostrophes.
   const inAddresses = [inQuery, inPath, inForm].flatMap((text) => [text, text.replaceAll("'", '%27')])
   const inBase64 = Buffer.from(value).toString('base64')
   return [
@@ -87,25 +87,25 @@ function spellings(value: string): string[] {
   ]
 }
 
-/** What some write as an escape in JSON, though it need not be one. */
+/** Characters that some JSON encoders escape without need. */
 const ESCAPED = /[&'+<>`]|[^\0-~]/g
 const hex = (one: string): string => one.charCodeAt(0).toString(16).padStart(4, '0')
 
-/** A secret that stands in a definition itself, and where. */
+/** A secret that a definition contains literally. */
 interface LiteralSecret {
   readonly place: string
-  /** What of it must never be shown. */
+  /** The part that must never be shown. */
   readonly value: string
 }
 
-/** What else APIs call their keys, besides what is never logged anyway. */
+/** Names of API keys, besides those that the log redacts. */
 const KEY_NAME =
   /^(?:x-)?(?:key|sig|signature|auth|appid|session(?:[-_]?id)?)$|(?:subscription|functions?|app|auth|license|account)[-_]?key$/i
 
-/** The parts of `auth` that nobody may see. */
+/** The secret fields of `auth`. */
 export const SECRET_AUTH: ReadonlySet<string> = new Set(['token', 'value', 'password', 'client_secret'])
 
-/** The secrets that are written out, where a `${VAR}` should stand. */
+/** Finds secrets that are written out instead of referring to a `${VAR}`. */
 export function literalSecrets(implementation: HttpImplementation): LiteralSecret[] {
   const { url, headers = {}, query = {}, auth } = implementation
   const named = [
@@ -122,7 +122,7 @@ export function literalSecrets(implementation: HttpImplementation): LiteralSecre
   return secrets.map(([place, , value]) => ({ place: `implementation.${place}`, value: withoutScheme(value) }))
 }
 
-/** The values of the query, and the path in its parts. */
+/** The values of the query and the segments of the path. */
 function urlTexts(url: string): (readonly [place: string, name: string, value: string])[] {
   const [address = '', query = ''] = url.split(/\?(.*)/s)
   return [
@@ -131,20 +131,19 @@ function urlTexts(url: string): (readonly [place: string, name: string, value: s
   ]
 }
 
-/** Whether what is called so is a secret more often than not. */
+/** Whether a name usually belongs to a secret. */
 export function isSecretName(name: string): boolean {
   return KEY_NAME.test(name) || isRedacted({ [name]: '' })
 }
 
-/** Whether a value that is written out is one, by its name or by itself. */
+/** Whether a literal value is a secret, judged by its name or its form. */
 export function looksSecret(name: string, value: string): boolean {
   return isWrittenOut(value) && (isSecretName(name) || isRedacted({ value }))
 }
 
 const isRedacted = (value: object): boolean => JSON.stringify(redact(value)).includes('[redacted]')
 
-/** What is too short to be a secret is none. */
 const isWrittenOut = (value: string): boolean => SecretValues.isLongEnough(value) && !hasVariable(value)
 
-/** `Bearer abc` is no secret, `abc` is. */
+/** In `Bearer abc` only `abc` is secret. */
 const withoutScheme = (value: string): string => value.replace(/^(?:Bearer|Basic|Token|ApiKey)\s+/i, '')

@@ -1,6 +1,6 @@
 import type { HttpMethod } from '../definition/http-implementation.ts'
 
-/** One request, ready to be sent. */
+/** A request that is ready to be sent. */
 export interface OutgoingRequest {
   readonly method: HttpMethod
   /** Scheme, host and port, such as `https://api.example.com`. */
@@ -9,29 +9,29 @@ export interface OutgoingRequest {
   readonly path: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** The headers, by name, that carry a secret: they go to no other origin. */
+  /** Names of headers with secrets, which are never sent to another origin. */
   readonly credentials?: readonly string[]
   readonly body?: string
 }
 
-/** What came back, whole and inflated. */
+/** A complete, decompressed response. */
 export interface HttpResponse {
   readonly status: number
-  /** Names in lower case; what was sent several times is joined by `, `. */
+  /** Names in lower case; repeated headers are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  /** Where it came from in the end, without its query. */
+  /** The final URL, without its query. */
   readonly origin: string
   readonly path: string
 }
 
-/** What is for one origin, whoever wrote it. */
+/** Headers that belong to one origin. */
 const OF_AN_ORIGIN = ['authorization', 'cookie', 'proxy-authorization', 'host'] as const
 const OF_A_BODY = ['content-type', 'content-length', 'content-encoding', 'content-language'] as const
 
 /**
- * The request that goes to another URL, one that the service named. What shows who we are stays with the origin that
- * it was meant for, and a body stays with its method. The URL is taken as it is: nothing of the old query is added.
+ * Redirects a request to a URL that the service named. Credentials aren't sent to another origin, and a body isn't sent
+ * with another method. Nothing of the old query is added.
  */
 export function requestTo(url: URL, from: OutgoingRequest, method: HttpMethod = from.method): OutgoingRequest {
   const path = url.pathname + url.search
@@ -51,11 +51,11 @@ export function requestTo(url: URL, from: OutgoingRequest, method: HttpMethod = 
   }
 }
 
-/** Why a service that was asked over https may not lead on to this URL. */
+/** Whether a redirect would leave https. */
 export const leavesTls = (url: URL, from: OutgoingRequest): boolean =>
   from.origin.startsWith('https:') && url.protocol !== 'https:'
 
-/** The path with the parameter in its query, once: one of the same name gives way. */
+/** Sets a query parameter, replacing one of the same name. */
 export function withQuery(path: string, name: string, value: string | number): string {
   const [before, pairs] = split(path)
   const others = pairs.filter((pair) => nameOf(pair) !== name)
@@ -63,7 +63,7 @@ export function withQuery(path: string, name: string, value: string | number): s
   return `${before}?${[...others, own].join('&')}`
 }
 
-/** The number that a parameter in the query of the path has; undefined where there is none. */
+/** The numeric value of a query parameter; undefined if it has none. */
 export function queryNumber(path: string, name: string): number | undefined {
   const [, pairs] = split(path)
   const found = pairs.find((pair) => nameOf(pair) === name)
@@ -89,7 +89,7 @@ function nameOf(pair: string): string {
 
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
 
-/** What belongs to the connection, or says where a message ends: whoever sets it can smuggle a second request. */
+/** Headers that frame the message or belong to the connection: setting them allows request smuggling. */
 const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -102,28 +102,28 @@ const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** What says how the body is written, or has a place of its own. */
+/** Headers that describe the body or have a place of their own. */
 const NOT_FOR_PARAMETERS: ReadonlySet<string> = new Set(['content-type', 'content-encoding', 'cookie'])
 
-/** Whether a header can be called so. */
+/** Whether a name is a valid header name. */
 export const isHeaderName = (name: string): boolean => TOKEN.test(name)
 
-/** Whether a header, in lower case, is the connection's and nobody else's. */
+/** Whether a header (in lower case) belongs to the connection. */
 export const isOfTheConnection = (name: string): boolean => OF_THE_CONNECTION.has(name) || name.startsWith('proxy-')
 
-/** Whether a parameter may be sent in a header, in lower case. */
+/** Whether a parameter may set a header (in lower case). */
 export const isForParameters = (name: string): boolean => !isOfTheConnection(name) && !NOT_FOR_PARAMETERS.has(name)
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const PRINTABLE_ASCII = /^[\u0020-\u007e]*$/
 
-/** Whether a text holds a line end, a NUL or another character that is no writing. */
+/** Whether a text contains a control character. */
 export function hasControlCharacter(text: string): boolean {
   return CONTROL.test(text)
 }
 
-/** Whether a text can be the value of a header: what is not ASCII, servers read in more than one way. */
+/** Whether a text can be a header value. Servers disagree on how to read non-ASCII. */
 export function isHeaderValue(text: string): boolean {
   return PRINTABLE_ASCII.test(text)
 }

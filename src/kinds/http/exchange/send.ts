@@ -8,8 +8,8 @@ import { type HttpResponse, leavesTls, type OutgoingRequest, requestTo } from '.
 const ENCODINGS = 'gzip, deflate, br, zstd'
 
 /**
- * Sends a request and gives the whole answer, whatever its status; follows redirects where nothing can happen twice by
- * that. Fails with the one error of the system, or with the reason of the signal.
+ * Sends a request and returns the complete response, whatever its status. Follows redirects that can't repeat a write.
+ * Rejects with a ToolExecutionError or the signal's reason.
  */
 export async function send(request: OutgoingRequest, options: SendOptions): Promise<HttpResponse> {
   const deadline = options.clock.now() + options.timeoutMs
@@ -28,23 +28,23 @@ export async function send(request: OutgoingRequest, options: SendOptions): Prom
 }
 
 /**
- * Compression is asked for over https only: what is near enough for plain http is read sooner as it is. Nothing is
- * taken away from what the tool itself says.
+ * Requests compression over https only: services on plain http are usually so near that compression costs more than it
+ * saves. A tool's own accept-encoding header stays.
  */
 function withEncodings(request: OutgoingRequest): OutgoingRequest {
   if (!request.origin.startsWith('https:') || request.headers['accept-encoding'] !== undefined) return request
   return { ...request, headers: { ...request.headers, 'accept-encoding': ENCODINGS } }
 }
 
-const MOST = 5
-/** 300 names several places, 304 none: neither leads anywhere. */
+const MAX_REDIRECTS = 5
+/** 300 names several locations and 304 none: neither is followed. */
 const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-/** These say that the request was not taken: whoever wants it done must send it elsewhere. */
+/** With these the service didn't process the request. */
 const NOT_TAKEN: ReadonlySet<number> = new Set([307, 308])
 
 const isRedirect = (status: number): boolean => status >= 300 && STATUSES.has(status)
 
-/** The way from one request to the one that is answered. Every step is looked at as if the tool had written it. */
+/** Follows redirects. Every step is checked like the tool's own URL. */
 export class Redirects {
   readonly #options: SendOptions
   readonly #seen: Set<string>
@@ -57,7 +57,7 @@ export class Redirects {
     this.#seen = new Set([placeOf(request)])
   }
 
-  /** The request that a redirect leads to; throws a sentence where it must not be made. */
+  /** Returns the redirected request; throws if it must not be sent. */
   next(response: HttpResponse): OutgoingRequest {
     const { status } = response
     const url = this.#target(response)
@@ -73,8 +73,8 @@ export class Redirects {
     if (leavesTls(url, this.#request)) {
       throw this.#refused(status, `redirects from https to http, to '${url.host}': that is refused`)
     }
-    if (++this.#steps > MOST) {
-      throw this.#refused(status, `redirects more than ${MOST} times, at last to '${url.host}'`)
+    if (++this.#steps > MAX_REDIRECTS) {
+      throw this.#refused(status, `redirects more than ${MAX_REDIRECTS} times, at last to '${url.host}'`)
     }
     const next = requestTo(url, this.#request, method)
     const place = placeOf(next)
@@ -99,10 +99,10 @@ export class Redirects {
   }
 }
 
-/** With its method: a POST may well lead to a GET of the same address. */
+/** Includes the method: a POST may redirect to a GET of the same URL. */
 const placeOf = ({ method, origin, path }: OutgoingRequest): string => `${method} ${origin}${path}`
 
-/** How it is asked for there; nothing where what was asked for could happen twice, or not at all. */
+/** The method after a redirect; undefined if following it could repeat or lose a write. */
 function methodOf(method: HttpMethod, status: number): HttpMethod | undefined {
   if (method === 'GET' || method === 'HEAD') return method
   return status === 303 ? 'GET' : undefined

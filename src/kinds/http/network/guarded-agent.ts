@@ -6,14 +6,14 @@ import { connectionCode, mayHaveLeft } from '../../../core/network-code.ts'
 import type { AddressRules } from './address-rules.ts'
 import { RefusedAddress } from './network-rules.ts'
 
-/** What an agent is made of; tests put in parts that record. */
+/** Dependencies of an agent, replaceable in tests. */
 export interface AgentParts {
   readonly lookup?: Lookup
   readonly dial?: Dial
   readonly clock?: Clock
 }
 
-const MOST_ADDRESSES_TRIED = 4
+const MAX_ADDRESSES_TRIED = 4
 
 const BOUNDS = {
   connections: 128,
@@ -21,13 +21,13 @@ const BOUNDS = {
   maxHeaderSize: 16_384,
   pipelining: 1,
   keepAliveMaxTimeout: 60_000,
-  // The dialer speaks HTTP/1.1 only; not knowing that, a pool would open its first connections one after the other.
+  // The dialer speaks HTTP/1.1 only. Otherwise a pool would open its first connections one by one.
   allowH2: false,
 } as const
 
 /**
- * An agent that connects to no address that the rules refuse. Each new connection is to an address that was checked a
- * moment before, so that a name cannot be checked with one address and dialled with another.
+ * An agent that connects only to allowed addresses. Each connection goes to the address that was just checked, so DNS
+ * can't return one address for the check and another for the connection.
  */
 export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): Agent {
   const names = new NameLookup(parts.lookup ?? systemLookup, parts.clock ?? systemClock)
@@ -39,7 +39,7 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
       const what = addresses.refusal(address)
       if (what !== undefined) throw new RefusedAddress(hostname, what)
     }
-    // The certificate must be for the host of the URL, not for what a `host` header says.
+    // The certificate must match the host of the URL, not a `host` header.
     const end = isName ? { port, protocol, servername: hostname.replace(/\.$/, '') } : { port, protocol }
     return dialInTurn(found, end, dial)
   }
@@ -54,13 +54,13 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
   })
 }
 
-/** The next address is tried where one cannot be reached; where one answers badly, another would not be better. */
+/** Tries the next address only if one is unreachable: other failures would repeat. */
 async function dialInTurn(
   addresses: readonly string[],
   end: Pick<DialTarget, 'port' | 'protocol' | 'servername'>,
   dial: Dial,
 ): Promise<Socket> {
-  const tried = alternating(addresses).slice(0, MOST_ADDRESSES_TRIED)
+  const tried = alternating(addresses).slice(0, MAX_ADDRESSES_TRIED)
   let failure: unknown
   for (const [index, address] of tried.entries()) {
     try {
@@ -74,7 +74,7 @@ async function dialInTurn(
   throw failure
 }
 
-/** One family, then the other: where one leads nowhere, it costs one attempt and not all of them. */
+/** Alternates IPv4 and IPv6, so that a broken family costs one attempt. */
 function alternating(addresses: readonly string[]): readonly string[] {
   const seen = [0, 0]
   const turns = addresses.map((address) => {
@@ -86,31 +86,31 @@ function alternating(addresses: readonly string[]): readonly string[] {
   return turns.sort((one, other) => one.turn - other.turn).map(({ address }) => address)
 }
 
-/** Where one connection goes: to an address that was checked, never to a name. */
+/** The target of one connection: a checked address, never a name. */
 export interface DialTarget {
   readonly address: string
   readonly port: string
   readonly protocol: string
-  /** The name that the certificate must be for; none where the URL has an address. */
+  /** The name that the certificate must match; undefined if the URL has an address. */
   readonly servername?: string
-  /** Whether there is another address to try. */
+  /** Whether another address can be tried. */
   readonly hasNext: boolean
 }
 
-/** Opens a connection, encrypted where the protocol says so. */
+/** Opens a connection, with TLS for https. */
 type Dial = (target: DialTarget) => Promise<Socket>
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** Long enough for any working route, and no great loss where a family of addresses leads nowhere. */
+/** Timeout if another address can be tried. */
 const NEXT_AFTER_MS = 1_000
 
-/** The dialer that really connects. Certificates are checked, whatever the environment says. */
+/** Connects sockets. Verifies certificates, whatever NODE_TLS_REJECT_UNAUTHORIZED says. */
 export function socketDial(): Dial {
   const patient = connector(CONNECT_TIMEOUT_MS)
   const hasty = connector(NEXT_AFTER_MS)
   return ({ address, port, protocol, servername, hasNext }) => {
     const connect = hasNext ? hasty : patient
-    // For a plain connection the connector would take a server name for the host to dial.
+    // For http, the connector would connect to the server name.
     const name = protocol === 'https:' && servername !== undefined ? { servername } : {}
     return new Promise((resolve, reject) => {
       connect({ hostname: address, port, protocol, ...name }, (error, socket) =>
@@ -120,14 +120,14 @@ export function socketDial(): Dial {
   }
 }
 
-/** HTTP/1.1 only: the headers of HTTP/2 are not bounded by the agent's `maxHeaderSize`. */
+/** HTTP/1.1 only: the agent's `maxHeaderSize` doesn't limit HTTP/2 headers. */
 const connector = (timeout: number): buildConnector.connector =>
   buildConnector({ timeout, allowH2: false, rejectUnauthorized: true })
 
-/** All addresses of a name. */
+/** Resolves a name to all its addresses. */
 type Lookup = (hostname: string) => Promise<readonly string[]>
 
-/** Asks as every other program on this machine does: the hosts file, then DNS, in the order that the system prefers. */
+/** Resolves like any other program on this machine: hosts file, then DNS, in the system's order. */
 const systemLookup: Lookup = async (hostname) => {
   const found = await lookup(hostname, { all: true, order: 'verbatim' })
   return found.map(({ address }) => address)
@@ -136,8 +136,8 @@ const systemLookup: Lookup = async (hostname) => {
 const LOOKUP_TIMEOUT_MS = 10_000
 
 /**
- * Looks names up, each once at a time: the system answers few at a time, and many connections to one slow name would
- * keep all others waiting. Nothing is remembered once it is answered.
+ * Resolves names, sharing lookups of the same name: the system resolves only a few at the same time, so connections
+ * to one slow name would delay all others. Results aren't cached.
  */
 class NameLookup {
   readonly #lookup: Lookup
@@ -149,7 +149,7 @@ class NameLookup {
     this.#clock = clock
   }
 
-  /** The addresses of a name, at least one; rejects with the resolver's own code. */
+  /** Returns at least one address; rejects with the resolver's own code. */
   find(hostname: string): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
       const late = () => reject(new errors.ConnectTimeoutError(`The name '${hostname}' was not found in time`))

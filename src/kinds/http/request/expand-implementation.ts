@@ -7,11 +7,11 @@ import { unfitImplementation } from './request-errors.ts'
 /** An implementation with its variables replaced. */
 export interface ExpandedImplementation {
   readonly implementation: HttpImplementation
-  /** What must never be shown: the values of variables outside the host, and secrets that are written out. */
+  /** Values that must never be shown: variables outside the host, and literal secrets. */
   readonly secrets: ReadonlySet<string>
 }
 
-/** Replaces every `${VAR}` in `url`, `headers`, `query` and `auth`. Throws where one is missing, or cannot be sent. */
+/** Replaces every `${VAR}` in `url`, `headers`, `query` and `auth`. Throws if one is missing or can't be sent. */
 export function expandImplementation(written: HttpImplementation, env: Environment): ExpandedImplementation {
   const secrets = new Set(literalSecrets(written).map(({ value }) => value))
 
@@ -36,7 +36,7 @@ export function expandImplementation(written: HttpImplementation, env: Environme
   }
   const expandTexts = (texts: Readonly<Record<string, string>>, place: string, inHeader: boolean) =>
     Object.fromEntries(
-      // What nothing reads may be anything.
+      // Unknown keys may have values of any type.
       Object.entries(texts).map(([name, text]) => [
         name,
         typeof text === 'string' ? expandText(text, `${place}.${name}`, inHeader) : text,
@@ -77,18 +77,18 @@ function valueOfVariable(name: string, place: string, env: Environment): string 
 }
 
 const PAST_HOST = /^[^/?#\\]*:\/\/[^/?#\\]*[/?#\\]/
-/** A part of a path that is so long is a key rather than a name. */
+/** A path segment of this length is more likely a key than a name. */
 const LONG_PART = 20
 
-/** An address with its variables replaced, and which of what was put in is not for everybody's eyes. */
+/** A URL with its variables replaced, and the secrets among their values. */
 interface ExpandedUrl {
   readonly text: string
   readonly secrets: readonly string[]
 }
 
 /**
- * Puts values for the variables of an address. What stands before the path may be a whole address, and is taken as it
- * is; behind that a value is data, and encoded. None of them can bring in a `{parameter}`.
+ * Replaces the variables of a URL. A variable before the path may hold a whole URL and is inserted unchanged; later ones
+ * are encoded. No value can add a `{parameter}`.
  */
 export function expandUrl(written: string, valueOfVariable: (name: string) => string): ExpandedUrl {
   const parts = splitAtVariables(written)
@@ -109,7 +109,7 @@ export function expandUrl(written: string, valueOfVariable: (name: string) => st
   return { text, secrets }
 }
 
-/** An address without variables that has the same form: what can be checked before they are known. */
+/** A URL of the same form with placeholders for variables, to check it before they are known. */
 export function standInUrl(written: string): string {
   const parts = splitAtVariables(written)
   return parts.reduce((text, part, at) => {
@@ -121,7 +121,7 @@ export function standInUrl(written: string): string {
 
 const withoutBraces = (value: string): string => value.replaceAll('{', '%7B').replaceAll('}', '%7D')
 
-/** A webhook's whole address is in one variable, and its key is in the path. */
+/** Finds keys in a URL: webhooks have theirs in the path. */
 function keysIn(address: string): string[] {
   const [, path = '', query = ''] = /^[^/?#]*:\/\/[^/?#]*([^?#]*)\??([^#]*)/.exec(address) ?? []
   return [...path.split('/').filter((part) => part.length >= LONG_PART), ...new URLSearchParams(query).values()]

@@ -17,10 +17,10 @@ import { requestParts } from './request-parts.ts'
 import { urlTemplate } from './url-template.ts'
 
 const SCHEMA = { type: 'object', properties: { implementation: HTTP_IMPLEMENTATION_SCHEMA } } as const
-/** Their values may be secrets. */
+/** Error messages never quote these values: they may be secrets. */
 const NEVER_QUOTED = /^implementation\.(?:auth|headers|query|url)\b/
 
-/** What is wrong with the implementation of an HTTP tool: a sentence with its key, its value, and what to do. */
+/** Describes what is wrong with an HTTP implementation; undefined if it is valid. */
 export function problemOf(tool: ToolDefinition): string | undefined {
   const misshapen = shapeProblem(tool)
   if (misshapen !== undefined) return misshapen
@@ -39,13 +39,13 @@ export function problemOf(tool: ToolDefinition): string | undefined {
   }
 }
 
-/** What a call does that says nothing of it: as its method is meant. */
+/** The default effect of a method. */
 export function effectOf(method: HttpMethod = 'GET'): Effect {
   if (method === 'GET' || method === 'HEAD') return 'read'
   return method === 'PUT' || method === 'DELETE' ? 'idempotent' : 'write'
 }
 
-/** Held, as an import of a thousand tools asks as often. */
+/** Compiled once: an import may check thousands of tools. */
 let shape: CompiledSchema | undefined
 
 function shapeProblem({ implementation }: ToolDefinition): string | undefined {
@@ -58,7 +58,7 @@ function shapeProblem({ implementation }: ToolDefinition): string | undefined {
   return found === undefined ? first.message : `${first.message}, not '${valueInWords(found)}'`
 }
 
-/** What stands at a path such as `implementation.retry.max_attempts`. */
+/** The value at a path such as `implementation.retry.max_attempts`. */
 function valueAt(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((at, step) => {
     return typeof at === 'object' && at !== null && Object.hasOwn(at, step)
@@ -135,7 +135,7 @@ function checkDomains({ allowed_domains = [] }: HttpImplementation): void {
   }
 }
 
-/** An implementation with something in the place of each variable, so that its form can be checked before they are known. */
+/** Replaces variables with placeholders, so that the form can be checked before they are known. */
 function standInImplementation(written: HttpImplementation): HttpImplementation {
   const { url, headers, query, auth } = written
   return {

@@ -12,16 +12,16 @@ import type {
 import { unfitImplementation } from './request-errors.ts'
 import type { UrlTemplate } from './url-template.ts'
 
-/** A parameter, where it goes, and how it is written there. */
+/** A parameter, the part of the request it is sent in, and its serialization. */
 export interface PlacedParameter {
   readonly parameter: string
-  /** What the API calls it. */
+  /** Its name in the API. */
   readonly name: string
   readonly in: Place
-  /** Undefined where none is asked for: a list is then written in the usual way of its place. */
+  /** Undefined for the default serialization of its place. */
   readonly style: ParameterStyle | undefined
   readonly explode: boolean
-  /** Those of its keys that may be written as parameters of their own. */
+  /** Its keys that may be sent as separate parameters. */
   readonly keys: ReadonlySet<string>
 }
 
@@ -36,8 +36,8 @@ const STYLES: Readonly<Record<Place, readonly ParameterStyle[]>> = {
 const WITH_BODY: ReadonlySet<HttpMethod> = new Set<HttpMethod>(['POST', 'PUT', 'PATCH'])
 
 /**
- * Where each parameter of a tool goes. Those of the path go nowhere else; the rest goes into the body where the method has
- * one, else into the query, and there only what is mapped where anything is. What the schema does not name is not sent.
+ * Places each parameter of a tool. Path parameters are sent in the path only. The others are sent in the body if the
+ * method has one, else in the query. If `params_mapping` is set, only mapped parameters are sent in the query.
  */
 export function placedParameters(
   implementation: HttpImplementation,
@@ -87,7 +87,7 @@ function checkNames(names: readonly string[], key: string, named: NamedParameter
 const asPlacement = (given: Place | Placement | undefined): Placement | undefined =>
   typeof given === 'string' ? { in: given } : given
 
-/** The place that another key gives to a parameter. */
+/** The place that `url` or `body_param` gives a parameter. */
 function fixedPlace(
   parameter: string,
   {
@@ -152,15 +152,15 @@ function written(
   if (style !== undefined && !STYLES[place].includes(style)) {
     throw unfitImplementation(`${key}.style '${style}' is not for the ${place}: use ${STYLES[place].join(', ')}`)
   }
-  // As OpenAPI has it: what stands for itself is written apart, what has a delimiter is not.
+  // The defaults of OpenAPI: `form` explodes, styles with a delimiter don't.
   const usual = place !== 'path' && place !== 'header' && (style === undefined || style === 'form')
   return { style, explode: given?.explode ?? usual }
 }
 
-/** The parameters that a schema names, in its order, each with the keys that its own schemas name. */
+/** The parameters that a schema declares, in order, each with the keys that its own schema declares. */
 export type NamedParameters = ReadonlyMap<string, ReadonlySet<string>>
 
-/** What a schema names, itself or through what judges the same value: references, `allOf`, `oneOf` and their like. */
+/** Collects the properties of a schema, including those behind `$ref`, `allOf`, `oneOf` and so on. */
 export function namedParameters(schema: JsonSchema): NamedParameters {
   const references = new SchemaReferences(schema)
   const named = new Map<string, Set<string>>()
@@ -190,8 +190,8 @@ function propertiesOf(schemas: readonly unknown[], references: SchemaReferences)
 }
 
 /**
- * The parameter that a `{template}` of the address means. It holds the API's name of a parameter that is mapped, or the
- * parameter's own; where it could be two parameters, nobody guesses.
+ * Finds the parameter of a `{template}`, which holds the mapped name or the parameter's own name. Throws if it is
+ * ambiguous.
  */
 export function templateParameter(
   template: string,
@@ -200,7 +200,7 @@ export function templateParameter(
 ): string {
   const mapped = [...named.keys()].filter((name) => Object.hasOwn(mapping, name) && mapping[name] === template)
   const own = named.has(template) && !mapped.includes(template)
-  // A parameter that the API knows by another name does not claim its own.
+  // A mapped parameter doesn't claim its own name.
   const claims = own && (mapped.length === 0 || !Object.hasOwn(mapping, template)) ? [...mapped, template] : mapped
   const [parameter, other] = claims
   if (parameter === undefined) throw unfitImplementation(unknown(template, named))

@@ -8,19 +8,19 @@ import { namedParameters, type PlacedParameter, placedParameters, templateParame
 import { unfitImplementation } from './request-errors.ts'
 import { decoded, type UrlTemplate, urlTemplate } from './url-template.ts'
 
-/** All that a tool's requests are made of. */
+/** The parts of a tool's requests. */
 export interface RequestParts {
   readonly template: UrlTemplate
-  /** The parameter of each template of the path, in its order. */
+  /** The parameter of each path template, in order. */
   readonly pathParameters: readonly string[]
   readonly placed: readonly PlacedParameter[]
   readonly headers: Readonly<Record<string, string>>
-  /** The headers that carry a secret, in lower case. */
+  /** Names of headers with secrets, in lower case. */
   readonly credentials: readonly string[]
   readonly body: BodyWriter | undefined
 }
 
-/** Works out the requests of a tool; `implementation` has no variables any more. Throws a sentence where it is unfit. */
+/** Compiles the requests of a tool whose variables are replaced. Throws if the implementation is invalid. */
 export function requestParts(tool: ToolDefinition, implementation: HttpImplementation): RequestParts {
   const written = tool.implementation as HttpImplementation
   const template = urlTemplate(implementation.url, written.url)
@@ -37,7 +37,7 @@ export function requestParts(tool: ToolDefinition, implementation: HttpImplement
   }
 }
 
-/** What the environment holds is not for others, and what a parameter says under such a name is not either. */
+/** Headers with a variable or a secret name must not reach another origin. */
 function credentials({ headers = {} }: HttpImplementation, placed: readonly PlacedParameter[]): string[] {
   const fixed = Object.entries(headers)
     .filter(([name, value]) => hasVariable(value) || isSecretName(name) || looksSecret(name, value))
@@ -46,7 +46,7 @@ function credentials({ headers = {} }: HttpImplementation, placed: readonly Plac
   return [...fixed, ...given].map((name) => name.toLowerCase())
 }
 
-/** The headers of every request of a tool, names in lower case. Their values are never quoted: they may be secrets. */
+/** The fixed headers of a tool, names in lower case. Errors never quote their values. */
 function fixedHeaders({ headers = {}, auth }: HttpImplementation): Record<string, string> {
   const fixed: Record<string, string> = { accept: 'application/json, */*;q=0.5', 'user-agent': 'toolyard' }
   const given = new Set<string>()
@@ -78,7 +78,7 @@ function checkedName(written: string, key: string): string {
   return name
 }
 
-/** Throws where two would be sent under one name, or a parameter under one that is not for parameters. */
+/** Throws if two values would be sent under one name, or a parameter under a reserved one. */
 function checkClaimedNames(
   { headers = {}, query = {}, auth, body = 'json' }: HttpImplementation,
   { pairs }: UrlTemplate,
@@ -117,13 +117,13 @@ function claimOf(auth: NonNullable<HttpImplementation['auth']>): string {
   return auth.in === 'header' ? `header ${auth.name.toLowerCase()}` : `query ${auth.name}`
 }
 
-/** `query api_key` in words. */
+/** Turns `query api_key` into words. */
 function spoken(claim: string): string {
   const [place, ...name] = claim.split(' ')
   return `${place === 'query' ? 'query parameter' : place === 'body' ? 'key of the body' : place} '${name.join(' ')}'`
 }
 
-/** An object that is written apart sends its keys instead of itself. */
+/** An exploded object sends its keys instead of its name. */
 function namesOf({ name, keys, explode, style, in: place }: PlacedParameter, body: string): readonly string[] {
   const apart = explode && style !== undefined && style !== 'deepObject' && (place !== 'body' || body === 'form')
   return apart && keys.size > 0 ? [name, ...[...keys].filter((key) => key !== name)] : [name]

@@ -11,7 +11,7 @@ const warning = (implementation: Readonly<Record<string, unknown>>, settings = {
 test('a tool whose calls would all be refused is warned about when it is loaded', () => {
   const oauth = { type: 'oauth2', client_id: 'id', client_secret: '${SECRET}' }
   expect(warning({ url: '${BASE}/x' })).toBe(
-    'It leads where it must not. The host \'10.0.0.1\' was refused: it is a private address. If tools are meant to reach it, add "10.0.0.1" to http.allow_private.',
+    'It is blocked by network policy. The host \'10.0.0.1\' was refused: it is a private address. If tools are meant to reach it, add "10.0.0.1" to http.allow_private.',
   )
   expect(warning({ url: 'https://a.test/', allowed_domains: ['b.test'] })).toContain(
     "The host 'a.test' was refused: it is not in the tool's implementation.allowed_domains",

@@ -3,25 +3,25 @@ import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request
 import type { PlacedParameter } from './placed-parameters.ts'
 import { refusedParameter } from './request-errors.ts'
 
-/** A parameter with all that is needed to write it. */
+/** A parameter with its encoded name and its encoder. */
 export interface WritableParameter extends PlacedParameter {
   /** Its name, encoded for its place. */
   readonly key: string
   readonly encode: EncodeText
-  /** What stands between two pairs. */
+  /** The separator of two pairs. */
   readonly between: string
 }
 
 type Written = string | undefined
 
-/** A value of a list or an object: a text as it is, null not at all, anything else as JSON. */
+/** Serializes one value: texts as they are, null not at all, anything else as JSON. */
 function plain(value: unknown): Written {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return undefined
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** One or several pairs for a query, a form or a cookie; undefined where there is nothing to say. */
+/** Writes pairs for a query, a form or a cookie; undefined if there are none. */
 export function writePairs(value: unknown, to: WritableParameter): Written {
   if (typeof value !== 'object' || value === null) return pair(to, value)
   if (to.style === 'deepObject') return joined(deepPairs(value, to.key, to), to.between)
@@ -34,7 +34,7 @@ export function writePairs(value: unknown, to: WritableParameter): Written {
   return text === undefined ? undefined : `${to.key}=${text}`
 }
 
-/** What is put in the place of a `{template}`. */
+/** Writes the value of a path template. */
 export function writePath(value: unknown, to: WritableParameter): Written {
   if (to.style === 'label') return prefixed('.', simple(value, to, to.explode ? '.' : ','))
   if (to.style !== 'matrix') return simple(value, to, ',')
@@ -45,7 +45,7 @@ export function writePath(value: unknown, to: WritableParameter): Written {
   return prefixed(';', joined(pairs, ';'))
 }
 
-/** The value of a header. What a list is cut at may not stand in its items: nothing else could be told from it. */
+/** Writes a header value. Items of a list must not contain the delimiter. */
 export function writeHeader(value: unknown, to: WritableParameter): Written {
   if (typeof value === 'object' && value !== null) refuseDelimiter(value, to, ',')
   return simple(value, to, ',')
@@ -66,7 +66,7 @@ function pair(to: WritableParameter, value: unknown): Written {
   return text === undefined ? undefined : `${to.key}=${to.encode(text, to.parameter)}`
 }
 
-/** The items of a list; the keys and values of an object in turn. */
+/** The items of a list, or the alternating keys and values of an object. */
 function flat(value: object, to: WritableParameter): Written[] {
   if (to.style === 'spaceDelimited') refuseDelimiter(value, to, ' ')
   if (to.style === 'pipeDelimited') refuseDelimiter(value, to, '|')
@@ -84,12 +84,12 @@ function entries(value: object, to: WritableParameter, sign: string): Written[] 
   })
 }
 
-/** Only keys that the schema names: any other would be a parameter that nobody has thought of. */
+/** Only keys that the schema declares: others could set any query parameter. */
 function keyPairs(value: object, to: WritableParameter): Written[] {
   return entries(Object.fromEntries(Object.entries(value).filter(([key]) => to.keys.has(key))), to, '=')
 }
 
-/** `a[b][c]=1`, the numbers of items standing in the brackets like keys. */
+/** Writes `a[b][c]=1`; list items use their index as key. */
 function deepPairs(value: object, key: string, to: WritableParameter): Written[] {
   return Object.entries(value).flatMap(([name, one]) => {
     const inner = `${key}%5B${to.encode(name, to.parameter)}%5D`
@@ -116,28 +116,28 @@ function joined(texts: readonly Written[], delimiter: string | undefined): Writt
   return given.length === 0 ? undefined : given.join(delimiter)
 }
 
-/** Writes a text so that it stays within its place in a request; throws where it cannot. */
+/** Encodes a text for its place in a request; throws if it can't be sent there. */
 export type EncodeText = (text: string, parameter: string) => string
 
-/** What needs no encoding, and no look at its dots. */
+/** Texts that need no encoding and no check for dots. */
 const HARMLESS = /^[\w~-]+$/
 const ENCODED = /%([0-7][0-9a-f])/gi
-/** So many servers in a row may each decode what the one before has decoded. */
-const MOST_ROUNDS = 4
-/** As a whole part of a path; some servers read what stands behind `;` as a remark on it. */
+/** Proxies and servers in a row may each decode once. */
+const MAX_DECODINGS = 4
+/** `.` or `..` as a path segment. Some servers ignore the part after `;`. */
 const DOTS = /(?:^|[/\\])\.{1,2}(?:;[^/\\]*)?(?:$|[/\\])/
 
-/** For a query or a form: everything that is no letter, digit or one of `-_.!~*'()` is encoded. */
+/** Encodes for a query or a form. */
 export const encodeQuery: EncodeText = (text, parameter) => {
   try {
     return encodeURIComponent(text)
   } catch {
-    // The only thing that it cannot encode.
+    // encodeURIComponent only fails on lone surrogates.
     throw refusedParameter(parameter, text, 'must not hold half of a surrogate pair')
   }
 }
 
-/** For a path: always one part of it, or less. A `/` is encoded, and nothing leads to another part. */
+/** Encodes for a path, as at most one segment of it. */
 export const encodePath: EncodeText = (text, parameter) => {
   if (HARMLESS.test(text)) return text
   if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
@@ -147,13 +147,13 @@ export const encodePath: EncodeText = (text, parameter) => {
   return encodeQuery(text, parameter)
 }
 
-/** For a cookie. */
+/** Encodes for a cookie. */
 export const encodeCookie: EncodeText = (text, parameter) => {
   if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
   return encodeQuery(text, parameter)
 }
 
-/** For a header: as it is. */
+/** Header values aren't encoded. */
 export const encodeHeader: EncodeText = (text, parameter) => {
   if (isHeaderValue(text)) return text
   if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
@@ -165,13 +165,13 @@ const withControlCharacter = (text: string, parameter: string) =>
 
 function fullyDecoded(text: string): string {
   let at = text
-  for (let round = 0; round < MOST_ROUNDS && at.includes('%'); round++) {
+  for (let round = 0; round < MAX_DECODINGS && at.includes('%'); round++) {
     at = at.replace(ENCODED, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
   }
   return at
 }
 
-/** A parameter's value, where the call has it itself: `toString` may well be the name of one. */
+/** The own property of a call's parameters: `toString` may be a parameter name. */
 export function own(params: Params, name: string): unknown {
   return Object.hasOwn(params, name) ? params[name] : undefined
 }

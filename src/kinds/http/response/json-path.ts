@@ -1,19 +1,19 @@
 import { JSONPathEnvironment, JSONPathError, type JSONPathQuery, jsonpath } from 'json-p3'
 import { PathBudget, PathFilter, type Test, type Walk } from './path-filter.ts'
 
-/** Less than a quarter of a second over the worst that 5 MB can hold. */
-const MOST_STEPS = 1_500_000
+/** Takes less than 250 ms over the worst 5 MB. */
+const MAX_STEPS = 1_500_000
 
 const environment = new JSONPathEnvironment()
 
-/** A JSONPath of RFC 9535, read once. */
+/** A compiled JSONPath (RFC 9535). */
 export class JsonPath {
-  /** Whether it can only ever lead to one value. */
+  /** Whether it selects at most one value. */
   readonly singular: boolean
   readonly #walk: Walk
-  readonly #budget = new PathBudget(MOST_STEPS)
+  readonly #budget = new PathBudget(MAX_STEPS)
 
-  /** Throws a sentence about a path that cannot be used. */
+  /** Throws if a path is invalid. */
   constructor(path: string) {
     try {
       const query = environment.compile(path)
@@ -26,8 +26,8 @@ export class JsonPath {
   }
 
   /**
-   * The value where the path can lead to one only, else the list of all; null where it leads nowhere. Throws
-   * `PathTooMuch` where there is too much to look at.
+   * Returns one value for a singular path, else the list of all values; null if there are none. Throws `PathTooMuch`
+   * if the path takes too many steps.
    */
   find(value: unknown): unknown {
     const found: unknown[] = []
@@ -41,8 +41,8 @@ export class JsonPath {
 const { selectors } = jsonpath
 
 /**
- * The walk that a path describes. The path is read and checked by json-p3; its own walk keeps the place of every node
- * and every list in between, which takes seconds over the largest answers, and cannot be told when to stop.
+ * Compiles a path that json-p3 parsed. json-p3's own evaluation stores the location of every node, takes seconds over
+ * large responses, and can't be stopped.
  */
 function pathWalk(query: JSONPathQuery, budget: PathBudget): Walk {
   let next: Walk = (value, _root, emit) => {

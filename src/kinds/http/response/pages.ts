@@ -15,22 +15,21 @@ import { JsonPath } from './json-path.ts'
 import { readBody } from './read-body.ts'
 import { checkStatus, lookingThrough, type Reading, shapeOf } from './read-response.ts'
 
-/** What one call brings to have its pages gathered. */
+/** What a call provides for gathering its pages. */
 export interface Gathering {
-  /** Sends a request. What shows who we are goes to the tool's own origin only, also in the query. */
+  /** Sends a request. Credentials are sent to the tool's own origin only. */
   ask(request: OutgoingRequest): Promise<HttpResponse>
   readonly network: ToolNetwork
-  /** Those of the request that was sent last: looked at anew behind each. */
+  /** The secrets of the last request sent: read again after each. */
   readonly secrets: SecretValues
-  /** Of all pages together. */
+  /** Limit for all pages together. */
   readonly maxBytes: number
 }
 
-const USUAL_PAGES = 10
+const DEFAULT_MAX_PAGES = 10
 
 /**
- * Gathers the pages of a list into one. Where a page cannot be had, the call fails: half a list that looks like a whole
- * one would be worse.
+ * Gathers the pages of a list. If one page fails, the call fails: a partial list that looks complete would be worse.
  */
 export class Pages {
   readonly #pagination: Pagination
@@ -39,7 +38,7 @@ export class Pages {
   readonly #reading: Reading
   readonly #log: Log
 
-  /** Throws a sentence about a path that cannot be used. */
+  /** Throws if a path is invalid. */
   constructor(pagination: Pagination, { response_path }: HttpImplementation, reading: Reading, log: Log) {
     const items = pagination.items_path ?? response_path
     this.#pagination = pagination
@@ -70,7 +69,7 @@ export class Pages {
       next = lookingThrough(tool, () => {
         const items = this.#itemsOf(value)
         for (const item of items) gathered.push(tainted ? secrets.scrubValue(item) : item)
-        // An address of the next page may hold a secret, and must be asked for with it.
+        // Uses the unscrubbed value: the URL of the next page may contain a secret.
         return turner.next(response, value, items.length, secrets)
       })
     }
@@ -79,7 +78,7 @@ export class Pages {
   }
 
   get #mostPages(): number {
-    return this.#pagination.max_pages ?? USUAL_PAGES
+    return this.#pagination.max_pages ?? DEFAULT_MAX_PAGES
   }
 
   #isEnough(gathered: readonly unknown[]): boolean {
@@ -87,7 +86,7 @@ export class Pages {
     return keepsItems && maxItems !== undefined && gathered.length >= maxItems
   }
 
-  /** A service that does not know the parameter that pages are counted by sends the same one again and again. */
+  /** A service that ignores the page parameter sends the same page again. */
   #isRepeated(body: Buffer, previous: Buffer | undefined): boolean {
     const { type } = this.#pagination
     return (type === 'page' || type === 'offset') && previous !== undefined && body.equals(previous)
@@ -108,7 +107,7 @@ function nextPathOf(pagination: Pagination): JsonPath | undefined {
   return pagination.type === 'next_url' ? new JsonPath(pagination.next_path) : undefined
 }
 
-/** What it takes to say where the next page is. */
+/** What it takes to find the next page. */
 interface Turning {
   readonly tool: string
   readonly pagination: Pagination
@@ -117,15 +116,15 @@ interface Turning {
   readonly network: ToolNetwork
 }
 
-/** Turns the pages of one call: the request for the first, then for each that follows. */
+/** Creates the requests for the pages of one call. */
 export class PageTurner {
   readonly #turning: Turning
   readonly #original: OutgoingRequest
   readonly #asked = new Set<string>()
   readonly first: OutgoingRequest
-  /** The number of the page, or how many items were left out, where pages are counted. */
+  /** The page number or offset, for counted pages. */
   #count: number
-  /** What an error must not bring to light. */
+  /** Removed from error messages. */
   #secrets = new SecretValues()
 
   constructor(request: OutgoingRequest, turning: Turning) {
@@ -137,7 +136,7 @@ export class PageTurner {
     this.#asked.add(this.first.origin + this.first.path)
   }
 
-  /** The request for the page behind this one; undefined at the end, and where it would begin again. */
+  /** The request for the next page; undefined at the end or if it was requested before. */
   next(response: HttpResponse, value: unknown, items: number, secrets: SecretValues): OutgoingRequest | undefined {
     this.#secrets = secrets
     const request = this.#following(response, value, items)
@@ -163,7 +162,7 @@ export class PageTurner {
         this.#count++
         return items === 0 ? undefined : this.#counted()
       case 'offset':
-        // As many as came: a service may send fewer than it was asked for, and not be at its end.
+        // Advances by the items received: a service may send fewer than `limit` before its last page.
         this.#count += items
         return items === 0 ? undefined : this.#counted()
     }
@@ -182,7 +181,7 @@ export class PageTurner {
     return { ...this.#original, path: withQuery(this.#original.path, name, value) }
   }
 
-  /** A service says where the next page is: that is looked at like a redirect. */
+  /** The service names the next page, so its URL is checked like a redirect. */
   #at(target: string | undefined, { origin, path }: HttpResponse): OutgoingRequest | undefined {
     if (target === undefined) return undefined
     const url = URL.parse(target, origin + path)
@@ -197,7 +196,7 @@ export class PageTurner {
     return requestTo(url, this.#original)
   }
 
-  /** Where there is no next page, pages say so in many ways. */
+  /** APIs mark the last page in different ways. */
   #text(found: unknown, path: string): string | undefined {
     if (found === null || found === undefined || found === '' || found === false) return undefined
     if (typeof found === 'string' || typeof found === 'number') return String(found)
@@ -209,17 +208,17 @@ export class PageTurner {
   }
 }
 
-/** Where counting begins: at what the caller asked for, if he did. */
+/** The first page or offset, which the caller may set. */
 function startOf(pagination: Pagination, path: string): number {
   if (pagination.type === 'page') return queryNumber(path, pagination.page_param) ?? pagination.first_page ?? 1
   return pagination.type === 'offset' ? (queryNumber(path, pagination.offset_param) ?? 0) : 0
 }
 
-/** One link: what stands between `<` and `>`, and its parameters, whose values may be quoted. */
+/** One link: the target between `<` and `>`, and its parameters, whose values may be quoted. */
 const LINK = /<([^<>]*)>((?:\s*;\s*[^\s;,="<>]+(?:\s*=(?:\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]+))?)?)*)/g
 const PARAMETER = /;\s*([^\s;,="<>]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/g
 
-/** The target of the link to the next page in a `Link` header (RFC 8288), as it is written there. */
+/** The target of the link to the next page in a `Link` header (RFC 8288). */
 export function nextLink(header: string | undefined): string | undefined {
   for (const [, target, parameters = ''] of header?.matchAll(LINK) ?? []) {
     if (isNext(parameters)) return target
@@ -230,9 +229,9 @@ export function nextLink(header: string | undefined): string | undefined {
 function isNext(parameters: string): boolean {
   let relation: string | undefined
   for (const [, name = '', quoted, plain] of parameters.matchAll(PARAMETER)) {
-    // A link about something else than this page.
+    // The link isn't about this page.
     if (name.toLowerCase() === 'anchor') return false
-    // The first counts.
+    // RFC 8288: only the first rel counts.
     if (name.toLowerCase() === 'rel') relation ??= quoted ?? plain ?? ''
   }
   return relation?.toLowerCase().split(/\s+/).includes('next') ?? false

@@ -10,7 +10,7 @@ import { PathTooMuch } from './path-filter.ts'
 import { excerptOf, readBody } from './read-body.ts'
 import type { ResponseShape } from './response-shape.ts'
 
-/** How the answers to one tool are read: worked out once. */
+/** How the responses of one tool are read. */
 export interface Reading {
   readonly tool: string
   readonly method: HttpMethod
@@ -18,10 +18,10 @@ export interface Reading {
   readonly clock: Clock
 }
 
-/** What is told of an answer that has headers only. */
+/** The headers that are returned for HEAD requests. */
 const TOLD = ['content-type', 'content-length', 'etag', 'last-modified'] as const
 
-/** The result of a tool, from the answer to its request; throws the error that the answer means. */
+/** Turns a response into the result of a tool; throws if it is an error. */
 export function readResponse(response: HttpResponse, reading: Reading, secrets: SecretValues): unknown {
   const { method, shape, tool } = reading
   checkStatus(response, reading, secrets)
@@ -31,17 +31,17 @@ export function readResponse(response: HttpResponse, reading: Reading, secrets: 
   return tainted ? secrets.scrubValue(shaped) : shaped
 }
 
-/** Throws where the answer is not a success. */
+/** Throws if the status isn't a success. */
 export function checkStatus(response: HttpResponse, { clock, tool }: Reading, secrets: SecretValues): void {
   if (response.status >= 300) throw statusError(response, tool, secrets, clock.wall())
 }
 
-/** What the tool wants of a value. */
+/** Applies the tool's shape to a value. */
 export function shapeOf(value: unknown, { shape, tool }: Reading): unknown {
   return lookingThrough(tool, () => shape.apply(value))
 }
 
-/** Runs what follows a path through an answer, and says so where there is too much of it. */
+/** Runs a JSONPath and reports if it takes too many steps. */
 export function lookingThrough<Found>(tool: string, look: () => Found): Found {
   try {
     return look()
@@ -60,7 +60,7 @@ function headersOnly({ headers, status }: HttpResponse): unknown {
 
 const REPEATABLE: ReadonlySet<number> = new Set([408, 429])
 
-/** What an answer means whose status is not a success. */
+/** The error for a status that isn't a success. */
 export function statusError(
   response: HttpResponse,
   tool: string,
@@ -85,16 +85,16 @@ export function statusError(
   )
 }
 
-const LONGEST_MS = 3_600_000
+const MAX_RETRY_AFTER_MS = 3_600_000
 const SECONDS = /^\d{1,10}$/
-/** `Date.parse` takes nearly anything for a date. */
+/** `Date.parse` alone accepts nearly anything. */
 const DATE = /^[A-Z][a-z]{2,8},? .* GMT$/
 
-/** How long a service asks to be left alone, an hour at most; undefined where it does not say. */
+/** Reads a `retry-after` header, clamped to one hour. */
 function retryAfterMs(header: string | undefined, wallMs: number): number | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
   if (!SECONDS.test(text) && !DATE.test(text)) return undefined
   const ms = SECONDS.test(text) ? Number(text) * 1_000 : Date.parse(text) - wallMs
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_MS)
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS)
 }
