@@ -1,8 +1,13 @@
+/**
+ * Prints every scenario of the specification with ✓ (holds), ✗ (fails) or · (not yet). Takes the results of the last
+ * test run when they are newer than what they depend on, and runs spec/ otherwise. `--run` always runs it.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { styleText } from 'node:util'
-import { startVitest, type TestCase } from 'vitest/node'
-import { type CoveredScenario, type SpecTest, specCoverage } from './spec-coverage.ts'
-import { specMissing } from './spec-missing.ts'
+import { readRequirements, readSpecTests, type Scenario, specFaults } from './spec-scenarios.ts'
+import { SPEC_RESULTS, type SpecResult, type SpecResults } from './test-count.js'
 
 type State = 'holds' | 'fails' | 'todo'
 
@@ -13,78 +18,85 @@ interface Outcome {
 
 const WIDTH = 110
 const MARKS = { holds: styleText('green', '✓'), fails: styleText('red', '✗'), todo: styleText('dim', '·') }
+const DEPENDENCIES = ['src/**', 'spec/**', 'test/**', 'docs/**', 'examples/**'] as const
 
-const folder = fileURLToPath(new URL('../spec/', import.meta.url))
-const { outcomes, broken } = await run()
+const root = fileURLToPath(new URL('..', import.meta.url))
+let failed = false
+const files = new Set(readSpecTests().map(({ file }) => file))
+const stored = process.argv.includes('--run') ? {} : resultsSince(newestDependency())
+const results = Object.keys(stored).length === files.size ? stored : runSpec()
+const byId = Map.groupBy(
+  Object.values(results).flatMap(({ tests }) => tests),
+  ({ id }) => id,
+)
+
 const total = { holds: 0, fails: 0, todo: 0 }
 let section = ''
-for (const { requirement, scenarios } of specCoverage()) {
+for (const requirement of readRequirements()) {
   if (requirement.section !== section) {
     section = requirement.section
-    const title = /^\d/.test(section) ? `${section}. ${requirement.title}` : requirement.title
-    console.log(`\n${styleText('bold', title)}`)
+    console.log(`\n${styleText('bold', section)}`)
   }
   const counts = { holds: 0, fails: 0, todo: 0 }
-  const lines = scenarios.flatMap((covered) => {
-    const { state, reason } = judge(covered, ({ file, name }) => outcomes.get(`${folder}${file}\n${name}`))
-    counts[state]++
-    total[state]++
-    const text = wrap(covered.scenario, 6).join('\n')
-    const why =
-      reason === undefined ? [] : wrap(reason, 8).map((line) => styleText(state === 'fails' ? 'red' : 'dim', line))
-    return [`    ${MARKS[state]} ${text.trimStart()}`, ...why]
+  const lines = requirement.scenarios.flatMap((scenario) => {
+    const outcome = judge(byId.get(scenario.id) ?? [])
+    counts[outcome.state]++
+    total[outcome.state]++
+    return describe(scenario, outcome)
   })
   console.log(`\n  ${styleText('bold', requirement.heading)}  ${styleText('dim', summary(counts))}`)
   for (const line of lines) console.log(line)
 }
-const faults = [...specMissing(), ...broken]
+const faults = [...specFaults(), ...broken()]
+if (failed && total.fails === 0 && faults.length === 0)
+  faults.push('An error happened outside of the tests: run "npm test -- spec" to see it.')
 if (faults.length > 0) console.log(`\n${styleText('red', faults.join('\n'))}`)
 console.log(`\n${total.holds + total.fails + total.todo} scenarios: ${summary(total)}`)
-process.exit(total.fails > 0 || faults.length > 0 ? 1 : 0)
+process.exitCode = total.fails > 0 || faults.length > 0 ? 1 : 0
 
-/** Runs the specification's tests; gives what became of each, by file and name, and what went wrong outside of tests. */
-async function run(): Promise<{ outcomes: Map<string, Outcome>; broken: string[] }> {
-  const vitest = await startVitest([folder], { watch: false, silent: true, reporters: [{}] })
-  const modules = vitest.state.getTestModules()
-  const outcomes = new Map<string, Outcome>()
-  for (const module of modules)
-    for (const test of module.children.allTests()) outcomes.set(`${module.moduleId}\n${test.name}`, outcomeOf(test))
-  const broken = [
-    ...modules.flatMap((module) => module.errors().map(({ message }) => `${module.relativeModuleId}: ${message}`)),
-    ...vitest.state.getUnhandledErrors().map((error) => `Outside of any test: ${messageOf(error)}`),
-  ]
-  await vitest.close()
-  return { outcomes, broken }
+/** The stored results of runs that started after a time, for the files that spec/ has now. */
+function resultsSince(time: number): SpecResults {
+  if (!existsSync(SPEC_RESULTS)) return {}
+  const all: SpecResults = JSON.parse(readFileSync(SPEC_RESULTS, 'utf8'))
+  return Object.fromEntries(Object.entries(all).filter(([file, { started }]) => files.has(file) && started >= time))
 }
 
-function outcomeOf(test: TestCase): Outcome {
-  const { state, errors } = test.result()
-  if (state === 'passed') return { state: 'holds' }
-  if (test.options.mode === 'todo') return { state: 'todo' }
-  return { state: 'fails', reason: errors?.[0]?.message ?? `the test was ${state}` }
+function newestDependency(): number {
+  const entries = globSync(DEPENDENCIES, { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile())
+  return Math.max(...entries.map(({ parentPath, name }) => statSync(`${parentPath}/${name}`).mtimeMs))
 }
 
-/** A scenario holds when all its tests do, and fails as soon as one of them does. */
-function judge({ tests }: CoveredScenario, outcomeOf: (test: SpecTest) => Outcome | undefined): Outcome {
-  if (tests.length === 0) return { state: 'fails', reason: 'no test' }
-  const waiting: string[] = []
-  for (const test of tests) {
-    const outcome = outcomeOf(test) ?? { state: 'fails', reason: `not run: ${test.name}` }
-    if (outcome.state === 'fails') return outcome
-    if (outcome.state === 'todo') waiting.push(test.name)
-  }
-  if (waiting.length === 0) return { state: 'holds' }
-  return waiting.length === tests.length
-    ? { state: 'todo' }
-    : { state: 'todo', reason: `not yet: ${waiting.join('; ')}` }
+function runSpec(): SpecResults {
+  const started = Date.now()
+  const reporter = fileURLToPath(new URL('test-count.js', import.meta.url))
+  const args = ['node_modules/vitest/vitest.mjs', 'run', '--project=spec', '--silent', `--reporter=${reporter}`]
+  failed = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0
+  return resultsSince(started)
+}
+
+/** Files that did not run or did not load: their tests have no results. */
+function broken(): string[] {
+  return [...files].flatMap((file) =>
+    (results[file]?.errors ?? ['The file did not run.']).map((message) => `spec/${file}: ${message}`),
+  )
+}
+
+/** A scenario holds when all its tests pass, and fails when one of them fails. */
+function judge(tests: readonly SpecResult[]): Outcome {
+  if (tests.length === 0) return { state: 'fails', reason: 'no test has run' }
+  const failed = tests.find(({ state }) => state !== 'passed' && state !== 'todo')
+  if (failed) return { state: 'fails', reason: `${failed.name}: ${failed.reason ?? failed.state}` }
+  return { state: tests.some(({ state }) => state === 'todo') ? 'todo' : 'holds' }
+}
+
+function describe({ id, text }: Scenario, { state, reason }: Outcome): string[] {
+  const lines = wrap(`[${id}] ${text}`, 6)
+  const why = reason === undefined ? [] : wrap(reason, 8).map((line) => styleText('red', line))
+  return [`    ${MARKS[state]} ${lines.join('\n').trimStart()}`, ...why]
 }
 
 function summary(counts: Record<State, number>): string {
   return `${counts.holds} ✓ holds, ${counts.fails} ✗ fails, ${counts.todo} · not yet`
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(Object(error).message ?? error)
 }
 
 function wrap(text: string, indent: number): string[] {

@@ -1,103 +1,92 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { type Argument, parseSync, Visitor } from 'oxc-parser'
 
-/** A heading of the specification, with each of its scenarios as one statement. */
-export interface Requirement {
-  /** The number of the section, or `II` in the second part. */
-  readonly section: string
-  readonly title: string
-  readonly heading: string
-  readonly scenarios: readonly string[]
+/** A bullet of the specification. */
+export interface Scenario {
+  readonly id: string
+  readonly text: string
 }
 
-const specification = new URL('../spec/specification.md', import.meta.url)
+/** A heading of the specification, with its section and its scenarios. */
+export interface Requirement {
+  readonly section: string
+  readonly heading: string
+  readonly scenarios: readonly Scenario[]
+}
 
-/**
- * Reads the specification. Each bullet is cut into its clauses, and so is each table row; a clause is a scenario.
- *
- * - Semicolons cut, but not inside of code, brackets or quotes. What follows a full stop stays with its clause.
- * - What stands before the colon of a bullet's first clause is its lead, and the call of a table row is the row's. The
- *   lead is repeated before later clauses that have none of their own: `types: nothing is coerced`.
- * - A clause that begins with "and" or "else" goes on with the one before it; so does "then", where no lead carries it.
- */
-export function specScenarios(markdown = readFileSync(specification, 'utf8')): Requirement[] {
-  const requirements: (Requirement & { scenarios: string[] })[] = []
+/** A test of the specification; `id` is undefined when its name doesn't begin with one. */
+export interface SpecTest {
+  readonly file: string
+  readonly name: string
+  readonly id: string | undefined
+}
+
+const folder = new URL('../spec/', import.meta.url)
+
+/** The id at the start of a test's name: `[1.3-7]`. */
+export const idOf = (name: string): string | undefined => /^\[(\d+\.\d+-\d+)\] \S/.exec(name)?.[1]
+
+/** Reads the specification: `## 1. Section`, `### 1.3 Heading`, `- [1.3-7] scenario`. Other bullets are an error. */
+export function readRequirements(markdown = readFileSync(new URL('specification.md', folder), 'utf8')): Requirement[] {
+  const requirements: { section: string; heading: string; scenarios: Scenario[] }[] = []
   let section = ''
-  let title = ''
-  let current: string[] | undefined
-  const open = (heading: string): void => {
-    current = []
-    requirements.push({ section, title, heading, scenarios: current })
-  }
   for (const line of markdown.split('\n')) {
-    const part = /^# Part (\w+)$/.exec(line)
-    const numbered = /^## (\d+)\. (.+)$/.exec(line)
-    if (part) {
-      section = part[1] ?? ''
-      title = `Part ${section}`
-      current = undefined
-    } else if (numbered) {
-      section = numbered[1] ?? ''
-      title = numbered[2] ?? ''
-      current = undefined
-    } else if (line.startsWith('### ')) {
-      open(line.slice(4).trim())
-    } else if (line.startsWith('- ')) {
-      // A section with bullets of its own is its own heading.
-      if (!current) open(title)
-      current?.push(...bulletScenarios(line.slice(2).trim()))
-    } else if (/^\| *`/.test(line)) {
-      current?.push(...rowScenarios(line))
+    if (line.startsWith('## ')) section = line.slice(3)
+    else if (line.startsWith('### ')) requirements.push({ section, heading: line.slice(4), scenarios: [] })
+    else if (line.startsWith('- ')) {
+      const [, id = '', heading, text = ''] = /^- \[((\d+\.\d+)-\d+)\] (.+)$/.exec(line) ?? []
+      const current = requirements.at(-1)
+      if (heading === undefined || !current?.heading.startsWith(`${heading} `))
+        throw new Error(`A scenario must begin with an id of its heading, such as "- [1.3-7] ": ${line}`)
+      current.scenarios.push({ id, text })
     }
   }
   return requirements
 }
 
-function bulletScenarios(bullet: string): string[] {
-  const [first = '', ...later] = cut(bullet, ';')
-  const lead = leadOf(first)
-  const continues = lead ? /^(and|else) / : /^(and|else|then) /
-  const scenarios = [first]
-  for (const clause of later) {
-    if (continues.test(clause)) scenarios.push(`${scenarios.pop()}; ${clause}`)
-    else scenarios.push(lead && !leadOf(clause) ? `${lead}: ${clause}` : clause)
-  }
-  return scenarios
+/** Every test in `spec/`, read from the source so that nothing has to run. */
+export function readSpecTests(): SpecTest[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.spec.ts') && file !== 'coverage.spec.ts')
+    .flatMap((file) =>
+      testNames(readFileSync(new URL(file, folder), 'utf8')).map((name) => ({ file, name, id: idOf(name) })),
+    )
 }
 
-function rowScenarios(row: string): string[] {
-  const [call = '', does = ''] = row
-    .split(/(?<!\\)\|/)
-    .slice(1, -1)
-    .map((cell) => cell.trim().replaceAll('\\|', '|'))
-  const lead = /`[^`]*`/.exec(call)?.[0] ?? call
-  return cut(does, ';').map((clause, index) => `${index === 0 ? call : lead}: ${clause}`)
+/** The names of `test('name')`, `test.todo('name')`, `test.each(table)('name')` and so on. */
+export function testNames(source: string): string[] {
+  const names: string[] = []
+  const visitor = new Visitor({
+    CallExpression({ callee, arguments: [first] }) {
+      let root = callee
+      while (root.type === 'MemberExpression' || root.type === 'CallExpression')
+        root = root.type === 'MemberExpression' ? root.object : root.callee
+      if (root.type === 'Identifier' && root.name === 'test' && isName(first)) names.push(textOf(first))
+    },
+  })
+  visitor.visit(parseSync('spec.ts', source).program)
+  return names
 }
 
-/** The words before a colon, where they stand in the clause's first sentence. */
-function leadOf(clause: string): string | undefined {
-  const [sentence = ''] = cut(clause, '. ')
-  const [lead, ...rest] = cut(sentence, ': ')
-  return rest.length > 0 ? lead : undefined
-}
+type Name = Extract<Argument, { type: 'Literal' | 'TemplateLiteral' }>
 
-/** Cuts at a mark, but not inside of code, brackets or quotes. */
-function cut(text: string, mark: string): string[] {
-  const parts: string[] = []
-  let depth = 0
-  let quote = ''
-  let start = 0
-  for (let at = 0; at < text.length; at++) {
-    const character = text.charAt(at)
-    if (quote) {
-      if (character === quote) quote = ''
-    } else if (character === '`' || character === '"') quote = character
-    else if ('([{'.includes(character)) depth++
-    else if (')]}'.includes(character)) depth--
-    else if (depth === 0 && text.startsWith(mark, at)) {
-      parts.push(text.slice(start, at).trim())
-      start = at + mark.length
-    }
-  }
-  parts.push(text.slice(start).trim())
-  return parts.filter((part) => part !== '')
+const isName = (argument: Argument | undefined): argument is Name =>
+  (argument?.type === 'Literal' && typeof argument.value === 'string') || argument?.type === 'TemplateLiteral'
+
+const textOf = (name: Name): string =>
+  name.type === 'Literal' ? String(name.value) : name.quasis.map(({ value }) => value.cooked).join('…')
+
+/** What is wrong between scenarios and tests, one sentence each. */
+export function specFaults(requirements = readRequirements(), tests: readonly SpecTest[] = readSpecTests()): string[] {
+  const ids = requirements.flatMap(({ scenarios }) => scenarios.map(({ id }) => id))
+  const known = new Set(ids)
+  const tested = new Set(tests.map(({ id }) => id))
+  return [
+    ...ids.filter((id, index) => ids.indexOf(id) < index).map((id) => `Two scenarios have the id [${id}].`),
+    ...[...known].filter((id) => !tested.has(id)).map((id) => `Scenario [${id}] has no test.`),
+    ...tests.flatMap(({ file, name, id }) => {
+      if (id === undefined) return [`spec/${file}: the test '${name}' must begin with an id, such as "[1.3-7] ".`]
+      return known.has(id) ? [] : [`spec/${file}: the specification has no scenario for the test '${name}'.`]
+    }),
+  ]
 }

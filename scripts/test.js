@@ -1,5 +1,6 @@
 // Everything that CI runs: types, lint and format, then all tests. The last line is the sum: `N passed, N failed`.
 // Arguments go to vitest: `npm test -- src/core` runs the tests of one folder, after types and lint.
+// `--full` (`npm run test:full`) also runs what takes minutes, such as every knowledge scenario on PostgreSQL.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const scratch = mkdtempSync(join(tmpdir(), 'toolyard-test-'))
+const full = process.argv.includes('--full')
+const args = process.argv.slice(2).filter((arg) => arg !== '--full')
 const total = { passed: 0, failed: 0, skipped: 0, todo: 0 }
 
 /**
@@ -40,8 +43,9 @@ function check(title, program, args) {
 function runTests() {
   const file = join(scratch, 'count.json')
   const reporters = ['--reporter=default', `--reporter=${join(root, 'scripts', 'test-count.js')}`]
-  const { status } = run('vitest/vitest.mjs', ['run', ...reporters, ...process.argv.slice(2)], {
+  const { status } = run('vitest/vitest.mjs', ['run', ...reporters, ...args], {
     TOOLYARD_TEST_COUNT: file,
+    ...(full && { TOOLYARD_TEST_FULL: '1' }),
   })
   try {
     const count = JSON.parse(readFileSync(file, 'utf8'))

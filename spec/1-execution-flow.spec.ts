@@ -1,11 +1,11 @@
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, test, vi } from 'vitest'
-import { closedPort } from './closed-port.ts'
-import { commandLine } from './command-line.ts'
-import { api, httpTool, httpYard, json } from './http-yard.ts'
-import { household, mcpYard } from './mcp-yard.ts'
-import { serverYard, tool } from './server-yard.ts'
-import { callsBeside, inProcess, mock, never, yard } from './yard.ts'
+import { closedPort } from './fixtures/closed-port.ts'
+import { runCommand } from './fixtures/command-line.ts'
+import { api, httpTool, json, withHttpTools } from './fixtures/http-api.ts'
+import { household, withMcpServers } from './fixtures/mcp-servers.ts'
+import { tool, withServer } from './fixtures/server.ts'
+import { callsBeside, inProcess, mock, never, withTools } from './fixtures/tool-manager.ts'
 
 const place = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 
@@ -13,34 +13,34 @@ const place = { type: 'object', properties: { city: { type: 'string' } }, requir
 const refused = () => Object.assign(new Error('connect ECONNREFUSED 10.1.2.3:8080'), { code: 'ECONNREFUSED' })
 
 describe('Execution flow', () => {
-  test('one straight path: look up', async () => {
-    const { execute } = await yard({})
+  test('[1.3-1] looks the tool up first', async () => {
+    const { execute } = await withTools({})
     expect(await execute('nobody', 'no object')).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
   })
 
-  test("one straight path: bring parameter names into the server's form (MCP tools only)", async () => {
-    const { connected, execute } = await mcpYard({ home: household() })
+  test("[1.3-2] brings parameter names into the MCP server's form before validation", async () => {
+    const { connected, execute } = await withMcpServers({ home: household() })
     await connected()
     // Before validation, or the server's schema would refuse the names that models write.
     const result = await execute('control_zwave_device', { device_name: 'lamp', command: 'on' })
     expect(result).toMatchObject({ result: '{"deviceName":"lamp","action":"on"}' })
   })
 
-  test('one straight path: fill defaults', async () => {
+  test('[1.3-3] fills in defaults before validation', async () => {
     const properties = { units: { type: 'string', default: 'celsius' } }
     const parameters = { type: 'object', properties, required: ['units'] }
-    const { execute } = await yard({ weather: { run: ({ units }) => units, parameters } })
+    const { execute } = await withTools({ weather: { run: ({ units }) => units, parameters } })
     // Filled before validation, or the required parameter would be missing.
     expect(await execute('weather')).toMatchObject({ result: 'celsius' })
   })
 
-  test('one straight path: validate', async () => {
-    const { execute } = await yard({ weather: { run: () => 1, parameters: place, permissions: ['weather'] } })
+  test('[1.3-4] validates before it checks permission', async () => {
+    const { execute } = await withTools({ weather: { run: () => 1, parameters: place, permissions: ['weather'] } })
     expect(await execute('weather')).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
   })
 
-  test('one straight path: check permission', async () => {
-    const { execute } = await yard({
+  test('[1.3-5] checks permission before it counts against limits', async () => {
+    const { execute } = await withTools({
       weather: { run: () => 1, permissions: ['weather'], rate_limit: { calls: 1, per_ms: 60_000 } },
     })
     expect(await execute('weather')).toMatchObject({ error_code: 'PERMISSION_DENIED' })
@@ -48,18 +48,21 @@ describe('Execution flow', () => {
     expect(await execute('weather', {}, { flags: { weather: true } })).toMatchObject({ success: true })
   })
 
-  test('one straight path: check limits', async () => {
-    const { execute } = await yard({
+  test('[1.3-6] checks limits before it tries the cache', async () => {
+    const { execute } = await withTools({
       look: { run: () => 1, effect: 'read', cache: { ttl_ms: 60_000 }, rate_limit: { calls: 1, per_ms: 60_000 } },
     })
     expect(await execute('look')).toMatchObject({ success: true })
     expect(await execute('look')).toMatchObject({ error_code: 'RATE_LIMITED' })
   })
 
-  test('one straight path: try the cache', async () => {
+  test('[1.3-7] answers from the cache when tenant and parameters are the same', async () => {
     const clock = new ManualClock()
     let runs = 0
-    const { execute } = await yard({ look: { run: () => ++runs, effect: 'read', cache: { ttl_ms: 1_000 } } }, { clock })
+    const { execute } = await withTools(
+      { look: { run: () => ++runs, effect: 'read', cache: { ttl_ms: 1_000 } } },
+      { clock },
+    )
     expect(await execute('look', { a: 1, b: 2 })).toMatchObject({ result: 1 })
     expect(await execute('look', { b: 2, a: 1 })).toMatchObject({ result: 1 })
     expect(await execute('look', { a: 1, b: 2 }, { tenant: 'other' })).toMatchObject({ result: 2 })
@@ -67,13 +70,13 @@ describe('Execution flow', () => {
     expect(await execute('look', { a: 1, b: 2 })).toMatchObject({ result: 3 })
   })
 
-  test('one straight path: run under a deadline', async () => {
-    const { execute } = await yard({ stuck: { run: never, timeout_ms: 30 } })
+  test('[1.3-8] runs the tool under a deadline', async () => {
+    const { execute } = await withTools({ stuck: { run: never, timeout_ms: 30 } })
     expect(await execute('stuck')).toMatchObject({ error_code: 'TIMEOUT' })
   })
 
-  test('one straight path: record', async () => {
-    const { execute, records } = await yard({ weather: { run: () => 1, parameters: place } })
+  test('[1.3-9] records every call, refused ones included', async () => {
+    const { execute, records } = await withTools({ weather: { run: () => 1, parameters: place } })
     await execute('weather', { city: 'Paris' }, { tenant: 'acme' })
     await execute('weather', {})
     await execute('nobody')
@@ -84,35 +87,35 @@ describe('Execution flow', () => {
     ])
   })
 
-  test('one straight path: return', async () => {
-    const { execute } = await yard({ answer: { run: async () => ({ ok: true }) } })
+  test('[1.3-10] returns the envelope', async () => {
+    const { execute } = await withTools({ answer: { run: async () => ({ ok: true }) } })
     expect(await execute('answer')).toMatchObject({ success: true, result: { ok: true }, tool_name: 'answer' })
   })
 
-  test("unknown tool: Tool '<name>' not found, a warning in the log, nothing thrown", async () => {
-    const { execute, log } = await yard({})
+  test('[1.3-11] warns and answers not found when the tool is unknown', async () => {
+    const { execute, log } = await withTools({})
     expect(await execute('nobody')).toMatchObject({ error: "Tool 'nobody' not found", error_code: 'TOOL_NOT_FOUND' })
     expect(log.at('warn')).toContainEqual(expect.objectContaining({ tool: 'nobody' }))
   })
 
-  test('a tool that throws: logged with its context', async () => {
-    const { execute, log } = await yard({ fails: { run: () => Promise.reject(new Error('No such city')) } })
+  test('[1.3-12] logs a tool that throws, with its context', async () => {
+    const { execute, log } = await withTools({ fails: { run: () => Promise.reject(new Error('No such city')) } })
     await execute('fails', { city: 'Atlantis' }, { tenant: 'acme' })
     expect(JSON.stringify(log.lines)).toMatch(/fails.*Atlantis|Atlantis.*fails/)
     expect(JSON.stringify(log.lines)).toContain('No such city')
   })
 
-  test('a tool that throws: its message comes back as error', async () => {
+  test('[1.3-13] returns the message of a tool that throws as error', async () => {
     const run = () => {
       throw new Error('No such city')
     }
-    const { execute } = await yard({ fails: { run } })
+    const { execute } = await withTools({ fails: { run } })
     expect(await execute('fails')).toMatchObject({ error: 'No such city', error_code: 'EXECUTION_ERROR' })
   })
 
-  test('a tool that fails for lack of network: SERVICE_UNAVAILABLE', async () => {
+  test('[1.3-14] gives SERVICE_UNAVAILABLE when the network fails', async () => {
     const port = await closedPort()
-    const { execute } = await yard({
+    const { execute } = await withTools({
       call: { run: () => fetch(`http://127.0.0.1:${port}/`) },
       lookup: { run: () => Promise.reject(Object.assign(new Error('dns'), { code: 'ENOTFOUND' })) },
     })
@@ -120,35 +123,35 @@ describe('Execution flow', () => {
     expect(await execute('lookup')).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
   })
 
-  test('a tool that fails for lack of network: the message names the tool, leaks no address, secret or stack', async () => {
+  test('[1.3-15] names the tool and leaks no address, secret or stack when the network fails', async () => {
     const port = await closedPort()
-    const { execute } = await yard({ call: { run: () => fetch(`http://127.0.0.1:${port}/?key=hunter2`) } })
+    const { execute } = await withTools({ call: { run: () => fetch(`http://127.0.0.1:${port}/?key=hunter2`) } })
     const { error } = (await execute('call')) as { error: string }
     expect(error).toContain("'call'")
     expect(error).toContain('unavailable')
     expect(error).not.toMatch(new RegExp(`127\\.0\\.0\\.1|${port}|hunter2|\\bat .*:\\d+`))
   })
 
-  test('A 4xx is EXECUTION_ERROR with its status', async () => {
+  test('[1.3-16] gives EXECUTION_ERROR with the status for a 4xx response', async () => {
     const { url } = await api((response) => json(response, { problem: 'no such user' }, 404))
-    const { execute } = await httpYard([httpTool('user', { url })])
+    const { execute } = await withHttpTools([httpTool('user', { url })])
     expect(await execute('user')).toMatchObject({
       error_code: 'EXECUTION_ERROR',
       error: expect.stringMatching(/'user' answered 404.*no such user/),
     })
   })
 
-  test('a tool that runs past its deadline is cancelled: Tool execution timed out after <ms>ms', async () => {
-    const { execute } = await yard({ stuck: { run: never, timeout_ms: 40 } })
+  test('[1.3-17] names the deadline that applied when a tool times out', async () => {
+    const { execute } = await withTools({ stuck: { run: never, timeout_ms: 40 } })
     expect(await execute('stuck')).toMatchObject({
       error: 'Tool execution timed out after 40ms',
       error_code: 'TIMEOUT',
     })
   })
 
-  test('Asynchronous work gets an AbortSignal', async () => {
+  test('[1.3-18] aborts the signal of asynchronous work at the deadline', async () => {
     const aborted = Promise.withResolvers<void>()
-    const { execute } = await yard({
+    const { execute } = await withTools({
       polite: {
         run: (_, { signal }) => {
           signal.addEventListener('abort', () => aborted.resolve())
@@ -161,17 +164,17 @@ describe('Execution flow', () => {
     await aborted.promise
   })
 
-  test('a tool that runs past its deadline is cancelled: a child process is ended', async () => {
+  test('[1.3-19] ends the child process at the deadline', async () => {
     const pids: number[] = []
-    const { execute } = await yard({ spin: { run: inProcess('spin'), timeout_ms: 3_000 } })
+    const { execute } = await withTools({ spin: { run: inProcess('spin'), timeout_ms: 3_000 } })
     const report = (pid: unknown) => pids.push(pid as number)
     expect(await execute('spin', {}, { report })).toMatchObject({ error_code: 'TIMEOUT' })
     expect(pids).toHaveLength(1)
     await vi.waitFor(() => expect(() => process.kill(pids[0] as number, 0)).toThrow())
   })
 
-  test('a CPU-bound handler runs with a memory limit where it cannot hold up the process', async () => {
-    const { execute } = await yard({
+  test('[1.3-20] keeps answering while a CPU-bound handler runs into its memory limit', async () => {
+    const { execute } = await withTools({
       hoard: { run: inProcess('hoard'), timeout_ms: 15_000 },
       echo: { run: (params) => params },
     })
@@ -180,9 +183,9 @@ describe('Execution flow', () => {
     expect(await hoarding).toMatchObject({ success: false, error_code: 'EXECUTION_ERROR' })
   })
 
-  test('default deadline 30 s, overridable per tool (any value) and per call (clamped to 1 s … 60 s)', async () => {
+  test('[1.3-21] takes the deadline from the default, the tool or the call, clamped to 1–60 s per call', async () => {
     const clock = new ManualClock()
-    const { execute } = await yard({ plain: { run: never }, own: { run: never, timeout_ms: 90_000 } }, { clock })
+    const { execute } = await withTools({ plain: { run: never }, own: { run: never, timeout_ms: 90_000 } }, { clock })
     const calls = [
       execute('plain'),
       execute('own'),
@@ -195,16 +198,16 @@ describe('Execution flow', () => {
     expect(errors).toEqual([30_000, 90_000, 1_000, 2_000, 60_000].map((ms) => `Tool execution timed out after ${ms}ms`))
   })
 
-  test('the command line says on stderr when it clamped', () => {
+  test('[1.3-22] says on stderr that the command line clamped a deadline', async () => {
     const config = { tools: { enabled: true, registry: [mock('hello', 'hi')] } }
-    const clamped = commandLine(config, 'exec', 'hello', '--timeout', '5')
+    const clamped = await runCommand(config, 'exec', 'hello', '--timeout', '5')
     expect(clamped).toMatchObject({ stdout: 'hi\n', stderr: expect.stringMatching(/\b5\b.*\b1000\b/) })
-    expect(commandLine(config, 'exec', 'hello', '--timeout', '5000').stderr).toBe('')
+    expect((await runCommand(config, 'exec', 'hello', '--timeout', '5000')).stderr).toBe('')
   })
 
-  test('Longer work is a job: Prefer: respond-async gives 202 with Location: /api/jobs/:id', async () => {
+  test('[1.3-23] starts a job and answers 202 for Prefer: respond-async', async () => {
     const work = Promise.withResolvers<string>()
-    const { ask, post } = await serverYard([tool('digest')], {}, { handlers: { digest: () => work.promise } })
+    const { ask, post } = await withServer([tool('digest')], {}, { handlers: { digest: () => work.promise } })
     const body = { tool_name: 'digest', params: {}, timeout_ms: 600_000 }
     const accepted = await post('/tools/execute', body, { headers: { prefer: 'respond-async' } })
     const location = `/api/jobs/${accepted.body.id}`
@@ -216,8 +219,8 @@ describe('Execution flow', () => {
     expect((await ask(location)).body.result).toMatchObject({ success: true, result: 'digested', tool_name: 'digest' })
   })
 
-  test('waiting for a free process counts against the deadline, and the message then goes on', async () => {
-    const { execute } = await yard(
+  test('[1.3-24] counts waiting for a free process against the deadline', async () => {
+    const { execute } = await withTools(
       { spin: { run: inProcess('spin'), timeout_ms: 15_000 }, add: { run: inProcess('add'), timeout_ms: 500 } },
       { processes: 1 },
     )
@@ -231,8 +234,8 @@ describe('Execution flow', () => {
     await spinning
   })
 
-  test('one tenant never occupies all processes', async () => {
-    const { execute } = await yard(
+  test('[1.3-25] leaves a process free for other tenants', async () => {
+    const { execute } = await withTools(
       { spin: { run: inProcess('spin'), timeout_ms: 15_000 }, add: { run: inProcess('add'), timeout_ms: 10_000 } },
       { processes: 2 },
     )
@@ -243,8 +246,8 @@ describe('Execution flow', () => {
     expect(await Promise.all(greedy)).toMatchObject(Array(4).fill({ error_code: 'CANCELLED' }))
   })
 
-  test("the caller's own AbortSignal cancels the call (CANCELLED)", async () => {
-    const { execute } = await yard({ stuck: { run: never } })
+  test('[1.3-26] cancels the call when the caller aborts', async () => {
+    const { execute } = await withTools({ stuck: { run: never } })
     const controller = new AbortController()
     const call = execute('stuck', {}, { signal: controller.signal })
     controller.abort()
@@ -252,14 +255,14 @@ describe('Execution flow', () => {
     expect(await execute('stuck', {}, { signal: AbortSignal.abort() })).toMatchObject({ error_code: 'CANCELLED' })
   })
 
-  test('SERVICE_UNAVAILABLE of a read or idempotent tool is retried inside the deadline', async () => {
+  test('[1.3-27] retries SERVICE_UNAVAILABLE of read and idempotent tools inside the deadline', async () => {
     const runs: Record<string, number> = {}
     const flaky = (name: string) => () => {
       runs[name] = (runs[name] ?? 0) + 1
       return runs[name] < 3 ? Promise.reject(refused()) : 'there'
     }
     const retry = { max_attempts: 3, backoff_ms: 1 }
-    const { execute } = await yard({
+    const { execute } = await withTools({
       look: { run: flaky('look'), effect: 'read', retry },
       put: { run: flaky('put'), effect: 'idempotent', retry },
       order: { run: flaky('order'), effect: 'write', retry },

@@ -1,11 +1,16 @@
 import { spawnSync } from 'node:child_process'
 import { ManualClock } from 'toolyard/testing'
-import { describe, expect, test } from 'vitest'
-import { mock, yard } from './yard.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { mock, withTools } from './fixtures/tool-manager.ts'
 
 describe('Execution log', () => {
-  test('every execution logs tool, params and result (bounded, secrets redacted), success, execution_time_ms, timestamp', async () => {
-    const { execute, log } = await yard({
+  let program: { readonly stdout: string; readonly stderr: string }
+  beforeAll(() => {
+    program = runProgram()
+  })
+
+  test('[1.5-1] logs tool, bounded and redacted params and result, success, time and timestamp', async () => {
+    const { execute, log } = await withTools({
       same: { run: (params) => params },
       fails: { run: () => Promise.reject('broken') },
     })
@@ -25,39 +30,37 @@ describe('Execution log', () => {
     expect(second?.fields).toMatchObject({ tool: 'fails', params: { city: 'Rome' }, success: false })
   })
 
-  test('slower than 1000 ms is a warning with tool name and duration', async () => {
+  test('[1.5-2] warns about an execution slower than 1000 ms', async () => {
     const clock = new ManualClock()
-    const { execute, log } = await yard({ wait: { run: ({ ms }) => clock.advance(ms as number) } }, { clock })
+    const { execute, log } = await withTools({ wait: { run: ({ ms }) => clock.advance(ms as number) } }, { clock })
     await execute('wait', { ms: 1_000 })
     expect(log.at('warn')).toEqual([])
     await execute('wait', { ms: 1_001 })
     expect(log.at('warn')).toMatchObject([{ tool: 'wait', execution_time_ms: 1_001 }])
   })
 
-  test('logs go to stderr, structured, one record a line whatever is in a name', () => {
-    const { stderr } = program(`await executor.execute('two\\nlines\\u2028', { text: 'a\\nb' })`)
-    const lines = stderr.trimEnd().split('\n')
-    expect(lines).toHaveLength(1)
-    expect(JSON.parse(lines[0] as string)).toMatchObject({ tool: 'two\nlines\u2028', success: false })
+  test('[1.5-3] writes one record per line to stderr, whatever a name contains', () => {
+    const lines = program.stderr.trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { tool: 'two\nlines\u2028', success: false },
+      { tool: 'hello', success: true },
+    ])
   })
 
-  test("stdout belongs to protocols and to the command's own output", () => {
-    const { stdout, stderr } = program(`
-      await executor.execute('nobody', {})
-      process.stdout.write(JSON.stringify(await executor.execute('hello', {})))`)
-    expect(JSON.parse(stdout)).toMatchObject({ success: true, result: 'hi' })
-    expect(stderr).toContain('nobody')
+  test('[1.5-4] leaves stdout to the program', () => {
+    expect(JSON.parse(program.stdout)).toMatchObject({ success: true, result: 'hi' })
   })
 })
 
-/** Runs a few lines in a process of their own, with the log that a host gets when it brings none. */
-function program(lines: string): { stdout: string; stderr: string } {
+/** Calls an unknown tool and one that exists, in a process with the default log. */
+function runProgram(): { stdout: string; stderr: string } {
   const source = `
     import { ToolManager } from 'toolyard'
     const manager = new ToolManager({ tools: { enabled: true, registry: [${JSON.stringify(mock('hello', 'hi'))}] } })
     await manager.loadTools()
     const executor = manager.getExecutor()
-    ${lines}
+    await executor.execute('two\\nlines\\u2028', { text: 'a\\nb' })
+    process.stdout.write(JSON.stringify(await executor.execute('hello', {})))
     await manager.close()`
   const cwd = new URL('..', import.meta.url)
   return spawnSync(process.execPath, ['--conditions=toolyard-source', '--input-type=module', '--eval', source], {

@@ -4,13 +4,13 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { toLangChain } from '../src/kinds/to-langchain.ts'
 import { serveHttp } from '../src/mcp/server/http/serve-http.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
-import { commandLine } from './command-line.ts'
-import { configured, mock, yard } from './yard.ts'
+import { runCommand } from './fixtures/command-line.ts'
+import { configured, mock, withTools } from './fixtures/tool-manager.ts'
 
 describe('Handlers', () => {
-  test('a handler is called as handler(params, context) and returns a promise of any JSON value', async () => {
+  test('[1.2-1] calls handler(params, context) and accepts any JSON value', async () => {
     const progress: unknown[] = []
-    const { execute } = await yard({
+    const { execute } = await withTools({
       probe: {
         run: async (params, { signal, tenant, flags, report, log }) => {
           report({ done: 1 })
@@ -26,13 +26,13 @@ describe('Handlers', () => {
     expect(progress).toEqual([{ done: 1 }])
   })
 
-  test('As text (a terminal) a string is written as it is, anything else as JSON', () => {
+  test('[1.2-2] prints a string as it is and anything else as JSON in a terminal', async () => {
     const config = { tools: { enabled: true, registry: [mock('text', 'two\nlines'), mock('data', { a: ['1'] })] } }
-    expect(commandLine(config, 'exec', 'text').stdout).toBe('two\nlines\n')
-    expect(JSON.parse(commandLine(config, 'exec', 'data').stdout)).toEqual({ a: ['1'] })
+    expect((await runCommand(config, 'exec', 'text')).stdout).toBe('two\nlines\n')
+    expect(JSON.parse((await runCommand(config, 'exec', 'data')).stdout)).toEqual({ a: ['1'] })
   })
 
-  test('As text (LangChain) a string is written as it is, anything else as JSON', async () => {
+  test('[1.2-2] gives LangChain a string as it is and anything else as JSON', async () => {
     const { executor, registry } = await configured([mock('text', 'two\nlines'), mock('data', { a: ['1'] })])
     const written = ['two\nlines', '{"a":["1"]}']
     const handedOut = await toLangChain(executor)
@@ -41,7 +41,7 @@ describe('Handlers', () => {
     expect(await Promise.all(formatted.map((tool) => tool.invoke({})))).toEqual(written)
   })
 
-  test('As text (MCP text content) a string is written as it is, anything else as JSON', async () => {
+  test('[1.2-2] gives MCP text content a string as it is and anything else as JSON', async () => {
     const { executor, registry } = await configured([mock('text', 'two\nlines'), mock('data', { a: ['1'] })])
     const { url, close } = await serveHttp(new ToolServer({ registry, executor, version: '1' }), { port: 0 })
     onTestFinished(close)
@@ -53,7 +53,7 @@ describe('Handlers', () => {
     expect(await contentOf('data')).toEqual([{ type: 'text', text: '{"a":["1"]}' }])
   })
 
-  test('the public classes: ToolExecutor, ToolRegistry, ToolManager(config), ToolHandlers', () => {
+  test('[1.2-3] exports ToolExecutor, ToolRegistry, ToolManager and ToolHandlers with their methods', () => {
     const methods = (of: { readonly prototype: object }) => Object.getOwnPropertyNames(of.prototype)
     expect(methods(ToolExecutor)).toEqual(expect.arrayContaining(['execute', 'validate']))
     expect(methods(ToolRegistry)).toEqual(
@@ -72,9 +72,9 @@ describe('Handlers', () => {
     expect(methods(ToolHandlers)).toEqual(expect.arrayContaining(['register', 'get']))
   })
 
-  test('ToolExecutor (execute, validate(tool, params) → {valid, errors})', async () => {
+  test('[1.2-4] validates parameters without running the tool', async () => {
     const parameters = { type: 'object', properties: { n: { type: 'integer' } } }
-    const { executor, registry } = await yard({ count: { run: () => 1, parameters } })
+    const { executor, registry } = await withTools({ count: { run: () => 1, parameters } })
     const tool = registry.get('count')
     if (!tool) throw new Error('count is not registered')
     expect(await executor.validate(tool, { n: 1 })).toEqual({ valid: true, errors: [] })

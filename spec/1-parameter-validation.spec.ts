@@ -1,30 +1,32 @@
 import type { JsonSchema, ToolFailure } from 'toolyard'
 import { describe, expect, test } from 'vitest'
-import { api, httpTool, httpYard } from './http-yard.ts'
-import { yard } from './yard.ts'
+import { api, httpTool, withHttpTools } from './fixtures/http-api.ts'
+import { withTools } from './fixtures/tool-manager.ts'
 
 /** The sentence that a tool with these properties answers with; undefined where it ran. */
 async function errorOf(properties: JsonSchema, params: unknown, rest: JsonSchema = {}): Promise<string | undefined> {
-  const { execute } = await yard({ tool: { run: () => 'ran', parameters: { type: 'object', properties, ...rest } } })
+  const { execute } = await withTools({
+    tool: { run: () => 'ran', parameters: { type: 'object', properties, ...rest } },
+  })
   const result = await execute('tool', params)
   return result.success ? undefined : result.error
 }
 
 describe('Parameter validation', () => {
-  test("validated against the tool's JSON Schema before anything runs", async () => {
+  test('[1.4-1] validates against the JSON Schema before anything runs', async () => {
     expect(await errorOf({ n: { type: 'integer', minimum: 1 } }, { n: 1 })).toBeUndefined()
     expect(await errorOf({ n: { type: 'integer', minimum: 1 } }, { n: 0 })).toMatch(/^Invalid parameters: n /)
   })
 
-  test('on failure the tool is not executed', async () => {
+  test('[1.4-2] does not execute the tool when validation fails', async () => {
     let runs = 0
     const parameters = { type: 'object', properties: { n: { type: 'integer' } } }
-    const { execute } = await yard({ count: { run: () => ++runs, parameters } })
+    const { execute } = await withTools({ count: { run: () => ++runs, parameters } })
     expect(await execute('count', { n: 'one' })).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
     expect(runs).toBe(0)
   })
 
-  test("Invalid parameters: all of them, in schema order: missing '<path>'", async () => {
+  test('[1.4-3] lists all problems in schema order, with the path of a missing parameter', async () => {
     const properties = {
       units: { enum: ['celsius', 'fahrenheit'] },
       city: { type: 'string' },
@@ -37,11 +39,11 @@ describe('Parameter validation', () => {
     expect(await errorOf({ user }, { user: {} })).toBe("Invalid parameters: missing 'user.email'")
   })
 
-  test('<path> must be an integer', async () => {
+  test('[1.4-4] says that a parameter must be an integer', async () => {
     expect(await errorOf({ n: { type: 'integer' } }, { n: 1.5 })).toBe('Invalid parameters: n must be an integer')
   })
 
-  test('<path> must be a string (and so for each type)', async () => {
+  test('[1.4-5] names the expected type, for each type', async () => {
     const of = (type: string, value: unknown) => errorOf({ v: { type } }, { v: value })
     expect(await of('string', 1)).toBe('Invalid parameters: v must be a string')
     expect(await of('number', '1')).toBe('Invalid parameters: v must be a number')
@@ -51,30 +53,30 @@ describe('Parameter validation', () => {
     expect(await of('null', 0)).toBe('Invalid parameters: v must be null')
   })
 
-  test('<path> must be one of: celsius, fahrenheit', async () => {
+  test('[1.4-6] lists the values of an enum', async () => {
     expect(await errorOf({ units: { enum: ['celsius', 'fahrenheit'] } }, { units: 'kelvin' })).toBe(
       'Invalid parameters: units must be one of: celsius, fahrenheit',
     )
   })
 
-  test('<path> must match format "email"', async () => {
+  test('[1.4-7] names the format that a parameter must match', async () => {
     const user = { type: 'object', properties: { email: { type: 'string', format: 'email' } } }
     expect(await errorOf({ user }, { user: { email: 'nobody' } })).toBe(
       'Invalid parameters: user.email must match format "email"',
     )
   })
 
-  test('types: integer means Number.isInteger', async () => {
+  test('[1.4-8] accepts as integer what Number.isInteger accepts', async () => {
     for (const n of [0, -3, 2.0, 1e21]) expect(await errorOf({ n: { type: 'integer' } }, { n })).toBeUndefined()
     for (const n of [0.5, '1', true, null]) expect(await errorOf({ n: { type: 'integer' } }, { n })).toBeDefined()
   })
 
-  test('types: string means typeof string', async () => {
+  test('[1.4-9] accepts as string only strings', async () => {
     for (const s of ['', 'text', '7']) expect(await errorOf({ s: { type: 'string' } }, { s })).toBeUndefined()
     for (const s of [7, true, null, ['a']]) expect(await errorOf({ s: { type: 'string' } }, { s })).toBeDefined()
   })
 
-  test('types: all other JSON Schema types likewise', async () => {
+  test('[1.4-10] checks number, boolean, array, object and null likewise', async () => {
     const right = { number: 1.5, boolean: false, object: {}, array: [], null: null }
     for (const type of Object.keys(right))
       for (const [other, value] of Object.entries(right)) {
@@ -84,27 +86,27 @@ describe('Parameter validation', () => {
       }
   })
 
-  test('types: nothing is coerced', async () => {
-    const { execute } = await yard({ same: { run: (params) => params } })
+  test('[1.4-11] coerces nothing', async () => {
+    const { execute } = await withTools({ same: { run: (params) => params } })
     const params = { n: '7', b: 'true', nothing: null, list: 'a' }
     expect(await execute('same', params)).toMatchObject({ result: params })
     expect(await errorOf({ list: { type: 'array' } }, { list: 'a' })).toBeDefined()
   })
 
-  test('parameters that the schema does not name are ignored by validation and passed on as they came', async () => {
+  test('[1.4-12] passes parameters on that the schema does not name', async () => {
     const parameters = { type: 'object', properties: { n: { type: 'integer' } } }
-    const { execute } = await yard({ same: { run: (params) => params, parameters } })
+    const { execute } = await withTools({ same: { run: (params) => params, parameters } })
     const params = { n: 1, other: { deep: ['x'] } }
     expect(await execute('same', params)).toMatchObject({ result: params })
   })
 
-  test('ignored by validation unless the schema says additionalProperties: false', async () => {
+  test('[1.4-13] refuses unnamed parameters when the schema says additionalProperties: false', async () => {
     expect(await errorOf({}, { other: 1 }, { additionalProperties: false })).toMatch(/^Invalid parameters: .*other/)
   })
 
-  test('parameters that the schema does not name: HTTP tools do not send them', async () => {
+  test('[1.4-14] sends no parameter over HTTP that the schema does not name', async () => {
     const { url, received } = await api()
-    const { execute } = await httpYard([
+    const { execute } = await withHttpTools([
       httpTool('get', { url }, ['named']),
       httpTool('post', { url, method: 'POST' }, ['named']),
     ])
@@ -116,7 +118,7 @@ describe('Parameter validation', () => {
     ])
   })
 
-  test('nested objects and arrays are validated recursively', async () => {
+  test('[1.4-15] validates nested objects and arrays', async () => {
     const users = {
       type: 'array',
       items: { type: 'object', properties: { emails: { type: 'array', items: { type: 'string' } } } },
@@ -126,7 +128,7 @@ describe('Parameter validation', () => {
     )
   })
 
-  test('pattern, format, minimum, $ref, oneOf and the rest of draft 2020-12 work (draft-07 when $schema says so)', async () => {
+  test('[1.4-16] supports draft 2020-12, and draft-07 when $schema says so', async () => {
     const wrong = async (schema: JsonSchema, value: unknown, rest: JsonSchema = {}) =>
       expect(await errorOf({ v: schema }, { v: value }, rest)).toMatch(/^Invalid parameters: v/)
     const right = async (schema: JsonSchema, value: unknown, rest: JsonSchema = {}) =>
@@ -144,7 +146,7 @@ describe('Parameter validation', () => {
     await wrong({ items: [{ type: 'string' }] }, [1], draft7)
   })
 
-  test('default values are filled in before the tool runs', async () => {
+  test('[1.4-17] fills in defaults before the tool runs', async () => {
     const parameters = {
       type: 'object',
       properties: {
@@ -152,15 +154,15 @@ describe('Parameter validation', () => {
         page: { type: 'object', properties: { size: { type: 'integer', default: 5 } } },
       },
     }
-    const { execute } = await yard({ same: { run: (params) => params, parameters } })
+    const { execute } = await withTools({ same: { run: (params) => params, parameters } })
     const params = { page: {} }
     expect(await execute('same', params)).toMatchObject({ result: { units: 'celsius', page: { size: 5 } } })
     expect(params).toEqual({ page: {} })
   })
 
-  test('hostile input: keys __proto__, prototype, constructor, no object, depth over 64: INVALID_PARAMETERS', async () => {
+  test("[1.4-18] refuses hostile keys, depth, sizes and parameters that aren't an object", async () => {
     let runs = 0
-    const { execute } = await yard({ count: { run: () => ++runs } })
+    const { execute } = await withTools({ count: { run: () => ++runs } })
     const nest = (depth: number): unknown => (depth === 0 ? 1 : { a: nest(depth - 1) })
     const hostile = [
       JSON.parse('{"__proto__": {"admin": true}}'),
@@ -182,22 +184,22 @@ describe('Parameter validation', () => {
     expect(await execute('count', { list: Array(10_000).fill(0), deep: nest(60) })).toMatchObject({ result: 1 })
   })
 
-  test('hostile input: a tool name like ../x is just not found', async () => {
-    const { execute } = await yard({})
+  test('[1.4-19] answers not found for a tool name like ../x', async () => {
+    const { execute } = await withTools({})
     for (const name of ['../x', '__proto__', 'constructor', 'a\nb', ''])
       expect(((await execute(name)) as ToolFailure).error_code).toBe('TOOL_NOT_FOUND')
     expect(await execute('../x')).toMatchObject({ error: "Tool '../x' not found" })
   })
 
-  test('hostile input: special characters in values are data', async () => {
-    const { execute } = await yard({ same: { run: ({ text }) => text } })
+  test('[1.4-20] treats special characters in values as data', async () => {
+    const { execute } = await withTools({ same: { run: ({ text }) => text } })
     for (const text of ["'; DROP TABLE x; --", '$(rm -rf /)', '<script>', '../../etc', 'a\0b\n\u2028', '🔧'])
       expect(await execute('same', { text })).toMatchObject({ success: true, result: text })
   })
 
-  test('results over max_result_bytes (1 MB): RESULT_TOO_LARGE', async () => {
+  test('[1.4-21] gives RESULT_TOO_LARGE for a result over max_result_bytes', async () => {
     const run = ({ size }: Record<string, unknown>) => 'x'.repeat(size as number)
-    const { execute } = await yard({ big: { run }, small: { run, max_result_bytes: 100 } })
+    const { execute } = await withTools({ big: { run }, small: { run, max_result_bytes: 100 } })
     expect(await execute('big', { size: 1024 * 1024 - 10 })).toMatchObject({ success: true })
     expect(await execute('big', { size: 1024 * 1024 + 1 })).toMatchObject({ error_code: 'RESULT_TOO_LARGE' })
     expect(await execute('small', { size: 101 })).toMatchObject({ error_code: 'RESULT_TOO_LARGE' })

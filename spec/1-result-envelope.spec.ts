@@ -1,7 +1,7 @@
 import { ToolErrorCode, ToolExecutionError } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, test } from 'vitest'
-import { never, yard } from './yard.ts'
+import { never, withTools } from './fixtures/tool-manager.ts'
 
 const city = {
   type: 'object',
@@ -10,8 +10,8 @@ const city = {
 }
 
 describe('Result envelope', () => {
-  test('success: {success: true, result, tool_name, execution_time_ms}', async () => {
-    const { execute } = await yard({ answer: { run: () => 42 } })
+  test('[1.1-1] resolves to success, result, tool_name and execution_time_ms on success', async () => {
+    const { execute } = await withTools({ answer: { run: () => 42 } })
     expect(await execute('answer')).toEqual({
       success: true,
       result: 42,
@@ -20,14 +20,14 @@ describe('Result envelope', () => {
     })
   })
 
-  test("success: result is the tool's return value, whatever its JSON type", async () => {
-    const { execute } = await yard({ same: { run: ({ value }) => value } })
+  test("[1.1-2] returns the tool's return value as result, whatever its JSON type", async () => {
+    const { execute } = await withTools({ same: { run: ({ value }) => value } })
     for (const value of [null, true, 0, -1.5, '', 'text', [], [1, { a: null }], {}, { a: { b: [false] } }])
       expect(await execute('same', { value })).toMatchObject({ success: true, result: value })
   })
 
-  test('failure: {success: false, error, error_code, tool_name, execution_time_ms}', async () => {
-    const { execute } = await yard({ fails: { run: () => Promise.reject(new Error('No such city')) } })
+  test('[1.1-3] resolves to error and error_code on failure', async () => {
+    const { execute } = await withTools({ fails: { run: () => Promise.reject(new Error('No such city')) } })
     expect(await execute('fails')).toEqual({
       success: false,
       error: 'No such city',
@@ -37,8 +37,8 @@ describe('Result envelope', () => {
     })
   })
 
-  test('failure: error is a sentence a person or a model can act on', async () => {
-    const { execute } = await yard({
+  test('[1.1-4] writes error as a sentence that a person or a model can act on', async () => {
+    const { execute } = await withTools({
       weather: { run: () => 'sunny', parameters: city },
       silent: { run: () => Promise.reject(null) },
       closed: { run: () => 1, permissions: ['vault'] },
@@ -48,8 +48,8 @@ describe('Result envelope', () => {
     expect(await execute('silent')).toMatchObject({ error: expect.stringMatching(/\w+ \w+/) })
   })
 
-  test('optional on failure: details {problems: [{path, rule, expected}], required: [{name, type, description}]}', async () => {
-    const { execute } = await yard({ weather: { run: () => 'sunny', parameters: city } })
+  test('[1.1-5] lists problems and required parameters in details when parameters are invalid', async () => {
+    const { execute } = await withTools({ weather: { run: () => 'sunny', parameters: city } })
     expect(await execute('weather', { days: 'two' })).toMatchObject({
       details: {
         problems: [
@@ -61,16 +61,16 @@ describe('Result envelope', () => {
     })
   })
 
-  test('optional on failure: suggestions: [names] (unknown tool; only tools the caller may see)', async () => {
-    const { execute } = await yard({
+  test('[1.1-6] suggests only tools that the caller may see when the tool is unknown', async () => {
+    const { execute } = await withTools({
       get_weather: { run: () => 1 },
       get_weathers: { run: () => 1, permissions: ['vault'] },
     })
     expect(await execute('get_wether')).toMatchObject({ suggestions: ['get_weather'] })
   })
 
-  test('optional on failure: outcome: "unknown" (a write that may have happened)', async () => {
-    const { execute } = await yard({
+  test('[1.1-7] marks a write that may have happened with outcome "unknown"', async () => {
+    const { execute } = await withTools({
       order: { run: never, timeout_ms: 30, effect: 'write' },
       look: { run: never, timeout_ms: 30, effect: 'read' },
     })
@@ -78,9 +78,9 @@ describe('Result envelope', () => {
     expect(await execute('look')).not.toHaveProperty('outcome')
   })
 
-  test('execution_time_ms covers the whole attempt, validation included, on success and on failure', async () => {
+  test('[1.1-8] measures the whole attempt, validation included, on success and on failure', async () => {
     const clock = new ManualClock()
-    const { execute } = await yard({ weather: { run: () => clock.advance(30), parameters: city } }, { clock })
+    const { execute } = await withTools({ weather: { run: () => clock.advance(30), parameters: city } }, { clock })
     // Reading the parameters takes time here, and comes before validation.
     const slow = (value: unknown) => ({
       get city() {
@@ -92,10 +92,10 @@ describe('Result envelope', () => {
     expect((await execute('weather', slow(7))).execution_time_ms).toBe(40)
   })
 
-  test('execute() never throws and never rejects: every failure is an envelope', async () => {
+  test('[1.1-9] never throws and never rejects', async () => {
     const circular: Record<string, unknown> = {}
     circular.self = circular
-    const { execute } = await yard({
+    const { execute } = await withTools({
       throws: { run: ({ what }) => Promise.reject(what) },
       frozen: { run: () => Promise.reject(Object.freeze({ message: 1 })) },
       huge: { run: () => 10n },
@@ -124,7 +124,7 @@ describe('Result envelope', () => {
       expect(result).toMatchObject({ success: false, error: expect.any(String), error_code: expect.any(String) })
   })
 
-  test('error_code is one of a closed table (ToolErrorCode)', () => {
+  test('[1.1-10] takes error_code from a closed table', () => {
     expect(Object.keys(ToolErrorCode).sort()).toEqual([
       'CANCELLED',
       'EXECUTION_ERROR',
@@ -139,10 +139,10 @@ describe('Result envelope', () => {
     expect(Object.isFrozen(ToolErrorCode)).toBe(true)
   })
 
-  test('Thrown inside the system it is a ToolExecutionError that carries the code', async () => {
+  test('[1.1-11] throws a ToolExecutionError with the code inside the system', async () => {
     const thrown = new ToolExecutionError('RATE_LIMITED', 'Slow down')
     expect(thrown).toBeInstanceOf(Error)
-    const { execute } = await yard({ busy: { run: () => Promise.reject(thrown) } })
+    const { execute } = await withTools({ busy: { run: () => Promise.reject(thrown) } })
     expect(await execute('busy')).toMatchObject({ error: 'Slow down', error_code: 'RATE_LIMITED' })
   })
 })

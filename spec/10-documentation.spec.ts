@@ -1,10 +1,10 @@
-import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Config, loadConfigFile, silentLog, ToolManager } from 'toolyard'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { runWords } from './fixtures/command-line.ts'
 
 const at = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const read = (path: string): string => readFileSync(at(path), 'utf8')
@@ -17,36 +17,39 @@ const definitions = ({ tools }: Config) =>
 const codeOf = (page: string, language: string): string[] =>
   [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(([, name]) => name === language).map(([, , code]) => code ?? '')
 
-/** What a command that is typed in this folder prints, be it a result or an error. */
-function toolyard(command: string, folder: string): Promise<string> {
+/** What a command prints in the current folder, results and errors. */
+async function toolyard(command: string): Promise<string> {
   const words = (command.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', ''))
-  const { TOOLYARD_CONFIG: _config, TOOLYARD_DATA: _data, ...env } = process.env
-  return new Promise((resolve) => {
-    execFile(process.execPath, [at('bin/toolyard.js'), ...words], { cwd: folder, env }, (_, out, err) =>
-      resolve(out + err),
-    )
-  })
+  const { stdout, stderr } = await runWords(...words)
+  return stdout + stderr
 }
 
 describe('Documentation', () => {
-  test('user guide', async () => {
+  test('[10.1-1] shows commands in the user guide that work as printed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolyard-guide-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const before = process.cwd()
+    onTestFinished(() => {
+      vi.unstubAllEnvs()
+      process.chdir(before)
+      rmSync(folder, { recursive: true, force: true })
+    })
+    process.chdir(folder)
+    for (const name of ['TOOLYARD_CONFIG', 'TOOLYARD_DATA']) vi.stubEnv(name, undefined)
     const page = read('docs/guide.md')
     const [config] = codeOf(page, 'json')
     writeFileSync(join(folder, 'toolyard.config.json'), config as string)
     const sessions = codeOf(page, 'console')
     expect(sessions.length).toBeGreaterThan(4)
-    // A newcomer's folder: every command is run in turn, and says what the guide says.
+    // Runs every command in turn, in a new folder, and compares the output with the guide.
     for (const [, command = '', shown = ''] of sessions.join('').matchAll(/^\$ toolyard (.*)\n((?:(?!\$ ).*\n)*)/gm)) {
-      const said = await toolyard(command, folder)
+      const said = await toolyard(command)
       for (const line of shown.split('\n').filter((one) => one.trim() !== '')) {
         expect(said, command).toMatch(new RegExp(`^${line.split('…').map(RegExp.escape).join('.*')}$`, 'm'))
       }
     }
-  }, 240_000)
+  }, 60_000)
 
-  test('developer guide for adding tools', () => {
+  test('[10.1-2] shows code in the developer guide that is tested', () => {
     const page = read('docs/adding-tools.md')
     const file = 'examples/adding-a-tool/stock-tools.ts'
     expect(page).toContain(`<!-- ${file} -->\n\`\`\`ts\n${read(file).trim()}\n\`\`\``)
@@ -54,7 +57,7 @@ describe('Documentation', () => {
     for (const kind of ['mock', 'http', 'internal', 'langchain']) expect(page).toContain(`\`${kind}\``)
   })
 
-  test('contract of every shipped tool', async () => {
+  test('[10.1-3] documents every shipped tool and parameter', async () => {
     const { config } = await loadConfigFile(at('toolyard.config.json'))
     const names = Object.keys(definitions(config))
     expect(names.length).toBeGreaterThan(4)
@@ -68,12 +71,12 @@ describe('Documentation', () => {
     }
   })
 
-  test('comparison of providers', () => {
+  test('[10.1-4] compares the providers', () => {
     const [header = ''] = /^\| \| .*\|$/m.exec(read('docs/providers.md')) ?? []
     for (const provider of ['OpenAI', 'Anthropic', 'Gemini', 'Ollama']) expect(header).toContain(provider)
   })
 
-  test('two example configurations ship in examples/, load, and are run by the tests', async () => {
+  test('[10.1-5] ships two example configurations that load and are tested', async () => {
     const open = async (name: string) => {
       const { config } = await loadConfigFile(at(`examples/${name}/toolyard.config.json`))
       const manager = new ToolManager(config, { log: silentLog })

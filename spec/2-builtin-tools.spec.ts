@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callsBeside, configured, yard } from './yard.ts'
+import { callsBeside, configured, withTools } from './fixtures/tool-manager.ts'
 
 const builtin = (name: string, handler = name) => ({
   name,
@@ -17,12 +17,12 @@ const calculator = async () => {
 }
 
 describe('Builtin tools', () => {
-  test('implementation.type: "builtin" calls the registered handler implementation.handler', async () => {
-    const { execute } = await yard({ shout: { run: ({ text }) => `${text}!`, type: 'builtin' } })
+  test('[2.4-1] calls the registered handler', async () => {
+    const { execute } = await withTools({ shout: { run: ({ text }) => `${text}!`, type: 'builtin' } })
     expect(await execute('shout', { text: 'hey' })).toMatchObject({ result: 'hey!' })
   })
 
-  test('math_eval {expression: "2+2"} gives {result: 4} by mathjs, never eval', async () => {
+  test('[2.4-2] evaluates an expression with mathjs', async () => {
     const calculate = await calculator()
     expect(await calculate('2+2')).toMatchObject({ result: { result: 4 } })
     expect(await calculate('sqrt(16) + 10%')).toMatchObject({ success: true })
@@ -30,7 +30,7 @@ describe('Builtin tools', () => {
     expect(await calculate('(() => 1)()')).toMatchObject({ success: false })
   })
 
-  test('a bad expression: Math evaluation failed: …', async () => {
+  test('[2.4-3] says that the evaluation failed for a bad expression', async () => {
     const calculate = await calculator()
     expect(await calculate('2+')).toMatchObject({
       error: expect.stringMatching(/^Math evaluation failed: ./),
@@ -38,7 +38,7 @@ describe('Builtin tools', () => {
     })
   })
 
-  test('An expression that would run for ever or eat all memory is stopped, and the process stays responsive', async () => {
+  test('[2.4-4] stops an expression that runs forever or uses all memory, and stays responsive', async () => {
     const { execute } = await configured([builtin('calculate', 'math_eval'), builtin('echo')])
     for (const expression of ENDLESS) {
       const endless = execute('calculate', { expression }, { timeoutMs: 1_000 })
@@ -48,7 +48,7 @@ describe('Builtin tools', () => {
     expect(await execute('calculate', { expression: '1+1' })).toMatchObject({ result: { result: 2 } })
   })
 
-  test("One caller's expression never changes another's result", async () => {
+  test('[2.4-5] keeps the expressions of callers apart', async () => {
     const calculate = await calculator()
     for (const expression of [
       'x = 5',
@@ -63,7 +63,7 @@ describe('Builtin tools', () => {
     expect(await calculate('pi')).toMatchObject({ result: { result: Math.PI } })
   })
 
-  test('A result that JSON cannot hold comes back as its mathjs text', async () => {
+  test('[2.4-6] returns the mathjs text of a result that JSON cannot hold', async () => {
     const calculate = await calculator()
     expect(await calculate('sqrt(-4)')).toMatchObject({ result: { result: '2i' } })
     expect(await calculate('3 m')).toMatchObject({ result: { result: '3 m' } })
@@ -71,7 +71,7 @@ describe('Builtin tools', () => {
     expect(await calculate('ones(30, 30)')).toMatchObject({ result: { result: expect.stringMatching(/^\[\[1, 1/) } })
   })
 
-  test('Infinity and NaN are Math evaluation failed: the result is not a finite number', async () => {
+  test('[2.4-7] refuses Infinity and NaN', async () => {
     const calculate = await calculator()
     for (const expression of ['1/0', '-1/0', '0/0'])
       expect(await calculate(expression)).toMatchObject({
@@ -79,12 +79,12 @@ describe('Builtin tools', () => {
       })
   })
 
-  test('echo gives {echo: <params>}', async () => {
+  test('[2.4-8] echoes its parameters', async () => {
     const { execute } = await configured([builtin('echo')])
     expect(await execute('echo', { a: [1, 'b'] })).toMatchObject({ result: { echo: { a: [1, 'b'] } } })
   })
 
-  test('datetime {operation: now | diff | format, …} with time zones', async () => {
+  test('[2.4-9] gives, compares and formats times in time zones', async () => {
     const { execute } = await configured([builtin('datetime')])
     const before = Date.now()
     const now = await execute('datetime', { operation: 'now', timezone: 'Asia/Tokyo' })
@@ -105,7 +105,7 @@ describe('Builtin tools', () => {
     ).toMatchObject({ result: { formatted: '01.02.2026 00:30' } })
   })
 
-  test('string {operation, text, …}', async () => {
+  test('[2.4-10] works on text', async () => {
     const { execute } = await configured([builtin('string')])
     const upper = await execute('string', { operation: 'upper', text: 'straße' })
     expect(upper).toMatchObject({ result: { result: 'STRASSE' } })

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest'
-import { closedPort } from './closed-port.ts'
-import { api, httpTool, httpYard, json } from './http-yard.ts'
-import { serverYard } from './server-yard.ts'
+import { closedPort } from './fixtures/closed-port.ts'
+import { api, httpTool, json, withHttpTools } from './fixtures/http-api.ts'
+import { withServer } from './fixtures/server.ts'
 
 const _SECRET = 'hunter2-hunter2'
 
 describe('HTTP tools', () => {
-  test('retried on 5xx and network errors, backoff doubled each time', async () => {
+  test('[2.6-12] retries on 5xx and network errors with a doubling backoff', async () => {
     const { url, received } = await api((response, _, times) => {
       if (times === 1) response.destroy()
       else json(response, { times }, times < 4 ? 502 : 200)
     })
     const retry = { max_attempts: 4, backoff_ms: 40 }
-    const { execute, log, records } = await httpYard([httpTool('get', { url, retry })])
+    const { execute, log, records } = await withHttpTools([httpTool('get', { url, retry })])
     expect(await execute('get')).toMatchObject({ success: true, result: { times: 4 } })
     expect(received).toHaveLength(4)
     expect(records()).toMatchObject([{ attempts: 4 }])
@@ -25,14 +25,14 @@ describe('HTTP tools', () => {
     }
   })
 
-  test('not on 4xx (except 429 and 408, honouring Retry-After)', async () => {
+  test('[2.6-13] does not retry on 4xx, except 429 and 408 after Retry-After', async () => {
     const { url, received } = await api((response, { path }, times) => {
       if (path === '/429' && times > 1) json(response, 'there')
       else json(response, { problem: 'no' }, Number(path.slice(1)), { 'retry-after': '1' })
     })
     const retry = { max_attempts: 2, backoff_ms: 1 }
     const statuses = [429, 404, 408, 400]
-    const { execute } = await httpYard(
+    const { execute } = await withHttpTools(
       statuses.map((status) => httpTool(`get_${status}`, { url: `${url}/${status}`, retry })),
     )
     const began = Date.now()
@@ -48,11 +48,11 @@ describe('HTTP tools', () => {
     expect(statuses.map(asked)).toEqual([2, 1, 2, 1])
   })
 
-  test('a write is repeated only if it never left', async () => {
+  test('[2.6-14] repeats a write only if the request was never sent', async () => {
     const { url, received } = await api((response) => response.destroy())
     const port = await closedPort()
     const retry = { max_attempts: 3, backoff_ms: 1 }
-    const { execute, records } = await httpYard([
+    const { execute, records } = await withHttpTools([
       httpTool('left', { url, method: 'POST', retry }),
       httpTool('refused', { url: `http://127.0.0.1:${port}/`, method: 'POST', retry }),
     ])
@@ -67,9 +67,9 @@ describe('HTTP tools', () => {
     ])
   })
 
-  test('circuit breaker and rate limit per tool', async () => {
+  test('[2.6-15] has a circuit breaker and a rate limit per tool', async () => {
     const { url, received } = await api((response, { path }) => json(response, {}, path === '/broken' ? 500 : 200))
-    const { execute, ask, key } = await serverYard(
+    const { execute, ask, key } = await withServer(
       [
         httpTool('broken', { url: `${url}/broken`, circuit_breaker: { failures: 2, open_ms: 60_000 } }),
         httpTool('limited', { url }, [], { rate_limit: { calls: 2, per_ms: 60_000 } }),
@@ -93,14 +93,14 @@ describe('HTTP tools', () => {
     ).toContain('toolyard_tool_circuit_open{tool="broken"} 1')
   })
 
-  test('responses are bounded in size and time', async () => {
+  test('[2.6-19] bounds responses in size and time', async () => {
     const { url } = await api((response, { path }) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
       if (path === '/large') response.end('x'.repeat(5_000))
       // Never whole.
       else response.write('x')
     })
-    const { execute } = await httpYard([
+    const { execute } = await withHttpTools([
       httpTool('large', { url: `${url}/large`, max_response_bytes: 4_000 }),
       httpTool('endless', { url: `${url}/endless`, timeout_ms: 200 }),
     ])

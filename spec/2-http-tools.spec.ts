@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { api, httpTool, httpYard, json } from './http-yard.ts'
-import { configured, mock } from './yard.ts'
+import { api, httpTool, json, withHttpTools } from './fixtures/http-api.ts'
+import { configured, mock } from './fixtures/tool-manager.ts'
 
 const SECRET = 'hunter2-hunter2'
 
 describe('HTTP tools', () => {
-  test('url, method (default GET), headers, params_mapping, response_path, timeout_ms, retry', async () => {
+  test('[2.6-1] takes url, method, headers, params_mapping, response_path, timeout_ms and retry', async () => {
     const { url, received } = await api((response, _, times) => {
       if (times === 1) return json(response, {}, 503)
       if (times === 2) return json(response, { list: [{ temperature: 21 }] })
@@ -19,7 +19,7 @@ describe('HTTP tools', () => {
       timeout_ms: 300,
     }
     const retry = { max_attempts: 2, backoff_ms: 1 }
-    const { execute } = await httpYard([
+    const { execute } = await withHttpTools([
       httpTool('weather', { ...implementation, retry }, ['city']),
       httpTool('once', implementation, ['city']),
     ])
@@ -35,19 +35,19 @@ describe('HTTP tools', () => {
     })
   })
 
-  test('turning a mock tool into an HTTP tool is a change of configuration only', async () => {
+  test('[2.6-2] turns a mock tool into an HTTP tool by configuration only', async () => {
     const { url } = await api((response) => json(response, { temperature: 21 }))
     const tool = mock('weather', { temperature: 21 })
     const before = await (await configured([tool])).execute('weather')
     const web = { ...tool, implementation: { type: 'http', url: `${url}/weather` } }
-    const after = await (await httpYard([web])).execute('weather')
+    const after = await (await withHttpTools([web])).execute('weather')
     expect(before.success && before.result).toEqual(after.success && after.result)
   })
 
-  test('query parameters for GET, JSON body for POST/PUT/PATCH, path templates', async () => {
+  test('[2.6-3] sends a query for GET, a JSON body for POST, PUT and PATCH, and fills in path templates', async () => {
     const { url, received } = await api()
     const methods = ['GET', 'POST', 'PUT', 'PATCH']
-    const { execute } = await httpYard(
+    const { execute } = await withHttpTools(
       methods.map((method) => httpTool(method, { url: `${url}/users/{id}`, method }, ['id', 'name'])),
     )
     for (const method of methods) await execute(method, { id: 'a b', name: 'Ann' })
@@ -60,10 +60,10 @@ describe('HTTP tools', () => {
     }
   })
 
-  test('params_mapping renames in query, body and path alike', async () => {
+  test('[2.6-4] renames parameters in query, body and path', async () => {
     const { url, received } = await api()
     const params_mapping = { user: 'user_id', text: 'q' }
-    const { execute } = await httpYard([
+    const { execute } = await withHttpTools([
       httpTool('get', { url: `${url}/users/{user_id}`, params_mapping }, ['user', 'text']),
       httpTool('post', { url: `${url}/users/{user_id}`, method: 'POST', params_mapping }, ['user', 'text']),
     ])
@@ -73,9 +73,9 @@ describe('HTTP tools', () => {
     expect(received[1]).toMatchObject({ path: '/users/7', body: '{"q":"hi"}' })
   })
 
-  test('in the query only mapped parameters are sent where there is a mapping', async () => {
+  test('[2.6-5] sends only mapped parameters in the query when there is a mapping', async () => {
     const { url, received } = await api()
-    const { execute } = await httpYard([
+    const { execute } = await withHttpTools([
       httpTool('mapped', { url, params_mapping: { city: 'q' } }, ['city', 'unit']),
       httpTool('all', { url }, ['city', 'unit']),
     ])
@@ -83,16 +83,16 @@ describe('HTTP tools', () => {
     expect(received.map(({ query }) => query)).toEqual([{ q: 'Paris' }, { city: 'Paris', unit: 'c' }])
   })
 
-  test('a body has all of them', async () => {
+  test('[2.6-6] sends all parameters in a body', async () => {
     const { url, received } = await api()
     const tool = httpTool('post', { url, method: 'POST', params_mapping: { city: 'q' } }, ['city', 'unit'])
-    await (await httpYard([tool])).execute('post', { city: 'Paris', unit: 'c', unnamed: 'x' })
+    await (await withHttpTools([tool])).execute('post', { city: 'Paris', unit: 'c', unnamed: 'x' })
     expect(JSON.parse(received[0]?.body ?? '')).toEqual({ q: 'Paris', unit: 'c' })
   })
 
-  test('a path parameter goes nowhere else', async () => {
+  test('[2.6-7] sends a path parameter in the path only', async () => {
     const { url, received } = await api()
-    const { execute } = await httpYard([
+    const { execute } = await withHttpTools([
       httpTool('get', { url: `${url}/a/{id}` }, ['id']),
       httpTool('put', { url: `${url}/a/{id}`, method: 'PUT' }, ['id']),
     ])
@@ -102,7 +102,7 @@ describe('HTTP tools', () => {
     expect(received[1]).toMatchObject({ path: '/a/7', query: {}, body: '' })
   })
 
-  test('ENV_VAR in headers, URL and query is replaced from the environment', async () => {
+  test('[2.6-8] replaces variables in headers, URL and query from the environment', async () => {
     const { url, received } = await api()
     const tool = httpTool('get', {
       url: '${BASE}/${VERSION}/things',
@@ -110,22 +110,22 @@ describe('HTTP tools', () => {
       query: { token: '${TOKEN}' },
     })
     const env = { BASE: url, VERSION: 'v2', KEY: 'key-1234', TOKEN: 'token-1234' }
-    await (await httpYard([tool], env)).execute('get')
+    await (await withHttpTools([tool], env)).execute('get')
     expect(received).toMatchObject([
       { path: '/v2/things', headers: { 'x-key': 'key-1234' }, query: { token: 'token-1234' } },
     ])
-    const { log, registry } = await httpYard([tool], { BASE: url, VERSION: 'v2', KEY: 'key-1234' })
+    const { log, registry } = await withHttpTools([tool], { BASE: url, VERSION: 'v2', KEY: 'key-1234' })
     expect(registry.has('get')).toBe(false)
     expect(JSON.stringify(log.at('warn'))).toContain('TOKEN is not set')
   })
 
-  test('no secret ever reaches a log, an audit record, an error or a model', async () => {
+  test('[2.6-9] keeps secrets out of logs, audit records, errors and models', async () => {
     const { url } = await api((response, { path, headers, query }) =>
       json(response, { headers, query, again: Buffer.from(SECRET).toString('base64') }, path === '/no' ? 400 : 200),
     )
     const keyed = { headers: { authorization: 'Bearer ${KEY}' }, query: { key: '${KEY}' } }
     const tools = [httpTool('yes', { url: `${url}/yes`, ...keyed }), httpTool('no', { url: `${url}/no`, ...keyed })]
-    const { execute, log, records } = await httpYard(tools, { KEY: SECRET })
+    const { execute, log, records } = await withHttpTools(tools, { KEY: SECRET })
     const answers = [await execute('yes'), await execute('no')]
     expect(answers).toMatchObject([{ success: true }, { error_code: 'EXECUTION_ERROR' }])
     const told = JSON.stringify([
@@ -138,22 +138,22 @@ describe('HTTP tools', () => {
     expect(told).not.toContain(Buffer.from(SECRET).toString('base64').replace(/=+$/, ''))
   })
 
-  test('a literal secret in a definition is warned about', async () => {
+  test('[2.6-10] warns about a literal secret in a definition', async () => {
     const tool = httpTool('get', { url: 'https://api.example.com/', headers: { authorization: `Bearer ${SECRET}` } })
-    const { log, registry } = await httpYard([tool])
+    const { log, registry } = await withHttpTools([tool])
     expect(registry.has('get')).toBe(true)
     expect(JSON.stringify(log.at('warn'))).toContain('authorization')
     expect(JSON.stringify(log.lines)).not.toContain(SECRET)
   })
 
-  test('Bearer tokens and API keys, in a header or in the query', async () => {
+  test('[2.6-11] sends Bearer tokens and API keys, in a header or in the query', async () => {
     const { url, received } = await api()
     const auths = [
       { type: 'bearer', token: '${KEY}' },
       { type: 'api_key', in: 'header', name: 'X-Api-Key', value: '${KEY}' },
       { type: 'api_key', in: 'query', name: 'api_key', value: '${KEY}' },
     ]
-    const { execute } = await httpYard(
+    const { execute } = await withHttpTools(
       auths.map((auth, index) => httpTool(`tool_${index}`, { url, auth }, ['q'])),
       { KEY: 'key 1234&x' },
     )
@@ -163,10 +163,10 @@ describe('HTTP tools', () => {
     expect(received[2]).toMatchObject({ query: { q: 'a', api_key: 'key 1234&x' } })
   })
 
-  test('only allowlisted domains: http.allowed_domains, narrowed by implementation.allowed_domains', async () => {
+  test('[2.6-16] reaches only allowed domains, narrowed by the tool', async () => {
     const { url, received } = await api()
     const http = { allow_private: ['127.0.0.1/32'], allowed_domains: ['127.0.0.1', 'api.example.com'] }
-    const { execute } = await httpYard(
+    const { execute } = await withHttpTools(
       [
         httpTool('allowed', { url }),
         httpTool('narrowed', { url, allowed_domains: ['api.example.com'] }),
@@ -184,13 +184,13 @@ describe('HTTP tools', () => {
     expect(received).toHaveLength(1)
   })
 
-  test("where neither is set, the host of the tool's own URL and no other", async () => {
+  test('[2.6-17] reaches only the host of its own URL when no domains are set', async () => {
     const { url, received } = await api((response, { path }) => {
       const location = path === '/away' ? 'http://other.example.com/' : '/home'
       if (path === '/home') json(response, 'home')
       else response.writeHead(302, { location }).end()
     })
-    const { execute } = await httpYard([
+    const { execute } = await withHttpTools([
       httpTool('stays', { url: `${url}/stay` }),
       httpTool('goes', { url: `${url}/away` }),
     ])
@@ -202,7 +202,7 @@ describe('HTTP tools', () => {
     expect(received.map(({ path }) => path)).toEqual(['/stay', '/home', '/away'])
   })
 
-  test('private, loopback, link-local and metadata addresses are refused by default', async () => {
+  test('[2.6-18] refuses private, loopback, link-local and metadata addresses by default', async () => {
     const { url, received } = await api()
     const { port } = new URL(url)
     const hosts = [
@@ -216,18 +216,18 @@ describe('HTTP tools', () => {
       '169.254.169.254',
     ]
     const tools = hosts.map((host, index) => httpTool(`tool_${index}`, { url: `http://${host}:${port}/` }))
-    const { execute } = await httpYard(tools, {}, {})
+    const { execute } = await withHttpTools(tools, {}, {})
     for (const [index] of hosts.entries()) {
       expect(await execute(`tool_${index}`)).toMatchObject({ success: false, error_code: 'EXECUTION_ERROR' })
     }
     expect(received).toEqual([])
   })
 
-  test('request and response are logged for audit, redacted', async () => {
+  test('[2.6-20] logs requests and responses, redacted', async () => {
     const { url } = await api((response) => json(response, { ok: true }))
     const auth = { type: 'api_key', in: 'query', name: 'key', value: '${KEY}' }
     const tool = httpTool('get', { url: `${url}/things/{id}`, auth }, ['id'])
-    const { execute, log } = await httpYard([tool], { KEY: SECRET })
+    const { execute, log } = await withHttpTools([tool], { KEY: SECRET })
     await execute('get', { id: '7' })
     expect(log.at('info')).toContainEqual(
       expect.objectContaining({ tool: 'get', method: 'GET', path: expect.stringContaining('/things/7'), status: 200 }),

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { configured, yard } from './yard.ts'
+import { configured, withTools } from './fixtures/tool-manager.ts'
 
 describe('Internal tools', () => {
-  test('implementation.type: "internal" calls a service of the host application', async () => {
+  test('[2.5-1] calls a service of the host application', async () => {
     const stock = new Map([['apples', 3]])
-    const { execute } = await yard({
+    const { execute } = await withTools({
       in_stock: { run: ({ item }) => stock.get(item as string) ?? 0, type: 'internal' },
     })
     expect(await execute('in_stock', { item: 'apples' })).toMatchObject({ result: 3 })
   })
 
-  test('rag_query, behind search_documents, gives {results: [{text, score, source, position, metadata}]}', async () => {
+  test('[2.5-2] searches documents with rag_query', async () => {
     const { execute } = await configured([
       {
         name: 'search_documents',

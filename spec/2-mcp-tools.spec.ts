@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { household, mcpYard } from './mcp-yard.ts'
+import { household, withMcpServers } from './fixtures/mcp-servers.ts'
 
 describe('MCP tools', () => {
-  test('see section 5', async () => {
-    const { connected, execute } = await mcpYard({ home: household() })
+  test('[2.7-1] executes an MCP tool like any other', async () => {
+    const { connected, execute } = await withMcpServers({ home: household() })
     await connected()
     expect(await execute('ring')).toMatchObject({ success: true, result: 'rung', tool_name: 'ring' })
   })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { configured } from './yard.ts'
+import { configured } from './fixtures/tool-manager.ts'
 
 const weather = {
   name: 'get_weather',
@@ -9,14 +9,14 @@ const weather = {
 }
 
 describe('Mock tools', () => {
-  test('implementation.type: "mock" returns mock_response', async () => {
+  test('[2.3-1] returns mock_response', async () => {
     const { execute } = await configured([weather])
     expect(await execute('get_weather', { city: 'Paris' })).toMatchObject({
       result: { temperature: 22, condition: 'sunny' },
     })
   })
 
-  test('parameters are logged, not used', async () => {
+  test('[2.3-2] logs parameters and does not use them', async () => {
     const { execute, log } = await configured([weather])
     const [paris, rome] = [
       await execute('get_weather', { city: 'Paris' }),
@@ -27,7 +27,7 @@ describe('Mock tools', () => {
     expect(JSON.stringify(log.lines)).toContain('Rome')
   })
 
-  test('under 10 ms', async () => {
+  test('[2.3-3] answers in under 10 ms', async () => {
     const { execute } = await configured([weather])
     const times: number[] = []
     // The first call compiles the schema; of the others the fastest shows what a mock costs on a busy machine.

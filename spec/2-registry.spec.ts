@@ -1,11 +1,11 @@
 import { ToolRegistry } from 'toolyard'
 import { describe, expect, test } from 'vitest'
-import { household, mcpYard } from './mcp-yard.ts'
-import { mock, yard } from './yard.ts'
+import { household, withMcpServers } from './fixtures/mcp-servers.ts'
+import { mock, withTools } from './fixtures/tool-manager.ts'
 
 describe('Registry', () => {
-  test('the same name again in code: a warning, and the new registration replaces the old one', async () => {
-    const { registry, execute, log } = await yard({ greet: { run: () => 'old' } })
+  test('[2.2-1] replaces a tool registered again under the same name, with a warning', async () => {
+    const { registry, execute, log } = await withTools({ greet: { run: () => 'old' } })
     expect(await execute('greet')).toMatchObject({ result: 'old' })
     registry.register(mock('greet', 'new'))
     expect(log.at('warn')).toMatchObject([{ tool: 'greet' }])
@@ -13,16 +13,19 @@ describe('Registry', () => {
     expect(registry.list()).toHaveLength(1)
   })
 
-  test('an MCP tool never replaces a tool: where its name is taken it joins as <server>__<tool>', async () => {
-    const { connected, registry, execute } = await mcpYard({ home: household() }, { registry: [mock('look', 'local')] })
+  test('[2.2-2] registers an MCP tool as <server>__<tool> when its name is taken', async () => {
+    const { connected, registry, execute } = await withMcpServers(
+      { home: household() },
+      { registry: [mock('look', 'local')] },
+    )
     await connected()
     expect(await execute('look')).toMatchObject({ result: 'local' })
     expect(await execute('home__look')).toMatchObject({ result: 'dark' })
     expect(registry.has('home__ring')).toBe(false)
   })
 
-  test('the bare name belongs to local tools, then to the server that stands first in the configuration', async () => {
-    const { connected, registry } = await mcpYard(
+  test('[2.2-3] gives the bare name to local tools, then to the first server in the configuration', async () => {
+    const { connected, registry } = await withMcpServers(
       { upstairs: household(), downstairs: household() },
       { registry: [mock('look', 'local')] },
     )
@@ -33,13 +36,13 @@ describe('Registry', () => {
     expect(registry.has('upstairs__look') && registry.has('downstairs__look')).toBe(true)
   })
 
-  test('find(name) gives undefined when there is none', () => {
+  test('[2.2-4] finds nothing for an unknown name', () => {
     const registry = new ToolRegistry()
     expect(registry.find('nobody')).toBeUndefined()
     expect(registry.find('constructor')).toBeUndefined()
   })
 
-  test('find(name) also finds LangChain tools by lc_name', () => {
+  test('[2.2-5] finds LangChain tools by lc_name', () => {
     const registry = new ToolRegistry()
     const schema = { type: 'object' }
     const tool = { name: 'search', lc_name: 'DocumentSearch', description: 'Searches', schema, invoke: async () => [] }
@@ -48,7 +51,7 @@ describe('Registry', () => {
     expect(registry.find('search')).toBe(tool)
   })
 
-  test('Lookup takes the same time with 10 tools and with 10,000', () => {
+  test('[2.2-6] looks up in the same time with 10 tools and with 10,000', () => {
     // Counted, not timed: however many tools there are, a lookup looks at the same number of them.
     const looksAt = (count: number): number => {
       const registry = new ToolRegistry()
@@ -70,8 +73,8 @@ describe('Registry', () => {
     expect(looksAt(10_000)).toBe(looksAt(10))
   })
 
-  test('tools of different origin (configuration, code) live in one collection, are executed the same way', async () => {
-    const { registry, execute } = await yard({ configured: { run: () => 'from configuration' } })
+  test('[2.2-7] holds and executes tools of the configuration and of code alike', async () => {
+    const { registry, execute } = await withTools({ configured: { run: () => 'from configuration' } })
     const coded = mock('coded')
     registry.register(coded)
     expect(registry.list().map(({ name }) => name)).toEqual(['configured', 'coded'])
@@ -80,8 +83,8 @@ describe('Registry', () => {
     expect(await execute('configured')).toMatchObject({ success: true, result: 'from configuration' })
   })
 
-  test('tools of different origin (LangChain) live in one collection, are executed the same way', async () => {
-    const { registry, execute, records } = await yard({ configured: { run: () => 'from configuration' } })
+  test('[2.2-7] holds and executes LangChain tools like any other', async () => {
+    const { registry, execute, records } = await withTools({ configured: { run: () => 'from configuration' } })
     const schema = { type: 'object', properties: { a: { type: 'string' } } }
     const chained = { name: 'chained', description: 'A LangChain tool', schema, invoke: async () => 'from LangChain' }
     registry.register(chained)
@@ -95,8 +98,11 @@ describe('Registry', () => {
     expect(records().map(({ tool }) => tool)).toEqual(['chained', 'chained', 'chained'])
   })
 
-  test('tools of different origin (MCP) live in one collection, are executed the same way', async () => {
-    const { connected, registry, execute } = await mcpYard({ home: household() }, { registry: [mock('configured')] })
+  test('[2.2-7] holds and executes MCP tools like any other', async () => {
+    const { connected, registry, execute } = await withMcpServers(
+      { home: household() },
+      { registry: [mock('configured')] },
+    )
     await connected()
     expect(registry.list().map(({ name }) => name)).toEqual(expect.arrayContaining(['configured', 'ring']))
     expect(Object.keys(await execute('ring'))).toEqual(Object.keys(await execute('configured')))

@@ -10,10 +10,10 @@ import { openTemporaryStore } from '../src/knowledge/collections/open-temporary-
 import { ragQueryHandler } from '../src/knowledge/tools/rag-query.ts'
 import { boundParameters } from '../test/setup/architecture-rules.ts'
 import { parseSource, readSources } from '../test/setup/source-file.ts'
-import { yard } from './yard.ts'
+import { withTools } from './fixtures/tool-manager.ts'
 
 describe('Safety of tools', () => {
-  test('a tool that touches files is confined to configured directories, also through .. and links', async () => {
+  test('[2.9-1] confines file tools to configured directories, also through .. and links', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolyard-safety-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const [docs, outside] = [join(folder, 'docs'), join(folder, 'outside')]
@@ -33,7 +33,7 @@ describe('Safety of tools', () => {
       clock: systemClock,
       docs: pathToFileURL(`${docs}/`),
     })
-    const { execute } = await yard({ search: { run: ragQueryHandler(collections) } })
+    const { execute } = await withTools({ search: { run: ragQueryHandler(collections) } })
     const found = await execute('search', { query: 'heron' })
     expect(found).toMatchObject({ success: true, result: { results: [{ source: 'open.md' }] } })
     expect(JSON.stringify(found)).not.toContain('hides')
@@ -44,7 +44,7 @@ describe('Safety of tools', () => {
     }
   })
 
-  test('database access is by bound parameters only', () => {
+  test('[2.9-2] accesses databases with bound parameters only', () => {
     const sources = readSources(fileURLToPath(new URL('..', import.meta.url)), 'src')
     expect(sources.length).toBeGreaterThan(100)
     expect(boundParameters(sources)).toEqual([])

@@ -1,10 +1,11 @@
 import { type Config, ConfigError, silentLog, ToolManager, ToolRegistry } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { commandLine } from './command-line.ts'
-import { httpTool, httpYard } from './http-yard.ts'
-import { household, mcpYard } from './mcp-yard.ts'
-import { configured, never, yard } from './yard.ts'
+import { spawnCommand } from './fixtures/command-line.ts'
+import { httpTool, withHttpTools } from './fixtures/http-api.ts'
+import { household, withMcpServers } from './fixtures/mcp-servers.ts'
+import { openaiModel } from './fixtures/server.ts'
+import { configured, never, withTools } from './fixtures/tool-manager.ts'
 
 const mock = (name: string, more: object = {}) => ({
   name,
@@ -17,24 +18,24 @@ const mock = (name: string, more: object = {}) => ({
 const refusal = (tool: object) => () => new ToolRegistry().register(tool as never)
 
 describe('Tool definition', () => {
-  test('name (unique, flat: summarize, not text.summarize), description, parameters, implementation {type, …}', async () => {
+  test('[2.1-1] takes a flat, unique name, a description, parameters and an implementation', async () => {
     const { execute, registry, log } = await configured([mock('summarize'), mock('text.summarize')])
     expect(registry.list().map(({ name }) => name)).toEqual(['summarize'])
     expect(await execute('summarize')).toMatchObject({ success: true, result: 'summarize' })
     expect(log.at('warn')).toMatchObject([{ tool: 'text.summarize' }])
   })
 
-  test('type and a top-level handler are labels, never looked up: implementation.handler is', async () => {
+  test('[2.1-2] looks up implementation.handler and never the top-level handler', async () => {
     const { execute } = await configured([
       { ...mock('say'), type: 'anything', handler: 'nowhere', implementation: { type: 'builtin', handler: 'echo' } },
     ])
     expect(await execute('say', { a: 1 })).toMatchObject({ result: { echo: { a: 1 } } })
   })
 
-  test('Optional: timeout_ms, permissions, effect, retry, cache, max_concurrency, max_result_bytes, rate_limit', async () => {
+  test('[2.1-3] takes timeout_ms, permissions, effect, retry, cache, max_concurrency, max_result_bytes and rate_limit', async () => {
     const clock = new ManualClock()
     let runs = 0
-    const { execute } = await yard(
+    const { execute } = await withTools(
       {
         timed: { run: never, timeout_ms: 50 },
         closed: { run: () => 1, permissions: ['vault'] },
@@ -58,27 +59,27 @@ describe('Tool definition', () => {
     ])
   })
 
-  test('refused without name or description: Tool must have name and description', () => {
+  test('[2.1-4] refuses a definition without name or description', () => {
     const message = 'Tool must have name and description'
     expect(refusal({ ...mock('a'), name: undefined })).toThrow(message)
     expect(refusal({ ...mock('a'), name: '' })).toThrow(message)
     expect(refusal({ ...mock('a'), description: undefined })).toThrow(message)
   })
 
-  test('without an object schema: Tool parameters must be an object schema', () => {
+  test('[2.1-5] refuses a definition without an object schema', () => {
     const message = 'Tool parameters must be an object schema'
     for (const parameters of [undefined, null, 'object', [], {}, { type: 'string' }])
       expect(refusal({ ...mock('a'), parameters })).toThrow(message)
   })
 
-  test('effect is read, idempotent or write', async () => {
+  test('[2.1-6] takes read, idempotent or write as effect', async () => {
     const retried = async (effect: string) => {
       let runs = 0
       const run = () => {
         runs++
         return Promise.reject(Object.assign(new Error('down'), { code: 'ECONNREFUSED' }))
       }
-      const { execute } = await yard({
+      const { execute } = await withTools({
         call: { run, effect: effect as 'read', retry: { max_attempts: 2, backoff_ms: 1 } },
       })
       await execute('call')
@@ -87,8 +88,8 @@ describe('Tool definition', () => {
     expect([await retried('read'), await retried('idempotent'), await retried('write')]).toEqual([2, 2, 1])
   })
 
-  test('where not given: mock and the shipped builtins read, all others write', async () => {
-    const { execute } = await yard({ host: { run: never, timeout_ms: 30, type: 'internal' } })
+  test('[2.1-7] derives read for mocks and shipped builtins, and write for others', async () => {
+    const { execute } = await withTools({ host: { run: never, timeout_ms: 30, type: 'internal' } })
     expect(await execute('host')).toMatchObject({ outcome: 'unknown' })
     // A read has no outcome to be unsure of.
     const builtins = await configured([mock('sum', { implementation: { type: 'builtin', handler: 'math_eval' } })])
@@ -100,9 +101,9 @@ describe('Tool definition', () => {
     expect((await configured([cached])).log.at('warn')).toEqual([])
   })
 
-  test('where not given: HTTP by method', async () => {
+  test('[2.1-7] derives the effect of HTTP tools from the method', async () => {
     const methods = ['GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH']
-    const { executor } = await httpYard(
+    const { executor } = await withHttpTools(
       methods.map((method) => httpTool(method, { url: 'https://api.example.com/', method })),
     )
     expect(methods.map((method) => executor.effectOf(method))).toEqual([
@@ -115,8 +116,8 @@ describe('Tool definition', () => {
     ])
   })
 
-  test('where not given: MCP by annotation', async () => {
-    const { connected, registry } = await mcpYard({ home: household() })
+  test('[2.1-7] derives the effect of MCP tools from annotations', async () => {
+    const { connected, registry } = await withMcpServers({ home: household() })
     await connected()
     const effects = ['look', 'dim', 'ring'].map(
       (name) => registry.definitions().find((tool) => tool.name === name)?.effect,
@@ -124,7 +125,7 @@ describe('Tool definition', () => {
     expect(effects).toEqual(['read', 'idempotent', 'write'])
   })
 
-  test('a schema that does not compile makes its tool answer EXECUTION_ERROR, and stops no other', async () => {
+  test('[2.1-8] answers EXECUTION_ERROR for a tool whose schema does not compile, and loads the others', async () => {
     const broken = mock('broken', { parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } })
     const { execute, registry } = await configured([broken, mock('fine')])
     expect(await execute('broken', { a: 1 })).toMatchObject({
@@ -135,13 +136,13 @@ describe('Tool definition', () => {
     expect(await execute('fine')).toMatchObject({ success: true })
   })
 
-  test('from configuration: a bad definition is reported by name and skipped', async () => {
+  test('[2.1-9] reports a bad definition by name and skips it', async () => {
     const { registry, log } = await configured([mock('bad', { description: undefined }), mock('good')])
     expect(registry.list().map(({ name }) => name)).toEqual(['good'])
     expect(JSON.stringify(log.lines)).toMatch(/bad.*must have name and description|must have name.*bad/)
   })
 
-  test('the others load. A missing handler or an unknown kind is warned about, loads, and fails when called', async () => {
+  test('[2.1-10] loads a tool with a missing handler or an unknown kind, warns, and fails when it is called', async () => {
     const { execute, log } = await configured([
       mock('no_builtin', { implementation: { type: 'builtin', handler: 'gone' } }),
       mock('no_internal', { implementation: { type: 'internal', handler: 'gone' } }),
@@ -156,7 +157,7 @@ describe('Tool definition', () => {
     expect(await execute('good')).toMatchObject({ success: true })
   })
 
-  test('A missing VAR or a duplicate name skips that tool', async () => {
+  test('[2.1-11] skips a tool with a missing variable or a duplicate name', async () => {
     const needs = (name: string, variable: string) =>
       mock(name, { implementation: { type: 'mock', mock_response: 1, key: `$\{${variable}}` } })
     const { registry, log, execute } = await configured(
@@ -172,15 +173,15 @@ describe('Tool definition', () => {
     expect(warned[1]).toMatch(/twice.*registry\[3\].*registry\[2\]/)
   })
 
-  test('Any error outside tools.registry stops the start with exit code 2, naming file, path and fix', () => {
-    const { status, stdout, stderr, file } = commandLine({ tools: { enabld: true } }, 'tools')
+  test('[2.1-12] stops the start with exit code 2 for an error outside tools.registry', () => {
+    const { status, stdout, stderr, file } = spawnCommand({ tools: { enabld: true } }, 'tools')
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain(file)
     expect(stderr).toContain("'tools.enabld'")
     expect(stderr).toContain("'enabled'")
   })
 
-  test('tools.enabled: only true enables', () => {
+  test('[2.1-13] enables tools only when tools.enabled is true', () => {
     const enables = (enabled: unknown): boolean => {
       try {
         return new ToolManager({ tools: { enabled, registry: [] } } as Config, { log: silentLog }).isEnabled()
@@ -194,35 +195,38 @@ describe('Tool definition', () => {
     expect(enables(true)).toBe(true)
   })
 
-  test("a rule's tools.enabled: only true enables", async () => {
+  test("[2.1-13] enables tools of a rule only when the rule's tools.enabled is true", async () => {
     const registry = [{ ...mock('get_weather'), parameters: { type: 'object' } }]
-    const called = async (tools: object) => {
-      const rule = { llm: 'mini', model: 'v0', prompt: '', ...tools }
-      const manager = new ToolManager({ tools: { enabled: true, registry }, responses: [rule] }, { log: silentLog })
+    const offered = async (tools: object) => {
+      const model = await openaiModel('It is sunny.')
+      const rule = { llm: 'openai', model: 'gpt-4o', prompt: '', ...tools }
+      const config = { ...model.config, tools: { enabled: true, registry }, responses: [rule] }
+      const manager = new ToolManager(config, { log: silentLog })
       onTestFinished(() => manager.close())
       await manager.loadTools()
-      const answer = await (await manager.getChat()).answer({ message: "What's the weather in Paris?" })
-      return answer.tool_calls.length
+      await (await manager.getChat()).answer({ message: "What's the weather in Paris?" })
+      const [{ body } = { body: undefined }] = model.requests
+      return (body as { tools?: { function: { name: string } }[] }).tools?.map((tool) => tool.function.name) ?? []
     }
-    expect(await called({ tools: { enabled: true } })).toBe(1)
-    expect(await called({ tools: { enabled: false } })).toBe(0)
-    expect(await called({ tools: {} })).toBe(0)
-    expect(await called({})).toBe(0)
+    expect(await offered({ tools: { enabled: true } })).toContain('get_weather')
+    expect(await offered({ tools: { enabled: false } })).toEqual([])
+    expect(await offered({ tools: {} })).toEqual([])
+    expect(await offered({})).toEqual([])
   })
 
-  test('tools.enabled: without it no tools anywhere, and empty lists, not errors', async () => {
+  test("[2.1-14] has empty lists and no tools when tools aren't enabled", async () => {
     const { registry, execute } = await configured([mock('a')], { enabled: false })
     expect(registry.list()).toEqual([])
     expect(registry.toProviderFormat('openai')).toEqual([])
     expect(await execute('a')).toMatchObject({ error_code: 'TOOL_NOT_FOUND' })
   })
 
-  test('all tools are registered at start by one bootstrap', async () => {
+  test('[2.1-15] registers all tools at start', async () => {
     const { registry } = await configured([mock('a'), mock('b')])
     expect(registry.list().map(({ name }) => name)).toEqual(['a', 'b'])
   })
 
-  test('running it twice changes nothing and warns of nothing', async () => {
+  test('[2.1-16] changes nothing and warns about nothing when it runs twice', async () => {
     const { manager, registry, log } = await configured([mock('a'), mock('b')])
     const before = registry.list()
     await manager.loadTools()

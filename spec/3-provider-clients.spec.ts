@@ -22,13 +22,13 @@ import {
   sent,
   useAimock,
   wireServer,
-} from './provider-yard.ts'
-import { mock, yard } from './yard.ts'
+} from './fixtures/providers.ts'
+import { mock, withTools } from './fixtures/tool-manager.ts'
 
 describe('Provider clients', () => {
   useAimock()
 
-  test('OpenAI, Ollama, Gemini and Anthropic, each generateChat(messages, model, options)', () =>
+  test('[3.1-1] generates a chat with OpenAI, Ollama, Gemini and Anthropic', () =>
     onAll(async (type) => {
       const client = await clientOf(type)
       const { content, finish_reason } = await client.generateChat(asks(modelScript.text), 'some-model')
@@ -37,7 +37,7 @@ describe('Provider clients', () => {
       expect(reply).toMatchObject({ content: null, finish_reason: 'tool_calls', tool_calls: [{ type: 'function' }] })
     }))
 
-  test('tool_calls is [{id, type: "function", function: {name, arguments}}], arguments JSON text', () =>
+  test('[3.1-2] returns tool calls with arguments as JSON text', () =>
     onAll(async (type) => {
       const client = await clientOf(type)
       const { tool_calls = [] } = await client.generateChat(asks(modelScript.parallel), 'm', { tools: scriptedTools })
@@ -51,14 +51,14 @@ describe('Provider clients', () => {
       ])
     }))
 
-  test('usage is {prompt_tokens, completion_tokens, total_tokens}', () =>
+  test('[3.1-3] returns the token usage', () =>
     onAll(async (type) => {
       const { usage } = await (await clientOf(type)).generateChat(asks(modelScript.text), 'm')
       expect(Object.keys(usage ?? {}).sort()).toEqual(['completion_tokens', 'prompt_tokens', 'total_tokens'])
       for (const tokens of Object.values(usage ?? {})) expect(tokens).toBeGreaterThanOrEqual(0)
     }))
 
-  test('options is {tools, max_tokens, temperature, signal}, temperature 0.7 only when absent', async () => {
+  test('[3.1-4] takes tools, max_tokens, temperature and signal, and 0.7 when there is no temperature', async () => {
     const client = await clientOf('ollama')
     const options = () => sent<{ options: object }>(aimock).options
     await client.generateChat(asks(modelScript.text), 'm', { max_tokens: 321, temperature: 0 })
@@ -72,9 +72,9 @@ describe('Provider clients', () => {
     await expect(aborted).rejects.toThrow('gone')
   })
 
-  test('options.tools are tools as registered, each client converts them. A failure rejects', () =>
+  test('[3.1-5] converts registered tools, and rejects on failure', () =>
     onAll(async (type) => {
-      const { registry } = await yard({})
+      const { registry } = await withTools({})
       registry.register(mock('notes.search'))
       const tools = registry.list()
       const before = JSON.stringify(tools)
@@ -86,7 +86,7 @@ describe('Provider clients', () => {
       await expect(failing.generateChat(asks(modelScript.failure), 'm')).rejects.toBeInstanceOf(ModelError)
     }))
 
-  test('finish_reason is normalised: stop, tool_calls, length, content_filter, error', async () => {
+  test('[3.1-6] normalises finish_reason', async () => {
     const reasons = async (done_reason: string, message: object = {}) => {
       const client = await ollamaAnswering([
         { message: { role: 'assistant', content: 'x', ...message } },
@@ -103,7 +103,7 @@ describe('Provider clients', () => {
     expect(await geminiFinish('SAFETY')).toBe('content_filter')
   })
 
-  test("Ollama's replies without call ids get ids", async () => {
+  test("[3.1-7] gives ids to Ollama's calls", async () => {
     const call = { function: { name: 'get_time', arguments: {} } }
     const client = await ollamaAnswering([
       { message: { role: 'assistant', content: '', tool_calls: [call, call] } },
@@ -114,7 +114,7 @@ describe('Provider clients', () => {
     for (const { id } of tool_calls) expect(id).not.toBe('')
   })
 
-  test('Gemini function calls become the common form and back, including parallel calls', async () => {
+  test('[3.1-8] converts Gemini function calls both ways, with parallel calls, ids and thought signatures', async () => {
     const part = (functionCall: object, thoughtSignature: string) => ({ functionCall, thoughtSignature })
     const parts = [
       part({ id: 'g-1', name: 'get_time', args: {} }, 'sig-1'),
@@ -135,7 +135,7 @@ describe('Provider clients', () => {
     expect(JSON.stringify(contents)).toContain('g-1')
   })
 
-  test('Anthropic tool_use/tool_result likewise', async () => {
+  test("[3.1-9] converts Anthropic's tool_use and tool_result both ways", async () => {
     const server = await wireServer()
     const { start, openCall, closeCall, text, finish } = anthropicFrames
     server.replies = [
@@ -149,23 +149,23 @@ describe('Provider clients', () => {
     expect(messages[2]?.content).toMatchObject([{ type: 'tool_result', tool_use_id: 'toolu_1' }])
   })
 
-  test('all clients delegate tool execution to the one executor', () =>
+  test('[3.1-10] delegates tool execution to the one executor', () =>
     onAll(async (type) => {
       const { answer, records } = await loopOver(await clientOf(type), modelScript.call.asked)
       expect(answer.content).toBe(modelScript.call.afterResults.text)
       expect(records()).toMatchObject([{ tool: 'get_weather' }])
     }))
 
-  test('none runs tools by itself', () =>
+  test('[3.1-11] runs no tool in a client', () =>
     onAll(async (type) => {
       const run = vi.fn()
-      const { registry } = await yard({ get_weather: { run, parameters: scriptedTools[0]?.parameters ?? {} } })
+      const { registry } = await withTools({ get_weather: { run, parameters: scriptedTools[0]?.parameters ?? {} } })
       const reply = await (await clientOf(type)).generateChat(asks(modelScript.call), 'm', { tools: registry.list() })
       expect(reply.tool_calls).toHaveLength(1)
       expect(run).not.toHaveBeenCalled()
     }))
 
-  test('a provider that answers 429/5xx is retried with backoff', async () => {
+  test('[3.1-12] retries a provider that answers 429 or 5xx, with backoff', async () => {
     for (const status of [429, 500, 503]) await retried(status)
   })
 
@@ -188,7 +188,7 @@ describe('Provider clients', () => {
     expect(second).toBeGreaterThanOrEqual(500)
   }
 
-  test('a final failure says which provider, which model, and what to do', async () => {
+  test('[3.1-13] names provider, model and remedy in a final failure', async () => {
     const server = await wireServer()
     server.replies = [json(401, { error: { message: 'Incorrect API key provided: sk-123.' } })]
     const client = await openProvider({ name: 'office', type: 'openai', base_url: server.url, api_key: 'sk-123' })
@@ -199,7 +199,7 @@ describe('Provider clients', () => {
     expect(String(failure)).not.toMatch(/sk-123|127\.0\.0\.1/)
   })
 
-  test('streaming: text deltas and tool calls arrive as they are produced', () =>
+  test('[3.1-14] streams text deltas and tool calls as they are produced', () =>
     onAll(async (type) => {
       const model = (await clientOf(type)).model('m')
       const seen: string[] = []
@@ -219,7 +219,7 @@ describe('Provider clients', () => {
       )
     }))
 
-  test('configuration: providers {<name>: {type?, base_url?, api_key?, headers?, timeout_ms?}}', async () => {
+  test('[3.1-15] reads providers from the configuration', async () => {
     const asked: IncomingHttpHeaders[] = []
     const server = createServer(({ headers }, response) => {
       asked.push(headers)
@@ -250,7 +250,7 @@ describe('Provider clients', () => {
     await expect(catalogue.discover('openai')).rejects.toThrow('OPENAI_API_KEY is not set')
   })
 
-  test('configuration: models [{id, name, capabilities, prices?}], prices per million tokens', async () => {
+  test('[3.1-16] reads models and prices from the configuration', async () => {
     const priced = {
       id: 'mini:priced',
       name: 'Priced',
@@ -266,7 +266,7 @@ describe('Provider clients', () => {
     )
   })
 
-  test('configuration: id is provider:model, split at the first colon (ollama:llama3.2:3b)', async () => {
+  test('[3.1-17] splits a model id at the first colon', async () => {
     const models = [{ id: 'ollama:llama3.2:3b', name: 'Llama', capabilities: [] }]
     const { catalogue } = await configuredCatalogue({ providers: { ollama: {} }, models })
     expect(catalogue.get('ollama:llama3.2:3b').id).toBe('ollama:llama3.2:3b')
@@ -276,7 +276,7 @@ describe('Provider clients', () => {
     )
   })
 
-  test('the docs compare the providers: what each supports, its known limits', async () => {
+  test('[3.1-18] documents what each provider supports, and its limits', async () => {
     const page = await readFile(new URL('../docs/providers.md', import.meta.url), 'utf8')
     for (const name of ['OpenAI', 'Anthropic', 'Gemini', 'Ollama'])
       expect(page).toMatch(new RegExp(`\\|.*${name}.*\\|`))

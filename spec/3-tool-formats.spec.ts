@@ -3,7 +3,7 @@ import { captureLog } from 'toolyard/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toQwenForm } from '../src/models/qwen-form.ts'
-import { mock, yard } from './yard.ts'
+import { mock, withTools } from './fixtures/tool-manager.ts'
 
 const parameters = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] }
 const weather = { ...mock('get_weather'), description: 'The weather', parameters }
@@ -28,7 +28,7 @@ const langchain = (more: object = {}) => ({
 })
 
 describe('Tool formats', () => {
-  test('toProviderFormat: openai and ollama [{type: "function", function: {name, description, parameters}}]', () => {
+  test('[3.2-1] formats tools for openai and ollama', () => {
     for (const provider of ['openai', 'ollama']) {
       expect(registry().toProviderFormat(provider)).toEqual([
         { type: 'function', function: { name, description, parameters } },
@@ -37,25 +37,25 @@ describe('Tool formats', () => {
     }
   })
 
-  test('toProviderFormat(provider, allowed?): gemini [{name, description, parameters}]', () => {
+  test('[3.2-2] formats tools for gemini', () => {
     expect(registry().toProviderFormat('gemini', ['get_weather'])).toEqual([{ name, description, parameters }])
     expect(registry().toProviderFormat('gemini', [])).toEqual([])
   })
 
-  test('toProviderFormat(provider, allowed?): anthropic [{name, description, input_schema}]', () => {
+  test('[3.2-3] formats tools for anthropic', () => {
     expect(registry().toProviderFormat('anthropic', ['get_weather'])).toEqual([
       { name, description, input_schema: parameters },
     ])
   })
 
-  test('toProviderFormat(provider, allowed?): mcp [{name, description, inputSchema}]', () => {
+  test('[3.2-4] formats tools for mcp', () => {
     expect(registry().toProviderFormat('mcp', ['get_weather'])).toEqual([
       { name, description, inputSchema: parameters },
     ])
   })
 
-  test('toProviderFormat(provider, allowed?): langchain tools with invoke', async () => {
-    const { registry: tools, records } = await yard({
+  test('[3.2-5] formats tools for langchain', async () => {
+    const { registry: tools, records } = await withTools({
       get_weather: { run: async ({ location }) => ({ location, sky: 'blue' }), parameters },
     })
     const [tool] = tools.toProviderFormat('langchain', ['get_weather']) as [
@@ -67,48 +67,48 @@ describe('Tool formats', () => {
     expect(records()).toHaveLength(2)
   })
 
-  test('unknown: Unknown provider: <name> and the known ones', () => {
+  test('[3.2-6] names the known providers when the provider is unknown', () => {
     expect(() => registry().toProviderFormat('cohere')).toThrow(/^Unknown provider: cohere .*openai.*langchain/)
   })
 
-  test('Qwen form: exactly {type: "function", function: {name, description, parameters}}', () => {
+  test('[3.2-7] has exactly the fields of the Qwen form', () => {
     expect(toQwenForm([weather])).toEqual([{ type: 'function', function: { name, description, parameters } }])
   })
 
-  test('Qwen form, for Ollama: name from lc_name else name', () => {
+  test('[3.2-8] takes the name of the Qwen form from lc_name, else from name', () => {
     const { lc_name: _, ...plain } = langchain()
     const names = toQwenForm([langchain(), plain]).map((tool) => tool.function.name)
     expect(names).toEqual(['get_weather', 'Weather'])
   })
 
-  test('Qwen form, for Ollama: parameters a JSON Schema with type: "object"', () => {
+  test('[3.2-9] converts parameters of the Qwen form to an object JSON Schema', () => {
     const [tool] = toQwenForm([langchain()])
     expect(tool?.function.parameters).toMatchObject(parameters)
   })
 
-  test('Qwen form, for Ollama: invoke, lc_name, lc_kwargs gone', () => {
+  test('[3.2-10] drops invoke, lc_name and lc_kwargs from the Qwen form', () => {
     const [tool] = toQwenForm([langchain()])
     expect(Object.keys(tool ?? {})).toEqual(['type', 'function'])
     expect(Object.keys(tool?.function ?? {})).toEqual(['name', 'description', 'parameters'])
   })
 
-  test('Qwen form, for Ollama: a pure function', () => {
+  test('[3.2-11] converts to the Qwen form without changing the tool', () => {
     const tool = Object.freeze(langchain())
     expect(toQwenForm([tool])).toEqual(toQwenForm([tool]))
     expect(Object.keys(tool)).toEqual(Object.keys(langchain()))
   })
 
-  test('Qwen form, for Ollama: empty or undefined gives []', () => {
+  test('[3.2-12] converts an empty or undefined list to []', () => {
     expect([toQwenForm([]), toQwenForm(undefined)]).toEqual([[], []])
   })
 
-  test('Qwen form, for Ollama: a debug line 🔧 Converted N tools from LangChain to Qwen format', () => {
+  test('[3.2-13] logs how many tools it converted to the Qwen form', () => {
     const log = captureLog()
     toQwenForm([langchain(), weather], log)
     expect(log.lines).toMatchObject([{ level: 'debug', message: '🔧 Converted 2 tools from LangChain to Qwen format' }])
   })
 
-  test('conversion happens only for the provider that needs it', async () => {
+  test('[3.2-14] converts only for the provider that needs it', async () => {
     const zod = z.object({ location: z.string() })
     const tools = registry()
     expect(tools.toProviderFormat('openai', ['get_weather'])).toMatchObject([{ function: { parameters } }])
@@ -116,7 +116,7 @@ describe('Tool formats', () => {
     expect(toQwenForm([langchain({ schema: zod })])).toHaveLength(1)
   })
 
-  test('what is stored stays as it was registered', () => {
+  test('[3.2-15] leaves stored tools as they were registered', () => {
     const tools = registry()
     const before = JSON.stringify(tools.list())
     for (const provider of ['openai', 'ollama', 'gemini', 'anthropic', 'mcp']) tools.toProviderFormat(provider)

@@ -1,16 +1,16 @@
 import { type Message, type Model, type RunRequest, silentLog, ToolLoop, ToolManager } from 'toolyard'
 import { scripted } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { yard } from './yard.ts'
+import { withTools } from './fixtures/tool-manager.ts'
 
 const ask = (text = 'Go'): Message[] => [{ role: 'user', content: text }]
 const call = (name: string, args: unknown = {}) => ({ calls: [{ name, arguments: args }] })
 const location = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] }
 
-/** A yard with a loop over it; `weather` is a tool that is always there. */
-async function looped(tools: Parameters<typeof yard>[0] = {}, options: { maxParallelCalls?: number } = {}) {
+/** Opens these tools, and `weather`, with a loop. */
+async function looped(tools: Parameters<typeof withTools>[0] = {}, options: { maxParallelCalls?: number } = {}) {
   const weather = vi.fn(async (params: object) => ({ ...params, sky: 'blue' }))
-  const { registry, executor, log } = await yard({ weather: { run: weather, parameters: location }, ...tools })
+  const { registry, executor, log } = await withTools({ weather: { run: weather, parameters: location }, ...tools })
   const loop = new ToolLoop(registry, executor, { log, ...options })
   const answer = (model: Model, rest: Partial<RunRequest> = {}) => loop.answer({ model, messages: ask(), ...rest })
   return { loop, answer, log, weather }
@@ -20,7 +20,7 @@ const paris = call('weather', { location: 'Paris' })
 const city = (n: number) => call('weather', { location: `city ${n}` })
 
 describe('Loop', () => {
-  test('model → tool calls → executor → results → model, until stop or the limit', async () => {
+  test('[4.1-1] runs until the model stops or the limit is reached', async () => {
     const { answer, weather } = await looped()
     const model = scripted(paris, call('weather', { location: 'Rome' }), 'Blue in both.')
     expect(await answer(model)).toMatchObject({ content: 'Blue in both.', stop_reason: 'stop' })
@@ -30,7 +30,7 @@ describe('Loop', () => {
     expect(await answer(limited, { max_iterations: 2 })).toMatchObject({ stop_reason: 'max_iterations' })
   })
 
-  test('max_iterations from the response rule, else from configuration, else 5', async () => {
+  test('[4.1-2] takes max_iterations from the rule, else from the configuration, else 5', async () => {
     const turns = Array.from({ length: 9 }, (_, n) => city(n))
     const iterations = async (config: object, rule: Partial<RunRequest>) => {
       const registry = [{ ...TOOL, parameters: location }]
@@ -45,20 +45,20 @@ describe('Loop', () => {
     expect(await iterations({}, {})).toBe(5)
   })
 
-  test('An iteration is one model turn that asks for tools, with all its calls, counted from 1', async () => {
+  test('[4.1-3] counts model turns that ask for tools, from 1', async () => {
     const { answer } = await looped()
     const { tool_calls } = await answer(scripted({ calls: [...city(1).calls, ...city(2).calls] }, city(3), 'Done.'))
     expect(tool_calls.map(({ iteration }) => iteration)).toEqual([1, 1, 2])
   })
 
-  test('the calls of the last one still run', async () => {
+  test('[4.1-4] runs the calls of the last iteration', async () => {
     const { answer, weather } = await looped()
     const { tool_calls } = await answer(scripted(city(1), city(2), 'Enough.'), { max_iterations: 2 })
     expect(weather).toHaveBeenCalledTimes(2)
     expect(tool_calls[1]?.result.success).toBe(true)
   })
 
-  test("the messages carry the assistant's tool_calls and one message per call", async () => {
+  test("[4.1-5] sends the assistant's tool calls and one message per call", async () => {
     const { answer } = await looped()
     const model = scripted({ calls: [...city(1).calls, ...city(2).calls] }, 'Done.')
     const { tool_calls } = await answer(model)
@@ -77,7 +77,7 @@ describe('Loop', () => {
     expect(second).toMatchObject({ tool_call_id: 'call_2', content: JSON.stringify(tool_calls[1]?.result) })
   })
 
-  test('the answer is {content, service, model, tool_calls, stop_reason}', async () => {
+  test('[4.1-6] answers with content, service, model, tool_calls and stop_reason', async () => {
     const { answer } = await looped()
     expect(await answer(scripted('Hello.'))).toEqual({
       content: 'Hello.',
@@ -88,14 +88,14 @@ describe('Loop', () => {
     })
   })
 
-  test("service is the rule's llm, model the rule's model without provider", async () => {
+  test("[4.1-7] names the rule's llm as service and its model without the provider", async () => {
     const { answer } = await looped()
     const model = { ...scripted('Hello.'), id: 'ollama:llama3.2:3b' }
     expect(await answer(model, { service: 'house' })).toMatchObject({ service: 'house', model: 'llama3.2:3b' })
     expect(await answer({ ...scripted('Hello.'), id: 'ollama:llama3.2:3b' })).toMatchObject({ service: 'ollama' })
   })
 
-  test('tool_calls is always an array of {tool, params, result, iteration}', async () => {
+  test('[4.1-8] lists every call with tool, params, result and iteration', async () => {
     const { answer } = await looped()
     expect((await answer(scripted('Nothing to do.'))).tool_calls).toEqual([])
     const { tool_calls } = await answer(scripted(paris, call('weather', '{not json'), 'Done.'))
@@ -115,7 +115,7 @@ describe('Loop', () => {
     ])
   })
 
-  test('stop_reason is one of stop, max_iterations, repeated_calls, timeout, budget, length, …', async () => {
+  test('[4.1-9] gives one of the known stop reasons', async () => {
     const { answer } = await looped({ slow: { run: () => new Promise(() => {}) } })
     const usage = { prompt_tokens: 900, completion_tokens: 100, total_tokens: 1_000 }
     const reasons = [
@@ -142,7 +142,7 @@ describe('Loop', () => {
     ])
   })
 
-  test('only allowed_tools are offered, and a call for any other is refused as not found', async () => {
+  test('[4.1-10] offers only allowed tools and refuses calls of others as not found', async () => {
     const secret = vi.fn()
     const { answer } = await looped({ secret: { run: secret }, closed: { run: secret, permissions: ['admin'] } })
     const offered = async (allowed_tools?: string[]) => {
@@ -162,7 +162,7 @@ describe('Loop', () => {
     expect(secret).not.toHaveBeenCalled()
   })
 
-  test('limit reached: content is exactly I reached the maximum number of tool calls', async () => {
+  test('[4.1-11] says that it reached the maximum number of tool calls', async () => {
     const { answer } = await looped()
     expect(await answer(scripted(city(1), 'It is blue.'), { max_iterations: 1 })).toMatchObject({
       content: 'I reached the maximum number of tool calls. Please try rephrasing your request.',
@@ -170,14 +170,14 @@ describe('Loop', () => {
     })
   })
 
-  test('limit reached: what the model says when asked once more without tools is final_answer', async () => {
+  test('[4.1-12] asks once more without tools for final_answer at the limit', async () => {
     const { answer } = await looped()
     const model = scripted(city(1), 'It is blue.')
     expect(await answer(model, { max_iterations: 1 })).toMatchObject({ final_answer: 'It is blue.' })
     expect(model.requests[1]?.tools).toEqual([])
   })
 
-  test('no tools available: plain generation, with a warning', async () => {
+  test('[4.1-13] generates without tools, with a warning, when there are none', async () => {
     const { answer, log } = await looped()
     const model = scripted('Hello.')
     expect(await answer(model, { allowed_tools: [] })).toMatchObject({ content: 'Hello.', stop_reason: 'stop' })
@@ -187,13 +187,13 @@ describe('Loop', () => {
     )
   })
 
-  test('an unexpected finish reason: a warning', async () => {
+  test('[4.1-14] warns about an unexpected finish reason', async () => {
     const { answer, log } = await looped()
     await answer(scripted({ text: 'Cut', reason: 'length' }))
     expect(log.at('warn')).toMatchObject([{ finish_reason: 'length' }])
   })
 
-  test('an unexpected finish reason: the content if any, else I encountered an issue', async () => {
+  test('[4.1-15] answers with the content, else with an apology, after an unexpected finish reason', async () => {
     const { answer } = await looped()
     expect((await answer(scripted({ text: 'Cut', reason: 'length' }))).content).toBe('Cut')
     expect((await answer(scripted({ reason: 'error' }))).content).toBe(
@@ -201,7 +201,7 @@ describe('Loop', () => {
     )
   })
 
-  test('a failed call goes back to the model as its envelope, so that it can recover or apologise', async () => {
+  test('[4.1-16] sends the envelope of a failed call back to the model', async () => {
     const broken = async () => {
       throw new Error('the thermometer broke')
     }
@@ -216,7 +216,7 @@ describe('Loop', () => {
     })
   })
 
-  test('malformed JSON arguments: INVALID_PARAMETERS, the message asking for one JSON object', async () => {
+  test('[4.1-17] asks for one JSON object when arguments are malformed', async () => {
     const { answer, weather } = await looped()
     const malformed = ['{"location": ', '[1]', 'null', '{"location": "Paris"} {"location": "Rome"}']
     const { tool_calls } = await answer(
@@ -232,13 +232,13 @@ describe('Loop', () => {
     expect(weather).not.toHaveBeenCalled()
   })
 
-  test('malformed JSON arguments: the loop goes on', async () => {
+  test('[4.1-18] goes on after malformed arguments', async () => {
     const { answer } = await looped()
     const { content, tool_calls } = await answer(scripted(call('weather', '{"location'), paris, 'Blue.'))
     expect([content, tool_calls[1]?.result.success]).toEqual(['Blue.', true])
   })
 
-  test('the same tool with the same parameters (canonical JSON, over the whole run): two calls run', async () => {
+  test('[4.1-19] runs two calls with the same tool and parameters', async () => {
     const { answer, weather } = await looped({ other: { run: async () => 1 } })
     const b = call('weather', '{"location":"Paris","units":"c"}')
     const a = call('weather', '{ "units": "c", "location": "Paris" }')
@@ -247,7 +247,7 @@ describe('Loop', () => {
     expect(weather).toHaveBeenCalledTimes(2)
   })
 
-  test('the same tool with the same parameters: the third does not run and gets a failure', async () => {
+  test('[4.1-20] refuses the third call with the same tool and parameters', async () => {
     const { answer, weather } = await looped()
     const { tool_calls, stop_reason } = await answer(scripted(paris, paris, paris, 'Blue, as I said.'))
     expect(weather).toHaveBeenCalledTimes(2)
@@ -258,7 +258,7 @@ describe('Loop', () => {
     expect(stop_reason).toBe('stop')
   })
 
-  test('the same tool with the same parameters: the fourth ends the loop', async () => {
+  test('[4.1-21] ends the loop at the fourth call with the same tool and parameters', async () => {
     const { answer, weather } = await looped()
     const model = scripted(paris, paris, paris, paris, 'Blue, as I said.')
     expect(await answer(model)).toMatchObject({ stop_reason: 'repeated_calls', content: 'Blue, as I said.' })
@@ -266,7 +266,7 @@ describe('Loop', () => {
     expect(model.requests.at(-1)?.tools).toEqual([])
   })
 
-  test('several calls in one turn run in parallel, at most max_parallel_calls, results in order', async () => {
+  test('[4.1-22] runs the calls of a turn in parallel and keeps results in order', async () => {
     let running = 0
     let most = 0
     const waits = [30, 10, 20, 5, 1]
@@ -283,7 +283,7 @@ describe('Loop', () => {
     expect(most).toBe(3)
   })
 
-  test('every turn logs iteration, number of tool calls, finish_reason, model', async () => {
+  test('[4.1-23] logs every turn', async () => {
     const { loop, log } = await looped()
     await loop.answer({ model: scripted(paris, 'Blue.'), messages: ask() })
     expect(log.at('info').filter((fields) => 'finish_reason' in fields)).toEqual([

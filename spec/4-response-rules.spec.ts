@@ -7,7 +7,7 @@ import type { Profile, ResponseRule } from '../src/chat/rules/response-rule.ts'
 import { ResponseRules } from '../src/chat/rules/response-rules.ts'
 import { ruleRun } from '../src/chat/rules/rule-run.ts'
 import { ModelCatalogue } from '../src/models/catalogue/model-catalogue.ts'
-import { commandLine } from './command-line.ts'
+import { runCommand } from './fixtures/command-line.ts'
 
 const rule = (more: Partial<ResponseRule> = {}): ResponseRule => ({ llm: 'mini', model: 'v0', prompt: '', ...more })
 
@@ -25,7 +25,7 @@ const system = async (prompt: string, message: string, profile: Profile = {}, lo
   (await buildMessages({ prompt }, { message, profile, lookup }))[0]?.content
 
 describe('Response rules', () => {
-  test('configuration responses[]: match, llm, model, prompt, max_tokens, temperature, tools', () => {
+  test('[4.2-1] reads response rules from the configuration', () => {
     const whole = rule({
       match: { intent_regexp: '/(weather|forecast)/i', service: 'home' },
       max_tokens: 500,
@@ -43,13 +43,13 @@ describe('Response rules', () => {
     })
   })
 
-  test('configuration responses[]: the first rule that matches answers', () => {
+  test('[4.2-2] answers by the first rule that matches', () => {
     const ordered = rules({ first: { topic: 'rain' }, second: { topic: 'rain' }, third: undefined })
     expect(ordered.match({ topic: 'rain' }, '').model).toBe('first')
     expect(ordered.match({ topic: 'snow' }, '').model).toBe('third')
   })
 
-  test('intent_regexp is a JavaScript literal tested against profile.intent, else the message', () => {
+  test('[4.2-3] tests intent_regexp against the intent, else the message', () => {
     const weather = rules({ weather: { intent_regexp: '/(weather|forecast)/i' }, rest: undefined })
     expect(weather.match({ intent: 'FORECAST' }, 'Hello').model).toBe('weather')
     expect(weather.match({ intent: 'greeting' }, 'Weather?').model).toBe('rest')
@@ -59,32 +59,32 @@ describe('Response rules', () => {
     )
   })
 
-  test("every other key of match must equal the profile's", () => {
+  test('[4.2-4] compares every other key of match with the profile', () => {
     const docs = rules({ docs: { service: 'technical_docs', tier: 2 }, rest: undefined })
     expect(docs.match({ service: 'technical_docs', tier: 2, topic: 'x' }, '').model).toBe('docs')
     expect(docs.match({ service: 'technical_docs', tier: '2' }, '').model).toBe('rest')
     expect(docs.match({ service: 'technical_docs' }, '').model).toBe('rest')
   })
 
-  test('all must hold', () => {
+  test('[4.2-5] requires all keys of match', () => {
     const both = rules({ both: { intent_regexp: '/how/', service: 'docs' }, rest: undefined })
     expect(both.match({ service: 'docs' }, 'how').model).toBe('both')
     expect(both.match({ service: 'docs' }, 'why').model).toBe('rest')
     expect(both.match({ service: 'home' }, 'how').model).toBe('rest')
   })
 
-  test('a rule without match always does', () => {
+  test('[4.2-6] matches always without match', () => {
     const all = rules({ all: undefined })
     for (const profile of [{}, { intent: 'x', service: 'y' }]) expect(all.match(profile, 'z').model).toBe('all')
   })
 
-  test('none: 400 No response rule matches', () => {
+  test('[4.2-7] answers 400 when no rule matches', () => {
     const unmatched = () => rules({ docs: { service: 'docs' } }).match({}, 'Hello')
     expect(unmatched).toThrow(NoResponseRuleError)
     expect(unmatched).toThrow(/^No response rule matches$/)
   })
 
-  test("the prompt is the system message; then previous messages; then the user's", async () => {
+  test("[4.2-8] sends the prompt, the previous messages and the user's message", async () => {
     const previousMessages = [
       { role: 'user', content: 'Hello' },
       { role: 'assistant', content: 'Good morning.' },
@@ -96,7 +96,7 @@ describe('Response rules', () => {
     ])
   })
 
-  test('{{name}} is user_message, a value of the profile, or rag_context', async () => {
+  test('[4.2-9] fills user_message, profile values and rag_context into the prompt', async () => {
     const asked: string[] = []
     const lookup = async (message = '') => {
       asked.push(message)
@@ -108,7 +108,7 @@ describe('Response rules', () => {
     expect(asked).toEqual(['Why?'])
   })
 
-  test('an unknown one is empty, with a warning at load', async () => {
+  test('[4.2-10] leaves an unknown name empty, with a warning at load', async () => {
     const log = captureLog()
     new ResponseRules([rule({ prompt: '{{user_mesage}}' })], { log })
     expect(log.at('warn')).toMatchObject([
@@ -117,13 +117,13 @@ describe('Response rules', () => {
     expect(await system('<{{user_mesage}}>', 'Why?')).toBe('<>')
   })
 
-  test('llm is a key of providers; else Provider <name> not found', () => {
+  test('[4.2-11] says that a provider is not found', async () => {
     const responses = [rule({ llm: 'mistral' })]
     expect(() =>
       start({ providers: { mistral: { type: 'openai', base_url: 'http://127.0.0.1:1' } }, responses }),
     ).not.toThrow()
     expect(() => start({ responses })).toThrow(ConfigError)
-    const { status, stderr, file } = commandLine({ responses }, 'tools')
+    const { status, stderr, file } = await runCommand({ responses }, 'tools')
     expect(status).toBe(2)
     expect(stderr).toContain(`${file}: responses[0].llm: Provider mistral not found`)
     expect(() => new ModelCatalogue([]).get('mistral:small')).toThrow('Provider mistral not found')

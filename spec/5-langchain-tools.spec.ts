@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { z as z3 } from 'zod/v3'
 import { ScriptedChatModel } from '../src/models/fixtures/scripted-chat-model.ts'
-import { configured, mock } from './yard.ts'
+import { configured, mock } from './fixtures/tool-manager.ts'
 
 const described = (name: string) => ({ name, description: `The tool ${name}` })
 const run = async (params: object) => params
@@ -18,7 +18,7 @@ const tools = () => [
 ]
 
 describe('LangChain tools', () => {
-  test('any LangChain tool joins the collection as it is, no conversion and no wrapper object', async () => {
+  test('[5.3-1] registers a LangChain tool as it is', async () => {
     const { registry, execute } = await configured([mock('ours')])
     const joining = tools()
     for (const one of joining) registry.register(one)
@@ -32,7 +32,7 @@ describe('LangChain tools', () => {
     expect(await execute('text', { input: 'as it is' })).toMatchObject({ result: 'as it is' })
   })
 
-  test('run by tool.invoke(args, {signal}), args as they are, not wrapped in {input: args}', async () => {
+  test('[5.3-2] invokes a LangChain tool with its arguments as they are', async () => {
     const { registry, execute } = await configured([])
     const calls: unknown[][] = []
     const invoke = async (...call: unknown[]) => void calls.push(call)
@@ -41,7 +41,7 @@ describe('LangChain tools', () => {
     expect(calls).toEqual([[{ city: 'Oslo', more: [1, { a: null }] }, { signal: expect.any(AbortSignal) }]])
   })
 
-  test('tools from @langchain/mcp-adapters likewise', async () => {
+  test('[5.3-3] registers and runs tools from @langchain/mcp-adapters', async () => {
     const { registry, execute } = await configured([])
     // As the adapters make them of a tool that a server lists.
     const adapted = new DynamicStructuredTool({
@@ -56,7 +56,7 @@ describe('LangChain tools', () => {
     expect(await execute('turn_on', { device_name: 'lamp' })).toMatchObject({ result: 'on: {"deviceName":"lamp"}' })
   })
 
-  test('LangChain chat models can serve as providers, given the tools in LangChain format', async () => {
+  test('[5.3-4] serves LangChain chat models as providers', async () => {
     const { manager, registry } = await configured([mock('get_weather', { sky: 'blue' })])
     registry.register(tools()[0] as never)
     const chat = new ScriptedChatModel()

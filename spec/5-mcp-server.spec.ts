@@ -4,11 +4,11 @@ import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { serveHttp } from '../src/mcp/server/http/serve-http.ts'
 import { serveStdio } from '../src/mcp/server/serve-stdio.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
-import { configured, mock } from './yard.ts'
+import { configured, mock } from './fixtures/tool-manager.ts'
 
 const weather = {
   ...mock('get_weather', { temperature: 22 }),
@@ -29,11 +29,10 @@ function lineClient(input: PassThrough, output: PassThrough) {
 
 const INITIALIZE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'spec', version: '1' } }
 
-/** A process that serves tools which print; everything that it writes. */
+/** Runs a process that serves tools which print. Returns everything that it writes. */
 async function printingServer() {
   const host = fileURLToPath(new URL('../src/mcp/server/fixtures/stdio-host.ts', import.meta.url))
   const child = spawn(process.execPath, [host])
-  onTestFinished(() => void child.kill('SIGKILL'))
   let [out, err] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text) => {
     out += text
@@ -54,7 +53,12 @@ async function printingServer() {
 }
 
 describe('MCP server', () => {
-  test('all tools are served over MCP, stdio and streamable HTTP, through the same executor', async () => {
+  let printed: Awaited<ReturnType<typeof printingServer>>
+  beforeAll(async () => {
+    printed = await printingServer()
+  })
+
+  test('[5.4-1] serves all tools over stdio and streamable HTTP through the executor', async () => {
     const { registry, executor, log, records } = await configured([weather, secret])
     const server = new ToolServer({ registry, executor, version: '1', log })
     const { url, close } = await serveHttp(server, { port: 0 })
@@ -95,8 +99,8 @@ describe('MCP server', () => {
     expect(records().map(({ source, code }) => [source, code])).toEqual([...each, ...each].map((code) => ['mcp', code]))
   })
 
-  test('stdout carries newline-delimited JSON-RPC and nothing else', async () => {
-    const { out } = await printingServer()
+  test('[5.4-2] writes only JSON-RPC to stdout', async () => {
+    const { out } = printed
     expect(out.endsWith('\n')).toBe(true)
     const messages = out.slice(0, -1).split('\n')
     expect(messages.map((line) => JSON.parse(line))).toMatchObject([
@@ -105,8 +109,8 @@ describe('MCP server', () => {
     ])
   })
 
-  test('every diagnostic goes to stderr', async () => {
-    const { err } = await printingServer()
+  test('[5.4-3] writes every diagnostic to stderr', async () => {
+    const { err } = printed
     expect(err.match(/by console.log/g)).toHaveLength(5)
     expect(err.match(/written without a line end/g)).toHaveLength(5)
   })

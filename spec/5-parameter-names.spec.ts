@@ -1,61 +1,66 @@
 import { readFile } from 'node:fs/promises'
-import { describe, expect, test } from 'vitest'
-import { household, mcpYard } from './mcp-yard.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { household, openMcpServers } from './fixtures/mcp-servers.ts'
 
-async function sent(tool: string, params: object, registry: object[] = []) {
-  const around = await mcpYard({ home: household() }, { registry })
-  await around.connected()
-  const result = await around.execute(tool, params)
-  if (!result.success) return { ...around, received: result }
-  return { ...around, received: typeof result.result === 'string' ? JSON.parse(result.result) : result.result }
+const echo = {
+  name: 'local_echo',
+  description: 'Says it again',
+  parameters: { type: 'object' },
+  implementation: { type: 'builtin', handler: 'echo' },
 }
 
 describe('Parameter names', () => {
-  test('static mappings first, in one table', async () => {
-    const { received } = await sent('control_zwave_device', { device_name: 'lamp', command: 'on' })
+  let home: Awaited<ReturnType<typeof openMcpServers>>
+  beforeAll(async () => {
+    home = await openMcpServers({ home: household() }, { registry: [echo] })
+    await home.connected()
+  })
+  afterAll(() => home.manager.close())
+
+  /** What the tool receives. */
+  const sent = async (tool: string, params: object) => {
+    const result = await home.execute(tool, params)
+    if (!result.success) return result
+    return typeof result.result === 'string' ? JSON.parse(result.result) : result.result
+  }
+
+  test('[5.2-1] applies static mappings first', async () => {
+    const received = await sent('control_zwave_device', { device_name: 'lamp', command: 'on' })
     expect(received).toEqual({ deviceName: 'lamp', action: 'on' })
   })
 
-  test("then names the server's schema declares pass untouched", async () => {
-    const { received } = await sent('set_scene', { room_name: 'kitchen', lightLevel: 3 })
+  test('[5.2-2] passes names that the schema declares', async () => {
+    const received = await sent('set_scene', { room_name: 'kitchen', lightLevel: 3 })
     expect(received).toEqual({ room_name: 'kitchen', lightLevel: 3 })
   })
 
-  test('then snake_case becomes camelCase', async () => {
-    const { received } = await sent('set_scene', { room_name: 'kitchen', light_level: 3 })
+  test('[5.2-3] turns snake_case into camelCase', async () => {
+    const received = await sent('set_scene', { room_name: 'kitchen', light_level: 3 })
     expect(received).toEqual({ room_name: 'kitchen', lightLevel: 3 })
   })
 
-  test('names without underscore pass', async () => {
-    const { received } = await sent('control_zwave_device', { deviceName: 'lamp', action: 'on' })
+  test('[5.2-4] passes names without an underscore', async () => {
+    const received = await sent('control_zwave_device', { deviceName: 'lamp', action: 'on' })
     expect(received).toEqual({ deviceName: 'lamp', action: 'on' })
   })
 
-  test('Top-level names only', async () => {
+  test('[5.2-5] changes top-level names only', async () => {
     const inner = { fade_time: 3 }
-    const { received } = await sent('set_scene', { room_name: 'x', light_level: 3, more_options: inner })
+    const received = await sent('set_scene', { room_name: 'x', light_level: 3, more_options: inner })
     expect(received).toEqual({ room_name: 'x', lightLevel: 3, moreOptions: inner })
   })
 
-  test('it applies to tools of our MCP client and of @langchain/mcp-adapters, never to builtin', async () => {
-    const echo = {
-      name: 'local_echo',
-      description: 'Says it again',
-      parameters: { type: 'object' },
-      implementation: { type: 'builtin', handler: 'echo' },
-    }
-    const { received } = await sent('local_echo', { device_name: 'lamp' }, [echo])
+  test('[5.2-6] changes names for MCP tools only', async () => {
+    const received = await sent('local_echo', { device_name: 'lamp' })
     expect(received).toEqual({ echo: { device_name: 'lamp' } })
   })
 
-  test('a change is logged as {device_name: …} → {deviceName: …}', async () => {
-    const { log } = await sent('control_zwave_device', { device_name: 'lamp', action: 'on' })
-    expect(log.lines.map(({ message }) => message)).toContain(
-      '{device_name: …, action: …} → {deviceName: …, action: …}',
-    )
+  test('[5.2-7] logs a change of names', async () => {
+    await sent('control_zwave_device', { device_name: 'lamp', action: 'on' })
+    expect(home.said()).toContain('{device_name: …, action: …} → {deviceName: …, action: …}')
   })
 
-  test('the decision and its reason are documented where the code is', async () => {
+  test('[5.2-8] documents the decision next to the code', async () => {
     const code = await readFile(new URL('../src/kinds/parameter-names.ts', import.meta.url), 'utf8')
     expect(code).toMatch(/\/\*\*(.|\n)*snake_case(.|\n)*\*\/\nconst STATIC_NAMES/)
   })

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { serverYard } from './server-yard.ts'
-import { mock } from './yard.ts'
+import { withServer } from './fixtures/server.ts'
+import { mock } from './fixtures/tool-manager.ts'
 
 describe('Audit', () => {
-  test('every execution leaves a record: tenant, tool, params_hash, outcome, error code, time', async () => {
-    const { ask, execute, installation, folder } = await serverYard([mock('get_weather')])
+  test('[6.3-1] records tenant, tool, params_hash, outcome, error code and time', async () => {
+    const { ask, execute, installation, folder } = await withServer([mock('get_weather')])
     const before = Date.now()
     await execute('get_weather', { b: 1, a: 'short' })
     await execute('get_weather', 'no object')
@@ -29,8 +29,8 @@ describe('Audit', () => {
     expect(Buffer.concat([file, log]).includes('"short"')).toBe(false)
   })
 
-  test('every execution leaves a record: kept 7 days', async () => {
-    const { execute, installation } = await serverYard([mock('get_weather')])
+  test('[6.3-2] deletes records after 7 days', async () => {
+    const { execute, installation } = await withServer([mock('get_weather')])
     await execute('get_weather')
     installation.manager.getExecutor().flush()
     await installation.sink.flush()
@@ -45,8 +45,8 @@ describe('Audit', () => {
     expect((await rows()) === unsealed && unsealed + expired === 1).toBe(true)
   })
 
-  test('every execution leaves a record: a failing audit store never fails a call, and is reported', async () => {
-    const { execute, installation, log } = await serverYard([mock('get_weather')])
+  test('[6.3-3] reports a failing audit store and fails no call', async () => {
+    const { execute, installation, log } = await withServer([mock('get_weather')])
     await execute('get_weather')
     await installation.storage.close()
     for (const _ of [1, 2, 3]) expect((await execute('get_weather')).status).toBe(200)

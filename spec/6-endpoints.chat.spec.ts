@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { eventsOf, openaiModel, serverYard, tool } from './server-yard.ts'
-import { mock } from './yard.ts'
+import { eventsOf, openaiModel, tool, withServer } from './fixtures/server.ts'
+import { mock } from './fixtures/tool-manager.ts'
 
 const city = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const weather = { ...mock('get_weather', { temperature: 22 }), parameters: city }
 const rule = { llm: 'openai', model: 'gpt-4o', prompt: 'Be brief.', tools: { enabled: true } }
 
 describe('Endpoints', () => {
-  test('POST /chat: answers by the response rules', async () => {
+  test('[6.1-8] POST /chat answers by the response rules', async () => {
     const model = await openaiModel({ call: 'get_weather', args: { city: 'Paris' } }, 'It is 22 degrees.')
-    const { post } = await serverYard([weather], {
+    const { post } = await withServer([weather], {
       ...model.config,
       responses: [{ ...rule, match: { service: 'weather' } }],
     })
@@ -35,9 +35,9 @@ describe('Endpoints', () => {
     expect([nobody.status >= 400 && nobody.status < 500, typeof nobody.body.error]).toEqual([true, 'string'])
   })
 
-  test('POST /chat: with tool_name the tool runs first and its result is context for the answer', async () => {
+  test('[6.1-9] POST /chat runs the named tool first and gives its result as context', async () => {
     const model = await openaiModel('It is 22 degrees.')
-    const { post } = await serverYard([weather], { ...model.config, responses: [rule] })
+    const { post } = await withServer([weather], { ...model.config, responses: [rule] })
     const { body } = await post('/chat', {
       message: 'How is it?',
       tool_name: 'get_weather',
@@ -50,10 +50,10 @@ describe('Endpoints', () => {
     expect(model.told()).toContain('temperature')
   })
 
-  test('POST /chat: where it is unknown, denied or invalid, status and envelope and no model is asked', async () => {
+  test('[6.1-10] POST /chat asks no model when the named tool is unknown, denied or invalid', async () => {
     const model = await openaiModel('Never said.')
     const secret = { ...mock('secret', 1), permissions: ['secrets'] }
-    const { post } = await serverYard([weather, secret], { ...model.config, responses: [rule] })
+    const { post } = await withServer([weather, secret], { ...model.config, responses: [rule] })
     const chat = (tool_name: string) => post('/chat', { message: 'How is it?', tool_name, tool_params: {} })
     const answers = [await chat('nowhere'), await chat('secret'), await chat('get_weather')]
     expect(answers.map(({ status, body }) => [status, body.error_code, body.tool_name])).toEqual([
@@ -64,12 +64,12 @@ describe('Endpoints', () => {
     expect(model.requests).toHaveLength(0)
   })
 
-  test('POST /chat: where it failed, the envelope is the context', async () => {
+  test('[6.1-11] POST /chat gives the envelope of a failed tool as context', async () => {
     const model = await openaiModel('I am sorry.')
     const broken = () => {
       throw new Error('The gauge is frozen')
     }
-    const { post } = await serverYard(
+    const { post } = await withServer(
       [tool('gauge')],
       { ...model.config, responses: [rule] },
       { handlers: { gauge: broken } },
@@ -80,9 +80,9 @@ describe('Endpoints', () => {
     expect(model.told()).toContain('The gauge is frozen')
   })
 
-  test('POST /api/tools/test: one run of the loop with every tool, max_tokens 500', async () => {
+  test('[6.1-16] POST /api/tools/test runs the loop once with every tool', async () => {
     const model = await openaiModel({ call: 'get_weather', args: { city: 'Paris' } }, 'It is 22 degrees.')
-    const { post } = await serverYard([weather, mock('other')], model.config)
+    const { post } = await withServer([weather, mock('other')], model.config)
     const { status, body } = await post('/api/tools/test', { query: 'How is Paris?', model: 'openai:gpt-4o' })
     expect([status, body.content, body.tool_calls.length]).toEqual([200, 'It is 22 degrees.', 1])
     const sent = model.requests[0]?.body as {
@@ -101,27 +101,27 @@ describe('Endpoints', () => {
     })
   })
 
-  test('POST /api/tools/test: 400 Missing query or model', async () => {
-    const { post } = await serverYard([])
+  test('[6.1-17] POST /api/tools/test answers 400 without query or model', async () => {
+    const { post } = await withServer([])
     for (const body of [{}, { query: 'x' }, { model: 'mini:v0' }, { query: '', model: 'mini:v0' }]) {
       const answer = await post('/api/tools/test', body)
       expect([answer.status, answer.body.error]).toEqual([400, 'Missing query or model'])
     }
   })
 
-  test('POST /api/tools/test: unknown provider 400', async () => {
-    const { post } = await serverYard([])
+  test('[6.1-18] POST /api/tools/test answers 400 for an unknown provider', async () => {
+    const { post } = await withServer([])
     const { status, body } = await post('/api/tools/test', { query: 'x', model: 'nobody:gpt-4o' })
     expect([status, body.error]).toEqual([400, expect.stringContaining('nobody')])
   })
 
-  test('streamed as Server-Sent Events when the request accepts text/event-stream', async () => {
+  test('[6.1-23] streams results and progress as Server-Sent Events when the request accepts them', async () => {
     const model = await openaiModel({ call: 'count', args: {} }, 'Counted.')
     const count = (_: unknown, context: { report(progress: unknown): void }) => {
       context.report({ percent: 50 })
       return 'done'
     }
-    const { post } = await serverYard([tool('count')], { ...model.config, responses: [rule] }, { handlers: { count } })
+    const { post } = await withServer([tool('count')], { ...model.config, responses: [rule] }, { handlers: { count } })
     const headers = { accept: 'text/event-stream' }
     const executed = await post('/tools/execute', { tool_name: 'count', params: {} }, { headers })
     expect(executed.type).toContain('text/event-stream')

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { openaiModel, serverYard, tool } from './server-yard.ts'
-import { mock, never } from './yard.ts'
+import { openaiModel, tool, withServer } from './fixtures/server.ts'
+import { mock, never } from './fixtures/tool-manager.ts'
 
 const city = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const weather = { ...mock('get_weather', { temperature: 22 }), parameters: city }
-const _rule = { llm: 'openai', model: 'gpt-4o', prompt: 'Be brief.', tools: { enabled: true } }
 
 describe('Endpoints', () => {
-  test('POST /tools/execute {tool_name, params, timeout_ms?}: runs a tool: 200', async () => {
-    const { execute, post } = await serverYard([weather, tool('slow')], {}, { handlers: { slow: never } })
+  test('[6.1-1] POST /tools/execute runs a tool', async () => {
+    const { execute, post } = await withServer([weather, tool('slow')], {}, { handlers: { slow: never } })
     const { status, body } = await execute('get_weather', { city: 'Paris' })
     expect([status, body]).toEqual([
       200,
@@ -18,13 +17,13 @@ describe('Endpoints', () => {
     expect([late.status, late.body.error]).toEqual([504, 'Tool execution timed out after 1000ms'])
   })
 
-  test('POST /tools/execute: unreadable bodies 400, 403, 404, 429, 499, 500, 503, 504, all with the envelope', async () => {
+  test('[6.1-2] POST /tools/execute maps every error code to a status, with the envelope', async () => {
     const gone = Object.assign(new Error('connect ECONNREFUSED 10.1.2.3:80'), { code: 'ECONNREFUSED' })
     let cancelled = (): void => {}
     const hungUp = new Promise<void>((resolve) => {
       cancelled = resolve
     })
-    const { execute, post, url, key, installation } = await serverYard(
+    const { execute, post, url, key, installation } = await withServer(
       [
         weather,
         tool('secret', { permissions: ['secrets'] }),
@@ -101,8 +100,8 @@ describe('Endpoints', () => {
     expect(rows.map(({ tool, error_code }) => [tool, error_code])).toEqual([['long', 'CANCELLED']])
   })
 
-  test('POST /tools/execute: 401 without a valid key', async () => {
-    const { execute } = await serverYard([weather])
+  test('[6.1-3] POST /tools/execute answers 401 without a valid key', async () => {
+    const { execute } = await withServer([weather])
     for (const key of [null, 'ty_wrong']) {
       const { status, headers, body } = await execute('get_weather', { city: 'Paris' }, { key: key as string })
       expect([status, typeof body.error, headers.get('www-authenticate')]).toEqual([
@@ -113,15 +112,15 @@ describe('Endpoints', () => {
     }
   })
 
-  test('GET /schema/tools: {tools: [{name, description, type, parameters}]}', async () => {
-    const { ask } = await serverYard([weather])
+  test('[6.1-4] GET /schema/tools lists names, descriptions, types and parameters', async () => {
+    const { ask } = await withServer([weather])
     expect((await ask('/schema/tools')).body).toEqual({
       tools: [{ name: 'get_weather', description: 'The tool get_weather', type: 'function', parameters: city }],
     })
   })
 
-  test('GET /metrics/tools/execution: {window, total, success_rate, avg_ms, p50_ms, p95_ms, p99_ms}', async () => {
-    const { ask, execute } = await serverYard([weather])
+  test('[6.1-5] GET /metrics/tools/execution answers totals, rates, times and errors, per tool too', async () => {
+    const { ask, execute } = await withServer([weather])
     for (const params of [{ city: 'Paris' }, { city: 'Rome' }, { city: 'Oslo' }, {}])
       await execute('get_weather', params)
     const figures = {
@@ -139,8 +138,8 @@ describe('Endpoints', () => {
     expect(body.p95_ms).toBeLessThanOrEqual(body.p99_ms)
   })
 
-  test('GET /metrics/tools/execution?window=1h|24h|7d: without window 24h', async () => {
-    const { ask, execute } = await serverYard([weather])
+  test('[6.1-6] GET /metrics/tools/execution takes 24h without a window', async () => {
+    const { ask, execute } = await withServer([weather])
     await execute('get_weather', { city: 'Paris' })
     const windows = ['', '?window=1h', '?window=24h', '?window=7d']
     const answers = await Promise.all(windows.map((query) => ask(`/metrics/tools/execution${query}`)))
@@ -152,15 +151,15 @@ describe('Endpoints', () => {
     ])
   })
 
-  test('GET /metrics/tools/execution?window=1h|24h|7d: another value 400', async () => {
-    const { ask } = await serverYard([])
+  test('[6.1-7] GET /metrics/tools/execution answers 400 for another window', async () => {
+    const { ask } = await withServer([])
     const { status, type, body } = await ask('/metrics/tools/execution?window=2h')
     expect([status, type]).toEqual([400, expect.stringContaining('application/problem+json')])
     expect(body.error).toMatch(/2h|1h.*24h.*7d/)
   })
 
-  test('GET /api/tools/list: {tools: [{name, description, parameters, implementation: {type}}]}', async () => {
-    const { ask } = await serverYard([weather])
+  test('[6.1-12] GET /api/tools/list lists tools with their kind', async () => {
+    const { ask } = await withServer([weather])
     expect((await ask('/api/tools/list')).body).toEqual({
       tools: [
         {
@@ -173,27 +172,27 @@ describe('Endpoints', () => {
     })
   })
 
-  test('GET /api/models/list: {models: [{id, name, capabilities, validation}]}', async () => {
+  test('[6.1-13] GET /api/models/list lists models', async () => {
     const { config } = await openaiModel()
-    const { ask } = await serverYard([], config)
+    const { ask } = await withServer([], config)
     const { models } = (await ask('/api/models/list')).body
     const listed = models.find(({ id }: { id: string }) => id === 'openai:gpt-4o')
     expect(Object.keys(listed).sort()).toEqual(['capabilities', 'id', 'name', 'validation'])
     expect(listed).toMatchObject({ name: 'GPT-4o' })
   })
 
-  test('GET /api/models/list: capabilities holds function-calling where the model takes tools', async () => {
+  test('[6.1-14] GET /api/models/list says which models take tools', async () => {
     const { config } = await openaiModel()
     const plain = { id: 'openai:plain', name: 'Plain', capabilities: [] }
-    const { ask } = await serverYard([], { ...config, models: [...config.models, plain] })
+    const { ask } = await withServer([], { ...config, models: [...config.models, plain] })
     const { models } = (await ask('/api/models/list')).body as { models: { id: string; capabilities: string[] }[] }
     const takes = (id: string) => models.find((one) => one.id === id)?.capabilities.includes('function-calling')
     expect([takes('openai:gpt-4o'), takes('openai:plain')]).toEqual([true, false])
   })
 
-  test('GET /api/models/list: validation is the record of section 8', async () => {
+  test('[6.1-15] GET /api/models/list shows the validation record', async () => {
     const { config } = await openaiModel()
-    const { ask, post } = await serverYard([], config)
+    const { ask, post } = await withServer([], config)
     const listed = async () => {
       const { models } = (await ask('/api/models/list')).body
       return models.find(({ id }: { id: string }) => id === 'openai:gpt-4o').validation
@@ -203,8 +202,8 @@ describe('Endpoints', () => {
     expect(await listed()).toEqual(body)
   })
 
-  test("POST /api/tools/validate: records one test, answers with the model's record", async () => {
-    const { post } = await serverYard([])
+  test('[6.1-19] POST /api/tools/validate records one test and answers with the record', async () => {
+    const { post } = await withServer([])
     await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true })
     const { status, body } = await post('/api/tools/validate', {
       model: 'openai:gpt-4o',
@@ -222,19 +221,19 @@ describe('Endpoints', () => {
     expect(body.test_history).toMatchObject([{ success: true }, { success: false, error: 'No call' }])
   })
 
-  test('POST /api/tools/validate: 400 if model or success is missing', async () => {
-    const { post } = await serverYard([])
+  test('[6.1-20] POST /api/tools/validate answers 400 without model or success', async () => {
+    const { post } = await withServer([])
     for (const body of [{}, { model: 'mini:v0' }, { success: true }]) {
       const { status, body: problem } = await post('/api/tools/validate', body)
       expect([status, typeof problem.error]).toEqual([400, 'string'])
     }
   })
 
-  test('no endpoint shows a handler, mock response, URL, header or secret', async () => {
+  test('[6.1-21] shows no handler, mock response, URL, header or secret', async () => {
     const { config } = await openaiModel()
     const hidden = { ...tool('people'), implementation: { type: 'internal', handler: 'hidden_handler' } }
     const mcpServers = { far: { url: 'http://127.0.0.1:9/hidden-path', headers: { 'x-hidden': 'hidden-header' } } }
-    const { ask } = await serverYard([mock('get_weather', 'hidden-response'), hidden], { ...config, mcpServers })
+    const { ask } = await withServer([mock('get_weather', 'hidden-response'), hidden], { ...config, mcpServers })
     const paths = [
       '/schema/tools',
       '/api/tools/list',
@@ -252,8 +251,8 @@ describe('Endpoints', () => {
     }
   })
 
-  test('every endpoint but /tools/execute answers errors as problem+json that also has error', async () => {
-    const { ask, post } = await serverYard([])
+  test('[6.1-22] answers errors as problem+json with error, except on /tools/execute', async () => {
+    const { ask, post } = await withServer([])
     const answers = [
       await ask('/nowhere'),
       await ask('/chat'),

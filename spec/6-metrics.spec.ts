@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { openaiModel, serverYard, tool } from './server-yard.ts'
-import { mock } from './yard.ts'
+import { openaiModel, tool, withServer } from './fixtures/server.ts'
+import { mock } from './fixtures/tool-manager.ts'
 
 describe('Metrics', () => {
-  test('counts, success and failure rates, time distribution, errors by kind, per tool', async () => {
+  test('[6.4-1] counts calls, rates, times, errors and parameter sets per tool', async () => {
     const flaky = ({ fail }: Record<string, unknown>) => {
       if (fail) throw new Error('It broke')
       return 'fine'
     }
-    const { ask, execute } = await serverYard([mock('get_weather'), tool('flaky')], {}, { handlers: { flaky } })
+    const { ask, execute } = await withServer([mock('get_weather'), tool('flaky')], {}, { handlers: { flaky } })
     for (const fail of [true, false, false, false]) await execute('flaky', { fail })
     await execute('get_weather')
     await execute('made_up_by_the_caller')
@@ -22,18 +22,19 @@ describe('Metrics', () => {
     expect(sets.parameter_sets.map(({ calls }: { calls: number }) => calls)).toEqual([3, 1])
   })
 
-  test('model behaviour: which models call tools, selection accuracy, how deep', async () => {
+  test('[6.4-2] measures which models call tools, how accurately and how deep', async () => {
     const model = await openaiModel(
       { call: 'get_weather', args: { city: 'Paris' } },
       { call: 'get_weather', args: { city: 'Rome' } },
       'Both are sunny.',
+      'It is 4.',
     )
-    const { ask, post } = await serverYard([mock('get_weather')], {
+    const { ask, post } = await withServer([mock('get_weather')], {
       ...model.config,
       tools: { enabled: true, registry: [mock('get_weather')], max_iterations: 5 },
     })
     await post('/api/tools/test', { query: 'How are Paris and Rome?', model: 'openai:gpt-4o' })
-    await post('/api/tools/test', { query: "What's 2+2?", model: 'mini:v0' })
+    await post('/api/tools/test', { query: "What's 2+2?", model: 'openai:plain' })
     await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true, details: { expected: 'get_weather' } })
     await post('/api/tools/validate', { model: 'openai:gpt-4o', success: false, error: 'It called another tool' })
     const { models } = (await ask('/metrics/models?window=24h')).body
@@ -48,7 +49,7 @@ describe('Metrics', () => {
       tools: { get_weather: { calls: 2, failed: 0 } },
     })
     expect(models['openai:gpt-4o'].with_tools.avg_ms).toBeGreaterThan(0)
-    expect(models['mini:v0']).toMatchObject({ runs: 1, runs_with_tools: 0, selection_accuracy: null })
-    expect(models['mini:v0'].without_tools.avg_ms).toBeGreaterThan(0)
+    expect(models['openai:plain']).toMatchObject({ runs: 1, runs_with_tools: 0, selection_accuracy: null })
+    expect(models['openai:plain'].without_tools.avg_ms).toBeGreaterThan(0)
   })
 })

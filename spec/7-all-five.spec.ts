@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { scriptedLanguageModel } from '../src/models/fixtures/scripted-language-model.ts'
 import { openaiChatFrames } from '../src/models/fixtures/wire-frames.ts'
 import { startWireServer, streamed } from '../src/models/fixtures/wire-server.ts'
-import { knowledgeYard, replying } from './knowledge-yard.ts'
-import { configured, mock } from './yard.ts'
+import { replying, withKnowledgeTools } from './fixtures/knowledge.ts'
+import { configured, mock } from './fixtures/tool-manager.ts'
 
 /** Each tool with a call, a good reply, what it gives, and what it gives where the reply cannot be used. */
 const TOOLS = [
@@ -59,7 +59,7 @@ async function models(reply: string): Promise<Model[]> {
 }
 
 describe('All five', () => {
-  test('builtin tools, registered without configuration wherever a model is configured', async () => {
+  test('[7.1-1] registers the tools when a model is configured', async () => {
     const names = TOOLS.map(([name]) => name)
     const server = await startWireServer()
     onTestFinished(() => server.stop())
@@ -100,10 +100,10 @@ describe('All five', () => {
     expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED' })
   })
 
-  test('each works with any model', async () => {
+  test('[7.1-2] works with any model', async () => {
     for (const [name, params, reply, result] of TOOLS) {
       for (const model of await models(reply)) {
-        const { execute } = await knowledgeYard(model)
+        const { execute } = await withKnowledgeTools(model)
         expect(await execute(name, params)).toMatchObject({ success: true, result })
       }
     }
@@ -117,7 +117,7 @@ describe('All five', () => {
     expect(await execute('summarize', { text: 'Long.' })).toMatchObject({ error_code: 'SERVICE_UNAVAILABLE' })
   })
 
-  test('replies in code fences are read', async () => {
+  test('[7.1-3] reads replies in code fences', async () => {
     for (const [name, params, reply, result] of TOOLS) {
       for (const fenced of [
         `\`\`\`json\n${reply}\n\`\`\``,
@@ -130,7 +130,7 @@ describe('All five', () => {
     }
   })
 
-  test('an empty or malformed reply gives the fallback named below, never an exception', async () => {
+  test('[7.1-4] gives the fallback for an empty or malformed reply', async () => {
     const malformed = ['{"pwned": true}', '{', '[[[', 'null', '{"a": {"b": ', { calls: [{ name: 'delete_all' }] }, '']
     for (const [name, params, , , fallback] of TOOLS) {
       for (const reply of malformed) {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { replying } from './knowledge-yard.ts'
+import { replying } from './fixtures/knowledge.ts'
 
 const text = 'I was charged twice and want my money back.'
 const categories = ['billing', 'support']
 
 describe('classify_intent (30 s)', () => {
-  test('{text, categories?} gives {intent, confidence}, 0 to 1', async () => {
+  test('[7.4-1] classifies with a confidence from 0 to 1', async () => {
     const { execute, registry, model } = await replying(
       '{"intent": "billing", "confidence": 0.93}',
       '{"intent": "get_refund", "confidence": "0.8"}',
@@ -22,14 +22,14 @@ describe('classify_intent (30 s)', () => {
     expect(await execute('classify_intent', { text, categories })).toMatchObject({ result: { confidence: 1 } })
   })
 
-  test('a reply without confidence gets 0.5', async () => {
+  test('[7.4-2] takes 0.5 for a reply without confidence', async () => {
     const { execute } = await replying('{"intent": "billing"}')
     expect(await execute('classify_intent', { text, categories })).toMatchObject({
       result: { intent: 'billing', confidence: 0.5 },
     })
   })
 
-  test('an unusable one {intent: "unknown", confidence: 0}', async () => {
+  test('[7.4-3] gives unknown for a reply it cannot use', async () => {
     const elsewhere = '{"intent": "weather", "confidence": 1}'
     const { execute } = await replying(
       '',

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { replying } from './knowledge-yard.ts'
+import { replying } from './fixtures/knowledge.ts'
 
 const text = 'Ada Lovelace met Charles Babbage in London on 5 June 1833.'
 
 describe('extract_entities (30 s)', () => {
-  test('{text, entity_types?} gives {entities: {<type>: []}}', async () => {
+  test('[7.3-1] extracts entities by type', async () => {
     const { execute, model, registry } = await replying(
       '{"entities": {"people": ["Ada Lovelace", "Charles Babbage"], "places": ["London"], "organizations": []}}',
       '{"entities": {"dates": ["5 June 1833"], "products": []}}',
@@ -19,7 +19,7 @@ describe('extract_entities (30 s)', () => {
     expect(model.requests[1]?.messages[0]?.content).toContain('["dates","products"]')
   })
 
-  test('empty text, empty or malformed reply: empty lists', async () => {
+  test('[7.3-2] gives empty lists for empty text and for a reply it cannot use', async () => {
     const { execute, model } = await replying('', 'I found nobody.', 'Really.', '{"people": 5}', '["Ada"]')
     const none = { result: { entities: { people: [], places: [], organizations: [] } } }
     expect(await execute('extract_entities', { text: '' })).toMatchObject(none)

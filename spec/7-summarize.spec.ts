@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { replying } from './knowledge-yard.ts'
+import { replying } from './fixtures/knowledge.ts'
 
 const text = 'The committee met on Monday. After two hours it chose Oslo as the place of the next meeting.'
 
 describe('summarize (30 s)', () => {
-  test('{text, format?} gives {summary, format, metadata: {input_length, summary_length}}', async () => {
+  test('[7.2-1] summarises as a paragraph or as bullet points', async () => {
     const { execute, model, registry } = await replying(
       '{"summary": "The next meeting is in Oslo."}',
       '{"summary": "- Meeting on Monday\\n- Next: Oslo"}',
@@ -33,7 +33,7 @@ describe('summarize (30 s)', () => {
     })
   })
 
-  test('fallback: the reply as it is', async () => {
+  test('[7.2-2] falls back to the reply as it is', async () => {
     const { execute } = await replying('The next meeting is in Oslo.', '{"short": 1}', '{"shorter": 2}', '')
     const summaries = []
     for (let call = 0; call < 3; call++) summaries.push(await execute('summarize', { text }))

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { knowledgeYard, replying } from './knowledge-yard.ts'
+import { replying, withKnowledgeTools } from './fixtures/knowledge.ts'
 
 /** Sections of which each is a chunk. */
 const sections = (count: number): string =>
   Array.from({ length: count }, (_, index) => `## Part ${index}\n\n${'Some words on it. '.repeat(10)}`).join('\n\n')
 
 describe('tag_chunk_docs (30 s)', () => {
-  test('{content, chunk_size?} gives {chunks: [{index, text, tags}]}, at most 5 model calls', async () => {
+  test('[7.5-1] tags chunks with at most 5 model calls at a time', async () => {
     let [open, most, asked] = [0, 0, 0]
-    const { execute, registry } = await knowledgeYard({
+    const { execute, registry } = await withKnowledgeTools({
       id: 'counting:calls',
       async *stream() {
         most = Math.max(most, ++open)
@@ -37,13 +37,13 @@ describe('tag_chunk_docs (30 s)', () => {
     expect(whole.result).toEqual({ chunks: [{ index: 0, text: 'A short document.', tags: ['words', 'parts'] }] })
   })
 
-  test('empty content: {chunks: []}', async () => {
+  test('[7.5-2] gives no chunks for empty content', async () => {
     const { execute, model } = await replying()
     expect(await execute('tag_chunk_docs', { content: '' })).toMatchObject({ result: { chunks: [] } })
     expect(model.requests).toEqual([])
   })
 
-  test('fallback: no tags', async () => {
+  test('[7.5-3] falls back to no tags', async () => {
     const { execute } = await replying('', 'Tags?', 'None.', '{"tags": 5}', '{"labels": []}')
     for (let call = 0; call < 3; call++) {
       const { result } = (await execute('tag_chunk_docs', { content: 'A short document.' })) as { result?: unknown }

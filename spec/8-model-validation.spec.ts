@@ -10,7 +10,7 @@ import { Installation } from '../src/config/installation.ts'
 import { openTestServer } from '../src/server/fixtures/open-server.ts'
 import { useBrowser } from '../test/browser/open-browser.ts'
 import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
-import { openaiModel, serverYard } from './server-yard.ts'
+import { openaiModel, withServer } from './fixtures/server.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
@@ -23,26 +23,30 @@ const weather = {
   implementation: { type: 'mock', mock_response: { condition: 'sunny' } },
 }
 
-/** A server whose first model has these tests behind it, and its page of models in a browser. */
+/** Starts a server, records these tests of its first model, and opens its page of models in a browser. */
 async function modelsPage(open: ReturnType<typeof useBrowser>, tests: readonly boolean[]) {
   const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   onTestFinished(() => server.close())
-  for (const success of tests) {
-    const error = success ? {} : { error: 'It made up the weather' }
-    const body = JSON.stringify({ model: 'mini:v0', success, ...error })
-    const headers = { 'content-type': 'application/json' }
-    const { status } = await fetch(`${server.url}/api/tools/validate`, { method: 'POST', headers, body })
-    expect(status).toBe(200)
+  const record = async (tests: readonly boolean[]) => {
+    for (const success of tests) {
+      const error = success ? {} : { error: 'It made up the weather' }
+      const body = JSON.stringify({ model: 'mini:v0', success, ...error })
+      const headers = { 'content-type': 'application/json' }
+      const { status } = await fetch(`${server.url}/api/tools/validate`, { method: 'POST', headers, body })
+      expect(status).toBe(200)
+    }
   }
+  await record(tests)
   const { page } = await open()
   await page.goto(`${server.url}/models`)
-  return { page, mini: page.getByRole('list', { name: 'Models' }).locator('> li').filter({ hasText: 'mini:v0' }) }
+  const mini = page.getByRole('list', { name: 'Models' }).locator('> li').filter({ hasText: 'mini:v0' })
+  return { page, mini, record }
 }
 
 describe('Model validation', () => {
   const open = useBrowser()
 
-  test('per model {model_id, tested, validated, test_count, success_count, last_tested, test_history}', async () => {
+  test('[8.2-1] records the tests of a model', async () => {
     const clock = new ManualClock()
     const tracker = new ModelValidationTracker({ clock })
     await tracker.recordSuccess(MODEL, { tool: 'get_weather' })
@@ -61,7 +65,7 @@ describe('Model validation', () => {
     })
   })
 
-  test('validated = at least one test and success_count / test_count ≥ 0.8', async () => {
+  test('[8.2-2] validates a model from a success rate of 0.8', async () => {
     const tracker = new ModelValidationTracker()
     expect(await tracker.isValidated(MODEL)).toBe(false)
     const said: boolean[] = []
@@ -73,21 +77,23 @@ describe('Model validation', () => {
     expect(said).toEqual([true, false, false, false, true, false])
   })
 
-  test('the badge shows exactly this, with the number of trials beside it', async () => {
+  test('[8.2-3] shows the badge with the number of trials', async () => {
+    const { mini, page, record } = await modelsPage(open, [])
     for (const [tests, sign, trials] of [
       [[], '🔧⚠️', 'no tests yet'],
-      [[true, true, true, true, false], '🔧✓', '4 of 5 tests passed'],
       [[true, true, true, false], '🔧⚠️', '3 of 4 tests passed'],
+      [[true], '🔧✓', '4 of 5 tests passed'],
     ] as const) {
-      const { mini } = await modelsPage(open, tests)
+      await record(tests)
+      await page.reload()
       await mini.getByText(trials, { exact: true }).waitFor()
       expect(await mini.getByText(sign, { exact: true }).count()).toBe(1)
     }
   })
 
-  test('a test is recorded only by POST /api/tools/validate and by suites', async () => {
+  test('[8.2-4] records a test only by POST /api/tools/validate and by suites', async () => {
     const model = await openaiModel('It is sunny.', { call: 'get_weather', args: {} }, 'It is sunny.')
-    const { ask, post } = await serverYard([weather], model.config)
+    const { ask, post } = await withServer([weather], model.config)
     const testCount = async () => (await ask('/api/models/list')).body.models[0].validation.test_count
     await post('/api/tools/test', { query: 'How is it?', model: 'openai:gpt-4o' })
     await post('/v1/chat/completions', { model: 'openai:gpt-4o', messages: [{ role: 'user', content: 'How is it?' }] })
@@ -95,21 +101,22 @@ describe('Model validation', () => {
     await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true })
     expect(await testCount()).toBe(1)
 
-    const { run, serve } = await installationFolder({ tools: { enabled: true, registry: [weather] } })
+    const config = { ...model.config, tools: { enabled: true, registry: [weather] } }
+    const { run, serve } = await installationFolder(config)
     const installation = await serve()
     const tracker = new ModelValidationTracker({ store: installation.storage.validations })
-    const suite = { models: 'mini:v0', suite: ['generated'], limit: '2' }
+    const suite = { models: 'openai:gpt-4o', suite: ['generated'], limit: '2' }
     await run((terminal, options) => validate(terminal, { ...options, ...suite }))
-    expect(await tracker.getStatus('mini:v0')).toMatchObject({
+    expect(await tracker.getStatus('openai:gpt-4o')).toMatchObject({
       tested: true,
       test_count: 2,
       test_history: [{ details: { suite: 'generated' } }, { details: { suite: 'generated' } }],
     })
   })
 
-  test('POST /api/tools/test records nothing', async () => {
+  test('[8.2-5] records nothing by POST /api/tools/test', async () => {
     const model = await openaiModel('It is sunny.')
-    const { ask, post } = await serverYard([], model.config)
+    const { ask, post } = await withServer([], model.config)
     const run = await post('/api/tools/test', { query: "What's the weather in Paris?", model: 'openai:gpt-4o' })
     expect(run).toMatchObject({ status: 200, body: { content: 'It is sunny.' } })
     const validation = async () => (await ask('/api/models/list')).body.models[0].validation
@@ -118,9 +125,9 @@ describe('Model validation', () => {
     expect(await validation()).toMatchObject({ tested: true, test_count: 1 })
   })
 
-  test('real runs are counted per model × tool, never in test_count', async () => {
+  test('[8.2-6] counts real runs per model and tool', async () => {
     const model = await openaiModel({ call: 'get_weather', args: { location: 7 } }, 'I cannot.')
-    const { ask, post } = await serverYard([weather], model.config)
+    const { ask, post } = await withServer([weather], model.config)
     const query = "What's the weather in Paris?"
     const { run_id } = (await post('/api/tools/test', { query, model: 'openai:gpt-4o' })).body
     expect((await ask('/api/models/list')).body.models[0].validation).toMatchObject({ tested: false, test_count: 0 })
@@ -139,7 +146,7 @@ describe('Model validation', () => {
     ])
   })
 
-  test('kept across restarts', async () => {
+  test('[8.2-7] keeps records across restarts', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolyard-spec-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const open = () => Installation.open({ config: {}, log: silentLog, env: { TOOLYARD_DATA: folder } })
@@ -153,7 +160,7 @@ describe('Model validation', () => {
     expect(await second.getStatus(MODEL)).toEqual(recorded)
   })
 
-  test('a history view', async () => {
+  test('[8.2-8] shows the history of a model', async () => {
     const { mini } = await modelsPage(open, [true, false])
     await mini.getByText('History of its tests').click()
     const tests = mini.getByRole('list', { name: /^Tests of Mini/ }).getByRole('listitem')
@@ -163,14 +170,14 @@ describe('Model validation', () => {
     expect(await tests.nth(1).textContent()).toMatch(/^passed/)
   })
 
-  test('a warning on models not validated', async () => {
+  test('[8.2-9] warns about models that are not validated', async () => {
     const doubtful = await modelsPage(open, [false])
     await doubtful.page.getByText(/^Not validated: Mini, Plain, Bare\./).waitFor()
     const { page } = await modelsPage(open, [true])
     await page.getByText(/^Not validated: Plain, Bare\./).waitFor()
   })
 
-  test('ModelValidationTracker: recordSuccess, recordFailure, isValidated, getStatus, save, load', async () => {
+  test('[8.2-10] records, reads, saves and loads with ModelValidationTracker', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolyard-spec-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'validations.json')

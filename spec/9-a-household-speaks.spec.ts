@@ -38,7 +38,7 @@ beforeEach(() => {
 })
 
 describe('A household speaks', () => {
-  test('BackgroundTranscriber takes transcripts, asks a model with tools, hands the answer on to speech', async () => {
+  test('[9.1-1] answers a transcript with tools and passes the answer on to speech', async () => {
     const { spoken, settings } = await speaker()
     const model = scripted(switching('switch one'), 'Switch one is on.')
     const { client, devices, gateway } = await testHouse(model, settings)
@@ -56,7 +56,7 @@ describe('A household speaks', () => {
     })
   })
 
-  test('local tools: datetime, search, volume', async () => {
+  test('[9.1-2] has datetime, search and volume as local tools', async () => {
     const calls = [
       { name: 'datetime' },
       { name: 'search', arguments: { query: 'glass bin' } },
@@ -76,7 +76,7 @@ describe('A household speaks', () => {
     )
   })
 
-  test('local tools: a Z-Wave MCP server (control_zwave_device) behind an MQTT broker', async () => {
+  test('[9.1-3] switches devices through the Z-Wave MCP server', async () => {
     const model = scripted(switching('the kitchen lamp'), switching('kitchen lamp', 'off'), 'It was on for a moment.')
     const { gateway, responses, devices, ready } = await testHouse(model)
     expect(ready).toMatchObject({ mqtt: true, mcp: true })
@@ -96,7 +96,7 @@ describe('A household speaks', () => {
     ])
   })
 
-  test('MQTT, model, speech and MCP start in parallel', async () => {
+  test('[9.1-4] starts MQTT, model, speech and MCP in parallel', async () => {
     const broker = await testBroker()
     const { settings } = await speaker()
     // Nobody gets on before all have begun: the gateway and the MCP server at the broker, and whoever wants the model.
@@ -125,7 +125,7 @@ describe('A household speaks', () => {
     expect([...begun].sort()).toEqual(['broker 1', 'broker 2', 'model'])
   })
 
-  test('without the MCP server it says so and goes on with local tools', async () => {
+  test('[9.1-5] goes on with local tools without the MCP server', async () => {
     const { url, close } = await testBroker()
     await close()
     const model = scripted({ calls: [{ name: 'datetime' }] }, 'It is late.')

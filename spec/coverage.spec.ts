@@ -1,44 +1,40 @@
 import { expect, test } from 'vitest'
-import { fits } from '../scripts/spec-coverage.ts'
-import { specMissing } from '../scripts/spec-missing.ts'
-import { specScenarios } from '../scripts/spec-scenarios.ts'
+import { idOf, readRequirements, type SpecTest, specFaults, testNames } from '../scripts/spec-scenarios.ts'
 
-const scenariosOf = (...lines: string[]) =>
-  specScenarios(['## 1. Section', '### Heading', ...lines].join('\n'))[0]?.scenarios
+const MARKDOWN = ['## 1. Section', '### 1.1 Heading', '- [1.1-1] one', '- [1.1-2] two'].join('\n')
 
-test('every scenario of the specification has a test, and every test a scenario', () => {
-  expect(specMissing()).toEqual([])
+const spec = (name: string): SpecTest => ({ file: 'x.spec.ts', name, id: idOf(name) })
+
+test('every scenario has a test, every test has a scenario, and ids are unique', () => {
+  expect(readRequirements().length).toBeGreaterThan(0)
+  expect(specFaults()).toEqual([])
 })
 
-test('a bullet is cut at semicolons, but not inside of code, brackets or quotes', () => {
-  expect(scenariosOf('- one `a; b`; two (c; d) {e; f}; three "g; h". Still three.')).toEqual([
-    'one `a; b`',
-    'two (c; d) {e; f}',
-    'three "g; h". Still three.',
+test('reports a scenario without a test', () => {
+  expect(specFaults(readRequirements(MARKDOWN), [spec('[1.1-1] works')])).toEqual(['Scenario [1.1-2] has no test.'])
+})
+
+test('reports a test without an id and a test with an unknown id', () => {
+  const tests = ['[1.1-1] works', '[1.1-2] works too', 'works', '[1.1-3] works'].map(spec)
+  expect(specFaults(readRequirements(MARKDOWN), tests)).toEqual([
+    `spec/x.spec.ts: the test 'works' must begin with an id, such as "[1.3-7] ".`,
+    "spec/x.spec.ts: the specification has no scenario for the test '[1.1-3] works'.",
   ])
 })
 
-test('the lead of a bullet is repeated before clauses that have none', () => {
-  expect(scenariosOf('- types: one; two; other: three')).toEqual(['types: one', 'types: two', 'other: three'])
-})
-
-test('a clause that only goes on with the one before it is no scenario of its own', () => {
-  expect(scenariosOf('- it says so; and it does; else not', '- first; then second')).toEqual([
-    'it says so; and it does; else not',
-    'first; then second',
+test('reports an id that two scenarios have', () => {
+  const tests = ['[1.1-1] works', '[1.1-2] works too'].map(spec)
+  expect(specFaults(readRequirements(`${MARKDOWN}\n- [1.1-2] again`), tests)).toEqual([
+    'Two scenarios have the id [1.1-2].',
   ])
 })
 
-test('the call of a table row is repeated before each of its clauses', () => {
-  expect(scenariosOf('| call | does |', '| --- | --- |', '| `GET /x?a\\|b` `{c}` | runs; another 400 |')).toEqual([
-    '`GET /x?a|b` `{c}`: runs',
-    '`GET /x?a|b`: another 400',
-  ])
+test('rejects a bullet without an id, or with the id of another heading', () => {
+  for (const bullet of ['- three', '- [1.2-1] three', '- [1.1-3]three'])
+    expect(() => readRequirements(`${MARKDOWN}\n${bullet}`)).toThrow(bullet)
 })
 
-test("a test's name is at least four of the scenario's words, in order", () => {
-  expect(fits('a tool is cancelled', 'a *tool* that is late is `cancelled`')).toBe(true)
-  expect(fits('cancelled is a tool', 'a tool that is late is cancelled')).toBe(false)
-  expect(fits('tool is cancelled', 'a tool that is late is cancelled')).toBe(false)
-  expect(fits('under 10 ms', 'under `10 ms`.')).toBe(true)
+test('finds the names of tests of every form', () => {
+  const source = "test('a', run); test.todo(`b`); test.each([1])('c', run); test.skip('d', run); other('e', run)"
+  expect(testNames(source)).toEqual(['a', 'b', 'c', 'd'])
 })

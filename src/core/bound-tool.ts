@@ -1,13 +1,150 @@
+import { type Call, clampTimeout } from './call.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import type { Handler, IsolatedHandler } from './handler.ts'
 import type { Kind } from './kind.ts'
+import { missingPermission } from './permit.ts'
 import type { CallerRate, Rate, Rates } from './rates.ts'
 import { toolHash } from './result-cache.ts'
 import { type CompiledSchema, compileSchema } from './schema/compiled-schema.ts'
+import { LIMITS } from './snapshot.ts'
+import { suggest } from './suggest.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import type { CircuitState, ToolHealth } from './tool-health.ts'
-import { type ToolLimits, toolEffect, toolLimits } from './tool-limits.ts'
+import type { ToolRegistry } from './tool-registry.ts'
+
+const LONGEST_NAME = 200
+
+/** Says that there is no such tool, and which the caller may have meant; only what it may use is named. */
+function notFound(call: Call, definitions: readonly ToolDefinition[]): ToolExecutionError {
+  const { visible } = call.context
+  const names = definitions
+    .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.flags) === undefined)
+    .map((tool) => tool.name)
+  const suggestions = suggest(call.tool, names)
+  return new ToolExecutionError(
+    'TOOL_NOT_FOUND',
+    `Tool '${call.tool.length > LONGEST_NAME ? `${call.tool.slice(0, LONGEST_NAME)}…` : call.tool}' not found`,
+    suggestions.length > 0 ? { suggestions } : {},
+  )
+}
+
+/** The registered tools, each made ready when it is first called. */
+export class BoundTools {
+  readonly #registry: ToolRegistry
+  readonly #kinds: ReadonlyMap<string, Kind>
+  readonly #defaultTimeoutMs: number
+  readonly #tools = new Map<string, BoundTool>()
+
+  constructor(registry: ToolRegistry, kinds: Readonly<Record<string, Kind>>, defaultTimeoutMs: number) {
+    this.#registry = registry
+    this.#kinds = new Map(Object.entries(kinds))
+    this.#defaultTimeoutMs = defaultTimeoutMs
+    registry.onChange((name) => this.#tools.delete(name))
+  }
+
+  /** How many calls are running now. */
+  get running(): number {
+    let running = 0
+    for (const tool of this.#tools.values()) running += tool.running
+    return running
+  }
+
+  /** The tool of a call, which gets its deadline from it. Throws where the caller sees no such tool. */
+  find(call: Call): BoundTool {
+    const tool = this.#tools.get(call.tool) ?? this.#bindRegistered(call)
+    if (call.context.visible?.has(tool.name) === false) throw notFound(call, this.#registry.definitions())
+    call.bound = tool
+    const asked = call.context.timeoutMs
+    if (asked === undefined) call.timeoutMs = tool.limits.timeoutMs
+    else call.timeoutMs = call.source === 'job' ? asked : clampTimeout(asked, tool.limits.timeoutMs)
+    return tool
+  }
+
+  /** Whether tools of this `implementation.type` can be run. */
+  hasKind(type: string): boolean {
+    return this.#kinds.has(type)
+  }
+
+  /** A tool that was called before. */
+  bound(name: string): BoundTool | undefined {
+    return this.#tools.get(name)
+  }
+
+  /** The circuits of the tools that were called before, where they have one. */
+  *circuits(): Generator<readonly [tool: string, circuit: CircuitState]> {
+    for (const tool of this.#tools.values()) {
+      const { circuit } = tool
+      if (circuit !== undefined) yield [tool.name, circuit]
+    }
+  }
+
+  /** Makes a tool ready that need not be registered. */
+  bind(definition: ToolDefinition): BoundTool {
+    return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs)
+  }
+
+  #bindRegistered(call: Call): BoundTool {
+    const registered = this.#registry.find(call.tool)
+    if (registered === undefined) throw notFound(call, this.#registry.definitions())
+    const definition = this.#registry.definitionOf(registered)
+    const tool = this.#tools.get(definition.name) ?? this.bind(definition)
+    this.#tools.set(definition.name, tool)
+    return tool
+  }
+}
+
+/** What bounds the calls of one tool, ready to be compared with. */
+interface ToolLimits {
+  readonly timeoutMs: number
+  readonly maxResultBytes: number
+  readonly maxConcurrency: number
+  readonly rate: { readonly calls: number; readonly perMs: number } | undefined
+  readonly cacheTtlMs: number | undefined
+  readonly retry: { readonly maxAttempts: number; readonly backoffMs: number } | undefined
+}
+
+const DEFAULT_BACKOFF_MS = 1_000
+/** The times of so many calls are kept for each tenant. */
+const MOST_CALLS = 100_000
+
+/** The limits of a tool. Throws where one makes no sense: it would otherwise hold nothing, and nobody would know. */
+function toolLimits(tool: ToolDefinition, defaultTimeoutMs: number, usualRetry?: ToolDefinition['retry']): ToolLimits {
+  const given = <Usual>(field: string, value: number | null | undefined, usual: Usual, least = Number.MIN_VALUE) => {
+    if (value === undefined || value === null) return usual
+    if (Number.isFinite(value) && value >= least) return value
+    throw unfit(tool, field, value, least === 0 ? '0 or more' : 'a number above 0')
+  }
+  const { rate_limit: rate, retry = usualRetry, cache } = tool
+  if (rate && !(Number.isInteger(rate.calls) && rate.calls > 0 && rate.calls <= MOST_CALLS)) {
+    throw unfit(tool, 'rate_limit.calls', rate.calls, `a whole number from 1 to ${MOST_CALLS}`)
+  }
+  return {
+    timeoutMs: given('timeout_ms', tool.timeout_ms, defaultTimeoutMs),
+    maxResultBytes: given('max_result_bytes', tool.max_result_bytes, LIMITS.resultBytes),
+    maxConcurrency: given('max_concurrency', tool.max_concurrency, Number.POSITIVE_INFINITY),
+    rate: rate ? { calls: rate.calls, perMs: given('rate_limit.per_ms', rate.per_ms ?? Number.NaN, 0) } : undefined,
+    cacheTtlMs: given('cache.ttl_ms', cache?.ttl_ms, undefined),
+    retry: retry && {
+      maxAttempts: given('retry.max_attempts', retry.max_attempts, 1),
+      backoffMs: given('retry.backoff_ms', retry.backoff_ms, DEFAULT_BACKOFF_MS, 0),
+    },
+  }
+}
+
+const EFFECTS: ReadonlySet<string> = new Set<Effect>(['read', 'idempotent', 'write'])
+
+/** What a call of the tool does to the world: as it says, else as its kind does. An unknown word is no licence to repeat. */
+function toolEffect(tool: ToolDefinition, usual: Effect): Effect {
+  const effect = tool.effect ?? usual
+  if (EFFECTS.has(effect)) return effect
+  throw unfit(tool, 'effect', effect, [...EFFECTS].join(', '))
+}
+
+function unfit(tool: ToolDefinition, field: string, value: unknown, allowed: string): ToolExecutionError {
+  const words = `Tool '${tool.name}' has an invalid ${field}: it must be ${allowed}, not ${String(value)}`
+  return new ToolExecutionError('EXECUTION_ERROR', words)
+}
 
 const MOST_TENANTS = 10_000
 

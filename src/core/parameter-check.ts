@@ -3,11 +3,13 @@ import type { Call } from './call.ts'
 import type { Runner } from './runner.ts'
 import type { CompiledSchema, Explained } from './schema/compiled-schema.ts'
 import { exactCheckHandler } from './schema/exact-check-handler.ts'
-import { REFUSED } from './schema/refused-schema-error.ts'
-import { requiredParameters } from './schema/required-parameters.ts'
+import { isObject } from './schema/schema-keywords.ts'
+import { REFUSED, SchemaReferences } from './schema/schema-references.ts'
 import { type ParamsSnapshot, snapshotParams } from './snapshot.ts'
+import type { JsonSchema } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolRegistry } from './tool-registry.ts'
+import type { RequiredParameter } from './tool-result.ts'
 
 /** Steps of a check that are taken at once; where there may be more, it runs where it can be stopped. */
 const MOST_INLINE_STEPS = 2_000_000
@@ -93,4 +95,44 @@ function invalidParameters({ definition }: BoundTool, problems: readonly Explain
   }
   const sentence = problems.map((problem) => problem.message).join(', ')
   return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${sentence}`, { details })
+}
+
+/** The parameters that a tool cannot do without: those its schema requires at the top level. */
+export function requiredParameters(schema: JsonSchema): RequiredParameter[] {
+  const references = new SchemaReferences(schema)
+  const root = follow(schema, references)
+  const required = Array.isArray(root.required) ? root.required : []
+  const properties = isObject(root.properties) ? root.properties : {}
+  return [...new Set(required)]
+    .filter((name) => typeof name === 'string')
+    .map((name) => {
+      const written = Object.hasOwn(properties, name) ? properties[name] : undefined
+      const property = follow(written, references)
+      const description =
+        isObject(written) && typeof written.description === 'string' ? written.description : property.description
+      return { name, type: typeText(property), description: typeof description === 'string' ? description : '' }
+    })
+}
+
+/** A schema, or what it refers to where it is only a reference. */
+function follow(schema: unknown, references: SchemaReferences): Record<string, unknown> {
+  let at = schema
+  for (let hops = 0; hops < 16 && isObject(at) && at.$ref !== undefined; hops++) {
+    if (at.type !== undefined || at.properties !== undefined) break
+    at = references.target(at, at.$ref)
+  }
+  return isObject(at) ? at : {}
+}
+
+function typeText(schema: Record<string, unknown>): string {
+  if (typeof schema.type === 'string') return schema.type
+  if (Array.isArray(schema.type)) return schema.type.join(' | ')
+  const branches = Array.isArray(schema.anyOf) ? schema.anyOf : Array.isArray(schema.oneOf) ? schema.oneOf : []
+  const types = new Set(branches.map((branch) => (isObject(branch) ? typeText(branch) : 'any')))
+  if (types.size > 0) return types.has('any') ? 'any' : [...types].join(' | ')
+  const values = Array.isArray(schema.enum) ? schema.enum : Object.hasOwn(schema, 'const') ? [schema.const] : []
+  const kinds = new Set(
+    values.map((value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)),
+  )
+  return kinds.size === 0 ? 'any' : [...kinds].join(' | ')
 }

@@ -2,7 +2,6 @@ import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled } from './call.ts'
 import type { CancelSignal } from './cancellation.ts'
 import type { Clock } from './clock.ts'
-import { copyPlain } from './copy-plain.ts'
 import { DeadlineWheel } from './deadline-wheel.ts'
 import { Execution, ExecutionContext } from './execution.ts'
 import { asToolError } from './failure.ts'
@@ -170,3 +169,15 @@ function promiseOf(value: unknown): Promise<unknown> | undefined {
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+/** A copy of plain JSON that is already known to be harmless: no checks, no bounds. */
+function copyPlain<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copyPlain) as Value
+  const copy = { ...value }
+  for (const key in copy) {
+    const one = copy[key]
+    if (typeof one === 'object' && one !== null) copy[key] = copyPlain(one)
+  }
+  return copy
+}

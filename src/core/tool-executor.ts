@@ -1,23 +1,20 @@
-import type { BoundTool } from './bound-tool.ts'
-import { BoundTools } from './bound-tools.ts'
+import { type BoundTool, BoundTools } from './bound-tool.ts'
 import { Call } from './call.ts'
 import type { CallContext } from './call-context.ts'
 import { logCall } from './call-log.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { asToolError } from './failure.ts'
-import { LocalRates } from './local-rates.ts'
 import { type Log, silentLog } from './log.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
-import type { Rates } from './rates.ts'
+import { type CallerRate, LocalRates, type RateState, type Rates } from './rates.ts'
 import { Recorder } from './recorder.ts'
 import { callKey, ResultCache } from './result-cache.ts'
 import { Runner } from './runner.ts'
 import { snapshotResult } from './snapshot.ts'
-import { takeRates } from './take-rates.ts'
 import type { Effect, Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
-import type { ToolExecutionError } from './tool-execution-error.ts'
+import { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolExecutorOptions } from './tool-executor-options.ts'
 import type { CircuitState, ToolHealth } from './tool-health.ts'
 import { ToolMetrics } from './tool-metrics.ts'
@@ -246,4 +243,50 @@ function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: Too
   const begun = execution.task === undefined || execution.task.started
   const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
   return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras
+}
+
+/**
+ * Takes the call's place in each of its limits, or throws `RATE_LIMITED`; a limit that refuses leaves those after it
+ * alone. Gives a promise only where a limit has to be waited for. Without a tool only the caller's limits are asked.
+ */
+function takeRates(call: Call, tool: BoundTool | undefined, rates: Rates, clock: Clock): Promise<void> | undefined {
+  const { rates: callers } = call.context
+  const own = tool?.limits.rate === undefined ? undefined : tool.rateOf(call.tenant)
+  const count = callers === undefined ? 0 : callers.length
+  for (let index = 0; index < count; index++) {
+    const rate = (callers as readonly CallerRate[])[index] as CallerRate
+    const state = rates.take(rate.key, rate, clock.now())
+    if (state instanceof Promise) return takeRest(call, withOwn(callers, own), index, state, rates, clock)
+    judge(call, rate, state, index === 0)
+  }
+  if (own === undefined) return undefined
+  const state = rates.take(own.key, own, clock.now())
+  if (state instanceof Promise) return takeRest(call, withOwn(callers, own), count, state, rates, clock)
+  judge(call, own, state, false)
+  return undefined
+}
+
+const withOwn = (callers: readonly CallerRate[] = [], own: CallerRate | undefined): readonly CallerRate[] =>
+  own === undefined ? callers : [...callers, own]
+
+async function takeRest(
+  call: Call,
+  all: readonly CallerRate[],
+  from: number,
+  first: Promise<RateState>,
+  rates: Rates,
+  clock: Clock,
+): Promise<void> {
+  for (const [index, rate] of all.entries()) {
+    if (index < from) continue
+    const state = index === from ? await first : await rates.take(rate.key, rate, clock.now())
+    judge(call, rate, state, rate === call.context.rates?.[0])
+  }
+}
+
+/** Whoever wants to know is told how the first limit stands, and which one refuses. */
+function judge({ context }: Call, rate: CallerRate, state: RateState, isFirst: boolean): void {
+  if (isFirst || state.waitMs > 0) context.onRate?.(state, rate)
+  if (state.waitMs === 0) return
+  throw new ToolExecutionError('RATE_LIMITED', `${rate.says}: try again in ${Math.ceil(state.waitMs)}ms`)
 }

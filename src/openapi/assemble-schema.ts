@@ -1,5 +1,5 @@
 import { guardSchema } from '../core/schema/guard-schema.ts'
-import { RefusedSchemaError } from '../core/schema/refused-schema-error.ts'
+import { RefusedSchemaError } from '../core/schema/schema-references.ts'
 import type { JsonSchema } from '../core/tool.ts'
 import { Unmappable } from './openapi-error.ts'
 import { isShortExample } from './plain-keywords.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SCHEMA_BOUNDS } from '../core/schema/guard-walk.ts'
+import { SCHEMA_BOUNDS } from '../core/schema/guard-schema.ts'
 import { api, converted, one, refusal, withBody } from './fixtures/documents.ts'
 
 describe('a schema that is too large is cut', () => {

@@ -4,8 +4,8 @@ import { hasUniqueItems } from './canonical-text.ts'
 import { FORMATS } from './formats.ts'
 import { type LinearPattern, linearPattern } from './linear-pattern.ts'
 import { isMultipleOf } from './multiple-of.ts'
-import { RefusedSchemaError } from './refused-schema-error.ts'
 import type { Draft } from './schema-draft.ts'
+import { RefusedSchemaError } from './schema-references.ts'
 
 /** The patterns of one schema have at most so many instructions together: compiling them takes time, too. */
 const MAX_INSTRUCTIONS = 5000

@@ -1,7 +1,7 @@
 import type { JsonSchema, Params } from '../tool.ts'
 import { ajvCheck, checkAgainstDraft } from './ajv-check.ts'
 import { explainParams, UNEXPLAINED } from './explain-params.ts'
-import type { Explained } from './explained.ts'
+import type { Explained } from './explanation.ts'
 import { planDefaults } from './fill-defaults.ts'
 import { guardSchema } from './guard-schema.ts'
 import { linearPattern, nativePattern } from './linear-pattern.ts'
@@ -10,7 +10,7 @@ import { type Draft, schemaDraft } from './schema-draft.ts'
 import { isObject } from './schema-keywords.ts'
 import { type Documents, SchemaReferences } from './schema-references.ts'
 
-export type { Explained } from './explained.ts'
+export type { Explained } from './explanation.ts'
 
 /** A schema ready to judge parameters. */
 export interface CompiledSchema {

@@ -1,15 +1,99 @@
+import { value as keywordValue, removeUriSchemePlugin } from '@hyperjump/browser'
+import {
+  registerSchema,
+  type SchemaObject,
+  setShouldValidateSchema,
+  unregisterSchema,
+  validate,
+} from '@hyperjump/json-schema/draft-07'
 import type { HandlerContext } from '../handler.ts'
-import { judgeExactly } from './exact-judge.ts'
 import { explainParams, UNEXPLAINED } from './explain-params.ts'
-import type { Explained } from './explained.ts'
+import type { Explained } from './explanation.ts'
 import { nativePattern } from './linear-pattern.ts'
-import { metaSchemas } from './meta-schemas.ts'
 import { normaliseSchema } from './normalise-schema.ts'
-import { RefusedSchemaError } from './refused-schema-error.ts'
 import { type Draft, schemaDraft } from './schema-draft.ts'
-import { isObject } from './schema-keywords.ts'
-import { type Documents, SchemaReferences } from './schema-references.ts'
-import { straightenReferences } from './straighten-references.ts'
+import { APPLICATORS, isObject, schemasUnder } from './schema-keywords.ts'
+import { type Documents, RefusedSchemaError, SchemaReferences } from './schema-references.ts'
+import '@hyperjump/json-schema/draft-2020-12'
+import { addKeyword, type Keyword } from '@hyperjump/json-schema/experimental'
+import { value as instanceValue } from '@hyperjump/json-schema/instance/experimental'
+import { Ajv } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { hasFormat } from './formats.ts'
+import { isMultipleOf } from './multiple-of.ts'
+
+const DIALECTS: Readonly<Record<Draft, string>> = {
+  '2020-12': 'https://json-schema.org/draft/2020-12/schema',
+  'draft-07': 'http://json-schema.org/draft-07/schema',
+}
+
+// The library fetches what it does not know, over the network and from files: it must know no way to.
+for (const scheme of ['http', 'https', 'file']) removeUriSchemePlugin(scheme)
+
+// Schemas have been checked against their draft when they were compiled.
+setShouldValidateSchema(false)
+
+let assertFormats = true
+
+const OWN_KEYWORDS: readonly Keyword<never>[] = [
+  rule('draft-2020-12/format', (format: string, value) => !assertFormats || hasFormat(value, format)),
+  rule('draft-07/format', (format: string, value) => !assertFormats || hasFormat(value, format)),
+  rule('multipleOf', (divisor: number, value) => typeof value !== 'number' || isMultipleOf(value, divisor)),
+  rule('pattern', (source: string, value) => typeof value !== 'string' || nativePattern(source).test(value)),
+]
+
+/** What a schema is judged with besides itself. */
+interface JudgeOptions {
+  readonly formats: boolean
+  readonly documents: Documents
+  /** A meta-schema among the documents that the schema is written in, instead of its draft's own. */
+  readonly dialect?: string | undefined
+}
+
+let checks = 0
+
+/**
+ * Whether parameters satisfy a schema, to the letter of its draft. Only for a process that can be killed: a pattern
+ * may backtrack for ever. Nothing of the schema stays behind.
+ */
+async function judgeExactly(
+  schema: unknown,
+  params: unknown,
+  draft: Draft,
+  { formats, documents, dialect }: JudgeOptions,
+): Promise<boolean> {
+  const address = `https://schema.invalid/${checks++}`
+  const registered: string[] = []
+  // Also empties the library's table of unknown keywords, which otherwise grows with every new word.
+  for (const keyword of OWN_KEYWORDS) addKeyword(keyword)
+  try {
+    for (const [uri, document] of documents) {
+      registerSchema(document as SchemaObject, uri, DIALECTS[draft])
+      registered.push(uri)
+    }
+    registerSchema(schema as SchemaObject, address, dialect ?? DIALECTS[draft])
+    registered.push(address)
+    const judge = await validate(address)
+    assertFormats = formats
+    return judge(params as SchemaObject).valid
+  } finally {
+    for (const uri of registered) unregisterSchema(uri)
+  }
+}
+
+function rule<A>(name: string, holds: (expected: A, value: unknown) => boolean): Keyword<never> {
+  return {
+    id: `https://json-schema.org/keyword/${name}`,
+    compile: async (schema) => keywordValue<never>(schema),
+    interpret: (expected, instance) => holds(expected as A, instanceValue(instance)),
+  }
+}
+
+/** The schemas of the drafts themselves, by address: a tool that takes a schema as a parameter refers to them. */
+function metaSchemas(): Documents {
+  const known = [new Ajv(), new Ajv2020()].flatMap(({ schemas }) => Object.entries(schemas))
+  return new Map(known.map(([address, environment]) => [address, environment?.schema]))
+}
 
 /** What the exact validator is asked. */
 export interface ExactQuestion {
@@ -72,4 +156,40 @@ function refuseDialects(value: unknown): void {
     throw new RefusedSchemaError('"$vocabulary" is not allowed')
   }
   for (const inner of Object.values(value)) refuseDialects(inner)
+}
+
+/**
+ * Rewrites, in place, each `$ref` whose pointer runs through a schema with an address of its own, so that it starts
+ * there: `#/definitions/a/definitions/b` becomes `a.json#/definitions/b`. Draft-07 allows such pointers, the exact
+ * validator does not know them.
+ */
+function straightenReferences(schema: unknown, root = schema): void {
+  if (!isObject(schema)) return
+  if (typeof schema.$ref === 'string' && schema.$ref.startsWith('#/')) schema.$ref = straight(schema.$ref, root)
+  for (const key of Object.keys(schema)) {
+    const applicator = APPLICATORS.get(key)
+    if (applicator === undefined) continue
+    for (const [inner] of schemasUnder(applicator.shape, schema[key])) {
+      // Inside a schema with an address, pointers start from it.
+      const own = isObject(inner) && typeof inner.$id === 'string' && !inner.$id.startsWith('#')
+      straightenReferences(inner, own ? inner : root)
+    }
+  }
+}
+
+function straight(reference: string, root: unknown): string {
+  const tokens = reference.slice(2).split('/')
+  let value = root
+  let prefix = ''
+  let from = 0
+  for (const [at, token] of tokens.entries()) {
+    const key = decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return reference
+    value = (value as Record<string, unknown>)[key]
+    if (at < tokens.length - 1 && isObject(value) && typeof value.$id === 'string' && !value.$id.includes('#')) {
+      prefix = prefix === '' ? value.$id : new URL(value.$id, new URL(prefix, 'https://schema.invalid/')).href
+      from = at + 1
+    }
+  }
+  return prefix === '' ? reference : `${prefix}#/${tokens.slice(from).join('/')}`
 }

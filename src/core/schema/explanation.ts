@@ -1,4 +1,4 @@
-import type { Explained } from './explained.ts'
+import type { Problem } from '../tool-result.ts'
 import type { Pattern } from './linear-pattern.ts'
 import { boundedValue, ruleInWords } from './problem-words.ts'
 import type { SchemaReferences } from './schema-references.ts'
@@ -49,4 +49,9 @@ export function join(looked: Looked, more: Looked | undefined): void {
   if (more === undefined) return
   for (const name of more.names) looked.names.add(name)
   for (const item of more.items) looked.items.add(item)
+}
+
+/** One fault in the parameters, with the words for it. */
+export interface Explained extends Problem {
+  readonly message: string
 }

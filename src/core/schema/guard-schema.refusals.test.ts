@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { guardSchema } from './guard-schema.ts'
-import { RefusedSchemaError } from './refused-schema-error.ts'
+import { RefusedSchemaError } from './schema-references.ts'
 
 const nested = (levels: number): unknown => (levels === 0 ? {} : { not: nested(levels - 1) })
 

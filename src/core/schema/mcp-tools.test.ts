@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { requiredParameters } from '../parameter-check.ts'
 import type { JsonSchema } from '../tool.ts'
 import { compileSchema } from './compiled-schema.ts'
 import { guardSchema } from './guard-schema.ts'
-import { requiredParameters } from './required-parameters.ts'
 
 const data = process.env.TOOLYARD_DATA_SETS ?? join(import.meta.dirname, '../../../../shared/data')
 const folder = join(data, 'mcp-tools')

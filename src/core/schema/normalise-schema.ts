@@ -1,8 +1,8 @@
 import { isPattern } from './linear-pattern.ts'
 import { shortened } from './problem-words.ts'
-import { RefusedSchemaError } from './refused-schema-error.ts'
 import type { Draft } from './schema-draft.ts'
 import { APPLICATORS, isObject, schemasUnder } from './schema-keywords.ts'
+import { RefusedSchemaError } from './schema-references.ts'
 
 const BESIDE_REFERENCE = new Set(['$ref', 'definitions', '$defs', 'title', 'description', 'default'])
 

@@ -1,6 +1,5 @@
-import { RefusedSchemaError } from './refused-schema-error.ts'
-import { schemaComponents } from './schema-components.ts'
 import type { SchemaNode } from './schema-graph.ts'
+import { RefusedSchemaError } from './schema-references.ts'
 
 /** Schemas, each with how often it judges one value. */
 type Visits = Map<SchemaNode, number>
@@ -132,4 +131,34 @@ class CostWalk {
     this.steps++
     visits.set(target, (visits.get(target) ?? 0) + times)
   }
+}
+
+/** For each schema the set of those that it can come back to itself through, itself included (Tarjan's algorithm). */
+function schemaComponents(
+  root: SchemaNode,
+  next: (node: SchemaNode) => readonly SchemaNode[],
+): Map<SchemaNode, Set<SchemaNode>> {
+  const result = new Map<SchemaNode, Set<SchemaNode>>()
+  const order = new Map<SchemaNode, number>()
+  const stack: SchemaNode[] = []
+
+  function visit(node: SchemaNode): number {
+    const own = order.size
+    order.set(node, own)
+    stack.push(node)
+    let lowest = own
+    for (const target of next(node)) {
+      const reached = order.get(target)
+      if (reached === undefined) lowest = Math.min(lowest, visit(target))
+      else if (!result.has(target)) lowest = Math.min(lowest, reached)
+    }
+    if (lowest === own) {
+      const members = new Set(stack.splice(stack.lastIndexOf(node)))
+      for (const member of members) result.set(member, members)
+    }
+    return lowest
+  }
+
+  visit(root)
+  return result
 }

@@ -1,4 +1,4 @@
-import { RefusedSchemaError } from '../../core/schema/refused-schema-error.ts'
+import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { OfferedTool } from '../model.ts'
 import type { Dialect, WireTool } from '../provider.ts'
 import { anthropicDialect } from './anthropic-dialect.ts'

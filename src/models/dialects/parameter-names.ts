@@ -1,4 +1,4 @@
-import { RefusedSchemaError } from '../../core/schema/refused-schema-error.ts'
+import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { Losses } from './losses.ts'
 

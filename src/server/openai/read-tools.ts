@@ -1,6 +1,6 @@
 import { guardSchema } from '../../core/schema/guard-schema.ts'
 import { shortened } from '../../core/schema/problem-words.ts'
-import { RefusedSchemaError } from '../../core/schema/refused-schema-error.ts'
+import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { OfferedTool } from '../../models/model.ts'
 import { invalid } from './openai-error.ts'

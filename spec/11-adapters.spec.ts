@@ -1,0 +1,14 @@
+import { describe, test } from 'vitest'
+
+describe('Adapters', () => {
+  test.todo('[11.2-1] toAiSdk(yard) gives tools for generateText({tools})')
+  test.todo('[11.2-2] toLangChain(yard) gives LangChain tools')
+  test.todo('[11.2-3] toOpenAiAgents(yard) gives tools for OpenAI Agents')
+  test.todo('[11.2-4] AI SDK tools, LangChain tools and plain functions can be registered')
+  test.todo(
+    '[11.2-5] The package has the subpaths toolyard, toolyard/server, toolyard/mcp, toolyard/ai-sdk, toolyard/langchain, toolyard/openai-agents and toolyard/testing',
+  )
+  test.todo(
+    '[11.2-6] Importing toolyard loads no server, no MCP, no telemetry and no model package. Those load when used',
+  )
+})
