@@ -48,6 +48,7 @@ export interface ProcessEvents {
 export class IsolatedProcess {
   readonly folder: string
   readonly memoryMb: number
+  readonly #trusted: boolean
   state: 'starting' | 'idle' | 'busy' | 'ending' = 'starting'
   /** Whether it became ready, and whether it took a call. */
   started = false
@@ -69,6 +70,7 @@ export class IsolatedProcess {
   constructor(folder: string, options: LaunchOptions, events: ProcessEvents) {
     this.folder = folder
     this.memoryMb = options.memoryMb
+    this.#trusted = options.trusted ?? false
     this.#events = events
     this.#child = launch(options)
     // If the system is out of file descriptors, the child has no streams and emits an error.
@@ -182,7 +184,7 @@ export class IsolatedProcess {
 
   #settle(message: Settling, call: PendingCall): void {
     this.#call = undefined
-    this.#retire ||= message.retire === true
+    this.#retire ||= message.retire === true && !this.#trusted
     this.state = 'idle'
     if (message.type === 'done') {
       call.resolve(message.value)

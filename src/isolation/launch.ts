@@ -18,11 +18,12 @@ export interface LaunchOptions {
   /** Folders it may read, besides our code and the packages of both. */
   readonly folders: readonly string[]
   readonly memoryMb: number
-  readonly addons?: boolean
+  /** Allows native addons, which the permission model can't restrict. */
+  readonly trusted?: boolean
 }
 
 /** Starts a child process with read access to what it needs and few other permissions. */
-export function launch({ folders, memoryMb, addons = false }: LaunchOptions): ChildProcess {
+export function launch({ folders, memoryMb, trusted = false }: LaunchOptions): ChildProcess {
   guard ??= processGuard()
   const readable = new Set([codeFolder, ...folders].flatMap(readableFolders))
   const command = [
@@ -31,7 +32,7 @@ export function launch({ folders, memoryMb, addons = false }: LaunchOptions): Ch
     `--max-old-space-size=${memoryMb}`,
     '--permission',
     ...[...readable].map((path) => `--allow-fs-read=${path}`),
-    ...(addons ? ['--allow-addons'] : []),
+    ...(trusted ? ['--allow-addons'] : []),
     // SQLite opens files without asking the permission model.
     '--no-experimental-sqlite',
     '--no-warnings',

@@ -60,6 +60,22 @@ describe('a call whose process ends', () => {
   })
 })
 
+it('lets a process finish an aborted call if it should not be killed', async () => {
+  const pool = open({ killOnAbort: false })
+  const first = await pool.run(task('pid'), never())
+  const controller = new AbortController()
+  const call = pool.run(task('slow', { ms: 300 }), controller.signal)
+  controller.abort(new Error('enough'))
+  await expect(call).rejects.toThrow('enough')
+  expect(await pool.run(task('pid'), never())).toBe(first)
+})
+
+it('keeps the process of a trusted handler that leaves a timer running', async () => {
+  const pool = open({ trusted: true })
+  const first = await pool.run(hostile('leavesTimer'), never())
+  expect(await pool.run(task('pid'), never())).toBe(first)
+})
+
 describe('with a clock', () => {
   it('kills a process that works on one call for too long', async () => {
     const clock = new ManualClock()

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { type Clock, systemClock } from '../core/clock.ts'
+import { backgroundClock, type Clock } from '../core/clock.ts'
 import type { Isolate, IsolatedTask } from '../core/isolate.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { ToolExecutionError } from '../core/tool-execution-error.ts'
@@ -21,10 +21,12 @@ export interface ProcessPoolOptions {
   readonly queue?: number
   /** Folders that every process may read, besides our code and the folder of the handler's module. */
   readonly read?: readonly string[]
-  /** Whether handlers may load native addons, which the permission model can't restrict. */
-  readonly addons?: boolean
+  /** Whether the handlers are ours: they may load native addons, and their processes stay whatever they leave running. */
+  readonly trusted?: boolean
   /** How often a call is tried if its process ends or can't be started; once by default. */
   readonly tries?: number
+  /** Whether a process is killed when the signal of its call aborts, instead of finishing the call; true by default. */
+  readonly killOnAbort?: boolean
   /** How long a process may work on one call, besides the deadline of the call itself. */
   readonly callTimeoutMs?: number
   /** Processes end after this time without a call; by default they stay. */
@@ -69,7 +71,7 @@ export class ProcessPool implements Isolate {
     this.#share = options.share ?? Math.max(1, this.#size - 1)
     this.#memoryMb = options.memoryMb ?? 128
     this.#log = options.log ?? silentLog
-    this.#clock = options.clock ?? systemClock
+    this.#clock = options.clock ?? backgroundClock
   }
 
   /** The processes that exist now. */
@@ -123,6 +125,7 @@ export class ProcessPool implements Isolate {
       const abort = (): void => {
         const process = this.#running.get(call)
         if (process === undefined) this.#drop(call, signal.reason)
+        else if (this.#options.killOnAbort === false) reject(signal.reason)
         else process.end(signal.reason)
         this.#pump()
       }
@@ -242,9 +245,9 @@ export class ProcessPool implements Isolate {
       if (!ending) this.#idle()?.end()
       return
     }
-    const { read = [], addons = false } = this.#options
+    const { read = [], trusted = false } = this.#options
     try {
-      const options = { folders: folder === OWN ? read : [...read, folder], memoryMb: this.#memoryMb, addons }
+      const options = { folders: folder === OWN ? read : [...read, folder], memoryMb: this.#memoryMb, trusted }
       const process = new IsolatedProcess(folder, options, {
         idle: () => {
           this.#failedStarts = 0
