@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { redactedJson } from '../src/core/redact.ts'
 import { readReply } from '../src/knowledge/tools/read-reply.ts'
-import { AnswerReader } from '../src/models/ai-sdk/answer-reader.ts'
+import { AnswerReader } from '../src/models/ai-sdk/ask-ai-sdk.ts'
 import { toPrompt } from '../src/models/ai-sdk/to-prompt.ts'
 import { langchainMessages } from '../src/models/langchain/langchain-messages.ts'
-import { LangchainReader } from '../src/models/langchain/langchain-reader.ts'
+import { LangchainReader } from '../src/models/langchain/langchain-model.ts'
 import type { Message } from '../src/models/model.ts'
-import { ollamaMessages } from '../src/models/providers/ollama-messages.ts'
+import { ollamaMessages } from '../src/models/providers/ollama.ts'
 
 const DEEP = '['.repeat(1_000_000)
 const CALL = { id: 'a', type: 'function', function: { name: 'x', arguments: DEEP } } as const

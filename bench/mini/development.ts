@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { Message, OfferedTool } from '../../src/models/model.ts'
-import { type AcceptedParams, acceptedCall } from '../../src/validation/bfcl/bfcl-answer.ts'
-import { type BfclFunction, bfclTool } from '../../src/validation/bfcl/bfcl-function.ts'
+import {
+  type AcceptedParams,
+  acceptedCall,
+  type BfclFunction,
+  bfclTool,
+} from '../../src/validation/bfcl/bfcl-function.ts'
 import { checkCalls } from '../../src/validation/bfcl/check-calls.ts'
 import type { ObservedTurn, Verdict } from '../../src/validation/suites/suite.ts'
 

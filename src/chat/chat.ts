@@ -3,15 +3,90 @@ import type { CallContext } from '../core/call-context.ts'
 import type { ToolExecutor } from '../core/tool-executor.ts'
 import type { ToolRegistry } from '../core/tool-registry.ts'
 import type { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
-import type { Message } from '../models/model.ts'
-import { findContext } from './find-context.ts'
-import { type FirstCall, firstCall } from './first-call.ts'
+import type { Message, ToolCall } from '../models/model.ts'
+import { CallBatch } from './call-batch.ts'
+import { CallGuard } from './call-guard.ts'
 import { buildMessages } from './rules/build-messages.ts'
 import type { Profile } from './rules/response-rule.ts'
 import type { ResponseRules } from './rules/response-rules.ts'
 import { type RuleRun, ruleRun } from './rules/rule-run.ts'
-import type { RunAnswer, RunEvent, RunRequest } from './run.ts'
+import type { RunAnswer, RunEvent, RunRequest, TrackedCall } from './run.ts'
+import { NOBODY } from './run-observer.ts'
 import type { ToolLoop } from './tool-loop.ts'
+import { isRefusal, ToolRefusedError } from './tool-refused-error.ts'
+
+const UNREADABLE = '…'
+
+/** A call that the caller asked for, and what the model reads of it: as if it had made the call itself. */
+interface FirstCall {
+  readonly tracked: TrackedCall
+  readonly messages: readonly Message[]
+}
+
+/** Runs a tool before any model is asked. Throws a `ToolRefusedError`; a tool that failed while it ran is an answer. */
+async function* firstCall(
+  executor: ToolExecutor,
+  tool: { readonly name: string; readonly params: unknown },
+  context: CallContext,
+  tell: boolean,
+): AsyncGenerator<RunEvent, FirstCall, undefined> {
+  const call: ToolCall = {
+    id: `call_${randomUUID()}`,
+    type: 'function',
+    function: { name: tool.name, arguments: textOf(tool.params) },
+  }
+  const turn = { context, guard: new CallGuard(), iteration: 0, tell, observers: NOBODY }
+  const batch = new CallBatch(executor, turn, [call])
+  for (let event = await batch.next(1); event !== undefined; event = await batch.next(1)) {
+    if (event.type === 'call-result') refuse(event.call)
+    yield event
+  }
+  const [tracked] = batch.tracked as [TrackedCall]
+  refuse(tracked)
+  const content = JSON.stringify(tracked.result)
+  return {
+    tracked,
+    messages: [
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: call.id, name: tool.name, content },
+    ],
+  }
+}
+
+function refuse({ result }: TrackedCall): void {
+  if (isRefusal(result)) throw new ToolRefusedError(result)
+}
+
+function textOf(params: unknown): string {
+  try {
+    return JSON.stringify(params === undefined ? {} : params) ?? UNREADABLE
+  } catch {
+    // Nested too deeply, or no JSON at all: the executor refuses this text with a sentence.
+    return UNREADABLE
+  }
+}
+
+/** The handler behind tools that search documents. */
+const SEARCH_HANDLER = 'rag_query'
+
+interface Found {
+  readonly results?: readonly { readonly text?: unknown; readonly source?: unknown }[]
+}
+
+/** What the documents say about a message, as text; empty where nothing is found or nothing can be searched. */
+async function findContext(
+  message: string,
+  registry: ToolRegistry,
+  executor: ToolExecutor,
+  context: CallContext,
+): Promise<string> {
+  const tool = registry.definitions().find(({ implementation }) => implementation?.handler === SEARCH_HANDLER)
+  if (tool === undefined) return ''
+  const found = await executor.execute(tool.name, { query: message }, context)
+  if (!found.success) return ''
+  const { results = [] } = Object(found.result) as Found
+  return results.map(({ text, source }) => `[${source}]\n${text}`).join('\n\n')
+}
 
 /** One question to be answered. */
 export interface ChatRequest {

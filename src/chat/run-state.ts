@@ -1,4 +1,5 @@
-import type { CancelSignal } from '../core/cancellation.ts'
+import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
+import type { Clock } from '../core/clock.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import { costOf } from '../models/catalogue/cost-of.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
@@ -6,11 +7,74 @@ import { ModelError } from '../models/model-error.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
-import { RunBudget } from './run-budget.ts'
+import { RunBudget, workingTime } from './run-budget.ts'
 import { NOBODY, type RunObserver } from './run-observer.ts'
-import { type Interruption, RunSignals } from './run-signals.ts'
-import { stopSentence } from './stop-sentences.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
+
+const LIMIT_REACHED = 'I reached the maximum number of tool calls. Please try rephrasing your request.'
+const NO_ANSWER = 'I encountered an issue processing your request.'
+
+/** What a run says where its model has not answered. */
+function stopSentence(reason: StopReason, limit: string | undefined): string {
+  switch (reason) {
+    case 'max_iterations':
+      return LIMIT_REACHED
+    case 'repeated_calls':
+      return 'I kept making the same tool calls without getting further. Please try rephrasing your request.'
+    case 'timeout':
+    case 'budget':
+      return `I reached ${limit} before I could finish. Please ask for less at a time, or raise the limit.`
+    case 'cancelled':
+      return 'The request was cancelled before I could finish.'
+    default:
+      return NO_ANSWER
+  }
+}
+
+/** Why a run has to end before its model is done. */
+type Interruption = 'cancelled' | 'timeout'
+
+/** What ends a run early: its caller, and the time it may take. `work` ends first, so that a last question fits in. */
+class RunSignals {
+  /** For the last question. */
+  readonly whole = new Cancellation()
+  /** For turns with tools, and their calls. */
+  readonly work: Cancellation
+  readonly #caller: CancelSignal | undefined
+  readonly #callOff: (() => void)[] = []
+  readonly #cancel = (): void => this.#end(this.#caller?.reason)
+
+  constructor(caller: CancelSignal | undefined, wallTimeMs: number | undefined, clock: Clock) {
+    this.#caller = caller
+    const workingMs = wallTimeMs && workingTime(wallTimeMs)
+    this.work = workingMs === wallTimeMs ? this.whole : new Cancellation()
+    if (wallTimeMs !== undefined && workingMs !== undefined) {
+      const late = new DOMException('The run took too long', 'TimeoutError')
+      this.#callOff.push(clock.after(workingMs, () => this.work.abort(late)))
+      this.#callOff.push(clock.after(wallTimeMs, () => this.#end(late)))
+    }
+    if (caller?.aborted) this.#cancel()
+    else caller?.addEventListener('abort', this.#cancel)
+  }
+
+  /** Why the work is over, where it is. */
+  get interruption(): Interruption | undefined {
+    if (this.#caller?.aborted) return 'cancelled'
+    return this.work.aborted ? 'timeout' : undefined
+  }
+
+  /** Ends what still runs, and lets go of timers and of the caller's signal. */
+  close(): void {
+    for (const callOff of this.#callOff) callOff()
+    this.#caller?.removeEventListener('abort', this.#cancel)
+    this.#end(undefined)
+  }
+
+  #end(reason: unknown): void {
+    this.work.abort(reason)
+    this.whole.abort(reason)
+  }
+}
 
 /** The effect of a tool that the server runs. */
 type EffectOf = NonNullable<ModelRequest['effectOf']>

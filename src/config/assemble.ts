@@ -1,6 +1,7 @@
 import type { ToolGate } from '../chat/tool-gate.ts'
 import { ToolLoop } from '../chat/tool-loop.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import type { Environment } from '../core/expand-variables.ts'
 import type { Isolate } from '../core/isolate.ts'
 import type { Log } from '../core/log.ts'
 import type { Rates } from '../core/rates.ts'
@@ -18,15 +19,20 @@ import { kinds } from '../kinds/kinds.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
 import type { Embedder } from '../knowledge/embedder.ts'
 import { addKnowledgeHandlers } from '../knowledge/tools/register-knowledge-tools.ts'
+import { McpServers } from '../mcp/client/mcp-servers.ts'
+import { PinFile } from '../mcp/client/pin-file.ts'
 import type { PinStore } from '../mcp/client/pin-store.ts'
+import type { McpServerSettings } from '../mcp/client/server-settings.ts'
+import { tokenFile } from '../mcp/oauth/token-file.ts'
 import { convertZod } from '../models/langchain/convert-zod.ts'
 import type { Model } from '../models/model.ts'
-import { countUses } from '../validation/tool-use/count-uses.ts'
+import { dataFolder } from '../models/model-files/model-folder.ts'
+import { countUses } from '../validation/tool-use/run-uses.ts'
 import type { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import type { Config } from './config.ts'
 import { createLog } from './create-log.ts'
 import { Knowledge, type OpenKnowledge } from './knowledge.ts'
-import { openServers } from './open-servers.ts'
+import { readMcpServers } from './mcp-settings.ts'
 
 /** What the host application may bring instead of ours. */
 export interface Parts {
@@ -127,4 +133,27 @@ export function assemble(config: Config, parts: Parts, model: () => Promise<Mode
     knowledge,
     asking,
   }
+}
+
+interface Surroundings {
+  readonly registry: ToolRegistry
+  readonly log: Log
+  readonly clock: Clock
+  readonly env: Environment
+  readonly pins?: PinStore
+}
+
+/** The MCP servers of a configuration, not connected yet. One that lacks a variable is left out, and that is said. */
+function openServers(config: Config, { registry, log, clock, env, pins }: Surroundings): McpServers {
+  const { servers, skipped, warnings } = readMcpServers(config, env)
+  for (const { name, problem } of skipped) log.warn({ server: name, problem }, 'MCP server left out')
+  for (const { name, problem } of warnings) log.warn({ server: name, problem }, 'MCP server configured with a warning')
+  const folder = dataFolder(env)
+  const tokens = tokenFile(folder, clock)
+  const authProvider = async (settings: McpServerSettings) => {
+    if (settings.reach.type === 'stdio') return undefined
+    const { serverAuthorization } = await import('../mcp/oauth/server-authorization.ts')
+    return serverAuthorization(settings, tokens)
+  }
+  return new McpServers(servers, { registry, log, clock, pins: pins ?? new PinFile(folder), authProvider })
 }

@@ -1,10 +1,180 @@
+import { intentPattern } from '../chat/rules/intent-pattern.ts'
+import { hasVariable } from '../core/expand-variables.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { suggest } from '../core/suggest.ts'
-import type { Config } from './config.ts'
-import { configProblems } from './config-problems.ts'
+import type { JsonSchema } from '../core/tool.ts'
+import { readRange } from '../kinds/http/network/address-rules.ts'
+import { NetworkRules } from '../kinds/http/network/network-rules.ts'
+import { LOCAL_PROVIDER } from '../knowledge/embedding/local/local-model.ts'
+import { embeddingWires } from '../knowledge/embedding/providers/embedding-wires.ts'
+import { splitModelId } from '../models/catalogue/split-model-id.ts'
+import type { Config, ProviderConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
-import { knownKeys } from './known-keys.ts'
-import { FORMER_PROVIDER, FORMER_PROVIDER_GONE } from './provider-types.ts'
+import { isWebAddress } from './is-web-address.ts'
+import { NO_EMBEDDER, typeOf } from './knowledge-settings.ts'
+import { type McpEntry, mcpEntries } from './mcp-entries.ts'
+import { modelProblem, providerNotFound } from './model-problem.ts'
+import {
+  CANNOT_WRITE,
+  EMBEDDED_PROVIDER,
+  FORMER_PROVIDER,
+  FORMER_PROVIDER_GONE,
+  PROVIDER_TYPES,
+} from './provider-types.ts'
+
+/** A name of a tool has 64 characters with most providers, and the tool's own name should fit in beside this one. */
+const LONGEST_NAME = 64
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+
+/** What is wrong with the MCP servers of a configuration, beyond what its schema says. */
+function mcpProblems(config: Config): string[] {
+  const entries = mcpEntries(config)
+  return entries.flatMap((entry, index) => [
+    ...nameProblem(entry, entries.slice(0, index)),
+    ...reachProblem(entry),
+    ...headerProblems(entry),
+  ])
+}
+
+function nameProblem({ name, place }: McpEntry, before: readonly McpEntry[]): string[] {
+  if (name === '' || name.length > LONGEST_NAME) {
+    return [`${place} cannot be called so: give it a name of 1 to ${LONGEST_NAME} letters, digits, _, . and -.`]
+  }
+  const first = before.find((one) => one.name === name)
+  return first === undefined ? [] : [`${place} is called '${name}', as ${first.place} is: rename one of them.`]
+}
+
+function reachProblem({ place, server }: McpEntry): string[] {
+  const { type, command, url } = server
+  if (command !== undefined && url !== undefined) {
+    return [`${place} has both command and url: remove the one that it is not reached by.`]
+  }
+  if (command === undefined && url === undefined) {
+    const needed = type === undefined ? ['command', 'url'] : [type === 'stdio' ? 'command' : 'url']
+    const near = Object.keys(server).find((key) => suggest(key, needed).length > 0)
+    const fix = near === undefined ? 'add it.' : `did you mean it by '${near}'?`
+    return [`${place} lacks ${needed.join(' or ')}: ${fix}`]
+  }
+  if (type !== undefined && (type === 'stdio') !== (command !== undefined)) {
+    const has = command === undefined ? 'url' : 'command'
+    return [`${place}.type is '${type}', which does not go with ${has}: remove type, and it is found out.`]
+  }
+  if (url !== undefined && !url.includes('${') && !isWebAddress(url)) {
+    return [`${place}.url must be an http or https address, such as http://127.0.0.1:3000/mcp.`]
+  }
+  return []
+}
+
+const headerProblems = ({ place, server: { headers = {} } }: McpEntry): string[] =>
+  Object.keys(headers)
+    .filter((name) => !HEADER_NAME.test(name))
+    .map((name) => `${place}.headers: ${JSON.stringify(name)} cannot be the name of a header.`)
+
+/** What a schema cannot say of a configuration that fits it: each problem with its path and what to do. */
+function configProblems(config: Config): string[] {
+  const { providers = {}, models = [], responses = [] } = config
+  const known = [...new Set([...Object.keys(providers), EMBEDDED_PROVIDER])]
+  const ids = models.map(({ id }) => id)
+  return [
+    ...Object.entries(providers).flatMap(([name, provider]) => providerProblems(name, provider)),
+    ...ids.flatMap((id, index) => modelProblem(id, `models[${index}].id`, known) ?? twice(id, index, ids)),
+    ...responses.flatMap(({ llm, match }, index) => [
+      ...providerNotFound(llm, `responses[${index}].llm`, known),
+      ...patternProblem(match?.intent_regexp, `responses[${index}].match.intent_regexp`),
+    ]),
+    ...networkProblem(() => new NetworkRules(config.http ?? {})),
+    ...(config.server?.trusted_proxies ?? []).flatMap((entry) =>
+      networkProblem(() => readRange(entry, 'server.trusted_proxies')),
+    ),
+    ...knowledgeProblems(config, known),
+    ...mcpProblems(config),
+  ]
+}
+
+/** An address or a domain that is none would open nothing, or close nothing, and nobody would know. */
+function networkProblem(read: () => unknown): string[] {
+  try {
+    read()
+    return []
+  } catch (error) {
+    return [(error as Error).message]
+  }
+}
+
+function providerProblems(name: string, provider: ProviderConfig): string[] {
+  const place = `providers.${name}`
+  const type = provider.type ?? name
+  if (type === FORMER_PROVIDER) return [`${place}: ${FORMER_PROVIDER_GONE}`]
+  if (!PROVIDER_TYPES.some((one) => one === type)) {
+    return [`${place}.type is missing, and '${name}' is none: give it one of ${PROVIDER_TYPES.join(', ')}.`]
+  }
+  const problems: string[] = []
+  const { base_url, api, grammar } = provider
+  if (base_url !== undefined && !hasVariable(base_url) && !isWebAddress(base_url)) {
+    problems.push(`${place}.base_url must be an http or https address, such as http://127.0.0.1:11434.`)
+  }
+  if (api !== undefined && type !== 'openai') problems.push(`${place}.api is for the type openai only: remove it.`)
+  if (grammar !== undefined && type !== 'llama')
+    problems.push(`${place}.grammar is for the type llama only: remove it.`)
+  return problems
+}
+
+function twice(id: string, index: number, ids: readonly string[]): string[] {
+  const first = ids.indexOf(id)
+  return first < index ? [`models[${index}].id '${id}' is at models[${first}] already: remove one of them.`] : []
+}
+
+function patternProblem(literal: string | undefined, place: string): string[] {
+  try {
+    if (literal !== undefined) intentPattern(literal)
+    return []
+  } catch (error) {
+    return [`${place} '${literal}' ${error instanceof Error ? error.message : error}.`]
+  }
+}
+
+/** What is wrong with `knowledge`; `known` are the providers. */
+function knowledgeProblems(config: Config, known: readonly string[]): string[] {
+  const { model, embedder } = config.knowledge ?? {}
+  return [
+    ...(model === undefined ? [] : (modelProblem(model, 'knowledge.model', known) ?? cannotWrite(config, model))),
+    ...(embedder === undefined || embedder === NO_EMBEDDER ? [] : embedderProblems(config, embedder, known)),
+  ]
+}
+
+function cannotWrite(config: Config, model: string): string[] {
+  if (!CANNOT_WRITE.has(typeOf(config, model) ?? '')) return []
+  return [`knowledge.model '${model}' follows rules and cannot write: name a language model.`]
+}
+
+function embedderProblems(config: Config, embedder: string, known: readonly string[]): string[] {
+  const place = 'knowledge.embedder'
+  const problems = modelProblem(embedder, place, [...known, LOCAL_PROVIDER])
+  if (problems !== undefined) return problems
+  const provider = splitModelId(embedder)?.provider ?? ''
+  if (provider === LOCAL_PROVIDER && !known.includes(LOCAL_PROVIDER)) return []
+  const types = Object.keys(embeddingWires)
+  if (types.includes(typeOf(config, embedder) ?? '')) return []
+  return [`${place} '${embedder}': ${provider} has no embedding models; take a provider of type ${types.join(', ')}.`]
+}
+
+const STEP = /\["(?:[^"\\]|\\.)*"\]|\[\d+\]|[^.[\]]+/g
+
+/** The last step of a path such as `responses[0].tools.enabld`, and the keys that a schema has in its place. */
+function knownKeys(path: string, schema: JsonSchema): { readonly key: string; readonly keys: string[] } {
+  const steps = path.match(STEP) ?? []
+  const key = steps.pop() ?? path
+  const parent = steps.reduce<JsonSchema | undefined>((at, step) => {
+    if (/^\[\d/.test(step)) return part(at, 'items')
+    return part(part(at, 'properties'), step) ?? part(at, 'additionalProperties')
+  }, schema)
+  return { key, keys: Object.keys(part(parent, 'properties') ?? {}) }
+}
+
+function part(schema: JsonSchema | undefined, name: string): JsonSchema | undefined {
+  const value = schema !== undefined && Object.hasOwn(schema, name) ? schema[name] : undefined
+  return typeof value === 'object' && value !== null ? (value as JsonSchema) : undefined
+}
 
 /** A configuration that cannot be started with; the message names file, path and fix. */
 export class ConfigError extends Error {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Config } from './config.ts'
-import { defaultRules } from './default-rules.ts'
+import { defaultRules } from './tool-manager.ts'
 
 const model = (id: string, ...capabilities: string[]) => ({ id, name: id, capabilities })
 

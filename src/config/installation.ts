@@ -2,13 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/expand-variables.ts'
-import { LocalRates, type Rates } from '../core/rates.ts'
 import type { Log } from '../core/log.ts'
+import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import { ResultCache } from '../core/result-cache.ts'
 import type { JobQueue } from '../core/storage/job-queue.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
+import type { SettingStore } from '../core/storage/setting-store.ts'
 import type { Change, Storage } from '../core/storage/storage.ts'
+import type { ToolUseStore } from '../core/storage/tool-use-store.ts'
 import type { Tracer } from '../core/tracer.ts'
 import type { ToolHandlers } from '../kinds/tool-handlers.ts'
 import { PinFile } from '../mcp/client/pin-file.ts'
@@ -19,7 +21,7 @@ import { LedgerSink } from '../storage/ledger/ledger-sink.ts'
 import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import { SharedCache } from '../storage/shared-cache.ts'
-import type { ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
+import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import type { Parts } from './assemble.ts'
 import type { CallerLimit } from './callers/caller-limit.ts'
@@ -28,9 +30,29 @@ import { Tenants } from './callers/tenants.ts'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { loadConfigFile } from './load-config.ts'
-import { openGate } from './open-gate.ts'
-import { StoredPins } from './stored-pins.ts'
 import { ToolManager } from './tool-manager.ts'
+
+type Pins = Readonly<Record<string, string>>
+
+/** Pins in the store, where all servers of an installation find them; those of before there was a store still hold. */
+class StoredPins implements PinStore {
+  readonly #settings: SettingStore
+  readonly #before: PinStore
+
+  constructor(settings: SettingStore, before: PinStore) {
+    this.#settings = settings
+    this.#before = before
+  }
+
+  async read(server: string): Promise<Pins | undefined> {
+    const stored = (await this.#settings.list('pin')).find(({ name }) => name === server)
+    return stored === undefined ? this.#before.read(server) : (stored.value as Pins)
+  }
+
+  async write(server: string, pins: Pins): Promise<void> {
+    await this.#settings.put({ kind: 'pin', name: server, value: pins })
+  }
+}
 
 const KEEP_DAYS = 7
 const LONGEST_JOB_MS = 3_600_000
@@ -277,3 +299,16 @@ const withoutContents = ({ recording: _recording, ...run }: StoredRun): StoredRu
   answer: '',
   steps: run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step),
 })
+
+/** What acts on how models use tools, with all that is known by now; undefined where nothing is to be done about it. */
+async function openGate(
+  settings: GateSettings | undefined,
+  store: ToolUseStore,
+  log: Log,
+): Promise<ToolUseGate | undefined> {
+  const { gate } = effectiveGate(settings)
+  if (gate === 'off') return undefined
+  const opened = new ToolUseGate(store, gate, settings ?? {}, log)
+  await opened.refresh()
+  return opened
+}

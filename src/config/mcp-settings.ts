@@ -1,14 +1,109 @@
-import { resolve } from 'node:path'
-import type { Environment } from '../core/expand-variables.ts'
+import { createPrivateKey } from 'node:crypto'
+import { homedir } from 'node:os'
+import { basename, resolve, sep } from 'node:path'
+import { type Environment, variableIn } from '../core/expand-variables.ts'
 import { redact } from '../core/redact.ts'
 import { suggest } from '../core/suggest.ts'
-import type { McpServerSettings } from '../mcp/client/server-settings.ts'
-import type { Config } from './config.ts'
+import type { McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
+import type { Config, McpInput, McpOAuthConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
 import { isWebAddress } from './is-web-address.ts'
 import { type McpEntry, mcpEntries } from './mcp-entries.ts'
-import { oauthClient, oauthKeys } from './mcp-oauth.ts'
-import { expandMcpText, type McpScope } from './mcp-variables.ts'
+
+/** What the variables of a server's entry are looked up in. */
+interface McpScope {
+  readonly env: Environment
+  readonly inputs: readonly McpInput[]
+  /** What editors call the workspace folder: here, the folder that Toolyard runs in. */
+  readonly folder: string
+}
+
+const VARIABLE = /\$\{([^{}]+)\}/g
+const FROM_ENVIRONMENT = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
+/** What VS Code would ask itself for. */
+const EDITORS_OWN = /^(command|config):/
+
+/**
+ * The text with its variables replaced: `${VAR}`, `${env:VAR}`, `${VAR:-default}`, `${input:id}`, and the folders that
+ * editors know. Anything else in `${…}` is the shell's, and stays. `problems` says what is missing, without any value.
+ */
+function expandMcpText(text: string, scope: McpScope): { readonly text: string; readonly problems: string[] } {
+  const problems: string[] = []
+  const expanded = text.replaceAll(VARIABLE, (whole, inside: string) => {
+    const found = lookUp(inside, scope)
+    if (found === undefined) return whole
+    if ('problem' in found) problems.push(found.problem)
+    return 'value' in found ? found.value : ''
+  })
+  return { text: expanded, problems }
+}
+
+type Found = { readonly value: string } | { readonly problem: string }
+
+function lookUp(inside: string, scope: McpScope): Found | undefined {
+  const place = placeCalled(inside, scope)
+  if (place !== undefined) return { value: place }
+  if (inside.startsWith('input:')) return inputCalled(inside.slice('input:'.length), scope)
+  if (EDITORS_OWN.test(inside)) return { problem: `\${${inside}} is known to an editor only: write its value instead` }
+  const [, name, fallback] = FROM_ENVIRONMENT.exec(inside) ?? []
+  if (name === undefined) return undefined
+  const value = variableIn(scope.env, name) ?? fallback
+  if (value !== undefined) return { value }
+  return { problem: `The environment variable ${name} is not set: set it, or write \${${name}:-} for an empty one` }
+}
+
+function placeCalled(name: string, { folder }: McpScope): string | undefined {
+  if (name === 'workspaceFolder') return folder
+  if (name === 'workspaceFolderBasename') return basename(folder)
+  if (name === 'userHome') return homedir()
+  return name === 'pathSeparator' || name === '/' ? sep : undefined
+}
+
+/** There is nobody to ask: a variable answers. */
+function inputCalled(id: string, { env, inputs }: McpScope): Found {
+  const variable = `TOOLYARD_INPUT_${id.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`
+  const value = variableIn(env, variable)
+  if (value !== undefined) return { value }
+  const about = inputs.find((input) => input.id === id)?.description
+  const what = about === undefined ? `'${id}'` : `'${id}' (${about})`
+  return {
+    problem: `The input ${what} is asked for by an editor only: set the environment variable ${variable} instead`,
+  }
+}
+
+const KEYS = ['client_id', 'client_secret', 'private_key', 'issuer', 'grant_type'] as const
+
+/** What is read of an entry's `oauth`; other clients keep other things there. */
+const oauthKeys = (oauth: McpOAuthConfig): Record<string, string> =>
+  Object.fromEntries(KEYS.flatMap((key) => (oauth[key] === undefined ? [] : [[key, oauth[key]]])))
+
+/** The client of an entry, or what is wrong with it; every variable is replaced. */
+function oauthClient(oauth: Readonly<Record<string, string>>): OAuthClientSettings | string {
+  const { client_id: clientId = '', client_secret: clientSecret, private_key: privateKey, issuer, grant_type } = oauth
+  if (clientId === '') return 'client_id is empty'
+  const isMachine = grant_type === 'client_credentials'
+  if (isMachine && (clientSecret === undefined) === (privateKey === undefined)) {
+    return 'client_credentials needs either client_secret or private_key'
+  }
+  if (privateKey !== undefined && !isMachine) return 'private_key is for "grant_type": "client_credentials"'
+  if (privateKey !== undefined && !isSigningKey(privateKey)) return 'private_key is no RSA or EC key in PEM'
+  return {
+    clientId,
+    isMachine,
+    ...(clientSecret !== undefined && { clientSecret }),
+    ...(privateKey !== undefined && { privateKey }),
+    ...(issuer !== undefined && { issuer }),
+  }
+}
+
+function isSigningKey(pem: string): boolean {
+  try {
+    const { asymmetricKeyType = '' } = createPrivateKey(pem)
+    return ['rsa', 'ec'].includes(asymmetricKeyType) && pem.includes('-----BEGIN PRIVATE KEY-----')
+  } catch {
+    return false
+  }
+}
 
 /** What a configuration says of MCP servers, in an environment. */
 export interface McpReading {

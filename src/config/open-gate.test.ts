@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../core/log.ts'
 import { scripted } from '../testing/scripted-model.ts'
-import { currentTool } from '../validation/tool-use/current-tool.ts'
-import { schemaHash } from '../validation/tool-use/schema-hash.ts'
+import { currentTool, schemaHash } from '../validation/tool-use/tool-use.ts'
 import { Installation } from './installation.ts'
 
 const tool = {

@@ -3,9 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { z as z3 } from 'zod/v3'
 import { ScriptedChatModel } from './fixtures/scripted-chat-model.ts'
-import { generateChat } from './generate-chat.ts'
+import { generateChat, offeredTools } from './generate-chat.ts'
 import { langchainModel } from './langchain/langchain-model.ts'
-import { offeredTools } from './offered-tools.ts'
 
 const ours = { name: 'ours', description: 'Ours', parameters: { type: 'object' } }
 const chained = (schema: object = z.object({ city: z.string() })) =>

@@ -2,14 +2,12 @@ import { AbortableStream } from './abortable-stream.ts'
 import type { ModelInfo, PrintedCalls } from './catalogue/model-info.ts'
 import { type CompiledTools, compileTools } from './dialects/compile-tools.ts'
 import { type ChatOptions, type ChatReply, generateChat } from './generate-chat.ts'
-import type { Message, Model, ModelEvent, ModelRequest } from './model.ts'
+import type { Message, Model, ModelEvent, ModelRequest, ToolCall } from './model.ts'
 import { ModelError } from './model-error.ts'
 import type { ModelScores } from './model-scores.ts'
 import { type Recovery, recoverCalls } from './printed-calls/recover-calls.ts'
 import type { ListedModel, ProviderSettings, ProviderSurroundings, Wire, WireRequest } from './provider.ts'
 import { retrying } from './retrying.ts'
-import { settled } from './settled.ts'
-import { renameEvents, renameMessages } from './tool-names.ts'
 
 const DEFAULT_TIMEOUT_MS = 300_000
 const DEFAULT_TEMPERATURE = 0.7
@@ -139,4 +137,48 @@ function named(id: string, error: unknown): ModelError {
     ...(status !== undefined && { status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   })
+}
+
+/**
+ * Holds a stream to its promise: exactly one finish, and it is the last; any call means `tool_calls`; a stream that
+ * ends without a finish is a failure.
+ */
+async function* settled(events: AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent, void, undefined> {
+  let calls = 0
+  for await (const event of events) {
+    if (event.type === 'tool-call-end') calls++
+    if (event.type === 'finish') {
+      yield calls > 0 && event.reason !== 'tool_calls' ? { ...event, reason: 'tool_calls' } : event
+      return
+    }
+    yield event
+  }
+  throw new ModelError('The answer broke off: the stream ended without a finish. Try again', { retryable: true })
+}
+
+type Rename = (name: string) => string
+
+/** The conversation with the names that the provider knows the tools by. */
+function renameMessages(messages: readonly Message[], rename: Rename): readonly Message[] {
+  return messages.map((message) => {
+    if (message.role === 'tool') return { ...message, name: rename(message.name) }
+    if (message.role !== 'assistant' || message.tool_calls === undefined) return message
+    return { ...message, tool_calls: message.tool_calls.map((call) => renameCall(call, rename)) }
+  })
+}
+
+/** What the provider says, with the names that the tools were registered by. */
+async function* renameEvents(
+  events: AsyncIterable<ModelEvent>,
+  rename: Rename,
+): AsyncGenerator<ModelEvent, void, undefined> {
+  for await (const event of events) {
+    if (event.type === 'tool-call-start') yield { ...event, name: rename(event.name) }
+    else if (event.type === 'tool-call-end') yield { ...event, call: renameCall(event.call, rename) }
+    else yield event
+  }
+}
+
+function renameCall(call: ToolCall, rename: Rename): ToolCall {
+  return { ...call, function: { ...call.function, name: rename(call.function.name) } }
 }

@@ -4,7 +4,7 @@ import type { Installation } from '../config/installation.ts'
 import { writeLog } from '../core/log.ts'
 import { TOOL_ERRORS } from '../core/tool-error-code.ts'
 import { ToolExecutionError } from '../core/tool-execution-error.ts'
-import { ModelValidationError } from '../validation/model-validation-error.ts'
+import { ModelValidationError } from '../validation/model-validation.ts'
 import { HttpProblem } from './http-problem.ts'
 
 /** What is said of a request in the log. */

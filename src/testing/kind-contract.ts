@@ -4,24 +4,24 @@ import type { Params, ToolDefinition } from '../core/tool.ts'
 import { ToolExecutor } from '../core/tool-executor.ts'
 import { ToolRegistry } from '../core/tool-registry.ts'
 
-/** What the contract needs to know of a kind. */
+/** A kind, with a tool to test it with. */
 export interface KindUnderTest {
   readonly kind: Kind
-  /** A definition that works, its `implementation.type` included. */
+  /** A valid definition, including `implementation.type`. */
   readonly tool: ToolDefinition
   readonly params: Params
   readonly result: unknown
-  /** A definition whose implementation lacks what it needs, and the sentence a call of it must give. */
+  /** A definition whose implementation lacks something, and the error that a call must return. */
   readonly lacking?: { readonly tool: ToolDefinition; readonly error: string }
 }
 
-/** One clause of a contract: `run` throws where it does not hold. Feed them to whatever test runner there is. */
+/** A clause of a contract: `run` throws if it is violated. Works with any test runner. */
 export interface ContractCase {
   readonly name: string
   run(): Promise<void>
 }
 
-/** What every kind of tool must keep to, so that the executor can rely on it. */
+/** The contract that the executor relies on, for any kind of tool. */
 export function kindContract({ kind, tool, params, result, lacking }: KindUnderTest): ContractCase[] {
   const executorWith = (definition: ToolDefinition) => {
     const registry = new ToolRegistry()
@@ -30,20 +30,20 @@ export function kindContract({ kind, tool, params, result, lacking }: KindUnderT
   }
   const cases: ContractCase[] = [
     {
-      name: 'names an effect for a tool that names none',
+      name: 'has a default effect',
       async run() {
         const { effect: _, ...without } = tool
         assert.ok(['read', 'idempotent', 'write'].includes(kind.effect(without as ToolDefinition)))
       },
     },
     {
-      name: 'finds nothing to warn of in a definition that works',
+      name: 'has no warning about a valid definition',
       async run() {
         assert.equal(kind.warning?.(tool), undefined)
       },
     },
     {
-      name: 'gives the result in an envelope',
+      name: 'returns the result in an envelope',
       async run() {
         const { execution_time_ms, ...envelope } = await executorWith(tool).execute(tool.name, params)
         assert.deepEqual(envelope, { success: true, result, tool_name: tool.name })
@@ -51,7 +51,7 @@ export function kindContract({ kind, tool, params, result, lacking }: KindUnderT
       },
     },
     {
-      name: 'leaves definition and parameters as they were',
+      name: 'does not change the definition or the parameters',
       async run() {
         const before = JSON.stringify([tool, params])
         await executorWith(tool).execute(tool.name, params)
@@ -59,7 +59,7 @@ export function kindContract({ kind, tool, params, result, lacking }: KindUnderT
       },
     },
     {
-      name: 'gives the same again after the caller has changed what it got',
+      name: 'returns the same result after the caller has changed the first one',
       async run() {
         const executor = executorWith(tool)
         const first = await executor.execute(tool.name, params)
@@ -71,7 +71,7 @@ export function kindContract({ kind, tool, params, result, lacking }: KindUnderT
       },
     },
     {
-      name: 'does not run for a caller that has gone away',
+      name: 'does not run for an aborted signal',
       async run() {
         const envelope = await executorWith(tool).execute(tool.name, params, { signal: AbortSignal.abort() })
         assert.equal(!envelope.success && envelope.error_code, 'CANCELLED')
@@ -80,7 +80,7 @@ export function kindContract({ kind, tool, params, result, lacking }: KindUnderT
   ]
   if (lacking !== undefined) {
     cases.push({
-      name: 'warns of a definition that lacks something, and fails with that sentence when called',
+      name: 'warns about an incomplete definition, and fails with the same message when called',
       async run() {
         assert.equal(kind.warning?.(lacking.tool), lacking.error)
         const envelope = await executorWith(lacking.tool).execute(lacking.tool.name, params)

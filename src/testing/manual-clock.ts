@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts'
 
-/** A clock that stands still until it is told to move: delays in tests take no time. */
+/** A clock that only moves when told to, so that delays in tests take no time. */
 export class ManualClock implements Clock {
-  // Not 0: caches take a time of 0 for "no time".
+  // Not 0: some caches treat a time of 0 as unset.
   #now = 1_000
   readonly #epoch: number
   readonly #timers = new Set<{ at: number; callback: () => void }>()
@@ -11,7 +11,7 @@ export class ManualClock implements Clock {
     this.#epoch = epoch
   }
 
-  /** How many callbacks are still to come. */
+  /** The number of pending callbacks. */
   get pending(): number {
     return this.#timers.size
   }
@@ -30,7 +30,7 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer)
   }
 
-  /** Moves time on, calling back everything that falls due on the way, in order. */
+  /** Advances the time, and runs the callbacks that fall due, in order. */
   advance(ms: number): void {
     const end = this.#now + ms
     for (let next = this.#due(end); next !== undefined; next = this.#due(end)) {

@@ -58,7 +58,7 @@ async function brokenClauses(stream: Stream): Promise<string[]> {
 }
 
 describe('the contract for models', () => {
-  test('holds for a model that keeps to it', async () => {
+  test('holds for a correct model', async () => {
     expect(await brokenClauses(good)).toEqual([])
   })
 
@@ -66,30 +66,30 @@ describe('the contract for models', () => {
     ['finishes twice', changing((event) => (event.type === 'finish' ? [event, event] : [event])), 'streams text'],
     ['never finishes', changing((event) => (event.type === 'finish' ? [] : [event])), 'streams text'],
     [
-      'calls everything a stop',
+      'always finishes with stop',
       changing((event) => [event.type === 'finish' ? { ...event, reason: 'stop' } : event]),
       'finishes with tool_calls',
     ],
-    ['keeps back a piece of text', changing((event) => (event.type === 'text-delta' ? [] : [event])), 'streams text'],
+    ['drops text', changing((event) => (event.type === 'text-delta' ? [] : [event])), 'streams text'],
     [
       'does not start its calls',
       changing((event) => (event.type === 'tool-call-start' ? [] : [event])),
-      'gives the calls',
+      'makes the calls',
     ],
     [
-      'gives every call the same id',
+      'gives all calls the same id',
       changing((event) => withCall(event, (call) => ({ ...call, id: 'c' }))),
-      'gives the calls',
+      'makes the calls',
     ],
     [
-      'gives arguments that are not what was streamed',
+      'gives other arguments than it streamed',
       changing((event) =>
         withCall(event, (call) => ({ ...call, function: { ...call.function, arguments: '{"location": "Paris"}' } })),
       ),
-      'gives the calls of "What is the weather in Paris?"',
+      'makes the calls of "What is the weather in Paris?"',
     ],
     [
-      'miscounts',
+      'reports inconsistent usage',
       changing((event) => [
         event.type === 'finish'
           ? { ...event, usage: { prompt_tokens: 3, completion_tokens: 3, total_tokens: 5 } }
@@ -97,15 +97,15 @@ describe('the contract for models', () => {
       ]),
       'streams text',
     ],
-    ['offers no tools', (request) => good({ ...request, tools: [] }), 'offers the tools'],
-    ['does not hear the signal', ({ signal: _, ...request }) => good(request), 'breaks the answer off when told to'],
+    ['offers no tools', (request) => good({ ...request, tools: [] }), 'offers exactly the given tools'],
+    ['ignores the signal', ({ signal: _, ...request }) => good(request), 'aborts the response on a signal'],
     [
       'forgets results',
       ({ messages, ...request }) => good({ ...request, messages: messages.filter(({ role }) => role !== 'tool') }),
-      'takes the results',
+      'answers after the results',
     ],
     [
-      'throws something else',
+      'throws another error',
       async function* (request) {
         try {
           yield* good(request)
@@ -115,7 +115,7 @@ describe('the contract for models', () => {
       },
       'throws a ModelError',
     ],
-  ])('does not hold for a model that %s', async (_what, stream, clause) => {
+  ])('fails for a model that %s', async (_what, stream, clause) => {
     expect((await brokenClauses(stream)).join('\n')).toContain(clause)
   })
 })

@@ -6,39 +6,38 @@ import { modelScript, type ScriptedTurn, scriptedTools } from './model-script.ts
 import { type ReadAnswer, readStream } from './read-stream.ts'
 
 /**
- * What the contract needs to know of a model: how to get one, and what may be seen behind it.
+ * A model, with access to the server behind it.
  *
- * Whatever stands behind the model (a wire server, a fake of a framework) has to answer as `modelScript` says: it looks
- * for the turn by the text of the last user message, gives `afterResults` where results of calls stand after that message and
- * `answer` where none do. `scriptedAnswer(asked, answered)` does the looking.
+ * The server must answer as `modelScript` says: it finds the turn by the text of the last user message, and answers with
+ * `afterResults` if tool results follow that message, otherwise with `answer`. `scriptedAnswer` does this lookup.
  */
 export interface ModelUnderTest {
-  /** Called for every clause. */
+  /** Called for each request. */
   make(): Model | Promise<Model>
-  /** The names of the tools in the last question that came through; left out where nobody can look. */
+  /** The names of the tools in the last request; omit it if the server can't be observed. */
   offered?(): readonly string[]
-  /** How many answers were broken off by the asker so far; left out where there is no connection. */
+  /** The number of responses that the client has aborted; omit it if there is no connection. */
   brokenOff?(): number
 }
 
-/** What every model must keep to, so that the loop can rely on it. */
+/** The contract that the loop relies on, for any model. */
 export function modelContract({ make, offered, brokenOff }: ModelUnderTest): ContractCase[] {
   const ask = async (turn: ScriptedTurn, more: Partial<ModelRequest> = {}): Promise<ReadAnswer> =>
-    readStream(await make(), { messages: question(turn), tools: scriptedTools, ...more })
+    readStream(await make(), { messages: messagesOf(turn), tools: scriptedTools, ...more })
   const cases: ContractCase[] = [
     {
-      name: 'streams text piece by piece and stops',
+      name: 'streams text in pieces and stops',
       async run() {
         const { text, pieces, calls, finish } = await ask(modelScript.text)
         assert.equal(text, modelScript.text.answer.text)
-        assert.ok(pieces.length > 1, 'the text comes in several pieces')
+        assert.ok(pieces.length > 1, 'the text has several pieces')
         assert.deepEqual(calls, [])
         assert.equal(finish.reason, 'stop')
       },
     },
     ...([modelScript.call, modelScript.parallel, modelScript.textAndCall, modelScript.bare] as ScriptedTurn[]).map(
       (turn): ContractCase => ({
-        name: `gives the calls of "${turn.asked}" and finishes with tool_calls`,
+        name: `makes the calls of "${turn.asked}" and finishes with tool_calls`,
         async run() {
           const { text, calls, finish } = await ask(turn)
           assert.equal(text, turn.answer.text ?? '')
@@ -49,7 +48,7 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
     ),
     ...([modelScript.call, modelScript.parallel, modelScript.textAndCall, modelScript.bare] as ScriptedTurn[]).map(
       (turn): ContractCase => ({
-        name: `takes the results of "${turn.asked}" back and answers`,
+        name: `answers after the results of "${turn.asked}"`,
         async run() {
           const { text, finish } = await ask(turn, { messages: await history(turn) })
           assert.equal(text, turn.afterResults?.text)
@@ -58,14 +57,14 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
       }),
     ),
     {
-      name: 'gives other ids to the calls of another turn',
+      name: 'uses new call ids in each turn',
       async run() {
         const ids = [...(await ask(modelScript.parallel)).calls, ...(await ask(modelScript.parallel)).calls]
         assert.equal(new Set(ids.map(({ id }) => id)).size, 4)
       },
     },
     {
-      name: 'answers after calls when no tools are offered any more',
+      name: 'answers after calls when no tools are offered',
       async run() {
         const { text, calls } = await ask(modelScript.parallel, {
           messages: await history(modelScript.parallel),
@@ -76,12 +75,12 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
       },
     },
     {
-      name: 'keeps answers apart that are asked for at the same time',
+      name: 'keeps concurrent responses apart',
       async run() {
         const model = await make()
         const turns = [modelScript.text, modelScript.call, modelScript.textAndCall] as ScriptedTurn[]
         const answers = await Promise.all(
-          turns.map((turn) => readStream(model, { messages: question(turn), tools: scriptedTools })),
+          turns.map((turn) => readStream(model, { messages: messagesOf(turn), tools: scriptedTools })),
         )
         assert.deepEqual(
           answers.map(({ text, calls }) => [text, calls.map(readCall)]),
@@ -90,7 +89,7 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
       },
     },
     {
-      name: 'leaves the request as it was',
+      name: 'does not change the request',
       async run() {
         const messages = await history(modelScript.textAndCall)
         const before = JSON.stringify([messages, scriptedTools])
@@ -99,27 +98,27 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
       },
     },
     {
-      name: 'throws a ModelError where the provider fails',
+      name: 'throws a ModelError if the provider fails',
       async run() {
         await assert.rejects(ask(modelScript.failure), ModelError)
       },
     },
     {
-      name: 'does not ask for a caller that has gone away, and throws its reason',
+      name: 'sends no request for an aborted signal, and throws its reason',
       async run() {
         const reason = new Error('gone')
         await assert.rejects(ask(modelScript.text, { signal: AbortSignal.abort(reason) }), (error) => error === reason)
       },
     },
     {
-      name: 'breaks the answer off when told to, and throws the reason',
+      name: 'aborts the response on a signal, and throws its reason',
       async run() {
         const before = brokenOff?.() ?? 0
         const reason = new Error('enough')
         const controller = new AbortController()
         const reading = async (): Promise<void> => {
           const model = await make()
-          const request = { messages: question(modelScript.slow), tools: [], signal: controller.signal }
+          const request = { messages: messagesOf(modelScript.slow), tools: [], signal: controller.signal }
           for await (const { type } of model.stream(request)) if (type === 'text-delta') controller.abort(reason)
         }
         await assert.rejects(reading, (error) => error === reason)
@@ -127,11 +126,11 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
       },
     },
     {
-      name: 'breaks the answer off when nobody reads on',
+      name: 'aborts the response when the reader stops',
       async run() {
         const before = brokenOff?.() ?? 0
         const model = await make()
-        for await (const { type } of model.stream({ messages: question(modelScript.slow), tools: [] })) {
+        for await (const { type } of model.stream({ messages: messagesOf(modelScript.slow), tools: [] })) {
           if (type === 'text-delta') break
         }
         await sees(() => brokenOff === undefined || brokenOff() > before)
@@ -140,7 +139,7 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
   ]
   if (offered !== undefined) {
     cases.push({
-      name: 'offers the tools it is given, and none where it is given none',
+      name: 'offers exactly the given tools',
       async run() {
         await ask(modelScript.text)
         assert.deepEqual(offered(), ['get_weather', 'get_time'])
@@ -151,14 +150,14 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
   }
   return cases
 
-  /** Question, calls and results; where there are two calls, the second has failed. */
+  /** The request, its calls and their results; a second call has failed. */
   async function history(turn: ScriptedTurn): Promise<Message[]> {
     const { message, calls } = await ask(turn)
-    return [...question(turn), message, ...calls.map(resultOf)]
+    return [...messagesOf(turn), message, ...calls.map(resultOf)]
   }
 }
 
-const question = (turn: ScriptedTurn): Message[] => [
+const messagesOf = (turn: ScriptedTurn): Message[] => [
   { role: 'system', content: 'You are helpful.' },
   { role: 'user', content: turn.asked },
 ]
@@ -173,7 +172,7 @@ function resultOf({ id, function: { name } }: ToolCall, index: number): Message 
   return { role: 'tool', tool_call_id: id, name, content: JSON.stringify(envelope) }
 }
 
-/** A connection is closed a moment after it was broken off. */
+/** Waits: a connection closes shortly after the abort. */
 async function sees(holds: () => boolean): Promise<void> {
   for (let turns = 0; turns < 200 && !holds(); turns++) await new Promise((resolve) => setTimeout(resolve, 10))
   assert.ok(holds(), 'the connection is closed')

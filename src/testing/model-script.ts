@@ -1,16 +1,16 @@
 import type { OfferedTool } from '../models/model.ts'
 
-/** What is to be answered: text, calls, both, or a failure. */
+/** A response: text, calls, both, or a failure. */
 export interface ScriptedAnswer {
   readonly text?: string
   readonly calls?: readonly { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[]
-  /** The HTTP status to fail with, where there is HTTP; any failure otherwise. */
+  /** The HTTP status to fail with; any failure if there is no HTTP. */
   readonly status?: number
-  /** Comes in many small pieces with pauses between them, so that it can be broken off. */
+  /** Streams many small pieces with pauses, so that it can be aborted. */
   readonly slow?: true
 }
 
-/** One conversation: the only user message in it, the first answer, and the answer once all its calls have results. */
+/** A conversation: its user message, the first response, and the response after the results of all calls. */
 export interface ScriptedTurn {
   readonly asked: string
   readonly answer: ScriptedAnswer
@@ -19,7 +19,7 @@ export interface ScriptedTurn {
 
 const weather = (location: string) => ({ name: 'get_weather', arguments: { location } })
 
-/** What the server behind a model under test answers; no `asked` is part of another, so a search by text will do. */
+/** The responses of the server behind a model under test. No `asked` is part of another, so turns can be found by text. */
 export const modelScript = {
   text: { asked: 'Say hello.', answer: { text: 'Hello! What can I do for you today?' } },
   call: {
@@ -46,7 +46,7 @@ export const modelScript = {
   failure: { asked: 'Break down.', answer: { status: 500 } },
 } as const satisfies Record<string, ScriptedTurn>
 
-/** The tools that are offered with it. */
+/** The tools of the script. */
 export const scriptedTools: readonly OfferedTool[] = [
   {
     name: 'get_weather',
@@ -56,7 +56,7 @@ export const scriptedTools: readonly OfferedTool[] = [
   { name: 'get_time', description: 'Says what time it is.', parameters: { type: 'object', properties: {} } },
 ]
 
-/** The answer for a conversation: its last user message, and whether results of calls stand after it. */
+/** Finds the response to a user message; `answered` tells whether tool results follow it. */
 export function scriptedAnswer(asked: string, answered: boolean): ScriptedAnswer | undefined {
   const turn: ScriptedTurn | undefined = Object.values(modelScript).find((one) => asked.includes(one.asked))
   return answered ? turn?.afterResults : turn?.answer

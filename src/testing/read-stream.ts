@@ -1,34 +1,34 @@
 import assert from 'node:assert/strict'
 import type { AssistantMessage, Model, ModelEvent, ModelRequest, ToolCall } from '../models/model.ts'
 
-/** One answer of a model, read to its end. */
+/** A complete response of a model. */
 export interface ReadAnswer {
   readonly events: readonly ModelEvent[]
-  /** The text as it came. */
+  /** The text deltas. */
   readonly pieces: readonly string[]
   readonly text: string
   readonly calls: readonly ToolCall[]
   readonly finish: Extract<ModelEvent, { type: 'finish' }>
-  /** The message that goes into the history. */
+  /** The message for the conversation. */
   readonly message: AssistantMessage
 }
 
-/** Reads an answer to its end, and throws where its events do not keep to the port. */
+/** Reads a response to its end, and throws if its events violate the protocol. */
 export async function readStream(model: Model, request: ModelRequest): Promise<ReadAnswer> {
   const events: ModelEvent[] = []
   for await (const event of model.stream(request)) events.push(event)
   const pieces = events.flatMap((event) => (event.type === 'text-delta' ? [event.text] : []))
   const finish = events.at(-1)
   assert.ok(finish?.type === 'finish', 'the last event is the finish')
-  assert.equal(events.filter(({ type }) => type === 'finish').length, 1, 'there is one finish')
+  assert.equal(events.filter(({ type }) => type === 'finish').length, 1, 'there is exactly one finish')
   const calls = readCalls(events)
   const text = pieces.join('')
   if (finish.usage !== undefined) {
     const { prompt_tokens, completion_tokens, total_tokens } = finish.usage
     for (const tokens of [prompt_tokens, completion_tokens, total_tokens]) {
-      assert.ok(Number.isInteger(tokens) && tokens >= 0, 'tokens are counted in whole numbers')
+      assert.ok(Number.isInteger(tokens) && tokens >= 0, 'token counts are integers')
     }
-    assert.ok(total_tokens >= prompt_tokens + completion_tokens, 'the total holds prompt and completion')
+    assert.ok(total_tokens >= prompt_tokens + completion_tokens, 'the total includes prompt and completion')
   }
   const message: AssistantMessage = {
     role: 'assistant',
@@ -44,7 +44,7 @@ function readCalls(events: readonly ModelEvent[]): ToolCall[] {
   const calls: ToolCall[] = []
   for (const event of events) {
     if (event.type === 'tool-call-start') {
-      assert.ok(!started.has(event.id), `the id "${event.id}" is given once`)
+      assert.ok(!started.has(event.id), `the id "${event.id}" is unique`)
       assert.notEqual(event.id, '', 'a call has an id')
       started.set(event.id, { name: event.name, text: '', ended: false })
     } else if (event.type === 'tool-call-delta') {

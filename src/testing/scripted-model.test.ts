@@ -11,13 +11,13 @@ const messages: Message[] = [{ role: 'user', content: 'Hello?' }]
 const question = { messages, tools: [] }
 
 describe('scripted()', () => {
-  test('a text comes word by word, white space and all', async () => {
+  test('streams text word by word, including white space', async () => {
     const { pieces, finish } = await readStream(scripted(' It is  sunny.\n'), question)
     expect(pieces).toEqual([' It', ' is', '  sunny.', '\n'])
     expect(finish).toEqual({ type: 'finish', reason: 'stop' })
   })
 
-  test('calls come in pieces, with ids of their own, after the text', async () => {
+  test('streams calls in pieces after the text, with unique ids', async () => {
     const calls = [
       { name: 'get_weather', arguments: { location: 'Zürich 🌤' } },
       { name: 'get_time' },
@@ -33,19 +33,19 @@ describe('scripted()', () => {
     expect(events.filter((event) => event.type === 'tool-call-delta' && event.id === 'call_1')).toHaveLength(2)
   })
 
-  test('arguments are cut in two between characters', async () => {
+  test('splits arguments between characters', async () => {
     const { events } = await readStream(scripted({ calls: [{ name: 'echo', arguments: '🌤🌤🌤' }] }), question)
     const pieces = events.flatMap((event) => (event.type === 'tool-call-delta' ? [event.text] : []))
     expect(pieces).toEqual(['🌤🌤', '🌤'])
   })
 
-  test('reason, usage and metadata are as given', async () => {
+  test('passes on reason, usage and metadata', async () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
     const { finish } = await readStream(scripted({ text: 'It', reason: 'length', usage, metadata: { a: 1 } }), question)
     expect(finish).toEqual({ type: 'finish', reason: 'length', usage, metadata: { a: 1 } })
   })
 
-  test('an error is thrown at once, or after what was said', async () => {
+  test('throws an error at once, or after the text', async () => {
     const error = new ModelError('Overloaded.', { retryable: true })
     await expect(readStream(scripted(error), question)).rejects.toBe(error)
     const heard: string[] = []
@@ -56,12 +56,12 @@ describe('scripted()', () => {
     expect(heard).toEqual(['text-delta', 'text-delta'])
   })
 
-  test('a turn can be a function of the request', async () => {
+  test('accepts a function of the request as a turn', async () => {
     const model = scripted(async ({ messages }) => `You said ${messages[0]?.content}`)
     expect((await readStream(model, question)).text).toBe('You said Hello?')
   })
 
-  test('a delay passes on the given clock, and an abort ends it', async () => {
+  test('delays by the given clock, and stops on abort', async () => {
     const clock = new ManualClock()
     const model = scripted({ delayMs: 5_000, clock, text: 'Late.' }, { delayMs: 5_000, clock, text: 'Never.' })
     const late = readStream(model, question)
@@ -76,7 +76,7 @@ describe('scripted()', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('requests are kept as they were when they came', async () => {
+  test('records requests as they were when they arrived', async () => {
     const model = scripted('One.', 'Two.')
     const growing = [...messages]
     await readStream(model, { messages: growing, tools: [], temperature: 0 })
@@ -86,16 +86,16 @@ describe('scripted()', () => {
     expect(model.requests[0]?.temperature).toBe(0)
   })
 
-  test('a question too many is told so', async () => {
+  test('rejects a request beyond the script', async () => {
     const model = scripted('Only one.')
     await readStream(model, question)
     const error = await readStream(model, question).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(ModelError)
-    expect(error).toMatchObject({ message: expect.stringContaining('this is question 2, and there is 1 turn') })
+    expect(error).toMatchObject({ message: expect.stringContaining('The script has 1 turn, but this is request 2') })
   })
 })
 
-describe('a scripted model keeps the contract', () => {
+describe('a scripted model fulfils the contract', () => {
   const asTheScriptSays: GivenTurn = ({ messages }) => {
     const asked = messages.findLast(({ role }) => role === 'user')?.content ?? ''
     const answer = scriptedAnswer(asked, messages.at(-1)?.role === 'tool')

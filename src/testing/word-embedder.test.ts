@@ -3,7 +3,7 @@ import { wordEmbedder } from './word-embedder.ts'
 
 const cosine = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * (b[at] as number), 0)
 
-test('texts with words in common lie closer than others, and synonyms are one word', async () => {
+test('texts that share words or synonyms are closer than others', async () => {
   const embedder = wordEmbedder({ dimensions: 256, synonyms: [['car', 'automobile']] })
   const texts = ['a red car', 'a red automobile', 'a red stone', 'deep water']
   const [car, automobile, stone, water] = (await embedder.embed(texts, 'document')) as [
@@ -18,7 +18,7 @@ test('texts with words in common lie closer than others, and synonyms are one wo
   expect(embedder.requests).toEqual([texts, texts])
 })
 
-test('all vectors are of length 1 and of the size asked for, whatever the text', async () => {
+test('all vectors have length 1 and the requested dimensions', async () => {
   const [none, some] = await wordEmbedder({ dimensions: 8 }).embed(['?!', 'stone'], 'document')
   for (const vector of [none, some] as Float32Array[]) {
     expect(vector).toHaveLength(8)
@@ -26,7 +26,7 @@ test('all vectors are of length 1 and of the size asked for, whatever the text',
   }
 })
 
-test('it fails as it is told to, ends when the caller has gone, and knows that it was closed', async () => {
+test('fails as told, stops on abort, and knows that it was closed', async () => {
   const failing = wordEmbedder({ before: () => Promise.reject(new Error('down')) })
   await expect(failing.embed(['a'], 'document')).rejects.toThrow('down')
   const embedder = wordEmbedder()

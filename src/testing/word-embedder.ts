@@ -2,9 +2,9 @@ import { hash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Embedder } from '../knowledge/embedder.ts'
 
-/** An embedder for tests, and what it was asked. */
+/** An embedder for tests that records its requests. */
 export interface WordEmbedder extends Embedder {
-  /** The texts of every request, in their order. */
+  /** The texts of each request. */
   readonly requests: readonly (readonly string[])[]
   readonly closed: boolean
 }
@@ -14,15 +14,14 @@ export interface WordEmbedderOptions {
   readonly dimensions?: number
   readonly batch?: number
   readonly maxCharacters?: number
-  /** Words that mean the same: the vector of the first is taken for all of them. */
+  /** Groups of words that share a vector. */
   readonly synonyms?: readonly (readonly string[])[]
-  /** Called before a request is answered; what it throws the request fails with. */
+  /** Called before each request is answered; if it throws, the request fails. */
   readonly before?: (texts: readonly string[]) => unknown
 }
 
 /**
- * Makes vectors without a model, always the same of the same text: texts that share words, or synonyms, lie close
- * together. It costs next to nothing.
+ * Creates a deterministic embedder without a model: texts that share words or synonyms have similar vectors.
  */
 export function wordEmbedder(options: WordEmbedderOptions = {}): WordEmbedder {
   const { id = 'stand-in:words', dimensions = 64, batch = 16, maxCharacters, synonyms = [], before } = options
@@ -52,7 +51,7 @@ export function wordEmbedder(options: WordEmbedderOptions = {}): WordEmbedder {
   }
 }
 
-/** The sum of the vectors of its words, each of which points somewhere else. */
+/** Sums up the pseudo-random vectors of the words. */
 function vectorOf(text: string, dimensions: number, meanings: ReadonlyMap<string, string>): Float32Array {
   const sum = new Float64Array(dimensions)
   for (const word of new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu))) {

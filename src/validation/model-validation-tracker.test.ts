@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ModelValidation } from '../core/storage/validation-store.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
-import { MemoryValidations } from './memory-validations.ts'
-import { ModelValidationError } from './model-validation-error.ts'
+import { MemoryValidations, ModelValidationError } from './model-validation.ts'
 import { ModelValidationTracker } from './model-validation-tracker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolyard-validation-'))
@@ -30,7 +29,7 @@ describe('recording', () => {
     expect(await tracker.getAllValidations()).toEqual([])
   })
 
-  test('each record gives the whole status, with the time and what was told', async () => {
+  test('recording returns the whole status, with time and details', async () => {
     const clock = new ManualClock()
     const tracker = new ModelValidationTracker({ clock })
     expect(await tracker.recordSuccess(MODEL, { tools: ['get_weather'] })).toMatchObject({
@@ -55,7 +54,7 @@ describe('recording', () => {
     expect(await tracker.getStatus(MODEL)).toMatchObject({ test_count: 2, validated: false })
   })
 
-  test('four of five are enough, three of four are not, and either record may tip it', async () => {
+  test('4 of 5 passed tests validate a model, 3 of 4 do not', async () => {
     const tracker = new ModelValidationTracker()
     const said: boolean[] = []
     const note = async (record: Promise<ModelValidation>) => void said.push((await record).validated)
@@ -66,7 +65,7 @@ describe('recording', () => {
     expect(await tracker.isValidated(MODEL)).toBe(false)
   })
 
-  test('models are told apart, and listed by name', async () => {
+  test('counts models separately, and lists them by name', async () => {
     const tracker = new ModelValidationTracker()
     await tracker.recordSuccess('ollama:llama3.2:3b')
     await tracker.recordFailure('anthropic:claude', 'no call')
@@ -79,7 +78,7 @@ describe('recording', () => {
     ])
   })
 
-  test('tenants of one store do not see each other', async () => {
+  test('separates the tenants of one store', async () => {
     const store = new MemoryValidations()
     const [a, b] = ['a', 'b'].map((tenant) => new ModelValidationTracker({ store, tenant }))
     await a?.recordSuccess(MODEL)
@@ -88,7 +87,7 @@ describe('recording', () => {
     expect(await b?.getAllValidations()).toEqual([])
   })
 
-  test('no record is lost when many are made at once', async () => {
+  test('loses no record when many are made at once', async () => {
     const tracker = new ModelValidationTracker()
     const made = Array.from({ length: 500 }, (_, index) =>
       index % 5 === 0 ? tracker.recordFailure(MODEL, 'late') : tracker.recordSuccess(MODEL, { index }),
@@ -98,14 +97,14 @@ describe('recording', () => {
     expect(await tracker.getStatus(MODEL)).toMatchObject({ test_count: 500, success_count: 400, validated: true })
   })
 
-  test('the last hundred tests are kept one by one, the others counted', async () => {
+  test('keeps the last hundred tests, and counts the others', async () => {
     const tracker = new ModelValidationTracker()
     for (let index = 0; index < 130; index++) await tracker.recordSuccess(MODEL, index)
     const { test_count, test_history } = await tracker.getStatus(MODEL)
     expect([test_count, test_history.length, test_history[0]?.details]).toEqual([130, 100, 30])
   })
 
-  test('what a caller changes afterwards changes no record', async () => {
+  test('is not affected by later changes to the arguments', async () => {
     const tracker = new ModelValidationTracker()
     const details = { tools: ['get_weather'] }
     const record = await tracker.recordSuccess(MODEL, details)
@@ -121,17 +120,17 @@ describe('recording', () => {
     ['an empty name', '', undefined],
     ['a name with a line break', 'openai:gpt\n4o', undefined],
     ['a name that is too long', 'm'.repeat(201), undefined],
-    ['a name that is no text', 7, undefined],
-    ['details that are no JSON', MODEL, circle],
+    ['a name that is not a string', 7, undefined],
+    ['details that are not JSON', MODEL, circle],
     ['details that are a function', MODEL, () => {}],
     ['details that are too large', MODEL, 'x'.repeat(70_000)],
-  ])('%s is refused, and nothing recorded', async (_, model, details) => {
+  ])('%s is rejected, and nothing is recorded', async (_, model, details) => {
     const tracker = new ModelValidationTracker()
     await expect(tracker.recordSuccess(model as string, details)).rejects.toThrow(ModelValidationError)
     expect(await tracker.getAllValidations()).toEqual([])
   })
 
-  test('the reason of a failure may be a text, an error, a value, or missing, and is cut where it is long', async () => {
+  test('accepts a string, an error, a value or nothing as the reason of a failure, and shortens it', async () => {
     const tracker = new ModelValidationTracker()
     for (const error of ['text', new Error('thrown'), { code: 7 }, undefined, 'x'.repeat(5_000)]) {
       await tracker.recordFailure(MODEL, error, error === 'text' ? { query: 'weather?' } : undefined)
@@ -144,7 +143,7 @@ describe('recording', () => {
 })
 
 describe('files', () => {
-  test('what is saved can be loaded by another tracker, in the place of what it had', async () => {
+  test('load replaces the records with saved ones', async () => {
     const file = join(folder, 'saved.json')
     const first = new ModelValidationTracker()
     await first.recordSuccess(MODEL, { tools: ['get_weather'] })
@@ -154,11 +153,11 @@ describe('files', () => {
     await second.recordSuccess('gone:soon')
     await second.load(file)
     expect(await second.getAllValidations()).toEqual(await first.getAllValidations())
-    // And goes on from there.
+    // Recording continues from there.
     expect(await second.recordFailure(MODEL, 'no call')).toMatchObject({ test_count: 2, validated: false })
   })
 
-  test('saving at the same time leaves one whole file, and nothing beside it', async () => {
+  test('concurrent saves leave one complete file', async () => {
     const inner = mkdtempSync(join(folder, 'many-'))
     const file = join(inner, 'saved.json')
     const trackers = await Promise.all(
@@ -175,14 +174,14 @@ describe('files', () => {
     expect(await loaded.getAllValidations()).toHaveLength(1)
   })
 
-  test('a folder that is not there is an error that names the file, and leaves nothing', async () => {
+  test('saving to a missing folder names the file, and leaves nothing behind', async () => {
     const file = join(folder, 'nowhere', 'saved.json')
     const saved = new ModelValidationTracker().save(file)
     await expect(saved).rejects.toThrow(ModelValidationError)
     await expect(saved).rejects.toThrow(`could not be saved in "${file}": there is no such file or folder`)
   })
 
-  test('what follows from the counts is worked out anew, not believed', async () => {
+  test('load derives the status from the counts', async () => {
     const file = join(folder, 'believed.json')
     const timestamp = '2026-01-01T00:00:00.000Z'
     const one = { model_id: MODEL, test_count: 1, success_count: 0, test_history: [{ timestamp, success: false }] }
@@ -196,39 +195,39 @@ describe('files', () => {
   const record = { model_id: MODEL, test_count: 1, success_count: 1, test_history: [good] }
   const of = (change: object): string => JSON.stringify({ validations: [{ ...record, ...change }] })
   test.each([
-    ['no JSON', '{"validations": [', 'it is no JSON'],
-    ['nothing', '', 'it is no JSON'],
-    ['another document', '[]', 'it is no object with a list "validations"'],
-    ['a list of something else', '{"validations": [7]}', 'validations[0] is no object'],
-    ['a model without a name', of({ model_id: '' }), 'validations[0].model_id is no name of a model'],
-    ['a count below zero', of({ test_count: -1 }), 'validations[0].test_count is no number of tests'],
-    ['a count that is text', of({ test_count: '1' }), 'validations[0].test_count is no number of tests'],
-    ['more passed than made', of({ success_count: 2 }), 'validations[0].success_count is no number from 0 to 1'],
-    ['no history', of({ test_history: {} }), 'validations[0].test_history is no list'],
-    ['an empty history', of({ test_history: [] }), 'validations[0].test_history does not fit the counts'],
-    ['a history of more', of({ test_history: [good, good] }), 'validations[0].test_history does not fit the counts'],
+    ['no JSON', '{"validations": [', "it isn't JSON"],
+    ['nothing', '', "it isn't JSON"],
+    ['another document', '[]', 'it isn\'t an object with a list "validations"'],
+    ['a list of something else', '{"validations": [7]}', "validations[0] isn't an object"],
+    ['a model without a name', of({ model_id: '' }), "validations[0].model_id isn't a model name"],
+    ['a count below zero', of({ test_count: -1 }), "validations[0].test_count isn't a count"],
+    ['a count that is text', of({ test_count: '1' }), "validations[0].test_count isn't a count"],
+    ['more passed than made', of({ success_count: 2 }), "validations[0].success_count isn't a number from 0 to 1"],
+    ['no history', of({ test_history: {} }), "validations[0].test_history isn't a list"],
+    ['an empty history', of({ test_history: [] }), "validations[0].test_history doesn't match the counts"],
+    ['a history of more', of({ test_history: [good, good] }), "validations[0].test_history doesn't match the counts"],
     [
       'a history of others',
       of({ test_history: [{ ...good, success: false }] }),
-      'validations[0].test_history does not fit the counts',
+      "validations[0].test_history doesn't match the counts",
     ],
     [
       'a test without a time',
       of({ test_history: [{ ...good, timestamp: 'soon' }] }),
-      'validations[0].test_history[0].timestamp is no time',
+      "validations[0].test_history[0].timestamp isn't a date",
     ],
     [
       'a test without an end',
       of({ test_history: [{ ...good, success: 1 }] }),
-      'validations[0].test_history[0].success is neither true nor false',
+      "validations[0].test_history[0].success isn't true or false",
     ],
     [
-      'an error that is no text',
+      'an error that is not a string',
       of({ test_history: [{ ...good, error: 7 }] }),
-      'validations[0].test_history[0].error is no text',
+      "validations[0].test_history[0].error isn't a string",
     ],
-    ['a model twice', JSON.stringify({ validations: [record, record] }), `the model "${MODEL}" is in it twice`],
-  ])('a file with %s is refused, and changes nothing', async (_, text, problem) => {
+    ['a model twice', JSON.stringify({ validations: [record, record] }), `the model "${MODEL}" appears twice`],
+  ])('a file with %s is rejected and changes nothing', async (_, text, problem) => {
     const file = join(folder, 'bad.json')
     await writeFile(file, text)
     const tracker = new ModelValidationTracker()
@@ -240,12 +239,12 @@ describe('files', () => {
     expect(await tracker.getAllValidations()).toEqual(before)
   })
 
-  test('a file that is not there is said to be missing', async () => {
+  test('a missing file is reported as missing', async () => {
     const loaded = new ModelValidationTracker().load(join(folder, 'none.json'))
     await expect(loaded).rejects.toThrow('there is no such file or folder. Nothing was changed.')
   })
 
-  test('a saved file is readable JSON with the records as they are shown', async () => {
+  test('a saved file is readable JSON with the records', async () => {
     const file = join(folder, 'readable.json')
     const tracker = new ModelValidationTracker()
     const shown = await tracker.recordSuccess(MODEL)

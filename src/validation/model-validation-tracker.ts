@@ -1,24 +1,28 @@
 import { LOCAL_TENANT } from '../core/call.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { ModelTest, ModelValidation, ValidationStore } from '../core/storage/validation-store.ts'
-import { MemoryValidations } from './memory-validations.ts'
-import { isModelName, modelValidation } from './model-validation.ts'
-import { ModelValidationError } from './model-validation-error.ts'
-import { readValidations, writeValidations } from './validation-file.ts'
+import {
+  isModelName,
+  MemoryValidations,
+  ModelValidationError,
+  modelValidation,
+  readValidations,
+  writeValidations,
+} from './model-validation.ts'
 
 export interface ModelValidationTrackerOptions {
-  /** Where tests are kept; without it, in memory. */
+  /** Where test results are stored; in memory by default. */
   readonly store?: ValidationStore
-  /** Whose tests these are; without it, those of the local tenant. */
+  /** The tenant; the local one by default. */
   readonly tenant?: string
   readonly clock?: Clock
 }
 
-const LONGEST_SHOWN = 200
-const LONGEST_ERROR = 2_000
-const MOST_DETAILS = 65_536
+const MAX_SHOWN_CHARACTERS = 200
+const MAX_ERROR_CHARACTERS = 2_000
+const MAX_DETAILS_BYTES = 65_536
 
-/** Which models have shown that they can use tools: records tests, and judges a model by all that it has. */
+/** Records tool-calling tests of models, and tells which models are validated. */
 export class ModelValidationTracker {
   readonly #store: ValidationStore
   readonly #tenant: string
@@ -30,70 +34,70 @@ export class ModelValidationTracker {
     this.#clock = clock ?? systemClock
   }
 
-  /** Records a test that the model passed; gives its record with it. */
+  /** Records a test that the model passed, and returns the model's updated status. */
   async recordSuccess(model: string, details?: unknown): Promise<ModelValidation> {
     return this.#record(model, { success: true }, details)
   }
 
-  /** Records a test that the model failed, and why. */
+  /** Records a test that the model failed, with the reason. */
   async recordFailure(model: string, error: unknown, details?: unknown): Promise<ModelValidation> {
     return this.#record(model, { success: false, ...(error !== undefined && { error: sentence(error) }) }, details)
   }
 
-  /** Whether at least four of five tests of the model were passed, and there was one. */
+  /** Whether the model was tested and passed at least 80 % of its tests. */
   async isValidated(model: string): Promise<boolean> {
     return (await this.getStatus(model)).validated
   }
 
-  /** The model's record; that of one never tested says so. */
+  /** The model's status; `tested` is false if there are no tests. */
   async getStatus(model: string): Promise<ModelValidation> {
     const found = (await this.#store.list(this.#tenant)).find(({ model_id }) => model_id === model)
     return modelValidation(found ?? { model_id: model, test_count: 0, success_count: 0, test_history: [] })
   }
 
-  /** The records of all models that were tested. */
+  /** The status of every tested model. */
   async getAllValidations(): Promise<ModelValidation[]> {
     return (await this.#store.list(this.#tenant)).map(modelValidation)
   }
 
-  /** Writes all records to a JSON file. */
+  /** Writes all test results to a JSON file. */
   async save(file: string): Promise<void> {
     await writeValidations(file, await this.getAllValidations())
   }
 
-  /** Puts the records of a file in the place of those that there are; a file that is no good changes nothing. */
+  /** Replaces all test results with those in a file; an invalid file changes nothing. */
   async load(file: string): Promise<void> {
     await this.#store.replace(this.#tenant, await readValidations(file))
   }
 
   async #record(model: string, test: Omit<ModelTest, 'timestamp'>, details: unknown): Promise<ModelValidation> {
     if (!isModelName(model))
-      throw new ModelValidationError(`A model is named such as "openai:gpt-4o", not ${shown(model)}`)
+      throw new ModelValidationError(`A model name looks like "openai:gpt-4o", not ${shown(model)}`)
     const timestamp = new Date(this.#clock.wall()).toISOString()
-    const kept = details === undefined ? {} : { details: plain(details) }
-    return modelValidation(await this.#store.record(this.#tenant, model, { timestamp, ...test, ...kept }))
+    const recorded = details === undefined ? {} : { details: plain(details) }
+    return modelValidation(await this.#store.record(this.#tenant, model, { timestamp, ...test, ...recorded }))
   }
 }
 
-/** A copy as JSON, of a size that can be kept a hundred times for each model. */
+/** Copies details as JSON; the size limit allows a hundred of them per model. */
 function plain(details: unknown): unknown {
   let text: string | undefined
   try {
     text = JSON.stringify(details)
   } catch (cause) {
-    throw new ModelValidationError('What is recorded of a test must be a JSON value', { cause })
+    throw new ModelValidationError('The details of a test must be a JSON value', { cause })
   }
-  if (text === undefined) throw new ModelValidationError('What is recorded of a test must be a JSON value')
-  if (Buffer.byteLength(text) > MOST_DETAILS) {
-    throw new ModelValidationError(`What is recorded of a test may be ${MOST_DETAILS} bytes of JSON: record less of it`)
+  if (text === undefined) throw new ModelValidationError('The details of a test must be a JSON value')
+  if (Buffer.byteLength(text) > MAX_DETAILS_BYTES) {
+    throw new ModelValidationError(`The details of a test exceed ${MAX_DETAILS_BYTES} bytes of JSON: record less`)
   }
   return JSON.parse(text)
 }
 
 function sentence(error: unknown): string {
   const text = error instanceof Error ? error.message : typeof error === 'string' ? error : JSON.stringify(plain(error))
-  return text.length > LONGEST_ERROR ? `${text.slice(0, LONGEST_ERROR - 1)}…` : text
+  return text.length > MAX_ERROR_CHARACTERS ? `${text.slice(0, MAX_ERROR_CHARACTERS - 1)}…` : text
 }
 
 const shown = (model: unknown): string =>
-  typeof model === 'string' ? JSON.stringify(model.slice(0, LONGEST_SHOWN)) : `by a value of type ${typeof model}`
+  typeof model === 'string' ? JSON.stringify(model.slice(0, MAX_SHOWN_CHARACTERS)) : `a value of type ${typeof model}`

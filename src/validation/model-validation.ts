@@ -1,23 +1,152 @@
-import type { ModelValidation, StoredValidation } from '../core/storage/validation-store.ts'
+import { randomUUID } from 'node:crypto'
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { isObject } from '../core/schema/schema-keywords.ts'
+import {
+  KEPT_TESTS,
+  type ModelTest,
+  type ModelValidation,
+  type StoredValidation,
+  type ValidationStore,
+} from '../core/storage/validation-store.ts'
 
-/** The part of its tests that a model must pass. */
-const PASSED = 0.8
-const LONGEST_MODEL = 200
+/** The share of its tests that a validated model has passed. */
+const REQUIRED_RATE = 0.8
+const MAX_MODEL_NAME = 200
 
-/** Whether a model can be called so. */
+/** Whether a value is a valid model name. */
 export const isModelName = (name: unknown): name is string =>
-  typeof name === 'string' && name !== '' && name.length <= LONGEST_MODEL && !/\p{Cc}/u.test(name)
+  typeof name === 'string' && name !== '' && name.length <= MAX_MODEL_NAME && !/\p{Cc}/u.test(name)
 
-/** What the counts of a model mean: nothing of it is kept, so that it can never disagree with them. */
+/** Derives a model's status from its stored counts; the status itself isn't stored, so it can't disagree with them. */
 export function modelValidation(stored: StoredValidation): ModelValidation {
   const { model_id, test_count, success_count, test_history } = stored
   return {
     model_id,
     tested: test_count > 0,
-    validated: test_count > 0 && success_count / test_count >= PASSED,
+    validated: test_count > 0 && success_count / test_count >= REQUIRED_RATE,
     test_count,
     success_count,
     last_tested: test_history.at(-1)?.timestamp ?? null,
     test_history,
   }
 }
+
+/** A model test can't be recorded, or a file of model tests can't be read or written. */
+export class ModelValidationError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'ModelValidationError'
+  }
+}
+
+/** Writes records to a file atomically: readers see either the old or the new contents. */
+export async function writeValidations(file: string, validations: readonly ModelValidation[]): Promise<void> {
+  const next = `${file}.${randomUUID()}.next`
+  try {
+    const handle = await open(next, 'wx')
+    try {
+      await handle.writeFile(`${JSON.stringify({ validations }, undefined, 2)}\n`)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(next, file)
+  } catch (error) {
+    await rm(next, { force: true }).catch(() => {})
+    throw new ModelValidationError(`The model tests could not be saved in "${file}": ${fileProblem(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+/** Reads a file that `writeValidations` wrote; throws a `ModelValidationError` if its contents are invalid. */
+export async function readValidations(file: string): Promise<StoredValidation[]> {
+  try {
+    const content: unknown = JSON.parse(await readFile(file, 'utf8'))
+    const list = isObject(content) ? content.validations : undefined
+    if (!Array.isArray(list)) throw new FileFault('it isn\'t an object with a list "validations"')
+    const found = list.map((one, index) => validation(one, `validations[${index}]`))
+    const names = new Set<string>()
+    for (const { model_id } of found) {
+      if (names.has(model_id)) throw new FileFault(`the model ${JSON.stringify(model_id)} appears twice`)
+      names.add(model_id)
+    }
+    return found
+  } catch (error) {
+    throw new ModelValidationError(
+      `The model tests in "${file}" could not be loaded: ${fileProblem(error)}. Nothing was changed.`,
+      { cause: error },
+    )
+  }
+}
+
+/** What is wrong with the contents of a file, as part of a sentence. */
+export class FileFault extends Error {}
+
+/** Reads only counts and history; everything else is derived from them. */
+function validation(value: unknown, path: string): StoredValidation {
+  if (!isObject(value)) throw new FileFault(`${path} isn't an object`)
+  const { model_id, test_count, success_count, test_history } = value
+  if (!isModelName(model_id)) throw new FileFault(`${path}.model_id isn't a model name`)
+  if (!isCount(test_count)) throw new FileFault(`${path}.test_count isn't a count`)
+  if (!isCount(success_count) || success_count > test_count) {
+    throw new FileFault(`${path}.success_count isn't a number from 0 to ${test_count}`)
+  }
+  if (!Array.isArray(test_history)) throw new FileFault(`${path}.test_history isn't a list`)
+  const tests = test_history.map((one, index) => test(one, `${path}.test_history[${index}]`))
+  const passed = tests.filter(({ success }) => success).length
+  const fits = passed <= success_count && tests.length - passed <= test_count - success_count
+  if (!fits || (tests.length === 0 && test_count > 0)) {
+    throw new FileFault(`${path}.test_history doesn't match the counts`)
+  }
+  return { model_id, test_count, success_count, test_history: tests.slice(-KEPT_TESTS) }
+}
+
+function test(value: unknown, path: string): ModelTest {
+  if (!isObject(value)) throw new FileFault(`${path} isn't an object`)
+  const { timestamp, success, details, error } = value
+  if (typeof timestamp !== 'string' || Number.isNaN(Date.parse(timestamp)))
+    throw new FileFault(`${path}.timestamp isn't a date`)
+  if (typeof success !== 'boolean') throw new FileFault(`${path}.success isn't true or false`)
+  if (error !== undefined && typeof error !== 'string') throw new FileFault(`${path}.error isn't a string`)
+  return { timestamp, success, ...(details !== undefined && { details }), ...(error !== undefined && { error }) }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+/** Explains why a file could not be read or written, as part of a sentence. */
+export function fileProblem(error: unknown): string {
+  const code = (Object(error) as { code?: unknown }).code
+  if (error instanceof SyntaxError) return "it isn't JSON"
+  if (code === 'ENOENT') return 'there is no such file or folder'
+  if (typeof code === 'string') return `the system reports ${code}`
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Keeps test results in memory. */
+export class MemoryValidations implements ValidationStore {
+  readonly #tenants = new Map<string, ReadonlyMap<string, StoredValidation>>()
+
+  async list(tenant: string): Promise<readonly StoredValidation[]> {
+    return structuredClone([...(this.#tenants.get(tenant)?.values() ?? [])].sort(byModel))
+  }
+
+  async record(tenant: string, model: string, test: ModelTest): Promise<StoredValidation> {
+    const models = this.#tenants.get(tenant)
+    const before = models?.get(model)
+    const after: StoredValidation = {
+      model_id: model,
+      test_count: (before?.test_count ?? 0) + 1,
+      success_count: (before?.success_count ?? 0) + (test.success ? 1 : 0),
+      test_history: [...(before?.test_history ?? []), test].slice(-KEPT_TESTS),
+    }
+    this.#tenants.set(tenant, new Map(models).set(model, after))
+    return structuredClone(after)
+  }
+
+  async replace(tenant: string, validations: readonly StoredValidation[]): Promise<void> {
+    this.#tenants.set(tenant, new Map(structuredClone(validations).map((one) => [one.model_id, one])))
+  }
+}
+
+const byModel = (a: StoredValidation, b: StoredValidation): number => (a.model_id < b.model_id ? -1 : 1)

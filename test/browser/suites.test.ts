@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { ModelRequest } from '../../src/models/model.ts'
 import { openScriptedServer, type ScriptedServerOptions } from '../../src/server/fixtures/open-scripted-server.ts'
 import type { GivenTurn } from '../../src/testing/scripted-model.ts'
-import { loadSuite } from '../../src/validation/suites/load-suite.ts'
+import { loadSuite } from '../../src/validation/load-suite.ts'
 import { chooseModel } from './choose-model.ts'
 import { useBrowser } from './open-browser.ts'
 

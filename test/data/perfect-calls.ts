@@ -1,7 +1,6 @@
 import { isObject } from '../../src/core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../src/core/tool.ts'
-import { type AcceptedCall, acceptedValues } from '../../src/validation/bfcl/bfcl-answer.ts'
-import { plainName } from '../../src/validation/bfcl/bfcl-function.ts'
+import { type AcceptedCall, acceptedValues, plainName } from '../../src/validation/bfcl/bfcl-function.ts'
 import type { BfclCase } from '../../src/validation/bfcl/load-bfcl.ts'
 import type { ObservedCall, ObservedTurn } from '../../src/validation/suites/suite.ts'
 

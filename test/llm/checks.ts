@@ -13,10 +13,10 @@ import { readStream } from '../../src/testing/read-stream.ts'
 
 /** Of the contract of models what a model keeps to that says what it likes. */
 const CLAUSES = [
-  'leaves the request as it was',
-  'does not ask for a caller that has gone away, and throws its reason',
-  'breaks the answer off when told to, and throws the reason',
-  'breaks the answer off when nobody reads on',
+  'does not change the request',
+  'sends no request for an aborted signal, and throws its reason',
+  'aborts the response on a signal, and throws its reason',
+  'aborts the response when the reader stops',
 ]
 
 const DATA = process.env.TOOLYARD_DATA_SETS ?? fileURLToPath(new URL('../../../shared/data', import.meta.url))

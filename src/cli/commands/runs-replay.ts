@@ -1,7 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Cassette } from '../../validation/cassettes/cassette.ts'
-import { CassetteError } from '../../validation/cassettes/cassette-error.ts'
-import { readCassette } from '../../validation/cassettes/read-cassette.ts'
+import { type Cassette, CassetteError, readCassette } from '../../validation/cassettes/cassette.ts'
 import { replayCassette } from '../../validation/cassettes/replay-cassette.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { printable, printableLine } from '../printable.ts'

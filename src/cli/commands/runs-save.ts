@@ -1,6 +1,5 @@
+import { CassetteError, runCassette } from '../../validation/cassettes/cassette.ts'
 import { cassetteCase } from '../../validation/cassettes/cassette-case.ts'
-import { CassetteError } from '../../validation/cassettes/cassette-error.ts'
-import { runCassette } from '../../validation/cassettes/run-cassette.ts'
 import { storedRun, type TenantOptions } from '../stored-run.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadSuite } from '../../validation/suites/load-suite.ts'
+import { loadSuite } from '../../validation/load-suite.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { CALCULATE } from '../fixtures/toolyard.ts'
 import type { Terminal } from '../terminal.ts'
@@ -62,7 +62,7 @@ describe('runs', () => {
     for (const loose of [false, true]) {
       const failed = await run((terminal) => runsReplay(terminal, file, { loose }))
       expect(failed).toMatchObject({ code: 1, out: '' })
-      expect(failed.err).toContain('calculate is called with {}, and the cassette has calculate with {"expression"')
+      expect(failed.err).toContain('calculate is called with {}, but the cassette has calculate with {"expression"')
     }
     const document = await json((terminal) => runsReplay(terminal, file, {}))
     expect(document).toMatchObject({ mode: 'strict', same: false, error: expect.any(String) })
@@ -89,7 +89,7 @@ describe('runs', () => {
     const { run } = await asked({ storage: { runs: false } })
     expect(await run(save({}))).toMatchObject({
       code: 2,
-      err: expect.stringContaining("Run 'run-1' cannot be replayed"),
+      err: expect.stringContaining("Run 'run-1' can't be replayed"),
     })
   })
 
@@ -101,7 +101,11 @@ describe('runs', () => {
       '--limit takes a number from 1',
     ],
     ['a file that is not there', (terminal: Terminal) => runsReplay(terminal, 'x.json', {}), 'There is no such file'],
-    ['a file that is no cassette', (terminal: Terminal) => runsReplay(terminal, 'package.json', {}), 'is no cassette'],
+    [
+      'a file that is no cassette',
+      (terminal: Terminal) => runsReplay(terminal, 'package.json', {}),
+      "isn't a cassette",
+    ],
   ])('%s is wrong usage', async (_, work, problem) => {
     const { run } = await installationFolder(CONFIG)
     expect(await run(work)).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })

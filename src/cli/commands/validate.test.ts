@@ -107,7 +107,7 @@ describe('a model that does not answer', () => {
     const { code, out, err } = await validate({ concurrency: '1' })
     expect({ code, asked: server.requests.length }).toEqual({ code: 1, asked: 5 })
     expect(out).toContain('none judged, 5 not answered, 15 not run')
-    expect(err).toMatch(/office:m: It did not answer 5 times in a row, so it was not asked any more\. .*office:m/)
+    expect(err).toMatch(/office:m: Stopped after 5 unanswered trials in a row\. .*office:m/)
   })
 })
 
@@ -118,7 +118,7 @@ describe('a run that was broken off', () => {
     const { code, out, err } = await validate({ budget: '0.05' })
     expect(code).toBe(1)
     expect(out).toMatch(/100% \(\d+\/\d+\) ≥\d+%, \d+ not run/)
-    expect(err).toContain('office:m: The budget of 0.05 USD is used up')
+    expect(err).toContain('office:m: The budget of 0.05 USD')
     const first = server.requests.length
     expect(first).toBeLessThan(30)
     const again = await validate({ budget: '10' })
@@ -169,7 +169,7 @@ describe('a run that was broken off', () => {
     expect((await validate({ out })).code).toBe(0)
     expect((await readFile(out, 'utf8')).trim().split('\n')).toHaveLength(4)
     const { code, err } = await validate({ out: suite, fresh: true })
-    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('is no file of trials: it stays as it is') })
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("isn't a trial file and was not changed") })
   })
 })
 

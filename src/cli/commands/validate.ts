@@ -1,12 +1,13 @@
 import { EMBEDDED_PROVIDER } from '../../config/provider-types.ts'
 import { systemClock } from '../../core/clock.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
+import { loadSuites } from '../../validation/load-suite.ts'
 import { buildReport } from '../../validation/reports/build-report.ts'
 import { reportFormat } from '../../validation/reports/report-format.ts'
 import type { ValidationReport } from '../../validation/reports/validation-report.ts'
 import type { RanSuites } from '../../validation/running/run-suites.ts'
-import { hashSuite } from '../../validation/running/suite-hash.ts'
-import type { HashedSuite } from '../../validation/running/trial.ts'
-import type { Suite } from '../../validation/suites/suite.ts'
+import { type HashedSuite, hashSuite } from '../../validation/running/trial.ts'
+import { type Suite, SuiteError } from '../../validation/suites/suite.ts'
 import { awaitServers, SHORT_WAIT_MS, tellMissing } from '../await-servers.ts'
 import { Interrupt } from '../interrupt.ts'
 import { openManager, SWITCHED_OFF, withoutServers } from '../open-manager.ts'
@@ -15,8 +16,8 @@ import { type OpenManager, startManager } from '../start-manager.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { chooseModels, EMBEDDED } from '../validate/choose-models.ts'
-import { generateFile, loadSuites } from '../validate/load-suites.ts'
-import { runSuites } from '../validate/run-suites.ts'
+import { generateFile } from '../validate/generate-file.ts'
+import { runWithProgress } from '../validate/run-with-progress.ts'
 import { showReport } from '../validate/show-report.ts'
 import { figure, usd } from '../validate/tell-estimate.ts'
 import { type ValidateOptions, validateSettings } from '../validate/validate-settings.ts'
@@ -50,10 +51,10 @@ export async function validate(
     const tools = toolsOf(opened)
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (options.generate) return await generateFile(terminal, tools, settings.out)
-    const suites = (await loadSuites(settings.suites, tools)).map((suite) => hashed(suite, settings.limit))
+    const suites = (await suitesOf(settings.suites, tools)).map((suite) => hashed(suite, settings.limit))
     const models = chooseModels(await manager.getModels(), settings.models, configuredIt)
     const ran = await withRecorder(terminal, options, manager.getRegistry(), (recorder) =>
-      runSuites(terminal, { suites, models, settings, signal: interrupt.signal, recorder }),
+      runWithProgress(terminal, { suites, models, settings, signal: interrupt.signal, recorder }),
     )
     const report = buildReport(ran.run, {
       suites,
@@ -80,6 +81,12 @@ function toolsOf({ manager }: OpenManager) {
   const registry = manager.getRegistry()
   return registry.definitions().filter(({ name }) => registry.brokenReason(name) === undefined)
 }
+
+/** Reports suites that can't be loaded as usage errors. */
+const suitesOf = (names: readonly string[], definitions: readonly ToolDefinition[]): Promise<Suite[]> =>
+  loadSuites(names, { definitions }).catch((error: unknown) => {
+    throw error instanceof SuiteError ? new UsageError(error.message, { cause: error }) : error
+  })
 
 function hashed(suite: Suite, limit: number | undefined): HashedSuite {
   if (suite.cases.length === 0) {

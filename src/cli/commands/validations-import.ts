@@ -1,7 +1,6 @@
 import { counted } from '../../core/schema/problem-words.ts'
-import { ModelValidationError } from '../../validation/model-validation-error.ts'
+import { ModelValidationError, readValidations } from '../../validation/model-validation.ts'
 import { readToolUses } from '../../validation/tool-use/tool-use-file.ts'
-import { readValidations } from '../../validation/validation-file.ts'
 import { withStore } from '../open-store.ts'
 import { type TenantOptions, tenantOf } from '../stored-run.ts'
 import type { Terminal } from '../terminal.ts'

@@ -1,6 +1,4 @@
-import { currentTool } from '../../validation/tool-use/current-tool.ts'
-import { schemaHash } from '../../validation/tool-use/schema-hash.ts'
-import { type ToolUseRecord, toolUseRecord } from '../../validation/tool-use/tool-use-record.ts'
+import { currentTool, schemaHash, type ToolUseRecord, toolUseRecord } from '../../validation/tool-use/tool-use.ts'
 import { awaitServers, SHORT_WAIT_MS } from '../await-servers.ts'
 import { openManager } from '../open-manager.ts'
 import { readStore } from '../open-store.ts'

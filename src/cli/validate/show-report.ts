@@ -1,6 +1,4 @@
-import { cellText } from '../../validation/reports/cell-text.ts'
-import { matrixRows } from '../../validation/reports/matrix-rows.ts'
-import { textOf } from '../../validation/reports/text-of.ts'
+import { cellText, matrixRows, textOf } from '../../validation/reports/report-text.ts'
 import type { Count, ReportedTrial, ValidationReport } from '../../validation/reports/validation-report.ts'
 import { printableLine } from '../printable.ts'
 import { showTable } from '../show-table.ts'

@@ -1,6 +1,5 @@
-import { estimate } from '../../validation/running/estimate.ts'
 import { type BudgetLimits, DEFAULT_UNPRICED_TOKENS } from '../../validation/running/suite-budget.ts'
-import type { PlannedTrial, TriedModel } from '../../validation/running/trial.ts'
+import { estimate, type PlannedTrial, type TriedModel } from '../../validation/running/trial.ts'
 import { printableLine } from '../printable.ts'
 import type { Terminal } from '../terminal.ts'
 

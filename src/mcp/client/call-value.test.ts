@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { describe, expect, test } from 'vitest'
-import { callValue } from './call-value.ts'
-import { outputValidator } from './output-validator.ts'
+import { callValue } from './mcp-connection.ts'
+import { outputValidator } from './open-client.ts'
 
 const text = (value: string) => ({ type: 'text', text: value }) as const
 const image = { type: 'image', data: 'aGk=', mimeType: 'image/png' } as const

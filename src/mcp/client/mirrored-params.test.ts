@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mirroringProblem } from './mirrored-params.ts'
+import { mirroringProblem } from './mcp-servers.ts'
 
 const marked = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name })
 const schema = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })

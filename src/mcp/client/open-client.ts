@@ -1,18 +1,90 @@
-import { type Client, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client'
+import {
+  Client,
+  type JsonSchemaType,
+  type JsonSchemaValidator,
+  type jsonSchemaValidator,
+  type RequestOptions,
+  SdkError,
+  SdkErrorCode,
+  SSEClientTransport,
+  type StandardSchemaV1,
+  StreamableHTTPClientTransport,
+  specTypeSchemas,
+  type Transport,
+} from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
+import { compileSchema } from '../../core/schema/compiled-schema.ts'
+import type { JsonSchema } from '../../core/tool.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 import { StdioTransport } from '../stdio/stdio-transport.ts'
-import { CallingClient } from './calling-client.ts'
 import { ConnectFailure } from './connect-failure.ts'
 import { connectFailure } from './connect-reason.ts'
 import { httpStatus } from './error-chain.ts'
-import { openTransport } from './open-transport.ts'
-import { outputValidator } from './output-validator.ts'
 import { MCP_CONNECT_TIMEOUT, MCP_PROBE_TIMEOUT } from './retry-plan.ts'
-import type { McpServerSettings } from './server-settings.ts'
+import type { HttpReach, McpServerSettings } from './server-settings.ts'
 import type { TokenSupply } from './token-supply.ts'
+
+/**
+ * Holds structured results against the schema that a server declares. The SDK's own validator can be hung or crashed by a
+ * hostile one; ours is guarded. A schema that is refused, or that only the exact validator could judge, is not held.
+ */
+export const outputValidator: jsonSchemaValidator = {
+  getValidator<T>(schema: JsonSchemaType): JsonSchemaValidator<T> {
+    const compiled = compile(schema as JsonSchema)
+    return (input) => {
+      if (compiled?.check === undefined || compiled.check(input)) {
+        return { valid: true, data: input as T, errorMessage: undefined }
+      }
+      const problems = compiled.explain(input).map(({ message }) => message)
+      return { valid: false, data: undefined, errorMessage: problems.join(', ') }
+    }
+  },
+}
+
+function compile(schema: JsonSchema) {
+  try {
+    return compileSchema(schema)
+  } catch {
+    return undefined
+  }
+}
+
+/** Results of other kinds of request: with one of these and no content, an answer is none of a call. */
+const FOREIGN = ['task', 'inputRequests', 'requestState']
+
+const CALL_RESULT: StandardSchemaV1 = {
+  '~standard': {
+    version: 1,
+    vendor: 'toolyard',
+    validate(value) {
+      const isForeign = isObject(value) && value.content === undefined && FOREIGN.some((key) => key in value)
+      if (isForeign) return { issues: [{ message: 'the answer is not that of a call: it has no content' }] }
+      return specTypeSchemas.CallToolResult['~standard'].validate(value)
+    },
+  },
+}
+
+/**
+ * The SDK's client, which is told what the result of a call looks like. Otherwise it finds out whether it knows by a
+ * validation that fails, before every single request, and that is about half of what a call costs.
+ */
+class CallingClient extends Client {
+  override request(
+    request: { method: string; params?: Record<string, unknown> },
+    schemaOrOptions?: StandardSchemaV1 | RequestOptions,
+    options?: RequestOptions,
+  ): Promise<never> {
+    const named = request.method !== 'tools/call' || (schemaOrOptions !== undefined && '~standard' in schemaOrOptions)
+    const answer = named
+      ? super.request(request, schemaOrOptions as StandardSchemaV1, options)
+      : super.request(request, CALL_RESULT, schemaOrOptions as RequestOptions)
+    return answer as Promise<never>
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 /** What is remembered of a server from one connection to the next. */
 export interface Era {
@@ -108,4 +180,31 @@ function newClient(onChanged: OpenParts['onChanged']): Client {
       listChanged: { tools: changed('tools'), resources: changed('resources'), prompts: changed('prompts') },
     },
   )
+}
+
+interface TransportParts {
+  readonly log: Log
+  readonly clock: Clock
+  /** Where the tokens for a server over HTTP come from. */
+  readonly authProvider?: TokenSupply | undefined
+}
+
+/** A way to speak to a server that has not been used yet; a connection needs a new one each time. */
+function openTransport({ name, reach }: McpServerSettings, parts: TransportParts, sse = false): Transport {
+  const { log, clock, authProvider } = parts
+  if (reach.type === 'stdio') {
+    const { command, args, env, cwd } = reach
+    return new StdioTransport({ command, args: [...args], env, ...(cwd !== undefined && { cwd }), log, clock })
+  }
+  const requestInit = { headers: { ...reach.headers } }
+  const options = { requestInit, ...(authProvider && { authProvider, fetch: authProvider.fetch }) }
+  const url = urlOf(reach, name)
+  return sse || reach.type === 'sse'
+    ? new SSEClientTransport(url, options)
+    : new StreamableHTTPClientTransport(url, options)
+}
+
+function urlOf({ url }: HttpReach, name: string): URL {
+  if (URL.canParse(url)) return new URL(url)
+  throw new TypeError(`mcpServers.${name}.url is not an address`)
 }

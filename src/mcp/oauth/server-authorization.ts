@@ -1,20 +1,105 @@
+import { createPrivateKey } from 'node:crypto'
 import {
   auth,
   computeScopeUnion,
+  createPrivateKeyJwtAuth,
   extractWWWAuthenticateParams,
   type FetchLike,
   isStrictScopeSuperset,
+  type OAuthClientInformationContext,
+  type OAuthClientMetadata,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
   OAuthError,
   RegistrationRejectedError,
+  type StoredOAuthClientInformation,
+  type StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
 import { connectionCode } from '../../core/network-code.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { McpServerSettings } from '../client/server-settings.ts'
+import type { McpServerSettings, OAuthClientSettings } from '../client/server-settings.ts'
 import type { TokenSupply } from '../client/token-supply.ts'
 import { AuthorizationFailure } from './authorization-failure.ts'
-import { wantsOf } from './oauth-provider.ts'
+import { OAuthProvider, type OAuthProviderOptions, wantsOf } from './oauth-provider.ts'
+import { checkIssuer, registeredClient } from './registered-client.ts'
 import type { TokenFile } from './token-file.ts'
-import { machineTokens, personTokens, type TokenSource } from './token-source.ts'
+
+/** Gets tokens for the client itself, by its secret or its key; they are kept in memory, for they can be had again. */
+class MachineProvider implements OAuthClientProvider {
+  readonly redirectUrl = undefined
+  readonly clientMetadata: OAuthClientMetadata = {
+    client_name: 'Toolyard',
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
+  }
+  readonly addClientAuthentication?: NonNullable<OAuthClientProvider['addClientAuthentication']>
+  readonly #name: string
+  readonly #settings: OAuthClientSettings
+  #tokens: StoredOAuthTokens | undefined
+
+  constructor(name: string, settings: OAuthClientSettings) {
+    const { clientId, privateKey } = settings
+    this.#name = name
+    this.#settings = settings
+    if (privateKey === undefined) return
+    const alg = algorithmOf(privateKey)
+    this.addClientAuthentication = createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg })
+  }
+
+  clientInformation(found?: OAuthClientInformationContext): StoredOAuthClientInformation {
+    return registeredClient(this.#settings, found?.issuer)
+  }
+
+  tokens(): StoredOAuthTokens | undefined {
+    return this.#tokens
+  }
+
+  saveTokens(tokens: StoredOAuthTokens): void {
+    this.#tokens = tokens
+  }
+
+  prepareTokenRequest(scope?: string): URLSearchParams {
+    return new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })
+  }
+
+  saveDiscoveryState(state: OAuthDiscoveryState): void {
+    checkIssuer(this.#name, this.#settings, state)
+  }
+
+  redirectToAuthorization(): void {}
+
+  saveCodeVerifier(): void {}
+
+  codeVerifier(): string {
+    return ''
+  }
+}
+
+/** A key says itself what it signs with. */
+function algorithmOf(pem: string): string {
+  const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem)
+  if (asymmetricKeyType === 'rsa') return 'RS256'
+  return asymmetricKeyDetails?.namedCurve === 'secp384r1' ? 'ES384' : 'ES256'
+}
+
+/** Where the tokens for one server are kept, and how new ones are got. */
+interface TokenSource {
+  tokens(): Promise<StoredOAuthTokens | undefined>
+  /** For one authorization or refresh; with a scope, for tokens that give more than those that are there. */
+  provider(widerScope?: string): OAuthClientProvider & { readonly address?: string | undefined; isStranger?: boolean }
+}
+
+/** Tokens that somebody logs in for: in the file, where all processes find them. */
+const personTokens = (options: Omit<OAuthProviderOptions, 'resume' | 'widerScope'>): TokenSource => ({
+  tokens: async () => (await options.file.read(options.url))?.tokens,
+  provider: (widerScope) => new OAuthProvider({ ...options, ...(widerScope !== undefined && { widerScope }) }),
+})
+
+/** Tokens that the client gets by itself. */
+function machineTokens(name: string, client: OAuthClientSettings): TokenSource {
+  const provider = new MachineProvider(name, client)
+  return { tokens: async () => provider.tokens(), provider: () => provider }
+}
 
 type UnauthorizedContext = Parameters<NonNullable<TokenSupply['onUnauthorized']>>[0]
 

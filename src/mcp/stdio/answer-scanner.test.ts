@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AnswerScanner } from './answer-scanner.ts'
+import { AnswerScanner } from './message-reader.ts'
 
 /** What is found where the message comes in pieces of `size` bytes. */
 function scan(message: string, size = message.length): string | number | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LineReader } from './line-reader.ts'
+import { LineReader } from './message-reader.ts'
 
 function read(limit: number, chunks: readonly string[]): string[] {
   const seen: string[] = []

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
-import { NoiseReport } from './noise-report.ts'
+import { NoiseReport } from './stdio-transport.ts'
 
 it('reports twenty lines in ten seconds, then how many there were more', () => {
   const [log, clock] = [captureLog(), new ManualClock()]

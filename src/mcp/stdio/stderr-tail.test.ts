@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { StderrTail } from './stderr-tail.ts'
+import { StderrTail } from './stdio-transport.ts'
 
 function tailOf(...chunks: (string | Buffer)[]): string {
   const tail = new StderrTail()

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { afterEach, expect, it } from 'vitest'
 import { silentLog } from '../../core/log.ts'
 import { childrenOf, isRunning } from '../fixtures/running.ts'
-import { Watchdog } from './watchdog.ts'
+import { Watchdog } from './start-server.ts'
 
 let group: ChildProcess | undefined
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { retryAfterMs, retryInfoMs } from './retry-after.ts'
+import { retryAfterMs, retryInfoMs } from './to-model-error.ts'
 
 const now = Date.UTC(2026, 0, 1, 12, 0, 0)
 

@@ -1,14 +1,140 @@
+import { createHash } from 'node:crypto'
 import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { OfferedTool } from '../model.ts'
 import type { Dialect, WireTool } from '../provider.ts'
-import { anthropicDialect } from './anthropic-dialect.ts'
-import { canonicalSchema } from './canonical-schema.ts'
-import type { DialectWriter } from './dialect-schema.ts'
+import { type CanonicalSchema, canonicalSchema } from './canonical-schema.ts'
+import type { DialectSchema, DialectWriter } from './dialect-schema.ts'
+import { FullWriter } from './full-writer.ts'
 import { geminiDialect } from './gemini-dialect.ts'
+import { typesOf } from './intersect-schemas.ts'
 import { type Loss, Losses, withWords } from './losses.ts'
-import { ollamaDialect } from './ollama-dialect.ts'
 import { openaiDialect } from './openai-dialect.ts'
-import { WireNames } from './wire-names.ts'
+import { fitParameterNames } from './parameter-names.ts'
+import { rootObject } from './root-object.ts'
+import { type SubsetRules, SubsetWriter } from './subset-writer.ts'
+
+/** The names a provider accepts. */
+interface NameRule {
+  readonly pattern: RegExp
+  readonly unfit: RegExp
+  readonly longest: number
+}
+
+const WORD: NameRule = { pattern: /^[a-zA-Z0-9_-]{1,64}$/, unfit: /[^a-zA-Z0-9_-]/g, longest: 64 }
+
+const RULES: Readonly<Record<Exclude<Dialect, 'plain'>, NameRule>> = {
+  openai: WORD,
+  anthropic: { pattern: /^[a-zA-Z0-9_-]{1,128}$/, unfit: /[^a-zA-Z0-9_-]/g, longest: 128 },
+  gemini: { pattern: /^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/, unfit: /[^a-zA-Z0-9_.-]/g, longest: 64 },
+  // Ollama takes any name, but models were taught on names like OpenAI's.
+  ollama: WORD,
+}
+
+/**
+ * Names that a provider accepts, for tools of any name. A name that it accepts stays as it is, always; which tools
+ * stand beside it, and in which order, changes a name only where two would become the same.
+ */
+export class WireNames {
+  readonly #rule: NameRule | undefined
+  readonly #wire = new Map<string, string>()
+  readonly #tool = new Map<string, string>()
+
+  constructor(names: Iterable<string>, dialect: Dialect) {
+    this.#rule = dialect === 'plain' ? undefined : RULES[dialect]
+    if (this.#rule === undefined) return
+    const { pattern } = this.#rule
+    const all = [...new Set(names)]
+    for (const name of all) if (pattern.test(name)) this.#set(name, name)
+    const rest = all.filter((name) => !pattern.test(name)).sort()
+    const wanted = Map.groupBy(rest, (name) => this.#fitted(name))
+    for (const [fitted, claimants] of wanted) {
+      const alone = claimants.length === 1 && !this.#tool.has(fitted)
+      for (const name of claimants) this.#set(name, alone ? fitted : this.#marked(name, fitted))
+    }
+  }
+
+  /** The name for the provider, also for a tool that is offered no more. */
+  wireName(name: string): string {
+    const known = this.#wire.get(name)
+    if (known !== undefined) return known
+    if (this.#rule === undefined || this.#rule.pattern.test(name)) return name
+    const fitted = this.#fitted(name)
+    return this.#tool.has(fitted) ? this.#marked(name, fitted) : fitted
+  }
+
+  /** The tool that the provider means; a name that is nobody's stays as it is. */
+  toolName(wireName: string): string {
+    return this.#tool.get(wireName) ?? wireName
+  }
+
+  #set(name: string, wireName: string): void {
+    this.#wire.set(name, wireName)
+    this.#tool.set(wireName, name)
+  }
+
+  #fitted(name: string): string {
+    const { pattern, unfit, longest } = this.#rule ?? WORD
+    const legal = name.replaceAll(unfit, '_')
+    const begun = legal === '' || !pattern.test(legal.slice(0, 1)) ? `_${legal}` : legal
+    return begun.length > longest ? this.#marked(name, begun) : begun
+  }
+
+  /** Tells names apart that would be the same: a piece of their hash at the end. */
+  #marked(name: string, fitted: string): string {
+    const { longest } = this.#rule ?? WORD
+    for (let round = 0; ; round++) {
+      const text = round === 0 ? name : `${name} ${round}`
+      const marked = `${fitted.slice(0, longest - 9)}_${createHash('sha256').update(text).digest('hex').slice(0, 8)}`
+      if (!this.#tool.has(marked)) return marked
+    }
+  }
+}
+
+/** What Ollama reads of a parameter; it ignores the rest without a word. */
+const OLLAMA_RULES: SubsetRules = {
+  keywords: new Set(['anyOf', 'description', 'enum', 'items', 'properties', 'required', 'type']),
+
+  shape({ schema, drop, weaken }) {
+    if (Array.isArray(schema.enum) && schema.enum.length === 0) drop('enum')
+    const { prefixItems } = schema
+    if (Array.isArray(prefixItems)) {
+      const rest = schema.items === undefined || typeof schema.items === 'boolean' ? [] : [schema.items]
+      const kinds = new Map([...prefixItems, ...rest].map((item) => [JSON.stringify(item), item]))
+      schema.items = kinds.size === 1 ? prefixItems[0] : { anyOf: [...kinds.values()] }
+      delete schema.prefixItems
+      weaken('prefixItems', 'items')
+    }
+    if (typeof schema.items === 'boolean') delete schema.items
+    return undefined
+  },
+
+  nullable(schema) {
+    const types = typesOf(schema)
+    if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, { type: 'null' }] }
+    if (types.length === 0 || types.includes('null')) return schema
+    const type = [...types, 'null']
+    return Array.isArray(schema.enum) ? { ...schema, type, enum: [...schema.enum, null] } : { ...schema, type }
+  },
+}
+
+/** Ollama: the few fields that it hands on to a model's template. */
+function ollamaDialect(canonical: CanonicalSchema, losses: Losses): DialectSchema {
+  const { schema: root, words } = rootObject(canonical, losses)
+  const { description, ...schema } = new SubsetWriter(canonical.references, OLLAMA_RULES, losses).root(root)
+  // The root has no description there, but the tool has one.
+  const said = typeof description === 'string' ? [...words, description] : words
+  return { schema: { type: 'object', properties: {}, ...schema }, words: said }
+}
+
+/** Anthropic looks at the names of the parameters only, not of what is inside them. */
+const PARAMETER_NAME = /^[a-zA-Z0-9_.-]{1,64}$/
+
+/** Anthropic: JSON Schema 2020-12 with an object at the root. */
+function anthropicDialect(canonical: CanonicalSchema, losses: Losses): DialectSchema {
+  const { schema: root, words } = rootObject(canonical, losses)
+  const writer = new FullWriter(canonical.references, { refuses: () => false, itemsRequired: false }, losses)
+  return { schema: writer.root(fitParameterNames(root, PARAMETER_NAME, losses)), words }
+}
 
 /** Tools as one provider takes them. */
 export interface CompiledTools {

@@ -1,10 +1,138 @@
+import { hasType } from '../../core/schema/json-type.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { CanonicalSchema } from './canonical-schema.ts'
 import type { DialectSchema } from './dialect-schema.ts'
-import { type FullRules, FullWriter } from './full-writer.ts'
-import type { Losses } from './losses.ts'
+import { type FullRules, FullWriter, joined } from './full-writer.ts'
+import { typesOf } from './intersect-schemas.ts'
+import { Losses, withWords } from './losses.ts'
 import { rootObject } from './root-object.ts'
-import { NotStrictError, StrictWriter } from './strict-writer.ts'
+
+const KEPT = new Set([
+  'additionalProperties',
+  'anyOf',
+  'const',
+  'description',
+  'enum',
+  'exclusiveMaximum',
+  'exclusiveMinimum',
+  'format',
+  'items',
+  'maximum',
+  'maxItems',
+  'minimum',
+  'minItems',
+  'multipleOf',
+  'pattern',
+  'properties',
+  'required',
+  'title',
+  'type',
+])
+
+/** Refused in strict mode, but the shape of a value does not hang on them: words do. */
+const SAID = new Set(['default', 'deprecated', 'examples', 'format', 'maxLength', 'minLength', 'uniqueItems'])
+
+const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
+
+/** The smallest limits that were ever in force: a schema over the limit fails the whole request. */
+const LIMITS = { levels: 5, properties: 100, values: 500, characters: 15_000 } as const
+
+const TYPES = ['string', 'integer', 'number', 'boolean', 'null']
+
+/** What strict mode cannot say. */
+class NotStrictError extends Error {}
+
+/** Writes schemas for OpenAI's strict mode out of those for its other mode; throws a `NotStrictError` where it cannot. */
+class StrictWriter {
+  readonly losses = new Losses()
+  #properties = 0
+  #values = 0
+  #characters = 0
+
+  write(schema: JsonSchema, path: string, level = 1): JsonSchema {
+    if (level > LIMITS.levels) throw new NotStrictError()
+    if (schema.$ref !== undefined) return this.#reference(schema, path)
+    const result: Record<string, unknown> = {}
+    const words: string[] = []
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (KEPT.has(keyword) && (keyword !== 'format' || FORMATS.has(String(value)))) result[keyword] = value
+      else if (SAID.has(keyword)) words.push(...this.losses.say(path, keyword, value))
+      else throw new NotStrictError()
+    }
+    if (words.length > 0) result.description = withWords(result.description, words)
+    if (result.anyOf !== undefined) this.#choice(result, path, level)
+    else this.#typed(result, path, level)
+    return result
+  }
+
+  /** Throws where a name or a value makes the whole too large. */
+  count(text: unknown): void {
+    this.#characters += String(text).length
+    if (this.#characters > LIMITS.characters) throw new NotStrictError()
+  }
+
+  /** A reference stands alone: what a model should know of it is at the other end. */
+  #reference(schema: JsonSchema, path: string): JsonSchema {
+    for (const keyword of Object.keys(schema)) {
+      if (keyword === '$ref') continue
+      if (!['title', 'description', 'default'].includes(keyword)) throw new NotStrictError()
+      this.losses.add(path, keyword)
+    }
+    return { $ref: schema.$ref }
+  }
+
+  /** Several objects in one choice are refused where they begin with the same key. */
+  #choice(result: Record<string, unknown>, path: string, level: number): void {
+    const beside = Object.keys(result).filter((keyword) => !['anyOf', 'title', 'description'].includes(keyword))
+    const choices = (result.anyOf as JsonSchema[]).map((one, at) => this.write(one, joined(path, `anyOf.${at}`), level))
+    const objects = choices.filter((one) => one.$ref !== undefined || typesOf(one).includes('object'))
+    if (beside.length > 0 || objects.length > 1) throw new NotStrictError()
+    result.anyOf = choices
+  }
+
+  #typed(result: Record<string, unknown>, path: string, level: number): void {
+    const values = 'const' in result ? [result.const] : (result.enum as unknown[] | undefined)
+    if (values !== undefined) {
+      result.type ??= typeOfValues(values)
+      this.#values += values.length
+      values.forEach((value) => void this.count(value))
+      if (this.#values > LIMITS.values) throw new NotStrictError()
+    }
+    const types = typesOf(result)
+    if (types.length === 0) throw new NotStrictError()
+    if (types.includes('array')) {
+      if (!isObject(result.items)) throw new NotStrictError()
+      result.items = this.write(result.items, joined(path, 'items'), level + 1)
+    }
+    if (types.includes('object')) this.#object(result, path, level)
+  }
+
+  /** Every property must be required, because one that is not could only be made nullable, and no tool asked for null. */
+  #object(result: Record<string, unknown>, path: string, level: number): void {
+    const { properties, additionalProperties: others } = result
+    if (others !== false && (others !== undefined || properties === undefined)) throw new NotStrictError()
+    const entries = Object.entries((properties ?? {}) as Record<string, JsonSchema>)
+    const required = new Set(result.required as string[] | undefined)
+    if (required.size !== entries.length || entries.some(([name]) => !required.has(name))) throw new NotStrictError()
+    this.#properties += entries.length
+    if (this.#properties > LIMITS.properties) throw new NotStrictError()
+    result.properties = Object.fromEntries(
+      entries.map(([name, schema]) => {
+        this.count(name)
+        return [name, this.write(schema, joined(path, `properties.${name}`), level + 1)]
+      }),
+    )
+    result.required = entries.map(([name]) => name)
+    result.additionalProperties = false
+  }
+}
+
+function typeOfValues(values: readonly unknown[]): unknown {
+  const types = new Set(values.map((value) => TYPES.find((type) => hasType(value, type))))
+  if (types.has(undefined)) throw new NotStrictError()
+  return types.size === 1 ? [...types][0] : [...types]
+}
 
 /** OpenAI reads patterns as Python does, and without looking around; such a pattern fails the whole request. */
 const UNFIT_PATTERN = /\(\?[=!<]|\\(?:[pPck]|u\{)/

@@ -1,5 +1,5 @@
-import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
+import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { CanonicalSchema } from './canonical-schema.ts'
 import { foldSchema } from './fold-schema.ts'

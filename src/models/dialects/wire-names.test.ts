@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Dialect } from '../provider.ts'
-import { WireNames } from './wire-names.ts'
+import { WireNames } from './compile-tools.ts'
 
 const LEGAL: [Dialect, RegExp][] = [
   ['openai', /^[a-zA-Z0-9_-]{1,64}$/],

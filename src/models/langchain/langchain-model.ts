@@ -1,9 +1,162 @@
+import { randomUUID } from 'node:crypto'
 import { systemClock } from '../../core/clock.ts'
+import { parseJson } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import { refusalError, type Telling, toModelError } from '../ai-sdk/to-model-error.ts'
-import type { Model, ModelEvent, ModelRequest } from '../model.ts'
+import type { FinishReason, Metadata, Model, ModelEvent, ModelRequest, ToolCall, Usage } from '../model.ts'
 import { ModelError } from '../model-error.ts'
-import { langchainMessages } from './langchain-messages.ts'
-import { LangchainReader, type MessagePart } from './langchain-reader.ts'
+import { type KeptMessage, langchainMessages } from './langchain-messages.ts'
+
+/** What is read of LangChain's `AIMessageChunk`, and of the `AIMessage` that a model without streaming gives. */
+interface MessagePart {
+  readonly id?: string | undefined
+  readonly content: unknown
+  readonly tool_call_chunks?: readonly CallPiece[] | undefined
+  readonly tool_calls?: readonly { id?: string | undefined; name: string; args: object }[] | undefined
+  readonly invalid_tool_calls?: readonly CallPiece[] | undefined
+  readonly additional_kwargs?: Readonly<Record<string, unknown>> | undefined
+  readonly response_metadata?: Readonly<Record<string, unknown>> | undefined
+  readonly usage_metadata?: { input_tokens: number; output_tokens: number; total_tokens: number } | undefined
+  concat?(next: never): MessagePart
+}
+
+interface CallPiece {
+  readonly index?: number | string | undefined
+  readonly id?: string | undefined
+  readonly name?: string | undefined
+  readonly args?: string | undefined
+}
+
+interface OpenCall {
+  readonly key: number | string | undefined
+  readonly id: string
+  readonly name: string
+  text: string
+}
+
+/** What the providers behind LangChain call it, in lower case. */
+const REASONS: Readonly<Record<FinishReason, readonly string[]>> = {
+  stop: ['stop', 'end_turn', 'stop_sequence', 'eos', 'complete', 'completed', 'finish'],
+  tool_calls: ['tool_calls', 'tool_use', 'function_call', 'tool_call'],
+  length: ['length', 'max_tokens', 'model_length', 'max_output_tokens', 'model_context_window_exceeded'],
+  content_filter: ['content_filter', 'safety', 'refusal', 'recitation', 'blocklist', 'prohibited_content', 'spii'],
+  error: [],
+}
+
+const REASON_KEYS = ['finish_reason', 'stop_reason', 'done_reason', 'finishReason', 'stopReason']
+
+/** Turns the chunks of one answer of LangChain into our events. */
+export class LangchainReader {
+  readonly #parts: MessagePart[] = []
+  readonly #calls: OpenCall[] = []
+  readonly #ids = new Set<string>()
+  #reason: string | undefined;
+
+  /** The events of one chunk. */
+  *read(part: MessagePart): Generator<ModelEvent> {
+    this.#parts.push(part)
+    this.#reason = reasonIn(part) ?? this.#reason
+    const text = textOf(part.content)
+    if (text !== '') yield { type: 'text-delta', text }
+    const pieces = part.tool_call_chunks ?? []
+    for (const piece of pieces) yield* this.#readPiece(piece)
+    // A chunk sums up its pieces as calls; only where it has none are these calls of their own.
+    if (pieces.length > 0) return
+    for (const { id, name, args } of part.tool_calls ?? []) yield* this.#start({ id, name, args: JSON.stringify(args) })
+    for (const { id, name, args } of part.invalid_tool_calls ?? []) yield* this.#start({ id, name, args })
+  }
+
+  /** What is left to say when the stream has ended. */
+  *end(): Generator<ModelEvent> {
+    const reason = finishReason(this.#reason)
+    // The last call is the one in which the tokens ran out.
+    if (reason === 'length' && this.#calls.length > 0 && !isJson(this.#calls.at(-1)?.text ?? '')) this.#calls.pop()
+    for (const { id, name, text } of this.#calls) {
+      const call: ToolCall = { id, type: 'function', function: { name, arguments: text.trim() === '' ? '{}' : text } }
+      yield { type: 'tool-call-end', call }
+    }
+    const whole = joined(this.#parts)
+    const usage = usageOf(whole?.usage_metadata)
+    const metadata = whole && keptOf(whole)
+    yield {
+      type: 'finish',
+      reason: this.#calls.length > 0 ? 'tool_calls' : reason,
+      ...(usage && { usage }),
+      ...(metadata && { metadata }),
+    }
+  }
+
+  *#readPiece(piece: CallPiece): Generator<ModelEvent> {
+    const open = this.#calls.findLast(({ key }) => key === piece.index)
+    const continues = open !== undefined && (piece.index !== undefined || !piece.name)
+    if (!continues) yield* this.#start(piece)
+    else if (piece.args) {
+      open.text += piece.args
+      yield { type: 'tool-call-delta', id: open.id, text: piece.args }
+    }
+  }
+
+  *#start({ index, id: given, name = '', args = '' }: CallPiece): Generator<ModelEvent> {
+    const id = given && !this.#ids.has(given) ? given : `call_${randomUUID()}`
+    this.#ids.add(id)
+    this.#calls.push({ key: index, id, name, text: args })
+    yield { type: 'tool-call-start', id, name }
+    if (args !== '') yield { type: 'tool-call-delta', id, text: args }
+  }
+}
+
+/** The text in a content, which may be a list of blocks. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map((block) => (block?.type === 'text' && typeof block.text === 'string' ? block.text : '')).join('')
+}
+
+function reasonIn({ response_metadata, additional_kwargs }: MessagePart): string | undefined {
+  for (const fields of [response_metadata, additional_kwargs]) {
+    for (const key of REASON_KEYS) {
+      const reason = fields?.[key]
+      if (typeof reason === 'string' && reason !== '') return reason
+    }
+  }
+  return undefined
+}
+
+/** Not every chat model names one; a stream of LangChain that was cut throws. */
+function finishReason(named: string | undefined): FinishReason {
+  if (named === undefined) return 'stop'
+  const known = Object.entries(REASONS).find(([, names]) => names.includes(named.toLowerCase()))
+  return (known?.[0] as FinishReason | undefined) ?? 'error'
+}
+
+const joined = (parts: readonly MessagePart[]): MessagePart | undefined =>
+  parts.length < 2 ? parts[0] : parts.reduce((whole, next) => whole.concat?.(next as never) ?? next)
+
+function usageOf(usage: MessagePart['usage_metadata']): Usage | undefined {
+  if (usage === undefined) return undefined
+  const { input_tokens: prompt, output_tokens: completion, total_tokens: total } = usage
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: Math.max(total, prompt + completion) }
+}
+
+function keptOf({ id, content, additional_kwargs = {}, response_metadata = {} }: MessagePart): Metadata | undefined {
+  // The calls stand in the message already.
+  const { tool_calls: _, function_call: __, ...kwargs } = additional_kwargs
+  const kept: KeptMessage = {
+    ...(Array.isArray(content) && { content }),
+    ...(Object.keys(kwargs).length > 0 && { additional_kwargs: kwargs }),
+    ...(Object.keys(response_metadata).length > 0 && { response_metadata }),
+  }
+  return Object.keys(kept).length > 0 ? { langchain: { ...(id && { id }), ...kept } } : undefined
+}
+
+function isJson(text: string): boolean {
+  try {
+    parseJson(text, LIMITS.bodyDepth)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** What is used of a chat model of LangChain. It names none of LangChain's types, so that any version of it fits. */
 export interface LangchainChatModel extends Streaming {

@@ -1,12 +1,112 @@
+import { randomUUID } from 'node:crypto'
 import type { FinishReason, ModelEvent } from '../model.ts'
 import { ModelError } from '../model-error.ts'
 import type { WireRequest } from '../provider.ts'
-import { Channel } from './channel.ts'
 import { chatHistory } from './chat-history.ts'
 import type { Chat, Context, Engine, EngineModel, Llama, Sequence } from './engine.ts'
-import { ReplyReader } from './reply-reader.ts'
 import { schemaGrammar } from './schema-grammar.ts'
-import { toolGrammar } from './tool-grammar.ts'
+import { ANSWER_HEAD, CALL_HEAD, toolGrammar } from './tool-grammar.ts'
+
+/** Reads a reply that the grammar holds to its form, piece by piece, as the events that it means. */
+export class ReplyReader {
+  readonly #id = `call_${randomUUID()}`
+  /** What has come and not been given out. */
+  #rest = ''
+  #name: string | undefined
+  #arguments = ''
+  #answering = false
+
+  /** Takes a piece; gives what can be told by now. */
+  read(piece: string): ModelEvent[] {
+    this.#rest += piece
+    const begun = this.#readHead()
+    if (this.#answering) return this.#readAnswer()
+    return this.#name === undefined ? [] : [...begun, ...this.#readArguments()]
+  }
+
+  /** The end of the reply: gives the call, where it came whole. */
+  end(): ModelEvent[] {
+    if (this.#name === undefined || this.#rest !== '}' || !isJson(this.#arguments)) return []
+    const call = { name: this.#name, arguments: this.#arguments }
+    return [{ type: 'tool-call-end', call: { id: this.#id, type: 'function', function: call } }]
+  }
+
+  #readHead(): ModelEvent[] {
+    if (this.#answering || this.#name !== undefined) return []
+    const head = CALL_HEAD.exec(this.#rest)
+    if (head !== null) {
+      const name: string = JSON.parse(head[1] as string)
+      this.#name = name
+      this.#rest = this.#rest.slice(head[0].length)
+      return [{ type: 'tool-call-start', id: this.#id, name }]
+    }
+    this.#answering = this.#rest.startsWith(ANSWER_HEAD)
+    if (this.#answering) this.#rest = this.#rest.slice(ANSWER_HEAD.length)
+    return []
+  }
+
+  /** A bracket that came last may be the one after the arguments. */
+  #readArguments(): ModelEvent[] {
+    const text = this.#rest.endsWith('}') ? this.#rest.slice(0, -1) : this.#rest
+    if (text === '') return []
+    this.#rest = this.#rest.slice(text.length)
+    this.#arguments += text
+    return [{ type: 'tool-call-delta', id: this.#id, text }]
+  }
+
+  /** Whole characters of a JSON string, up to its quote. */
+  #readAnswer(): ModelEvent[] {
+    const whole = /^(?:[^"\\]|\\.)*/s.exec(this.#rest)?.[0] ?? ''
+    if (whole === '') return []
+    this.#rest = this.#rest.slice(whole.length)
+    return [{ type: 'text-delta', text: JSON.parse(`"${whole}"`) }]
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Hands on what is pushed into it to the one that reads it; a failure overtakes what was not read yet. */
+class Channel<T> {
+  #waiting: T[] = []
+  #ended = false
+  #failure: { readonly reason: unknown } | undefined
+  #wake = (): void => {}
+
+  push(value: T): void {
+    this.#waiting.push(value)
+    this.#wake()
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#wake()
+  }
+
+  fail(reason: unknown): void {
+    this.#failure ??= { reason }
+    this.#wake()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure.reason
+      const next = this.#waiting.shift()
+      if (next !== undefined) yield next
+      else if (this.#ended) return
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+    }
+  }
+}
 
 /** A model in memory: one conversation is worked on at a time, the others wait. */
 export interface LoadedModel {

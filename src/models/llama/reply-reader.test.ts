@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelEvent } from '../model.ts'
 import { grammarAsPattern } from './fixtures/grammar-as-pattern.ts'
-import { ReplyReader } from './reply-reader.ts'
+import { ReplyReader } from './loaded-model.ts'
 import { toolGrammar, writtenCall } from './tool-grammar.ts'
 
 /** Reads a reply in pieces of so many characters. */

@@ -11,14 +11,21 @@ const WORDS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' }
 const SPACE = /\s*/y
 const NAME = /[A-Za-z_][\w.-]{0,127}/y
+const KEYWORD = /([A-Za-z_][\w.-]{0,127})\s*=/y
 const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y
 const STRING = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/sy
 const DEEPEST = 32
 
-/** Reads calls written as Python: `name(key=value, …)`, one or a list of them. Undefined where it is anything else. */
-export function readPythonCalls(text: string): PrintedCall[] | undefined {
+/**
+ * Reads calls written as Python: `name(key=value, …)`, one or a list of them. Undefined if the text is anything else.
+ * `parameters` gives a function's parameter names in order, for arguments without a keyword.
+ */
+export function readPythonCalls(
+  text: string,
+  parameters: (name: string) => readonly string[] = () => [],
+): PrintedCall[] | undefined {
   try {
-    return new PythonReader(text).calls()
+    return new PythonReader(text, parameters).calls()
   } catch (error) {
     if (error === NOT_PYTHON) return undefined
     throw error
@@ -30,11 +37,13 @@ const NOT_PYTHON = new Error('not Python')
 
 class PythonReader {
   readonly #text: string
+  readonly #parameters: (name: string) => readonly string[]
   #at = 0
   #depth = 0
 
-  constructor(text: string) {
+  constructor(text: string, parameters: (name: string) => readonly string[]) {
     this.#text = text
+    this.#parameters = parameters
   }
 
   calls(): PrintedCall[] {
@@ -49,12 +58,24 @@ class PythonReader {
   #call(): PrintedCall {
     const name = this.#match(NAME)
     this.#need('(')
+    let positional = this.#parameters(name)
+    let position = 0
     const args = this.#until(')', () => {
-      const key = this.#match(NAME)
-      this.#need('=')
+      const keyword = this.#keyword()
+      if (keyword !== undefined) positional = []
+      const key = keyword ?? positional[position++]
+      if (key === undefined) throw NOT_PYTHON
       return [key, this.#value()] as const
     })
     return { name, args: Object.fromEntries(args) }
+  }
+
+  #keyword(): string | undefined {
+    this.#peek()
+    KEYWORD.lastIndex = this.#at
+    const found = KEYWORD.exec(this.#text)
+    if (found !== null) this.#at = KEYWORD.lastIndex
+    return found?.[1]
   }
 
   #value(): unknown {

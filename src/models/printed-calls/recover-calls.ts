@@ -1,8 +1,155 @@
-import type { FinishReason, Message, ModelEvent, OfferedTool } from '../model.ts'
-import { acceptCalls } from './accept-calls.ts'
+import { randomUUID } from 'node:crypto'
+import { compileSchema } from '../../core/schema/compiled-schema.ts'
+import { snapshotParams } from '../../core/snapshot.ts'
+import type { JsonSchema, Params } from '../../core/tool.ts'
+import type { FinishReason, Message, ModelEvent, OfferedTool, ToolCall } from '../model.ts'
 import { HoldBack } from './hold-back.ts'
+import type { PrintedCall } from './printed-call.ts'
+import { readJson } from './read-json-calls.ts'
 import { type Accept, type Piece, readMarked, readWhole } from './read-printed.ts'
-import { RepeatedCalls } from './repeated-calls.ts'
+
+/** More searches than one turn can need. Beyond that every call counts as repeated, which keeps the work linear. */
+const MOST_SEARCHES = 32
+/** Between the name of a call and its arguments, in either order, without what `plain` drops. */
+const LONGEST_GAP = 40
+/** Looked for first, and natively: most texts do not have it. */
+const LONGEST_START = 32
+const BEFORE_ARGUMENTS = /^\W*(?:(arguments|parameters|args|params|input|tool_input|action_input)\W*)?$/i
+const BEFORE_NAME = /^\W*(?:name|tool|function|action)\W*$/i
+const UNICODE_ESCAPE = /\\u([0-9a-f]{4})/gi
+/** What quoting changes: white space, invisible characters, quotes, angle brackets, and how they are escaped. */
+const CHANGED =
+  /\\[bfnrt]?|&(?:quot|apos|lt|gt|#0{0,5}(?:34|39|60|62)|#x0{0,5}(?:22|27|3c|3e));|[\s\p{C}"'`<>‘’“”„«»]+/giu
+
+/** Finds out whether a printed call repeats what the conversation holds already: then the model quotes, and asks nothing. */
+class RepeatedCalls {
+  readonly #messages: readonly Message[]
+  readonly #known = new Map<string, boolean>()
+  #earlier: string | undefined
+  #searches = 0
+
+  constructor(messages: readonly Message[]) {
+    this.#messages = messages
+  }
+
+  /** `body` is what stands between the markers of the `marked` text. */
+  has(calls: readonly PrintedCall[], body: string, marked: string): boolean {
+    const known = this.#known.get(marked) ?? this.#look(calls, body, marked)
+    this.#known.set(marked, known)
+    return known
+  }
+
+  #look(calls: readonly PrintedCall[], body: string, marked: string): boolean {
+    const text = plain(body)
+    // A name alone says little: every prompt that explains the tools has it.
+    const isName = calls.some(({ name }) => plain(name) === text)
+    return this.#occurs(isName ? plain(marked) : text, () => true) || calls.some((call) => this.#isCalled(call))
+  }
+
+  /** The same name beside the same arguments, whatever stands around them. */
+  #isCalled({ name, args }: PrintedCall): boolean {
+    const [tool, values] = [plain(name), plain(JSON.stringify(args))]
+    const isEmpty = Object.keys(args).length === 0
+    return this.#occurs(values, (earlier, at) => {
+      const before = earlier.slice(Math.max(0, at - LONGEST_GAP - tool.length), at)
+      const after = earlier.slice(at + values.length, at + values.length + LONGEST_GAP + tool.length)
+      const [nameBefore, nameAfter] = [before.lastIndexOf(tool), after.indexOf(tool)]
+      const gap = nameBefore === -1 ? null : BEFORE_ARGUMENTS.exec(before.slice(nameBefore + tool.length))
+      if (gap !== null && (gap[1] !== undefined || !isEmpty)) return true
+      return nameAfter !== -1 && BEFORE_NAME.test(after.slice(0, nameAfter))
+    })
+  }
+
+  #occurs(piece: string, isMeant: (earlier: string, at: number) => boolean): boolean {
+    if (++this.#searches > MOST_SEARCHES) return true
+    this.#earlier ??= this.#messages.map(({ content }) => plain(content ?? '')).join('\0')
+    return occursIn(this.#earlier, piece, isMeant)
+  }
+}
+
+/** A text without what quoting it changes, such as the escapes of a tool result, which is JSON. */
+function plain(text: string): string {
+  const characters = text.replace(UNICODE_ESCAPE, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+  return characters.replace(CHANGED, '')
+}
+
+/** Whether a place where the piece occurs is meant. By Knuth, Morris and Pratt: `indexOf` alone can take quadratic time. */
+function occursIn(text: string, piece: string, isMeant: (text: string, at: number) => boolean): boolean {
+  if (piece === '' || !text.includes(piece.slice(0, LONGEST_START))) return false
+  const borders = new Uint32Array(piece.length)
+  let length = 0
+  for (let at = 1; at < piece.length; at++) {
+    const code = piece.charCodeAt(at)
+    while (length > 0 && piece.charCodeAt(length) !== code) length = borders[length - 1] ?? 0
+    if (piece.charCodeAt(length) === code) length++
+    borders[at] = length
+  }
+  length = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    while (length > 0 && piece.charCodeAt(length) !== code) length = borders[length - 1] ?? 0
+    if (piece.charCodeAt(length) === code) length++
+    if (length < piece.length) continue
+    if (isMeant(text, at + 1 - length)) return true
+    length = borders[length - 1] ?? 0
+  }
+  return false
+}
+
+/** Beyond that the executor would judge elsewhere, and so not at once. */
+const MOST_STEPS = 2_000_000
+
+/** The calls, if each of them is for an offered tool and its arguments are valid; else undefined. */
+function acceptCalls(calls: readonly PrintedCall[], tools: readonly OfferedTool[]): ToolCall[] | undefined {
+  const accepted = calls.map((call) => acceptCall(call, tools))
+  return accepted.every((call) => call !== undefined) ? accepted : undefined
+}
+
+function acceptCall(call: PrintedCall, tools: readonly OfferedTool[]): ToolCall | undefined {
+  const tool = tools.find(({ name }) => name === call.name)
+  if (tool === undefined) return undefined
+  const args = call.untyped ? typed(call.args, tool.parameters) : call.args
+  if (!isValid(args, tool.parameters)) return undefined
+  return {
+    id: `call_${randomUUID()}`,
+    type: 'function',
+    function: { name: tool.name, arguments: JSON.stringify(args) },
+    metadata: { recovered: true },
+  }
+}
+
+function isValid(args: Params, schema: JsonSchema): boolean {
+  try {
+    const { check, cost, textCost, fillDefaults } = compileSchema(schema)
+    const { params, nodes, characters } = snapshotParams(args)
+    fillDefaults?.(params)
+    return check !== undefined && cost * nodes + textCost * characters <= MOST_STEPS && check(params)
+  } catch {
+    // A schema that does not compile, or arguments that no tool takes.
+    return false
+  }
+}
+
+/** Values that came as text: as they are where the schema wants text, else as the JSON (or Python) they are. */
+function typed(args: Params, { properties }: JsonSchema): Params {
+  const schemas = typeof properties === 'object' && properties !== null ? properties : {}
+  return Object.fromEntries(
+    Object.entries(args).map(([key, text]) => {
+      const schema: unknown = Object.hasOwn(schemas, key) ? Reflect.get(schemas, key) : undefined
+      const value = wantsText(schema) ? undefined : readValue(String(text))
+      return [key, value === undefined ? text : value]
+    }),
+  )
+}
+
+function wantsText(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return true
+  return [Reflect.get(schema, 'type')].flat().includes('string')
+}
+
+const PYTHON_WORDS: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' }
+
+const readValue = (text: string): unknown => readJson(PYTHON_WORDS[text.trim()] ?? text)
 
 /** Whatever was printed before a filter or a failure is nothing to act on. */
 const SOUND: ReadonlySet<FinishReason> = new Set<FinishReason>(['stop', 'tool_calls', 'length'])

@@ -143,7 +143,7 @@ test('a run is replayed as it was, and with a model that is asked anew; no tool 
   expect(runs).toBe(1)
   const silent = { same: false, difference: 'One call of the run was not made' }
   expect((await replay({ model: 'scripted:turns' })).body).toMatchObject(silent)
-  const failed = { same: false, difference: expect.stringContaining('The script is over') }
+  const failed = { same: false, difference: expect.stringContaining('The script has') }
   expect((await replay({ model: 'scripted:turns' })).body).toMatchObject(failed)
   expect(await replay({ model: 'nobody:x' })).toMatchObject({
     status: 400,

@@ -2,12 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { RunFilter, StoredRun } from '../../core/storage/run-store.ts'
 import type { ModelCatalogue } from '../../models/catalogue/model-catalogue.ts'
 import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
-import type { Cassette } from '../../validation/cassettes/cassette.ts'
+import { type Cassette, CassetteError, runCassette } from '../../validation/cassettes/cassette.ts'
 import { cassetteCase } from '../../validation/cassettes/cassette-case.ts'
-import { CassetteError } from '../../validation/cassettes/cassette-error.ts'
 import { type ReplayOptions, replayCassette } from '../../validation/cassettes/replay-cassette.ts'
-import { runCassette } from '../../validation/cassettes/run-cassette.ts'
-import type { FileCase } from '../../validation/suites/suite-file.ts'
+import type { FileCase } from '../../validation/suites/suite.ts'
 import {
   CASSETTE_QUERY,
   REPLAY_BODY,

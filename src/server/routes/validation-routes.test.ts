@@ -1,8 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Config } from '../../config/config.ts'
 import type { GivenTurn } from '../../testing/scripted-model.ts'
-import { currentTool } from '../../validation/tool-use/current-tool.ts'
-import { schemaHash } from '../../validation/tool-use/schema-hash.ts'
+import { currentTool, schemaHash } from '../../validation/tool-use/tool-use.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { readEvents } from '../fixtures/read-events.ts'
 

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { currentTool } from '../../validation/tool-use/current-tool.ts'
-import { schemaHash } from '../../validation/tool-use/schema-hash.ts'
+import { currentTool, schemaHash } from '../../validation/tool-use/tool-use.ts'
 import { effectiveGate } from '../../validation/tool-use/tool-use-gate.ts'
 import { HttpProblem } from '../http-problem.ts'
 import type { Service } from '../service.ts'

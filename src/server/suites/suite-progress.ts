@@ -1,5 +1,4 @@
-import { outcomeOf } from '../../validation/reports/build-report.ts'
-import type { PlannedTrial, Stopped, Trial } from '../../validation/running/trial.ts'
+import { outcomeOf, type PlannedTrial, type Stopped, type Trial } from '../../validation/running/trial.ts'
 import type { LatestTrial, ModelProgress, SuiteProgress } from './suite-views.ts'
 
 const MOST_LATEST = 8

@@ -1,6 +1,6 @@
 import type { JobState } from '../../core/storage/job-store.ts'
-import type { Outcome, ValidationReport } from '../../validation/reports/validation-report.ts'
-import type { Stopped } from '../../validation/running/trial.ts'
+import type { ValidationReport } from '../../validation/reports/validation-report.ts'
+import type { Outcome, Stopped } from '../../validation/running/trial.ts'
 import type { SuiteRequest } from './suite-request.ts'
 
 /** A suite that can be run. */

@@ -1,11 +1,13 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { suggest } from '../../core/suggest.ts'
-import { SuiteError } from '../suites/suite-error.ts'
+import { SuiteError } from '../suites/suite.ts'
 
-/** In which language the values of a category are written. */
+/** The language of the values in a category. */
 export type BfclLanguage = 'python' | 'java' | 'javascript'
 
 /** How a category is judged. */
-export type BfclRule = 'calls' | 'no_call' | 'turns'
+type BfclRule = 'calls' | 'no_call' | 'turns'
 
 export interface BfclCategory {
   readonly name: string
@@ -33,7 +35,7 @@ export const BFCL_CATEGORIES: readonly BfclCategory[] = [
   category('multi_turn_base', 'python', 'turns'),
 ]
 
-/** A category by its name, `simple` being `simple_python`; throws a `SuiteError` that names those there are. */
+/** Finds a category by name (`simple` means `simple_python`); throws a `SuiteError` that lists the categories. */
 export function bfclCategory(name: string): BfclCategory {
   const wanted = name === 'simple' ? 'simple_python' : name
   const found = BFCL_CATEGORIES.find((one) => one.name === wanted)
@@ -41,5 +43,26 @@ export function bfclCategory(name: string): BfclCategory {
   const names = BFCL_CATEGORIES.map((one) => one.name)
   const [near] = suggest(name, names)
   const fix = near === undefined ? `use one of ${names.join(', ')}.` : `did you mean 'bfcl:${near}'?`
-  throw new SuiteError(`BFCL has no category "${name}" here: ${fix}`)
+  throw new SuiteError(`Unknown BFCL category "${name}": ${fix}`)
 }
+
+/** Where data sets are in a checkout of the project: beside it. */
+const DEFAULT_DATA_SETS = join(import.meta.dirname, '../../../../shared/data')
+
+/** Tells the user where to get the cases. */
+export const HOW_TO_GET_BFCL =
+  'the cases are at https://github.com/ShishirPatil/gorilla in berkeley-function-call-leaderboard/bfcl_eval/data. ' +
+  'Copy that folder as "bfcl" into a folder of your own, and set TOOLYARD_DATA_SETS to yours.'
+
+/** The folder with the data sets: `TOOLYARD_DATA_SETS`, else the one beside the project. Throws a `SuiteError` if it has no BFCL. */
+export function dataSetsFolder(env: NodeJS.ProcessEnv = process.env): string {
+  const named = env.TOOLYARD_DATA_SETS
+  const folder = named || DEFAULT_DATA_SETS
+  if (existsSync(join(folder, 'bfcl'))) return folder
+  const missing = named ? `There is no folder "bfcl" in "${named}" (TOOLYARD_DATA_SETS)` : 'BFCL is not on this machine'
+  throw new SuiteError(`${missing}: ${HOW_TO_GET_BFCL}`)
+}
+
+/** The file with the questions of a category. */
+export const questionFile = (folder: string, { name }: BfclCategory): string =>
+  join(folder, 'bfcl', `BFCL_v4_${name}.json`)

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Params } from '../../core/tool.ts'
 import type { ObservedCall } from '../suites/suite.ts'
-import { acceptedCall } from './bfcl-answer.ts'
-import type { BfclFunction } from './bfcl-function.ts'
+import { acceptedCall, type BfclFunction } from './bfcl-function.ts'
 import { checkCalls, checkCallsInOrder } from './check-calls.ts'
 
 const play: BfclFunction = {
@@ -23,7 +22,7 @@ const calls = (...params: Params[]): ObservedCall[] => params.map((one) => ({ to
 const question = { functions: [play], language: 'python' } as const
 
 describe('calls by the published rules', () => {
-  test('each answer in turn takes the first call that fits, as the published checker does', () => {
+  test('assigns the first fitting call to each answer, like the published checker', () => {
     const accepted = answers({ artist: ['Abba', 'Queen'] }, { artist: ['Abba'] })
     expect(checkCalls(calls({ artist: 'Queen' }, { artist: 'Abba' }), accepted, question)).toEqual({ passed: true })
     expect(checkCalls(calls({ artist: 'Abba' }, { artist: 'Queen' }), accepted, question)).toMatchObject({
@@ -32,7 +31,7 @@ describe('calls by the published rules', () => {
     })
   })
 
-  test('of several calls the one is blamed that is right for no other answer', () => {
+  test('blames the call that fits no other answer', () => {
     const accepted = answers({ artist: ['Abba'] }, { artist: ['Queen'] })
     const verdict = checkCalls(calls({ artist: 'Queen' }, { artist: 'Blur' }), accepted, question)
     expect(verdict).toMatchObject({
@@ -44,7 +43,7 @@ describe('calls by the published rules', () => {
     })
   })
 
-  test('an empty list is as good as none where the parameter may be left out, of objects too', () => {
+  test('accepts an empty list for a parameter that may be omitted, also of objects', () => {
     const accepted = answers({ artist: ['Abba'], tags: ['', [{ name: ['live'] }]] })
     for (const params of [{}, { tags: [] }, { tags: [{ name: 'Live' }] }]) {
       expect(checkCalls(calls({ artist: 'abba', ...params }), accepted, question)).toEqual({ passed: true })
@@ -53,12 +52,12 @@ describe('calls by the published rules', () => {
     expect(wrong).toMatchObject({ kind: 'wrong_value' })
   })
 
-  test('names that every object has are no parameters', () => {
+  test('does not take inherited names for parameters', () => {
     const verdict = checkCalls(calls({ artist: 'Abba', constructor: 1 }), answers({ artist: ['Abba'] }), question)
     expect(verdict).toMatchObject({ kind: 'unexpected_parameter' })
   })
 
-  test('where the order counts, right calls in another one are told so', () => {
+  test('reports right calls in the wrong order', () => {
     const accepted = answers({ artist: ['Abba'] }, { artist: ['Queen'] })
     const verdict = checkCallsInOrder(calls({ artist: 'Queen' }, { artist: 'Abba' }), accepted, question)
     expect(verdict).toMatchObject({ passed: false, kind: 'wrong_order' })

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { javaValue } from './java-literal.ts'
-import { javascriptValue } from './javascript-literal.ts'
+import { javascriptValue, javaValue } from './literals.ts'
 
 describe('a literal of Java', () => {
   test.each<[string, string, unknown, string?]>([

@@ -28,7 +28,7 @@ describe('a category of BFCL', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('has tools with JSON Schema, under names that providers take', async () => {
+  test('has tools with JSON Schema, under names that providers accept', async () => {
     await put(JSON.stringify(question), '{"id": "simple_java_0", "ground_truth": [{"Store.set": {"id": [5]}}]}')
     const { cases } = await loadBfcl('simple_java', folder)
     expect(cases[0]?.tools).toEqual([
@@ -47,25 +47,30 @@ describe('a category of BFCL', () => {
   })
 
   test.each([
-    ['is no JSON', 'simple', '{}', /BFCL_v4_simple_java\.json:1: the line is no JSON object: get the file again/],
+    [
+      'is not JSON',
+      'simple',
+      '{}',
+      /BFCL_v4_simple_java\.json:1: the line isn't a JSON object: download the file again/,
+    ],
     ['has no functions', '{"id": "a"}', '', /:1: the line has no functions/],
-    ['has no answer', JSON.stringify(question), '', /:1: the answers to "simple_java_0" do not fit it/],
+    ['has no answer', JSON.stringify(question), '', /:1: the answers to "simple_java_0" don't match/],
     [
       'has an answer that calls another function',
       JSON.stringify(question),
       '{"id": "simple_java_0", "ground_truth": [{"Store.get": {"id": [5]}}]}',
-      /do not fit it: get questions and answers of one version/,
+      /don't match: download questions and answers of the same version/,
     ],
-  ])('a file that %s is refused with its place', async (_what, questions, answers, message) => {
+  ])('rejects a file that %s, with its place', async (_what, questions, answers, message) => {
     await put(questions, answers)
     await expect(loadBfcl('simple_java', folder)).rejects.toThrow(message)
   })
 
-  test('a file that is not there is refused with where it can be had', async () => {
-    await expect(loadBfcl('multiple', folder)).rejects.toThrow(/cannot be read \(ENOENT\): .*ShishirPatil\/gorilla/)
+  test('tells where to get a missing file', async () => {
+    await expect(loadBfcl('multiple', folder)).rejects.toThrow(/can't be read \(ENOENT\): .*ShishirPatil\/gorilla/)
   })
 
-  test('a category that is not there is refused with what is', async () => {
+  test('suggests categories for an unknown one', async () => {
     await expect(loadBfcl('simple_pyton', folder)).rejects.toThrow("did you mean 'bfcl:simple_python'?")
     await expect(loadBfcl('web', folder)).rejects.toThrow(/use one of simple_python, simple_java/)
   })

@@ -1,14 +1,15 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sameJson } from '../../core/schema/same-json.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Message } from '../../models/model.ts'
-import type { ObservedTurn, Suite, SuiteCase, Verdict } from '../suites/suite.ts'
-import { SuiteError } from '../suites/suite-error.ts'
-import { type AcceptedCall, acceptedCall } from './bfcl-answer.ts'
-import { type BfclCategory, type BfclLanguage, bfclCategory } from './bfcl-category.ts'
-import { functionIn, type Line, questionFile, readAnswers, readClasses, readLines } from './bfcl-files.ts'
-import { type BfclFunction, bfclTool, plainName } from './bfcl-function.ts'
-import { checkCalls } from './check-calls.ts'
-import { checkTurns, turnAnswers } from './multi-turn.ts'
+import { readPythonCalls } from '../../models/printed-calls/read-python-calls.ts'
+import { type ObservedTurn, type Suite, type SuiteCase, SuiteError, type Verdict } from '../suites/suite.ts'
+import { type BfclCategory, type BfclLanguage, bfclCategory, HOW_TO_GET_BFCL, questionFile } from './bfcl-category.ts'
+import { type AcceptedCall, acceptedCall, type BfclFunction, bfclTool, plainName } from './bfcl-function.ts'
+import { checkCalls, checkCallsInOrder } from './check-calls.ts'
 
-/** A case with the calls that its answers accept, which a perfect model would make. */
+/** A case with its accepted calls. */
 export interface BfclCase extends SuiteCase {
   readonly accepted: readonly (readonly AcceptedCall[])[]
 }
@@ -18,10 +19,10 @@ export interface BfclSuite extends Suite {
 }
 
 const REMARK =
-  'Not comparable with the published figure: that one runs the calls on simulated services and compares their state, ' +
-  'this one compares the calls of each turn with the expected ones.'
+  'Not comparable with the published score, which runs the calls on simulated services and compares their state: ' +
+  'this score compares the calls of each turn with the expected ones.'
 
-/** Loads a category of the Berkeley Function-Calling Leaderboard from a folder of data sets, as a whole. */
+/** Loads a category of the Berkeley Function-Calling Leaderboard from a folder of data sets. */
 export async function loadBfcl(name: string, folder: string): Promise<BfclSuite> {
   const category = bfclCategory(name)
   const questions = await readLines(questionFile(folder, category))
@@ -78,7 +79,7 @@ function turnsCase(
   const basis = basics(line, functions, 'python')
   if (basis.turns.length !== accepted.length) throw unfit(line)
   const about = [...new Set(accepted.flat().map(({ name }) => plainName(name)))]
-  // One more call than that in a turn would be wrong anyhow.
+  // More calls in a turn would be wrong anyway.
   const longest = Math.max(1, ...accepted.map((turn) => turn.length))
   return {
     ...basis,
@@ -92,7 +93,7 @@ function turnsCase(
 function basics({ place, value }: Line, functions: readonly BfclFunction[], language: BfclLanguage) {
   const { id, question } = value
   if (typeof id !== 'string' || !Array.isArray(question)) {
-    throw new SuiteError(`${place}: the line has no id or no question: get the file again.`)
+    throw new SuiteError(`${place}: the line has no id or no question: download the file again.`)
   }
   return {
     id,
@@ -105,7 +106,7 @@ function basics({ place, value }: Line, functions: readonly BfclFunction[], lang
 
 function functionsOf({ place, value }: Line): BfclFunction[] {
   const { function: documented } = value
-  if (!Array.isArray(documented)) throw new SuiteError(`${place}: the line has no functions: get the file again.`)
+  if (!Array.isArray(documented)) throw new SuiteError(`${place}: the line has no functions: download the file again.`)
   return documented.map((one) => functionIn(one, place))
 }
 
@@ -116,15 +117,149 @@ function groundTruth(line: Line, answers: ReadonlyMap<string, Line>): readonly u
 }
 
 const unfit = ({ place, value }: Line, cause?: unknown): SuiteError =>
-  new SuiteError(`${place}: the answers to "${value.id}" do not fit it: get questions and answers of one version.`, {
-    cause,
-  })
+  new SuiteError(
+    `${place}: the answers to "${value.id}" don't match: download questions and answers of the same version.`,
+    {
+      cause,
+    },
+  )
 
-/** Right is no call at all. */
 function noCall(turn: ObservedTurn | undefined): Verdict {
   const [call] = turn?.calls ?? []
   if (call === undefined) return { passed: true }
   const { tool, params } = call
   const message = `Called ${tool}, although none of the tools can help.`
   return { passed: false, kind: 'unwanted_call', message, tool, expected: [], actual: { tool, params } }
+}
+
+/** Reads the expected calls of one turn, which are written as Python. Throws if one can't be read. */
+function turnAnswers(sources: readonly string[], functions: readonly BfclFunction[]): AcceptedCall[] {
+  const propertiesOf = (name: string) => functions.find((one) => one.name === name)?.parameters.properties ?? {}
+  return sources.map((source) => {
+    const [call, ...others] = readPythonCalls(source, (name) => Object.keys(propertiesOf(name))) ?? []
+    if (call === undefined || others.length > 0) throw new SyntaxError(`"${source}" isn't a call in Python`)
+    const { name, args: given } = call
+    if (!functions.some((one) => one.name === name)) throw new SyntaxError(`"${source}" calls an unknown function`)
+    const properties = propertiesOf(name)
+    const params: Record<string, readonly unknown[]> = {}
+    for (const [parameter, value] of Object.entries(given)) {
+      if (!Object.hasOwn(properties, parameter))
+        throw new SyntaxError(`"${source}" has an unknown parameter "${parameter}"`)
+      const isDefault = sameJson(properties[parameter]?.default, value)
+      params[parameter] = isDefault ? [accepting(value), ''] : [accepting(value)]
+    }
+    // Passing a default explicitly is accepted.
+    for (const [parameter, { default: preset }] of Object.entries(properties)) {
+      if (preset !== undefined && params[parameter] === undefined) params[parameter] = ['', accepting(preset)]
+    }
+    return { name, params }
+  })
+}
+
+/** Converts a value to the form of accepted values, in which each entry of an object has a list. */
+function accepting(value: unknown): unknown {
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, [inner]]))
+}
+
+/** Judges the calls of each turn, in order; the first wrong turn decides. */
+function checkTurns(
+  turns: readonly ObservedTurn[],
+  answers: readonly (readonly AcceptedCall[])[],
+  functions: readonly BfclFunction[],
+): Verdict {
+  for (const [at, accepted] of answers.entries()) {
+    const verdict = checkTurn(turns[at]?.calls ?? [], accepted, functions)
+    if (!verdict.passed) return { ...verdict, message: `Turn ${at + 1}: ${verdict.message}` }
+  }
+  return { passed: true }
+}
+
+function checkTurn(
+  calls: ObservedTurn['calls'],
+  accepted: readonly AcceptedCall[],
+  functions: readonly BfclFunction[],
+): Verdict {
+  const [unwanted] = calls
+  if (accepted.length > 0 || unwanted === undefined) {
+    return checkCallsInOrder(calls, accepted, { functions, language: 'python' })
+  }
+  const { tool } = unwanted
+  const message = `Called ${plainName(tool)}, expected no call.`
+  return { passed: false, kind: 'unwanted_call', message, tool, expected: [], actual: calls.map((call) => call.tool) }
+}
+
+/** A line of a file, with its place for error messages. */
+interface Line {
+  readonly place: string
+  readonly value: Readonly<Record<string, unknown>>
+}
+
+const answerFile = (folder: string, { name }: BfclCategory): string =>
+  join(folder, 'bfcl', 'possible_answer', `BFCL_v4_${name}.json`)
+
+/** Reads the answers, by the id of their question. */
+async function readAnswers(folder: string, category: BfclCategory): Promise<Map<string, Line>> {
+  const lines = await readLines(answerFile(folder, category))
+  return new Map(lines.map((line) => [String(line.value.id), line]))
+}
+
+/** The classes of the multi-turn questions, and their files. */
+const CLASS_FILES: Readonly<Record<string, string>> = {
+  GorillaFileSystem: 'gorilla_file_system',
+  MathAPI: 'math_api',
+  MessageAPI: 'message_api',
+  TwitterAPI: 'posting_api',
+  TicketAPI: 'ticket_api',
+  TradingBot: 'trading_bot',
+  TravelAPI: 'travel_booking',
+  VehicleControlAPI: 'vehicle_control',
+}
+
+/** Reads the functions of each class. */
+async function readClasses(folder: string): Promise<Map<string, readonly BfclFunction[]>> {
+  const read = Object.entries(CLASS_FILES).map(async ([name, file]) => {
+    const lines = await readLines(join(folder, 'bfcl', 'multi_turn_func_doc', `${file}.json`))
+    return [name, lines.map(({ place, value }) => functionIn(value, place))] as const
+  })
+  return new Map(await Promise.all(read))
+}
+
+/** Reads a function, and adds missing optional parts. */
+function functionIn(value: unknown, place: string): BfclFunction {
+  const { name, description, parameters } = Object(value) as Partial<BfclFunction>
+  if (typeof name !== 'string' || !isObject(parameters)) {
+    throw new SuiteError(`${place}: a function has no name or no parameters: download the file again.`)
+  }
+  const { properties = {}, required = [] } = parameters as Partial<BfclFunction['parameters']>
+  return {
+    name,
+    description: description || `The function ${name}.`,
+    parameters: { ...parameters, properties, required },
+  }
+}
+
+/** Reads a file with one JSON object per line. */
+async function readLines(file: string): Promise<Line[]> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new SuiteError(`${file} can't be read (${code}): ${HOW_TO_GET_BFCL}`, { cause: error })
+  }
+  return text.split('\n').flatMap((line, index) => {
+    const place = `${file}:${index + 1}`
+    return line.trim() === '' ? [] : [{ place, value: objectIn(line, place) }]
+  })
+}
+
+function objectIn(line: string, place: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(line)
+    if (isObject(value)) return value
+  } catch {
+    // Reported below.
+  }
+  throw new SuiteError(`${place}: the line isn't a JSON object: download the file again.`)
 }

@@ -2,9 +2,8 @@ import { expect, test } from 'vitest'
 import type { RecordedCall } from '../../chat/run-recording.ts'
 import type { Message } from '../../models/model.ts'
 import { buildSuite } from '../suites/build-suite.ts'
-import type { Cassette } from './cassette.ts'
+import { type Cassette, CassetteError } from './cassette.ts'
 import { cassetteCase } from './cassette-case.ts'
-import { CassetteError } from './cassette-error.ts'
 
 const times = { index: 0, started_ms: 0, duration_ms: 0 }
 const add = { name: 'add', description: 'Adds.', parameters: { type: 'object' } }
@@ -37,7 +36,7 @@ const cassette = (calls: readonly RecordedCall[], messages: readonly Message[] =
     answer: { content: '', stop_reason: 'stop' },
   }) satisfies Cassette
 
-test('a run becomes its question, with what its tools answered and the calls that were made', () => {
+test('a run becomes a case with its request, mocks and calls', () => {
   const system = { role: 'system', content: 'Be brief.' } as const
   const made = [called({ n: 1 }, 2), called({ n: 5 }, 6, { iteration: 2 })]
   expect(cassetteCase(cassette(made, [system, { role: 'user', content: 'Go' }]))).toEqual({
@@ -55,7 +54,7 @@ test('a run becomes its question, with what its tools answered and the calls tha
   })
 })
 
-test('what was not the model’s, or not right, is not expected', () => {
+test('calls that the model did not make, or that were refused, are not expected', () => {
   const made = [
     called({ n: 0 }, 1, { iteration: 0 }),
     called({ n: 'x' }, 0, { result: failed('INVALID_PARAMETERS') }),
@@ -66,7 +65,7 @@ test('what was not the model’s, or not right, is not expected', () => {
   expect(cassetteCase(cassette(made.slice(0, 3))).expect).toEqual({ no_call: true })
 })
 
-test('values stand for themselves, and what was taken out may be anything', () => {
+test('escapes values, and matches anything for redacted ones', () => {
   const params = { token: '[redacted]', query: { $any: true, a: 1 }, list: [{ key: 'is [redacted]' }] }
   const written = cassetteCase(cassette([called(params, 1)]))
   expect(written.expect.calls?.[0]?.params).toEqual({
@@ -81,6 +80,6 @@ test('values stand for themselves, and what was taken out may be anything', () =
   expect(judge({ query: 7 })).toMatchObject({ passed: false })
 })
 
-test('a run that nobody asks anything in makes no case', () => {
+test('a run without a user message has no case', () => {
   expect(() => cassetteCase(cassette([], [{ role: 'system', content: 'Be brief.' }]))).toThrow(CassetteError)
 })

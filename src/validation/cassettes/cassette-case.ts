@@ -1,19 +1,18 @@
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Message } from '../../models/model.ts'
-import type { ExpectedCall, FileCase } from '../suites/suite-file.ts'
-import type { Cassette } from './cassette.ts'
-import { CassetteError } from './cassette-error.ts'
+import type { ExpectedCall, FileCase } from '../suites/suite.ts'
+import { type Cassette, CassetteError } from './cassette.ts'
 
 const REFUSED: ReadonlySet<string> = new Set(['TOOL_NOT_FOUND', 'INVALID_PARAMETERS'])
 
 /**
- * A run as a case of a suite: the same question with the same tools, of which those that were called answer what they
- * answered, and the calls of the run as those that are expected. Calls that were refused as wrong are not.
+ * Converts a run to a case: the same request and tools, recorded results as mocks, and the calls of the run as the
+ * expectation. Calls that were refused as wrong aren't expected.
  */
 export function cassetteCase({ run_id, request, calls }: Cassette): FileCase {
   const asked = request.messages.findLastIndex(({ role }) => role === 'user')
   const query = request.messages[asked]?.content ?? ''
-  if (query === '') throw new CassetteError(`Run '${run_id}' makes no case: nobody asks anything in it`)
+  if (query === '') throw new CassetteError(`Run '${run_id}' can't become a case: it has no user message`)
   const messages: readonly Message[] = request.messages.toSpliced(asked, 1)
   const right = calls.filter(
     ({ iteration, result, not_run }) =>
@@ -37,7 +36,7 @@ const expected = ({ tool, params }: Cassette['calls'][number]): ExpectedCall => 
   return { tool, params: Object.fromEntries(values) }
 }
 
-/** A value that stands for itself; what was taken out of it as a secret may be anything. */
+/** Escapes a value that looks like a matcher; a redacted secret matches anything. */
 function literal(value: unknown): unknown {
   if (typeof value === 'string') return value.includes('[redacted]') ? { $any: true } : value
   if (Array.isArray(value)) return value.map(literal)

@@ -5,10 +5,8 @@ import type { StoredRun } from '../../core/storage/run-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
-import type { Cassette } from './cassette.ts'
-import { CassetteError } from './cassette-error.ts'
+import { type Cassette, CassetteError, runCassette } from './cassette.ts'
 import { replayCassette } from './replay-cassette.ts'
-import { runCassette } from './run-cassette.ts'
 
 const schema = { type: 'object', properties: { n: { type: 'number' }, token: { type: 'number' } } }
 
@@ -82,7 +80,7 @@ describe('a replay', () => {
   test.each<[string, readonly GivenTurn[], Partial<RunRequest>]>([
     ['tools that fail', [call('fail'), call('slow'), 'Sorry.'], {}],
     ['wrong parameters', [call('add', { n: 'x' }), call('add', { n: 1 }), 'Done.'], {}],
-    ['arguments that are no JSON', [call('add', '{"n": '), 'Done.'], {}],
+    ['arguments that are not JSON', [call('add', '{"n": '), 'Done.'], {}],
     ['tools that are not there', [call('ad', { n: 1 }), 'Done.'], {}],
     ['a tool that was not offered', [call('add', { n: 1 }), 'Done.'], { allowed_tools: ['fail'] }],
     ['calls that are not run', [...Array(3).fill(call('add', { n: 1 })), 'Done.'], {}],
@@ -125,7 +123,7 @@ describe('a replay', () => {
     expect((await replayCassette(cassette)).answer).toMatchObject({ stop_reason: 'cancelled' })
   })
 
-  test('strict: with a call that was made before the model was asked', async () => {
+  test('strict: with a call before the first model request', async () => {
     const result = { success: true, result: 2, tool_name: 'add', execution_time_ms: 1 } as const
     const prior_calls = [{ tool: 'add', params: { n: 1 }, result, iteration: 0 }]
     const { cassette } = await recorded(['It is 2.'], { prior_calls })
@@ -134,7 +132,7 @@ describe('a replay', () => {
   })
 })
 
-describe('a cassette that was tampered with', () => {
+describe('a changed cassette', () => {
   interface Turn {
     text: string
     calls: [{ name: string; arguments: string }, { arguments: string }]
@@ -153,57 +151,57 @@ describe('a cassette that was tampered with', () => {
       ({ turns }) => {
         turns[0].calls[1].arguments = '{"n":3}'
       },
-      'in turn 1, add is called with {"n":3}, and the cassette has add with {"n":2}',
+      'in turn 1, add is called with {"n":3}, but the cassette has add with {"n":2}',
     ],
     [
       'another tool',
       ({ turns }) => {
         turns[1].calls[0].name = 'add'
       },
-      'in turn 2, add is called with {"location":"Paris"}, and the cassette has get_weather with {"location":"Paris"}',
+      'in turn 2, add is called with {"location":"Paris"}, but the cassette has get_weather with {"location":"Paris"}',
     ],
     [
       'calls in another order',
       ({ turns }) => {
         turns[0].calls.reverse()
       },
-      'in turn 2, message 3 was add giving {"result":2,"success":true,"tool_name":"add"}, and is add giving {"result":3,',
+      'in turn 2, message 3 was add giving {"result":2,"success":true,"tool_name":"add"}, but is now add giving {"result":3,',
     ],
     [
       'a call that is gone',
       ({ calls }) => {
         calls.pop()
       },
-      'in turn 2, get_weather is called with {"location":"Paris"}, and the cassette has no more calls',
+      'in turn 2, get_weather is called with {"location":"Paris"}, but the cassette has no more calls',
     ],
     [
       'a turn that is gone',
       ({ turns }) => {
         turns.pop()
       },
-      'in turn 3, the model is asked once more than in the run',
+      'in turn 3, the model gets one more request than in the run',
     ],
     [
       'a turn that is new',
       ({ turns }) => {
         turns.push({ text: 'More.', calls: [], finish_reason: 'stop' })
       },
-      'in turn 3, the run is over, and the cassette has 4 turns',
+      'in turn 3, the run ended, but the cassette has 4 turns',
     ],
     [
       'another answer',
       ({ turns }) => {
         turns[2].text = 'Finished.'
       },
-      'in turn 3, the content of the answer was "Done.", and is "Finished."',
+      'in turn 3, the content of the answer was "Done.", but is now "Finished."',
     ],
-  ])('by %s fails strictly, and says where', async (_, edit, problem) => {
+  ])('%s makes a strict replay fail, with its place', async (_, edit, problem) => {
     const replayed = replayCassette(await edited(edit))
     await expect(replayed).rejects.toThrow(CassetteError)
-    await expect(replayed).rejects.toThrow(`The replay of run 'run-1' is not as the run was: ${problem}`)
+    await expect(replayed).rejects.toThrow(`The replay of run 'run-1' differs from the run: ${problem}`)
   })
 
-  test('loose: the order is free, and what is not called is counted', async () => {
+  test('loose: accepts any order, and counts unused calls', async () => {
     const cassette = await edited(({ turns }) => {
       turns[0].calls.reverse()
       turns.splice(1, 1)
@@ -216,32 +214,32 @@ describe('a cassette that was tampered with', () => {
     expect(unused).toBe(1)
   })
 
-  test('loose: a call that is not on it fails, and says what is', async () => {
+  test('loose: a call that was not recorded fails, and lists the recorded ones', async () => {
     const cassette = await edited(({ turns }) => {
       turns[1].calls[0].arguments = '{"location":"Oslo"}'
     })
     await expect(replayCassette(cassette, { mode: 'loose' })).rejects.toThrow(
-      'get_weather is called with {"location":"Oslo"}, and the cassette has get_weather with {"location":"Paris"}',
+      'get_weather is called with {"location":"Oslo"}, but the cassette has get_weather with {"location":"Paris"}',
     )
   })
 
   test.each<[string, unknown, string]>([
-    ['no cassette', {}, 'This is no cassette: it has no version under "cassette"'],
-    ['nothing', null, 'This is no cassette'],
-    ['another version', { cassette: 2 }, 'The cassette is of version 2, and this Toolyard reads version 1'],
-    ['half of one', { cassette: 1 }, "The cassette cannot be read: missing 'run_id'"],
-  ])('%s is refused', async (_, value, problem) => {
+    ['no cassette', {}, 'This isn\'t a cassette: it has no version under "cassette"'],
+    ['nothing', null, "This isn't a cassette"],
+    ['another version', { cassette: 2 }, 'The cassette has version 2, but this Toolyard reads version 1'],
+    ['half of one', { cassette: 1 }, "The cassette is invalid: missing 'run_id'"],
+  ])('%s is rejected', async (_, value, problem) => {
     await expect(replayCassette(value as Cassette)).rejects.toThrow(problem)
   })
 })
 
-test('a cassette that is not complete can only be replayed loosely', async () => {
+test('an incomplete cassette can only be replayed in loose mode', async () => {
   const { cassette } = await recorded([call('get_weather', { location: 'x'.repeat(70_000) }), 'Done.'])
   expect(cassette).toMatchObject({ complete: false, incomplete: expect.arrayContaining([expect.any(String)]) })
-  await expect(replayCassette(cassette)).rejects.toThrow("The cassette of run 'run-1' is not complete")
+  await expect(replayCassette(cassette)).rejects.toThrow("The cassette of run 'run-1' is incomplete")
 })
 
-test('another model can be tried on the tools of a run', async () => {
+test('another model can use the tools of a run', async () => {
   const { cassette } = await recorded(PARALLEL)
   const other = scripted(call('get_weather', { location: 'Paris' }), call('add', { n: 2 }), 'Sunny, and 3.')
   const { answer, unused } = await replayCassette(cassette, { mode: 'loose', model: other })
@@ -255,8 +253,8 @@ test('another model can be tried on the tools of a run', async () => {
   )
 })
 
-test('a run whose contents were not kept makes no cassette', () => {
-  expect(() => runCassette({ id: 'run-1' } as StoredRun)).toThrow("Run 'run-1' cannot be replayed")
+test('a run without a recording has no cassette', () => {
+  expect(() => runCassette({ id: 'run-1' } as StoredRun)).toThrow("Run 'run-1' can't be replayed")
 })
 
 function usage(prompt_tokens: number) {

@@ -1,18 +1,25 @@
 import type { SuiteRun } from '../running/suite-runner.ts'
-import { type HashedSuite, isJudged, keyOf, type PlannedTrial, type Trial } from '../running/trial.ts'
-import { CellCounts } from './cell-counts.ts'
+import {
+  byTool,
+  type HashedSuite,
+  keyOf,
+  type Outcome,
+  outcomeOf,
+  type PlannedTrial,
+  type Trial,
+} from '../running/trial.ts'
+import { rates } from '../tool-use/tool-use.ts'
 import {
   type Cell,
   type GateResult,
   type KindCount,
-  type Outcome,
   REPORT_VERSION,
   type ReportedModel,
   type ReportedTrial,
   type ValidationReport,
 } from './validation-report.ts'
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly suites: readonly HashedSuite[]
   readonly repetitions: number
   /** ISO 8601. */
@@ -21,7 +28,7 @@ export interface ReportOptions {
   readonly gate?: number
 }
 
-/** Counts a run, and writes down every trial of it. */
+/** Builds the report of a run. */
 export function buildReport(run: SuiteRun, options: ReportOptions): ValidationReport {
   const { suites, repetitions, createdAt, gate } = options
   const trials = run.planned.map((planned) => reported(planned, run.trials.get(keyOf(planned))))
@@ -43,12 +50,6 @@ export function buildReport(run: SuiteRun, options: ReportOptions): ValidationRe
     failures: kindsOf(trials),
     trials,
   }
-}
-
-export function outcomeOf(trial: Trial | undefined): Outcome {
-  if (trial === undefined) return 'not_run'
-  if (!isJudged(trial)) return 'not_answered'
-  return trial.verdict.passed ? 'passed' : 'failed'
 }
 
 function reported(planned: PlannedTrial, trial: Trial | undefined): ReportedTrial {
@@ -80,11 +81,11 @@ function reported(planned: PlannedTrial, trial: Trial | undefined): ReportedTria
 
 const queryOf = ({ case: { turns } }: PlannedTrial): string =>
   turns
-    .map((said) => said.findLast(({ role }) => role === 'user')?.content ?? '')
+    .map((turn) => turn.findLast(({ role }) => role === 'user')?.content ?? '')
     .filter((text) => text !== '')
     .join('\n')
 
-/** For each model and suite: each tool that its cases are about, and all of them together. */
+/** Counts outcomes per suite and model, in total and for each tool. */
 function matrixOf({ planned, trials }: SuiteRun): Cell[] {
   const counts = new CellCounts()
   for (const one of planned) {
@@ -94,18 +95,6 @@ function matrixOf({ planned, trials }: SuiteRun): Cell[] {
     for (const [tool, outcome] of byTool(one, trial)) counts.add({ ...place, tool }, outcome)
   }
   return counts.cells()
-}
-
-/**
- * What a trial says of each tool that its case is about: where one of several was used wrongly nothing is known of the
- * others, and where a wrong one was called all of them should have been.
- */
-export function byTool({ case: { about } }: PlannedTrial, trial: Trial | undefined): [string, Outcome][] {
-  const outcome = outcomeOf(trial)
-  const tools = about.length === 0 ? [''] : [...new Set(about)]
-  const blamed = trial !== undefined && !trial.verdict.passed ? trial.verdict.tool : undefined
-  const named = outcome === 'failed' && blamed !== undefined && tools.includes(blamed) ? [blamed] : tools
-  return named.map((tool) => [tool, outcome])
 }
 
 function modelsOf({ planned, trials, stopped }: SuiteRun): ReportedModel[] {
@@ -132,10 +121,36 @@ function kindsOf(trials: readonly ReportedTrial[]): KindCount[] {
   return [...counts.values()].sort((a, b) => b.count - a.count)
 }
 
-/** Every model must reach it in every suite; one that was not judged has not. */
+/** Every model must reach the threshold in every suite; one that wasn't judged hasn't. */
 function judge(matrix: readonly Cell[], threshold: number): GateResult {
   const missed = matrix
     .filter(({ tool, passed, failed }) => tool === null && !(passed / (passed + failed) >= threshold))
     .map(({ suite, model, rate }) => ({ suite, model, rate }))
   return { threshold, met: missed.length === 0, missed }
+}
+
+type Place = Pick<Cell, 'suite' | 'model' | 'tool'>
+type Counted = { -readonly [Key in Outcome]: number }
+
+/** Counts the cells of the matrix, in order of appearance. */
+class CellCounts {
+  readonly #counts = new Map<string, { readonly place: Place; readonly counted: Counted }>()
+
+  add(place: Place, outcome: Outcome): void {
+    const key = JSON.stringify([place.suite, place.model, place.tool])
+    let found = this.#counts.get(key)
+    if (found === undefined) {
+      found = { place, counted: { passed: 0, failed: 0, not_answered: 0, not_run: 0 } }
+      this.#counts.set(key, found)
+    }
+    found.counted[outcome]++
+  }
+
+  cells(): Cell[] {
+    return [...this.#counts.values()].map(({ place, counted }) => {
+      const judged = counted.passed + counted.failed
+      const known = judged === 0 ? { rate: null, lower_bound: null } : rates(counted.passed, judged)
+      return { ...place, ...counted, ...known }
+    })
+  }
 }

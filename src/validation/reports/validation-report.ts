@@ -1,19 +1,17 @@
+import type { Outcome } from '../running/trial.ts'
 import type { FailureKind, ObservedTurn } from '../suites/suite.ts'
 
 export const REPORT_VERSION = 1
 
-/** What a trial came to; `not_run` where it was planned and something stopped the run before. */
-export type Outcome = 'passed' | 'failed' | 'not_answered' | 'not_run'
-
-/** How often something came out how. `rate` and `lower_bound` are of those that were judged: passed or failed. */
+/** Counts by outcome. `rate` and `lower_bound` refer to judged trials: passed or failed. */
 export interface Count {
   readonly passed: number
   readonly failed: number
   readonly not_answered: number
   readonly not_run: number
-  /** Null where none was judged. */
+  /** Null if no trial was judged. */
   readonly rate: number | null
-  /** What the true rate is at least, with 95 % certainty (Wilson). */
+  /** The lower end of Wilson's 95 % confidence interval. */
   readonly lower_bound: number | null
 }
 
@@ -21,24 +19,24 @@ export interface ReportedSuite {
   readonly name: string
   readonly hash: string
   readonly cases: number
-  /** What must be said beside its figures. */
+  /** A caveat shown beside the results. */
   readonly remark?: string
 }
 
 export interface ReportedModel {
   readonly id: string
   readonly tokens: number
-  /** Null where its price is not known. */
+  /** Null if the price is unknown. */
   readonly cost: number | null
-  /** Why it was not asked to the end. */
+  /** Why it was stopped early. */
   readonly stopped?: { readonly reason: 'not_answered' | 'budget' | 'cancelled'; readonly message: string }
 }
 
-/** One field of the matrix. */
+/** A cell of the matrix. */
 export interface Cell extends Count {
   readonly suite: string
   readonly model: string
-  /** Null for all trials of the suite together; `""` for those in which no call is right. */
+  /** Null for the whole suite; `""` for cases where no call is right. */
   readonly tool: string | null
 }
 
@@ -55,35 +53,34 @@ export interface ReportedTrial {
   readonly case: string
   readonly repetition: number
   readonly outcome: Outcome
-  /** What the person said last. */
+  /** The last user message. */
   readonly query: string
-  /** The tools that the case is about; empty where no call is right. */
+  /** The tools that the case is about; empty if no call is right. */
   readonly about: readonly string[]
   readonly kind?: FailureKind
   readonly message?: string
   readonly tool?: string
   readonly expected?: unknown
   readonly actual?: unknown
-  /** Where it was not passed: all that the case expects. */
+  /** The whole expectation, if the trial didn't pass. */
   readonly expectation?: unknown
-  /** What the model did. */
   readonly turns?: readonly ObservedTurn[]
   readonly tokens?: number
   readonly cost?: number
   readonly duration_ms?: number
   readonly at?: string
-  /** It was made by an earlier run. */
+  /** Taken over from an earlier run. */
   readonly resumed?: true
 }
 
 export interface GateResult {
   readonly threshold: number
   readonly met: boolean
-  /** Each model in each suite that is below it. */
+  /** The models below the threshold, by suite. */
   readonly missed: readonly { readonly suite: string; readonly model: string; readonly rate: number | null }[]
 }
 
-/** Everything that a run of suites found out; `docs/validate.md` says what each field means. */
+/** The report of a run; `docs/validate.md` describes the fields. */
 export interface ValidationReport {
   readonly version: typeof REPORT_VERSION
   readonly created_at: string

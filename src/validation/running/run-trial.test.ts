@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { answering, real, weather } from './fixtures/hand-made.ts'
 import { cases, observed, paris, run } from './fixtures/run-cases.ts'
 
-describe('what is run', () => {
-  test('every case with every model, as often as told, each case once before any is repeated', async () => {
+describe('a trial', () => {
+  test('runs every case with every model, each case once before the first repetition', async () => {
     const rome = answering('scripted:rome', () => weather('Rome'))
     const { made, planned, stopped } = await run(cases(2), {
       models: [{ model: paris }, { model: rome }],
@@ -22,7 +22,7 @@ describe('what is run', () => {
     expect(of('scripted:paris').map(({ verdict }) => verdict)).toEqual(new Array(4).fill({ passed: true }))
   })
 
-  test('tools are mocks that answer what the case says, whatever their implementation, permissions and limits', async () => {
+  test('uses mocks whatever the implementation, permissions and limits of a tool', async () => {
     const model = answering('scripted:loop', ({ messages }, asked) =>
       asked < 3 ? weather('Paris') : `${messages.at(-1)?.content}`,
     )
@@ -34,7 +34,7 @@ describe('what is run', () => {
     expect(JSON.parse(turns[0]?.answer ?? '')).toMatchObject({ success: true, result: { sky: 'blue' } })
   })
 
-  test('a tool without a mock answers {"ok": true}', async () => {
+  test('returns {"ok": true} for a tool without a mock', async () => {
     const model = answering('scripted:loop', ({ messages }, asked) =>
       asked < 2 ? weather('Paris') : `${messages.at(-1)?.content}`,
     )
@@ -42,13 +42,13 @@ describe('what is run', () => {
     expect(JSON.parse(turns[0]?.answer ?? '').result).toEqual({ ok: true })
   })
 
-  test('no more answers of the model are looked at than the case says, and no more are paid for', async () => {
+  test('sends no more requests than the case allows', async () => {
     const model = answering('scripted:eager', () => weather('Paris'))
     const { turns } = await observed({ max_iterations: 1 }, model)
     expect([model.asked, turns[0]?.calls.length, turns[0]?.answer]).toEqual([1, 1, ''])
   })
 
-  test('several turns: each is asked with all that went before it', async () => {
+  test('sends the whole conversation in each turn', async () => {
     const model = answering('scripted:turns', ({ messages }, asked) =>
       asked % 2 === 1 ? weather(`${messages.filter(({ role }) => role === 'user').length}`) : `Answer ${asked / 2}.`,
     )
@@ -60,7 +60,7 @@ describe('what is run', () => {
     ])
   })
 
-  test('a turn that ended by its limit leaves no sentence in the conversation that the model did not say', async () => {
+  test('keeps substitute answers out of the conversation', async () => {
     const roles: string[][] = []
     const model = answering('scripted:turns', ({ messages }) => {
       roles.push(messages.map(({ role }) => role))
@@ -71,7 +71,7 @@ describe('what is run', () => {
     expect(roles).toEqual([['user'], ['user', 'assistant', 'tool', 'user']])
   })
 
-  test('calls that are malformed, unknown or refused are seen as such', async () => {
+  test('observes malformed, unknown and refused calls', async () => {
     const model = answering('scripted:wild', () => ({
       calls: [
         { name: 'weather', arguments: '{"city": ' },
@@ -91,7 +91,7 @@ describe('what is run', () => {
     ])
   })
 
-  test('the same valid call three times in one answer is three calls: that the loop runs two is not the model’s', async () => {
+  test('counts three equal calls in one response, although the loop runs only two', async () => {
     const call = { name: 'weather', arguments: { city: 'Paris' } }
     const { turns } = await observed(
       {},
@@ -100,7 +100,7 @@ describe('what is run', () => {
     expect(turns[0]?.calls).toEqual(new Array(3).fill({ tool: 'weather', params: { city: 'Paris' } }))
   })
 
-  test('a tool that cannot be offered makes the case unanswerable, and the model is not asked', async () => {
+  test('sends no request if a tool can’t be offered', async () => {
     let deep: object = { type: 'string' }
     for (let level = 0; level < 200; level++) deep = { type: 'object', properties: { deep } }
     const model = answering('scripted:never', () => 'hello')

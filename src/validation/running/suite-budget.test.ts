@@ -5,8 +5,8 @@ import { BudgetReachedError, SuiteBudget } from './suite-budget.ts'
 const prices = { input: 10, output: 10 }
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('a budget that many draw on', () => {
-  test('what may be spent by those that are being answered is kept back: who finds too little waits for them', async () => {
+describe('a shared budget', () => {
+  test('reserves the upper bound of requests in flight, and makes others wait for them', async () => {
     const budget = new SuiteBudget({ cost: 0.03 })
     const first = await budget.hold(prices, 1_000, 1_000)
     let held = false
@@ -22,18 +22,16 @@ describe('a budget that many draw on', () => {
     expect(budget.total.cost).toBeCloseTo(0.021)
   })
 
-  test('and is told that it is used up where nobody is left to wait for', async () => {
+  test('rejects if no request is in flight', async () => {
     const budget = new SuiteBudget({ cost: 0.03 })
     const first = await budget.hold(prices, 1_000, 1_000)
     const second = budget.hold(prices, 1_000, 1_000)
     first({ tokens: 2_000, cost: 0.02 })
     await expect(second).rejects.toThrow(BudgetReachedError)
-    await expect(second).rejects.toThrow(
-      'The budget of 0.03 USD is used up, but for what the next question might cost.',
-    )
+    await expect(second).rejects.toThrow("The budget of 0.03 USD doesn't allow another request.")
   })
 
-  test('models without a price are held to tokens, those with one to money, unless tokens were given', async () => {
+  test('limits models without prices by tokens, and others by cost unless a token limit is set', async () => {
     const unpriced = new SuiteBudget({ cost: 0 })
     await expect(unpriced.hold(undefined, 1_999_000, 1_001)).rejects.toThrow('2000000 tokens')
     await expect(unpriced.hold(undefined, 1_999_000, 1_000)).resolves.toBeTypeOf('function')
@@ -41,7 +39,7 @@ describe('a budget that many draw on', () => {
     await expect(new SuiteBudget({ cost: 1, tokens: 10 }).hold(prices, 10, 1)).rejects.toThrow('10 tokens')
   })
 
-  test('nothing at all still lets a model be asked that costs nothing', async () => {
+  test('allows free models with a budget of 0', async () => {
     const budget = new SuiteBudget({ cost: 0 })
     await expect(budget.hold({ input: 0, output: 0 }, 1_000, 1_000)).resolves.toBeTypeOf('function')
   })

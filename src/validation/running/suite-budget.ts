@@ -2,22 +2,21 @@ import { costOf } from '../../models/catalogue/cost-of.ts'
 import type { ModelPrices } from '../../models/catalogue/model-info.ts'
 import type { Spent } from './trial.ts'
 
-/** What all trials together may use up. */
+/** Limits for all trials together. */
 export interface BudgetLimits {
-  /** In the currency of the prices: USD. */
+  /** In USD. */
   readonly cost: number
-  /** Of all models. Without it only those without prices are held to `DEFAULT_UNPRICED_TOKENS`. */
+  /** For all models; by default only models without prices are limited, to `DEFAULT_UNPRICED_TOKENS`. */
   readonly tokens?: number
 }
 
 export const DEFAULT_BUDGET: BudgetLimits = { cost: 1 }
-/** Where money cannot be counted, tokens are. */
 export const DEFAULT_UNPRICED_TOKENS = 2_000_000
 
-/** The next question might use up more than is left. */
+/** The next request might exceed the budget. */
 export class BudgetReachedError extends Error {
   constructor(limit: string) {
-    super(`The budget of ${limit} is used up, but for what the next question might cost.`)
+    super(`The budget of ${limit} doesn't allow another request.`)
     this.name = 'BudgetReachedError'
   }
 }
@@ -27,12 +26,12 @@ interface Amount {
   cost: number
 }
 
-/** Counts what is spent, and lets no question be asked that could exceed what is left, also with many at a time. */
+/** Counts what is spent, and refuses requests that could exceed the budget, also when many run concurrently. */
 export class SuiteBudget {
   readonly #limits: BudgetLimits
   readonly #tokenLimit: number
   readonly #spent: Amount = { tokens: 0, cost: 0 }
-  /** What the questions that are being answered may come to. */
+  /** Upper bound for the requests in flight. */
   readonly #held: Amount = { tokens: 0, cost: 0 }
   #holders = 0
   #waiting: (() => void)[] = []
@@ -42,12 +41,12 @@ export class SuiteBudget {
     this.#tokenLimit = limits.tokens ?? DEFAULT_UNPRICED_TOKENS
   }
 
-  /** All that was spent so far, of models with a price and without. */
+  /** The total so far, for models with and without prices. */
   readonly total: { tokens: number; cost: number } = { tokens: 0, cost: 0 }
 
   /**
-   * Keeps back what a question may cost at most; gives the way to say what it did cost. Where that is not to be had,
-   * but might be once others have been answered, it waits for them. Rejects with a `BudgetReachedError`.
+   * Reserves the upper bound of a request, and returns a function that settles it with the actual cost. Waits for
+   * requests in flight if they might free enough budget. Rejects with a `BudgetReachedError`.
    */
   async hold(prices: ModelPrices | undefined, prompt: number, completion: number): Promise<(used: Spent) => void> {
     const counted = this.#limits.tokens !== undefined || prices === undefined
@@ -55,7 +54,7 @@ export class SuiteBudget {
       tokens: counted ? prompt + completion : 0,
       cost: costOf(prices, prompt, completion) ?? 0,
     }
-    for (let limit = this.#missing(most); limit !== undefined; limit = this.#missing(most)) {
+    for (let limit = this.#exceeded(most); limit !== undefined; limit = this.#exceeded(most)) {
       if (this.#holders === 0) throw new BudgetReachedError(limit)
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     }
@@ -72,8 +71,8 @@ export class SuiteBudget {
     }
   }
 
-  /** The limit that stands in the way, as words; none where there is enough. */
-  #missing({ tokens, cost }: Amount): string | undefined {
+  /** The limit that would be exceeded, in words; undefined if there is enough budget. */
+  #exceeded({ tokens, cost }: Amount): string | undefined {
     const { cost: most } = this.#limits
     if (cost > 0 && this.#spent.cost + this.#held.cost + cost > most) return `${most} USD`
     if (tokens > 0 && this.#spent.tokens + this.#held.tokens + tokens > this.#tokenLimit) {

@@ -5,10 +5,10 @@ import { ManualClock } from '../../testing/manual-clock.ts'
 import { answering, weather } from './fixtures/hand-made.ts'
 import { cases, observed, paris, run } from './fixtures/run-cases.ts'
 import { SuiteBudget } from './suite-budget.ts'
-import { MOST_UNANSWERED } from './suite-runner.ts'
+import { MAX_UNANSWERED } from './suite-runner.ts'
 
-describe('bounds', () => {
-  test('so many trials of one model at a time, and models do not wait for each other', async () => {
+describe('limits', () => {
+  test('concurrency applies per model, and models do not wait for each other', async () => {
     let [now, most] = [0, 0]
     const busy = answering('scripted:busy', async () => {
       most = Math.max(most, ++now)
@@ -33,7 +33,7 @@ describe('bounds', () => {
     expect(made.map(({ model }) => model.model.id)).toEqual(['scripted:second', 'scripted:first'])
   })
 
-  test('a trial that takes too long is not answered, and is no failure of the model', async () => {
+  test('a trial that times out is not answered, which is no failure of the model', async () => {
     const clock = new ManualClock()
     const slow = answering('scripted:slow', () => {
       setImmediate(() => clock.advance(10_000))
@@ -43,7 +43,7 @@ describe('bounds', () => {
     expect(made[0]?.verdict).toMatchObject({ kind: 'not_answered', message: expect.stringContaining('10 s') })
   })
 
-  test('cancelling ends what runs; trials that were not over are not told, and the rest is not run', async () => {
+  test('cancelling ends running trials without reporting them, and skips the rest', async () => {
     const signal = new Cancellation()
     const model = answering('scripted:stuck', (_, asked) => {
       if (asked === 2) setImmediate(() => signal.abort(new Error('Ctrl-C')))
@@ -54,7 +54,7 @@ describe('bounds', () => {
     expect(stopped.get('scripted:stuck')).toMatchObject({ reason: 'cancelled' })
   })
 
-  test('what the listener rejects with ends the run', async () => {
+  test('a rejecting listener ends the run', async () => {
     const full = new Error('The disk is full')
     const model = answering('scripted:paris', () => weather('Paris'))
     const failing = run(cases(50), { models: [{ model }], concurrency: 1, onTrial: () => Promise.reject(full) })
@@ -66,7 +66,7 @@ describe('bounds', () => {
 describe('a model that does not answer', () => {
   const unreachable = () => new ModelError('openai:x answered 429: wait, or use another key')
 
-  test('is counted apart, with its reason', async () => {
+  test('is counted separately, with the reason', async () => {
     const model = answering('scripted:flaky', (_, asked) => (asked === 1 ? unreachable() : weather('Paris')))
     const { made, stopped } = await run(cases(2), { models: [{ model }], concurrency: 1 })
     expect(made.map(({ verdict }) => verdict)).toEqual([
@@ -76,7 +76,7 @@ describe('a model that does not answer', () => {
     expect(stopped.size).toBe(0)
   })
 
-  test.each(['content_filter', 'error'] as const)('nor is one judged whose answer ended by %s', async (reason) => {
+  test.each(['content_filter', 'error'] as const)('an answer that ends with %s is not judged', async (reason) => {
     const { trial } = await observed(
       {},
       answering('scripted:held', () => ({ text: 'I', reason })),
@@ -84,7 +84,7 @@ describe('a model that does not answer', () => {
     expect(trial.verdict).toMatchObject({ passed: false, kind: 'not_answered' })
   })
 
-  test('is not asked any more after a few in a row, and the others go on', async () => {
+  test('is stopped after a few unanswered trials in a row, while others continue', async () => {
     const dead = answering('scripted:dead', unreachable)
     const told: unknown[] = []
     const { trials, stopped } = await run(cases(30), {
@@ -92,17 +92,18 @@ describe('a model that does not answer', () => {
       concurrency: 1,
       onStop: (...stop) => void told.push(stop),
     })
-    expect([dead.asked, trials.size]).toEqual([MOST_UNANSWERED, MOST_UNANSWERED + 30])
+    expect([dead.asked, trials.size]).toEqual([MAX_UNANSWERED, MAX_UNANSWERED + 30])
     expect([...stopped]).toEqual([
-      ['scripted:dead', { reason: 'not_answered', message: expect.stringMatching(/5 times in a row.*wait, or use/) }],
+      [
+        'scripted:dead',
+        { reason: 'not_answered', message: expect.stringMatching(/5 unanswered trials in a row.*wait, or use/) },
+      ],
     ])
     expect(told).toEqual([...stopped])
   })
 
-  test('goes on being asked where one answer comes in between', async () => {
-    const model = answering('scripted:flaky', (_, asked) =>
-      asked % MOST_UNANSWERED ? unreachable() : weather('Paris'),
-    )
+  test('continues if it answers in between', async () => {
+    const model = answering('scripted:flaky', (_, asked) => (asked % MAX_UNANSWERED ? unreachable() : weather('Paris')))
     const { trials, stopped } = await run(cases(20), { models: [{ model }], concurrency: 1 })
     expect([trials.size, stopped.size]).toEqual([20, 0])
   })
@@ -114,21 +115,21 @@ describe('the budget', () => {
   /** A cent for each thousand tokens. */
   const prices = { input: 10, output: 10 }
 
-  test('in money: no question is asked that could exceed it, and what was done is kept', async () => {
-    const model = counted('scripted:dear')
+  test('by cost: no request is sent that could exceed it, and finished trials are kept', async () => {
+    const model = counted('scripted:paid')
     const budget = new SuiteBudget({ cost: 0.05 })
     const { trials, stopped } = await run(cases(100), { models: [{ model, prices }], budget, concurrency: 8 })
     expect(budget.total.cost).toBeLessThanOrEqual(0.05)
     expect(budget.total.cost).toBeCloseTo(trials.size * 0.0011)
     expect(trials.size).toBeGreaterThan(5)
     expect(trials.size).toBeLessThan(100)
-    expect(stopped.get('scripted:dear')).toMatchObject({
+    expect(stopped.get('scripted:paid')).toMatchObject({
       reason: 'budget',
       message: expect.stringContaining('0.05 USD'),
     })
   })
 
-  test('in tokens, of all models together', async () => {
+  test('by tokens, for all models together', async () => {
     const budget = new SuiteBudget({ cost: 1, tokens: 8_000 })
     const models = ['scripted:a', 'scripted:b'].map((id) => ({ model: counted(id) }))
     const { stopped } = await run(cases(100), { models, budget })
@@ -138,29 +139,29 @@ describe('the budget', () => {
     )
   })
 
-  test('a model that costs nothing goes on when the money is used up', async () => {
+  test('a free model continues when the budget is used up', async () => {
     const models = [
-      { model: counted('scripted:dear'), prices },
+      { model: counted('scripted:paid'), prices },
       { model: counted('scripted:free'), prices: { input: 0, output: 0 } },
     ]
     const { stopped, trials } = await run(cases(50), { models, budget: new SuiteBudget({ cost: 0.03 }) })
-    expect([...stopped.keys()]).toEqual(['scripted:dear'])
+    expect([...stopped.keys()]).toEqual(['scripted:paid'])
     expect([...trials.values()].filter(({ model }) => model.model.id === 'scripted:free')).toHaveLength(50)
   })
 
-  test('each trial says what it used', async () => {
-    const { made } = await run(cases(2), { models: [{ model: counted('scripted:dear'), prices }] })
+  test('each trial reports its usage', async () => {
+    const { made } = await run(cases(2), { models: [{ model: counted('scripted:paid'), prices }] })
     expect(made.map(({ tokens, cost }) => [tokens, cost])).toEqual(new Array(2).fill([110, 0.0011]))
     expect(made[0]?.usage).toEqual(usage)
   })
 
-  test('a provider that does not say what it used is taken to have used all that it can have', async () => {
+  test('missing usage counts as the upper bound', async () => {
     const budget = new SuiteBudget({ cost: 1, tokens: 100_000 })
     await run(cases(1), { budget })
     expect(budget.total.tokens).toBeGreaterThan(100)
   })
 
-  test('a question that is refused or never answered costs nothing', async () => {
+  test('a request that is refused or never answered costs nothing', async () => {
     const budget = new SuiteBudget({ cost: 1 })
     const model = answering('scripted:dead', () => new ModelError('no'))
     await run(cases(2), { models: [{ model, prices }], budget })
@@ -169,7 +170,7 @@ describe('the budget', () => {
 })
 
 describe('an earlier run', () => {
-  test('what was judged in it is taken over; what was not answered is asked again', async () => {
+  test('judged trials are reused, unanswered ones are repeated', async () => {
     const before = await run(cases(3), {
       models: [
         { model: answering('scripted:a', (_, asked) => (asked === 2 ? new ModelError('busy') : weather('Paris'))) },

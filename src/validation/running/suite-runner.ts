@@ -1,14 +1,13 @@
 import { Cancellation, type CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { MockYards } from './mock-yards.ts'
-import { planTrials } from './plan-trials.ts'
-import { runTrial } from './run-trial.ts'
+import { CaseToolsCache, runTrial } from './run-trial.ts'
 import { BudgetReachedError, SuiteBudget } from './suite-budget.ts'
 import {
   type HashedSuite,
   isJudged,
   keyOf,
   type PlannedTrial,
+  planTrials,
   type Stopped,
   type Trial,
   type TriedModel,
@@ -19,52 +18,52 @@ export interface SuiteRunnerOptions {
   readonly models: readonly TriedModel[]
   /** How often each case is run with each model. */
   readonly repeat?: number
-  /** Trials of one model at a time; models do not wait for each other. */
+  /** The maximum number of concurrent trials per model. */
   readonly concurrency?: number
   readonly budget?: SuiteBudget
   readonly timeoutMs?: number
   readonly clock?: Clock
   readonly signal?: CancelSignal
-  /** Trials of an earlier run, by `keyOf`: those that were judged are not made again. */
+  /** Trials of an earlier run, by `keyOf`; judged ones aren't repeated. */
   readonly earlier?: ReadonlyMap<string, Trial>
-  /** Told of every trial that was made, one at a time; what it rejects with ends the run. */
+  /** Called after every trial, one at a time; a rejection ends the run. */
   readonly onTrial?: (trial: Trial) => Promise<void> | void
-  /** Told when no more trials are made with a model. */
+  /** Called when a model is stopped before its last trial. */
   readonly onStop?: (model: string, stopped: Stopped) => void
 }
 
-/** What became of all that was planned. */
+/** The result of a run. */
 export interface SuiteRun {
   readonly planned: readonly PlannedTrial[]
-  /** By `keyOf`; what is planned and not here was not run. */
+  /** By `keyOf`; planned trials that are missing here were not run. */
   readonly trials: ReadonlyMap<string, Trial>
-  /** The models that were not asked to the end, and why. */
+  /** The models that were stopped early, and why. */
   readonly stopped: ReadonlyMap<string, Stopped>
 }
 
 export const DEFAULT_CONCURRENCY = 4
-export const DEFAULT_TRIAL_TIMEOUT_MS = 120_000
-/** A model that did not answer so often in a row is not asked any more. */
-export const MOST_UNANSWERED = 5
+const DEFAULT_TRIAL_TIMEOUT_MS = 120_000
+/** A model is stopped after this many unanswered trials in a row. */
+export const MAX_UNANSWERED = 5
 
-/** Runs suites with models: every trial through the real loop and executor, on tools that are mocks. */
+/** Runs suites with models, through the real loop and executor but with mock tools. */
 export class SuiteRunner {
   readonly #options: SuiteRunnerOptions
   readonly #clock: Clock
   readonly #budget: SuiteBudget
-  readonly #yards: MockYards
+  readonly #tools: CaseToolsCache
   readonly #signal: CancelSignal
   readonly #trials = new Map<string, Trial>()
   readonly #stopped = new Map<string, Stopped>()
-  /** What ended the run, where that was none of its models. */
+  /** An error of the run itself, not of a model. */
   #failure: { readonly thrown: unknown } | undefined
-  #telling: Promise<void> = Promise.resolve()
+  #notifying: Promise<void> = Promise.resolve()
 
   constructor(options: SuiteRunnerOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
     this.#budget = options.budget ?? new SuiteBudget()
-    this.#yards = new MockYards(this.#clock)
+    this.#tools = new CaseToolsCache(this.#clock)
     this.#signal = options.signal ?? new Cancellation()
   }
 
@@ -84,12 +83,11 @@ export class SuiteRunner {
       work.push(this.#runModel(model.model.id, left))
     }
     await Promise.all(work)
-    await this.#telling
+    await this.#notifying
     if (this.#failure !== undefined) throw this.#failure.thrown
     return { planned, trials: this.#trials, stopped: this.#stopped }
   }
 
-  /** A few workers that take trials off one list. */
   async #runModel(id: string, trials: readonly PlannedTrial[]): Promise<void> {
     const { concurrency = DEFAULT_CONCURRENCY } = this.#options
     let next = 0
@@ -100,26 +98,26 @@ export class SuiteRunner {
         const trial = await this.#try(planned)
         if (trial === undefined) return
         unanswered = isJudged(trial) ? 0 : unanswered + 1
-        this.#tell(trial)
-        if (unanswered >= MOST_UNANSWERED && next < trials.length) this.#giveUp(id, trial)
+        this.#notify(trial)
+        if (unanswered >= MAX_UNANSWERED && next < trials.length) this.#giveUp(id, trial)
       }
     }
     await Promise.all(Array.from({ length: Math.min(concurrency, trials.length) }, worker))
   }
 
-  /** Makes one trial; gives nothing where the model is not to be asked any more. */
+  /** Runs one trial; undefined if the model was stopped. */
   async #try(planned: PlannedTrial): Promise<Trial | undefined> {
     const { timeoutMs = DEFAULT_TRIAL_TIMEOUT_MS } = this.#options
     try {
       const result = await runTrial(planned, {
-        yard: this.#yards.of(planned.case),
+        tools: this.#tools.of(planned.case),
         budget: this.#budget,
         clock: this.#clock,
         signal: this.#signal,
         timeoutMs,
       })
       if (result !== undefined) return { ...planned, ...result, at: new Date(this.#clock.wall()).toISOString() }
-      this.#stop(planned.model.model.id, { reason: 'cancelled', message: 'It was interrupted.' })
+      this.#stop(planned.model.model.id, { reason: 'cancelled', message: 'The run was cancelled.' })
     } catch (error) {
       if (error instanceof BudgetReachedError) {
         this.#stop(planned.model.model.id, { reason: 'budget', message: error.message })
@@ -129,13 +127,13 @@ export class SuiteRunner {
   }
 
   #isOver(id: string): boolean {
-    if (this.#signal.aborted) this.#stop(id, { reason: 'cancelled', message: 'It was interrupted.' })
+    if (this.#signal.aborted) this.#stop(id, { reason: 'cancelled', message: 'The run was cancelled.' })
     return this.#failure !== undefined || this.#stopped.has(id)
   }
 
   #giveUp(id: string, { verdict }: Trial): void {
     const why = verdict.passed ? '' : verdict.message
-    const message = `It did not answer ${MOST_UNANSWERED} times in a row, so it was not asked any more. ${why}`
+    const message = `Stopped after ${MAX_UNANSWERED} unanswered trials in a row. ${why}`
     this.#stop(id, { reason: 'not_answered', message })
   }
 
@@ -145,10 +143,10 @@ export class SuiteRunner {
     this.#options.onStop?.(id, stopped)
   }
 
-  /** One after the other, so that whoever writes them down need not queue them. */
-  #tell(trial: Trial): void {
+  /** Calls `onTrial` one trial at a time, so that it needs no queue. */
+  #notify(trial: Trial): void {
     this.#trials.set(keyOf(trial), trial)
-    this.#telling = this.#telling
+    this.#notifying = this.#notifying
       .then(() => (this.#failure === undefined ? this.#options.onTrial?.(trial) : undefined))
       .catch((thrown: unknown) => {
         this.#failure ??= { thrown }

@@ -4,10 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ObservedTurn } from '../suites/suite.ts'
 import { answering, handCase, handSuite, weather } from './fixtures/hand-made.ts'
-import { planTrials } from './plan-trials.ts'
-import { hashSuite } from './suite-hash.ts'
 import { SuiteRunner } from './suite-runner.ts'
-import type { Trial } from './trial.ts'
+import { hashSuite, planTrials, type Trial } from './trial.ts'
 import { TrialFile } from './trial-file.ts'
 
 const KEY = { key: 'k', fresh: false }
@@ -46,14 +44,14 @@ async function found(path: string, options = KEY) {
   return [...file.read(planned).values()]
 }
 
-describe('a file of trials', () => {
-  test('gives back what was written, marked as of an earlier run', async () => {
+describe('a trial file', () => {
+  test('returns stored trials, marked as resumed', async () => {
     const back = await found(await written(3))
     expect(back).toEqual(trials.map(({ usage: _usage, ...trial }) => ({ ...trial, resumed: true })))
     expect(back.map(({ verdict }) => verdict.passed)).toEqual([true, false, true])
   })
 
-  test('survives that its last line was torn: what is whole is read, and the next line stands by itself', async () => {
+  test('ignores an incomplete last line, and continues on a new one', async () => {
     const path = await written(2)
     await appendFile(path, '{"suite":"hand","ca')
     const file = await TrialFile.open(path, KEY)
@@ -63,14 +61,14 @@ describe('a file of trials', () => {
     expect(await found(path)).toHaveLength(3)
   })
 
-  test('a damaged line in the middle costs only itself', async () => {
+  test('skips a damaged line in the middle', async () => {
     const path = await written(3)
     const lines = (await readFile(path, 'utf8')).split('\n')
     await writeFile(path, [...lines.slice(0, 2), '\u0000{"suite":', ...lines.slice(2)].join('\n'))
     expect(await found(path)).toHaveLength(3)
   })
 
-  test('starts over where the run before was finished, and where it is told to', async () => {
+  test('starts over after a finished run, and with `fresh`', async () => {
     const path = await written(3)
     expect(await found(path, { ...KEY, fresh: true })).toEqual([])
     const file = await TrialFile.open(path, KEY)
@@ -81,26 +79,31 @@ describe('a file of trials', () => {
     expect((await readFile(path, 'utf8')).trim().split('\n')).toHaveLength(1)
   })
 
-  test('an unfinished run of something else is not thrown away', async () => {
+  test('rejects an unfinished run of another plan', async () => {
     const path = await written(3)
     const before = await readFile(path, 'utf8')
     await expect(TrialFile.open(path, { key: 'other', fresh: false })).rejects.toThrow(/other suites.*--fresh/)
     expect(await readFile(path, 'utf8')).toBe(before)
   })
 
-  test.each([KEY, { ...KEY, fresh: true }])('a file that is none of ours stays as it is (%j)', async (options) => {
-    const path = join(folder, `${++files}.txt`)
-    await writeFile(path, 'My only copy.\n')
-    await expect(TrialFile.open(path, options)).rejects.toThrow(/is no file of trials: it stays/)
-    expect(await readFile(path, 'utf8')).toBe('My only copy.\n')
-  })
+  test.each([KEY, { ...KEY, fresh: true }])(
+    'rejects another kind of file without changing it (%j)',
+    async (options) => {
+      const path = join(folder, `${++files}.txt`)
+      await writeFile(path, 'My only copy.\n')
+      await expect(TrialFile.open(path, options)).rejects.toThrow(/isn't a trial file and was not changed/)
+      expect(await readFile(path, 'utf8')).toBe('My only copy.\n')
+    },
+  )
 
-  test('a place that cannot be written to is named', async () => {
+  test('names a path that can’t be written', async () => {
     const path = join(await written(1), 'below.jsonl')
-    await expect(TrialFile.open(path, KEY)).rejects.toThrow(/below\.jsonl cannot be used for trials: the system says E/)
+    await expect(TrialFile.open(path, KEY)).rejects.toThrow(
+      /below\.jsonl can't be used for trials: the system reports E/,
+    )
   })
 
-  test('old answers are judged by the rules of today', async () => {
+  test('judges stored answers by the current expectation', async () => {
     const path = await written(3)
     const judge = ([turn]: readonly ObservedTurn[]) =>
       turn?.calls[0]?.params?.city === 'Rome'
@@ -118,7 +121,7 @@ describe('a file of trials', () => {
     expect([...back.values()].map(({ verdict }) => verdict.passed)).toEqual([false, true, false])
   })
 
-  test('of an answer that is too long only the verdict is kept', async () => {
+  test('stores only the verdict of a very long trial', async () => {
     const path = await written(0)
     const [first] = trials
     const file = await TrialFile.open(path, KEY)
@@ -134,7 +137,7 @@ describe('the hash of a suite', () => {
   const hashOf = (changes: Parameters<typeof handCase>[1]) =>
     hashSuite(handSuite('hand', [handCase('one', changes)])).hash
 
-  test('changes with what is asked, and not with how it is judged', () => {
+  test('changes with the requests, but not with the expectations', () => {
     const plain = hashOf({})
     expect(hashOf({ judge: () => ({ passed: true }) })).toBe(plain)
     const others = [

@@ -1,12 +1,12 @@
 import { type FileHandle, mkdir, open, readFile, rename, rm, truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { ObservedTurn, Verdict } from '../suites/suite.ts'
 import { keyOf, type PlannedTrial, type Trial } from './trial.ts'
-import { readTrial, writeTrial } from './trial-line.ts'
 
 const FORMAT = 'toolyard-trials'
 const VERSION = 1
 
-/** A file of trials that cannot be used; the message names it and says what to do. */
+/** A trial file can't be used; the message names it and says what to do. */
 export class TrialFileError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -14,25 +14,25 @@ export class TrialFileError extends Error {
   }
 }
 
-export interface TrialFileOptions {
-  /** What the trials are made with: only those of an equal one are gone on with. */
+interface TrialFileOptions {
+  /** The plan's key: only a file with the same key is resumed. */
   readonly key: string
-  /** Starts over, whatever there is. */
+  /** Starts over even if there is an unfinished run. */
   readonly fresh: boolean
 }
 
-/** What an earlier run left. */
+/** The contents of an existing file. */
 interface Found {
   readonly lines: readonly string[]
   readonly key: unknown
   readonly finished: boolean
-  /** Up to the end of the last whole line. */
+  /** The length up to the last complete line. */
   readonly bytes: number
 }
 
 /**
- * The trials of a run, one a line, each written when it was made: a run that was broken off is gone on with. Where the
- * process was killed in the middle of a line, that line is dropped.
+ * Stores the trials of a run, one JSON line each, so that an interrupted run can be resumed. An incomplete last line is
+ * dropped.
  */
 export class TrialFile {
   readonly path: string
@@ -45,18 +45,18 @@ export class TrialFile {
     this.#lines = lines
   }
 
-  /** Opens the file to go on with it, or begins a new one. Rejects with a `TrialFileError`. */
+  /** Opens the file to resume its run, or creates a new one. Rejects with a `TrialFileError`. */
   static async open(path: string, { key, fresh }: TrialFileOptions): Promise<TrialFile> {
     try {
       await mkdir(dirname(path), { recursive: true })
       const found = await find(path)
-      const goesOn = found !== undefined && !fresh && !found.finished
-      if (goesOn && found.key !== key) {
+      const resumes = found !== undefined && !fresh && !found.finished
+      if (resumes && found.key !== key) {
         throw new TrialFileError(
-          `${path} holds an unfinished run of other suites, models or repetitions: name another file, or start over with --fresh.`,
+          `${path} holds an unfinished run of other suites, models or repetitions: use another file, or start over with --fresh.`,
         )
       }
-      if (!goesOn) {
+      if (!resumes) {
         await begin(path, { format: FORMAT, version: VERSION, key })
         return new TrialFile(path, await open(path, 'a'), [])
       }
@@ -65,17 +65,17 @@ export class TrialFile {
     } catch (error) {
       if (error instanceof TrialFileError) throw error
       const { code } = error as NodeJS.ErrnoException
-      throw new TrialFileError(`${path} cannot be used for trials: the system says ${code}.`, { cause: error })
+      throw new TrialFileError(`${path} can't be used for trials: the system reports ${code}.`, { cause: error })
     }
   }
 
-  /** What would be gone on with, where this were opened; changes nothing, and gives nothing where it could not be. */
+  /** The trials that `open` would resume; empty if there are none. Changes nothing. */
   static async earlier(path: string, key: string, planned: readonly PlannedTrial[]): Promise<Map<string, Trial>> {
     const found = await find(path).catch(() => undefined)
     return found === undefined || found.finished || found.key !== key ? new Map() : trialsIn(found.lines, planned)
   }
 
-  /** The trials of an earlier run that are among these, judged anew; the last of each counts. */
+  /** The stored trials among `planned`, judged again; the last one of each counts. */
   read(planned: readonly PlannedTrial[]): Map<string, Trial> {
     return trialsIn(this.#lines, planned)
   }
@@ -84,7 +84,7 @@ export class TrialFile {
     await this.#handle.appendFile(`${writeTrial(trial)}\n`)
   }
 
-  /** Nothing is left to be done: the next run starts over. */
+  /** Marks the run as complete: the next one starts over. */
   async finish(): Promise<void> {
     await this.#handle.appendFile(`${JSON.stringify({ finished: true })}\n`)
   }
@@ -104,7 +104,7 @@ function trialsIn(lines: readonly string[], planned: readonly PlannedTrial[]): M
   return found
 }
 
-/** Anything else than trials is never overwritten. */
+/** Throws if the file contains anything but trials, so that it is never overwritten. */
 async function find(path: string): Promise<Found | undefined> {
   const content = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -115,12 +115,12 @@ async function find(path: string): Promise<Found | undefined> {
   const [first = '', ...lines] = content.subarray(0, bytes).toString().split('\n').slice(0, -1)
   const head = parse(first)
   if (head?.format !== FORMAT || head.version !== VERSION) {
-    throw new TrialFileError(`${path} is no file of trials: it stays as it is. Name another.`)
+    throw new TrialFileError(`${path} isn't a trial file and was not changed: use another.`)
   }
   return { lines, key: head.key, bytes, finished: parse(lines.at(-1) ?? '')?.finished === true }
 }
 
-/** Whole or not at all, so that a file always has its first line. */
+/** Creates the file atomically, so that it always has its first line. */
 async function begin(path: string, head: object): Promise<void> {
   const next = `${path}.${process.pid}.next`
   try {
@@ -139,4 +139,77 @@ function parse(line: string): Record<string, unknown> | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The turns of longer trials aren't stored, only the verdict. */
+const MAX_LINE_CHARACTERS = 65_536
+const MAX_MESSAGE_CHARACTERS = 2_000
+
+/** A stored trial. */
+interface Line {
+  readonly suite: string
+  readonly suite_hash: string
+  readonly model: string
+  readonly case: string
+  readonly repetition: number
+  readonly verdict: Verdict
+  /** Absent if too long. */
+  readonly turns?: readonly ObservedTurn[]
+  readonly tokens: number
+  readonly cost?: number
+  readonly duration_ms: number
+  readonly at: string
+}
+
+function writeTrial(trial: Trial): string {
+  const { suite, model, case: asked, repetition, verdict, turns, tokens, cost, duration_ms, at } = trial
+  const line: Line = {
+    suite: suite.suite.name,
+    suite_hash: suite.hash,
+    model: model.model.id,
+    case: asked.id,
+    repetition,
+    verdict,
+    turns,
+    tokens,
+    ...(cost !== undefined && { cost }),
+    duration_ms,
+    at,
+  }
+  const text = JSON.stringify(line)
+  if (text.length <= MAX_LINE_CHARACTERS) return text
+  const { turns: _turns, ...rest } = line
+  return JSON.stringify({ ...rest, verdict: short(verdict) })
+}
+
+/**
+ * Reads a stored trial that is among `planned`, and judges it again, so that a fixed expectation needs no new request.
+ * Undefined for other trials and damaged lines.
+ */
+function readTrial(text: string, planned: ReadonlyMap<string, PlannedTrial>): Trial | undefined {
+  try {
+    const line = JSON.parse(text) as Line
+    const { suite_hash, model, case: asked, repetition, verdict, turns, tokens, cost, duration_ms, at } = line
+    const found = planned.get(JSON.stringify([suite_hash, model, asked, repetition]))
+    if (found === undefined || typeof verdict.passed !== 'boolean') return undefined
+    const judged = turns === undefined || (!verdict.passed && verdict.kind === 'not_answered')
+    return {
+      ...found,
+      verdict: judged ? verdict : found.case.judge(turns),
+      turns: turns ?? [],
+      tokens: Number(tokens),
+      ...(cost !== undefined && { cost }),
+      duration_ms: Number(duration_ms),
+      at: String(at),
+      resumed: true,
+    }
+  } catch {
+    return undefined
+  }
+}
+
+function short(verdict: Verdict): Verdict {
+  if (verdict.passed) return verdict
+  const { expected: _expected, actual: _actual, ...rest } = verdict
+  return { ...rest, message: rest.message.slice(0, MAX_MESSAGE_CHARACTERS) }
 }

@@ -1,21 +1,24 @@
+import { hash } from 'node:crypto'
+import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { costOf } from '../../models/catalogue/cost-of.ts'
 import type { ModelPrices } from '../../models/catalogue/model-info.ts'
 import type { Model, Usage } from '../../models/model.ts'
 import type { ObservedTurn, Suite, SuiteCase, Verdict } from '../suites/suite.ts'
 
-/** A model to be tried, and what asking it costs. */
+/** A model under test, with its prices. */
 export interface TriedModel {
   readonly model: Model
-  /** Per million tokens; absent where nobody has said. */
+  /** Per million tokens; undefined if unknown. */
   readonly prices?: ModelPrices
 }
 
-/** A suite, and what tells it from one of the same name with other contents. */
+/** A suite with a hash of its contents. */
 export interface HashedSuite {
   readonly suite: Suite
   readonly hash: string
 }
 
-/** One run of a case that is to be made. */
+/** A case to run with a model. */
 export interface PlannedTrial {
   readonly suite: HashedSuite
   readonly case: SuiteCase
@@ -24,14 +27,13 @@ export interface PlannedTrial {
   readonly model: TriedModel
 }
 
-/** What was used up by asking. */
+/** Tokens and money spent. */
 export interface Spent {
   readonly tokens: number
-  /** Absent where the price is not known. */
+  /** Undefined if the price is unknown. */
   readonly cost?: number
 }
 
-/** What a run of a case came to. */
 export interface TrialResult extends Spent {
   readonly verdict: Verdict
   readonly turns: readonly ObservedTurn[]
@@ -39,25 +41,98 @@ export interface TrialResult extends Spent {
   readonly duration_ms: number
 }
 
-/** A run of a case that was made. */
+/** A finished trial. */
 export interface Trial extends PlannedTrial, TrialResult {
-  /** ISO 8601: when it was over. */
+  /** ISO 8601: the end of the trial. */
   readonly at: string
-  /** It was made by an earlier run, and is taken over. */
+  /** Taken over from an earlier run. */
   readonly resumed?: true
 }
 
-/** Why no more trials are made with a model. */
+/** Why a model was stopped early. */
 export interface Stopped {
   readonly reason: 'not_answered' | 'budget' | 'cancelled'
-  /** A sentence. */
   readonly message: string
 }
 
-/** Whether the model was judged; else nothing is known of what it can. */
+/** Whether the trial says something about the model. */
 export const isJudged = ({ verdict }: { readonly verdict: Verdict }): boolean =>
   verdict.passed || verdict.kind !== 'not_answered'
 
-/** What a trial is found by, in the file of an earlier run. */
+/** The outcome of a planned trial; `not_run` if the run stopped before it. */
+export type Outcome = 'passed' | 'failed' | 'not_answered' | 'not_run'
+
+export function outcomeOf(trial: Trial | undefined): Outcome {
+  if (trial === undefined) return 'not_run'
+  if (!isJudged(trial)) return 'not_answered'
+  return trial.verdict.passed ? 'passed' : 'failed'
+}
+
+/**
+ * The outcome for each tool that the case is about. A failure that names one of these tools says nothing about the
+ * others; any other failure counts for all of them.
+ */
+export function byTool({ case: { about } }: PlannedTrial, trial: Trial | undefined): [string, Outcome][] {
+  const outcome = outcomeOf(trial)
+  const tools = about.length === 0 ? [''] : [...new Set(about)]
+  const blamed = trial !== undefined && !trial.verdict.passed ? trial.verdict.tool : undefined
+  const named = outcome === 'failed' && blamed !== undefined && tools.includes(blamed) ? [blamed] : tools
+  return named.map((tool) => [tool, outcome])
+}
+
+/** Identifies a trial across runs. */
 export const keyOf = ({ suite, model, case: { id }, repetition }: PlannedTrial): string =>
   JSON.stringify([suite.hash, model.model.id, id, repetition])
+
+/** The trials of one model in execution order: every case once before the first repetition. */
+export function planTrials(suites: readonly HashedSuite[], model: TriedModel, repeat: number): PlannedTrial[] {
+  const trials: PlannedTrial[] = []
+  for (let repetition = 1; repetition <= repeat; repetition++) {
+    for (const suite of suites) {
+      for (const one of suite.suite.cases) trials.push({ suite, case: one, repetition, model })
+    }
+  }
+  return trials
+}
+
+const HASH_LENGTH = 16
+
+/** Hashes what a suite asks, but not its expectations: stored answers are judged again. */
+export function hashSuite(suite: Suite): HashedSuite {
+  const cases = suite.cases.map(({ id, turns, tools, mocks, max_iterations }) => ({
+    id,
+    turns,
+    tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+    mocks,
+    max_iterations,
+  }))
+  return { suite, hash: hash('sha256', canonicalText({ name: suite.name, cases })).slice(0, HASH_LENGTH) }
+}
+
+const BYTES_PER_TOKEN = 4
+const ANSWER_TOKENS = 100
+
+/** Estimates what trials will spend, from the length of their prompts. */
+export function estimate(trials: readonly PlannedTrial[]): Spent {
+  const prompts = new Map<SuiteCase, number>()
+  let tokens = 0
+  let cost: number | undefined
+  for (const { case: asked, model } of trials) {
+    const requests = requestsOf(asked)
+    const prompt = prompts.get(asked) ?? requests * promptTokens(asked)
+    prompts.set(asked, prompt)
+    const completion = requests * ANSWER_TOKENS
+    tokens += prompt + completion
+    const one = costOf(model.prices, prompt, completion)
+    if (one !== undefined) cost = (cost ?? 0) + one
+  }
+  return { tokens: Math.round(tokens), ...(cost !== undefined && { cost }) }
+}
+
+/** A turn is a request for calls, and one for the answer if the case looks at it. */
+const requestsOf = ({ turns, max_iterations }: SuiteCase): number => turns.length * Math.min(2, max_iterations)
+
+function promptTokens({ turns, tools }: SuiteCase): number {
+  const sent = tools.map(({ name, description, parameters }) => [name, description, parameters])
+  return Buffer.byteLength(JSON.stringify([turns, sent])) / BYTES_PER_TOKEN
+}

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
+import { loadSuite } from '../load-suite.ts'
 import { generateSuite } from './generate-suite.ts'
-import { sampleParams } from './generation/sample-params.ts'
-import { loadSuite } from './load-suite.ts'
-import type { ObservedCall, SuiteCase } from './suite.ts'
-import type { FileCase } from './suite-file.ts'
+import { sampleParams } from './sample-params.ts'
+import type { FileCase, ObservedCall, SuiteCase } from './suite.ts'
 
 const tool = (name: string, description: string, parameters: object): ToolDefinition => ({
   name,
@@ -34,7 +33,7 @@ const suite = generateSuite(definitions)
 const named = (id: string) => suite.cases.find((one) => one.id === id) as FileCase
 
 describe('a generated suite', () => {
-  test('asks for a tool with its values, so that the right call is clear', () => {
+  test('names the tool and its values, so that the right call is clear', () => {
     expect(named('get_weather/simple')).toEqual({
       id: 'get_weather/simple',
       query: 'Use get_weather: Get the weather of a place. Set location to "Paris" and units to "fahrenheit".',
@@ -43,56 +42,56 @@ describe('a generated suite', () => {
     })
   })
 
-  test('offers similar tools beside it, and does not name the right one', () => {
+  test('offers similar tools without naming the right one', () => {
     const { query, tools } = named('get_forecast/distractor')
     expect(query).toBe('Get the weather of the next days. Set location to "Paris" and days to 3.')
     expect(tools).toEqual(['get_weather', 'get_forecast', 'find_orders', 'now'])
   })
 
-  test('leaves out a value that nobody can guess, where no call is right', () => {
+  test('omits a required value, so that no call is right', () => {
     const { query, expect: expected } = named('get_forecast/missing_parameter')
     expect(query).toBe('Use get_forecast: Get the weather of the next days. Set days to 3.')
     expect(expected).toEqual({ forbidden: ['get_forecast'] })
     expect(named('now/missing_parameter')).toBeUndefined()
   })
 
-  test('asks what needs no tool', () => {
+  test('includes requests that need no tool', () => {
     expect(named('now/irrelevance')).toMatchObject({ tools: ['now'], expect: { no_call: true } })
   })
 
-  test('takes values with a $ in them as they are', () => {
+  test('escapes values that contain `$` keys', () => {
     const calls = [{ tool: 'find_orders', params: { filter: { $equals: { $match: { status: 'open' } } } } }]
     expect(named('find_orders/simple').expect).toEqual({ calls })
   })
 
-  test('names the tool where another is for the same', () => {
+  test('names the tool if another has the same purpose', () => {
     const twins = ['a', 'b'].map((name) => tool(name, 'Do it.', { properties: {} }))
     const { cases } = generateSuite(twins)
     expect(cases.find(({ id }) => id === 'b/distractor')?.query).toBe('Use b: Do it.')
   })
 
-  test('is the same each time', () => {
+  test('is deterministic', () => {
     expect(JSON.stringify(generateSuite(structuredClone(definitions)))).toBe(JSON.stringify(suite))
   })
 
-  test('leaves out tools whose schema is broken, and says so', () => {
+  test('skips tools with an invalid schema, and reports them', () => {
     const broken = tool('broken', 'Broken.', { properties: { a: { pattern: '(' } } })
     const { cases, remark } = generateSuite([broken, ...definitions])
     expect(cases.some(({ tools }) => tools?.includes('broken'))).toBe(false)
     expect(remark).toContain('1 of 5 tools have no cases')
   })
 
-  test('says for which tools no values were found', () => {
+  test('reports tools without valid parameters', () => {
     const impossible = tool('impossible', 'Impossible.', {
       properties: { a: { type: 'string', enum: [1] } },
       required: ['a'],
     })
     const { cases, remark } = generateSuite([impossible])
     expect(cases.map(({ id }) => id)).toEqual(['impossible/irrelevance'])
-    expect(remark).toBe('No values were found for impossible: add cases for them by hand.')
+    expect(remark).toBe('No valid parameters were found for impossible: write cases for them by hand.')
   })
 
-  test('stays within the most cases of a file', () => {
+  test('stays within the case limit of a file', () => {
     const many = Array.from({ length: 2_600 }, (_none, at) => tool(`tool_${at}`, 'Do it.', { properties: {} }))
     const { cases, remark } = generateSuite(many)
     expect(cases.length).toBeLessThanOrEqual(10_000)
@@ -100,27 +99,27 @@ describe('a generated suite', () => {
   })
 })
 
-describe('who is asked a generated suite', () => {
+describe('a generated suite judges', () => {
   const outcomes = async (calls: (one: SuiteCase) => readonly ObservedCall[]) => {
     const { cases } = await loadSuite('generated', { definitions })
     const passed = cases.filter((one) => one.judge([{ calls: calls(one), answer: '' }]).passed).map(({ id }) => id)
     return { passed, failed: cases.map(({ id }) => id).filter((id) => !passed.includes(id)) }
   }
 
-  test('passes all of it as a perfect model', async () => {
+  test('a perfect model as passing every case', async () => {
     const { failed } = await outcomes(({ id }) =>
       (named(id).expect.calls ?? []).map(({ tool: name, params = {} }) => ({ tool: name, params: plain(params) })),
     )
     expect(failed).toEqual([])
   })
 
-  test('fails where a call is wanted, and only there, as a model that does nothing', async () => {
+  test('a model that does nothing as failing exactly the cases that expect calls', async () => {
     const { passed, failed } = await outcomes(() => [])
     expect(failed.every((id) => /\/(?:simple|distractor)$/.test(id))).toBe(true)
     expect(passed.every((id) => /\/(?:missing_parameter|irrelevance)$/.test(id))).toBe(true)
   })
 
-  test('fails all but what needs no values as a model that calls everything', async () => {
+  test('a model that calls everything as failing all but calls without parameters', async () => {
     const { passed } = await outcomes(({ tools }) => tools.map(({ name }) => ({ tool: name, params: {} })))
     expect(passed).toEqual(['now/simple'])
   })
@@ -142,9 +141,9 @@ describe('sampled parameters', () => {
   test.each<[string, object, unknown]>([
     ['a constant', { const: 7 }, 7],
     ['an example', { type: 'string', examples: ['Rome', 'Oslo'] }, 'Rome'],
-    ['a listed value that is no default', { enum: ['a', 'b'], default: 'a' }, 'b'],
+    ['a listed value other than the default', { enum: ['a', 'b'], default: 'a' }, 'b'],
     ['a default', { type: 'integer', default: 30 }, 30],
-    ['a boolean that is no default', { type: 'boolean', default: true }, false],
+    ['a boolean other than the default', { type: 'boolean', default: true }, false],
     ['a minimum', { type: 'integer', minimum: 100 }, 100],
     ['an exclusive minimum', { type: 'integer', exclusiveMinimum: 100 }, 101],
     ['a maximum', { type: 'number', maximum: 0.5 }, 0.5],
@@ -157,7 +156,7 @@ describe('sampled parameters', () => {
     ['a list of fixed places', { type: 'array', prefixItems: [{ const: 1 }, { type: 'boolean' }] }, [1, true]],
     ['an empty list', { type: 'array', maxItems: 0 }, []],
     ['a map', { type: 'object', additionalProperties: { type: 'integer' }, minProperties: 2 }, { key: 5, key2: 6 }],
-    ['no null where there is more', { type: ['null', 'string'], format: 'email' }, 'anna@example.com'],
+    ['no null if there is another type', { type: ['null', 'string'], format: 'email' }, 'anna@example.com'],
     ['the first form', { anyOf: [{ type: 'null' }, { const: 'x' }, { const: 'y' }] }, 'x'],
     ['all of several', { allOf: [{ type: 'integer' }, { minimum: 50 }] }, 50],
     ['anything', {}, 'example a'],
@@ -174,7 +173,7 @@ describe('sampled parameters', () => {
     expect(one(property)).toEqual(value)
   })
 
-  test('follow references, and end where they go in circles', () => {
+  test('follow references, and stop at cycles', () => {
     const node = {
       type: 'object',
       properties: { name: { type: 'string' }, next: { $ref: '#/$defs/node' } },
@@ -194,13 +193,13 @@ describe('sampled parameters', () => {
     ).toBeUndefined()
   })
 
-  test('have what others make necessary', () => {
+  test('include parameters that others require', () => {
     const properties = { a: { type: 'string' }, b: { type: 'integer' }, c: { type: 'boolean' }, d: { type: 'integer' } }
     expect(sample({ properties, dependentRequired: { a: ['d'] } })).toHaveProperty('d')
     expect(sample({ properties, oneOf: [{ required: ['c'] }, { required: ['d'] }] })).toHaveProperty('c')
   })
 
-  test('never have a name that no caller may send', () => {
+  test('never contain forbidden names', () => {
     const inner = { type: 'object', properties: { prototype: { type: 'string' }, b: { const: 1 } } }
     expect(sample({ properties: { constructor: { type: 'string' }, a: inner } })).toEqual({ a: { b: 1 } })
     const wanted = { properties: { prototype: { type: 'string' } }, required: ['prototype'] }

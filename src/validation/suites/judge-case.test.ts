@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
-import { judgeCase } from './judge-case.ts'
-import type { ObservedCall } from './suite.ts'
-import type { Expectation } from './suite-file.ts'
+import { assign, judgeCase } from './judge-case.ts'
+import type { Expectation, ObservedCall } from './suite.ts'
 
 const tool = (name: string, properties: object): ToolDefinition => ({
   name,
@@ -31,21 +30,21 @@ describe('expected calls', () => {
     ['a parameter too many', paris, [call('weather', { city: 'Paris', day: 1 })], 'unexpected_parameter'],
     ['a list for a text', paris, [call('weather', { city: ['Paris'] })], 'wrong_type'],
     ['another city', paris, [call('weather', { city: 'Rome' })], 'wrong_value'],
-    ['the default, said', paris, [call('weather', { city: 'Paris', units: 'c' })], 'passed'],
+    ['an explicit default', paris, [call('weather', { city: 'Paris', units: 'c' })], 'passed'],
     ['no default', paris, [call('weather', { city: 'Paris', units: 'f' })], 'unexpected_parameter'],
-    ['any parameters where none are named', { calls: [{ tool: 'mail' }] }, [call('mail', { a: 1 })], 'passed'],
+    ['any parameters if none are expected', { calls: [{ tool: 'mail' }] }, [call('mail', { a: 1 })], 'passed'],
   ])('%s: %#', (_what, expected, calls, outcome) => {
     const verdict = judge(expected, calls)
     expect(verdict.passed ? 'passed' : verdict.kind).toBe(outcome)
   })
 
-  test('a default that is expected may be left out, another value may not', () => {
+  test('an expected default may be omitted, another value may not', () => {
     const units = (value: string) => ({ calls: [{ tool: 'weather', params: { city: 'Paris', units: value } }] })
     expect(judge(units('c'), [call('weather', { city: 'Paris' })])).toEqual({ passed: true })
     expect(judge(units('f'), [call('weather', { city: 'Paris' })])).toMatchObject({ kind: 'missing_parameter' })
   })
 
-  test('what is wrong is said in one sentence, with expected beside actual', () => {
+  test('a failure is described in one sentence, with expected and actual values', () => {
     expect(judge(paris, [call('weather', { city: 'Rome' })])).toEqual({
       passed: false,
       kind: 'wrong_value',
@@ -56,7 +55,7 @@ describe('expected calls', () => {
     })
   })
 
-  test('come in any order, each for one that it fits, though another would take it first', () => {
+  test('may come in any order', () => {
     const calls = [
       { tool: 'weather', params: { city: { $any: true } } },
       { tool: 'weather', params: { city: 'Paris' } },
@@ -67,7 +66,7 @@ describe('expected calls', () => {
     expect(judge({ calls, order: 'given' }, made.toReversed())).toEqual({ passed: true })
   })
 
-  test('of several the one is blamed that fits no other', () => {
+  test('blames the call that fits no other expectation', () => {
     const calls = [
       { tool: 'mail', params: { to: 'Ann' } },
       { tool: 'mail', params: { to: 'Bob' } },
@@ -77,20 +76,20 @@ describe('expected calls', () => {
   })
 })
 
-describe('what must not be', () => {
-  test('no call means no call', () => {
+describe('unwanted calls', () => {
+  test('any call fails a case with no_call', () => {
     expect(judge({ no_call: true }, [])).toEqual({ passed: true })
     expect(judge({ no_call: true }, [call('mail')])).toMatchObject({ kind: 'unwanted_call', tool: 'mail' })
   })
 
-  test('a forbidden tool fails a case, others do not', () => {
+  test('a forbidden tool fails a case, other tools do not', () => {
     expect(judge({ forbidden: ['mail'] }, [call('weather', {})])).toEqual({ passed: true })
     const verdict = judge({ forbidden: ['mail'] }, [call('weather', {}), call('mail', {})])
     expect(verdict).toMatchObject({ kind: 'forbidden_call', tool: 'mail' })
   })
 })
 
-test('the answer must match, after the calls were right', () => {
+test('the answer must match, after the calls are right', () => {
   const expected = { ...paris, answer_matches: '/sunny/i' }
   const calls = [call('weather', { city: 'Paris' })]
   expect(judge(expected, calls, 'It is Sunny.')).toEqual({ passed: true })
@@ -99,4 +98,24 @@ test('the answer must match, after the calls were right', () => {
     message: 'The answer "It rains." does not match /sunny/i.',
   })
   expect(judge(expected, [], 'It is sunny.')).toMatchObject({ kind: 'wrong_count' })
+})
+
+describe('assign', () => {
+  test('gives each row a column of its own, even if an earlier row has to change', () => {
+    const rows = [
+      [true, true, false],
+      [true, false, false],
+      [false, true, true],
+    ]
+    expect(assign(rows)).toEqual([1, 0, 2])
+  })
+
+  test('leaves as few rows as possible without a column', () => {
+    const rows = assign([
+      [true, false],
+      [true, false],
+    ])
+    expect(rows.filter((column) => column === undefined)).toHaveLength(1)
+    expect(assign([])).toEqual([])
+  })
 })

@@ -4,14 +4,12 @@ import { shortened } from '../../core/schema/problem-words.ts'
 import { sameJson } from '../../core/schema/same-json.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
-import { assign } from './assign.ts'
 import { entryMismatch, expectedInWords, mismatch } from './matcher.ts'
-import type { ObservedCall, ObservedTurn, Verdict } from './suite.ts'
-import type { Expectation, ExpectedCall } from './suite-file.ts'
+import type { Expectation, ExpectedCall, ObservedCall, ObservedTurn, Verdict } from './suite.ts'
 
 type Failure = Extract<Verdict, { passed: false }>
 
-/** Judges what a model did against what its case expects; the first thing that is wrong decides. */
+/** Judges a model's turn against the expectation; the first failure decides. */
 export function judgeCase(
   { calls: expected, order = 'any', no_call, forbidden = [], answer_matches }: Expectation,
   { calls, answer }: ObservedTurn,
@@ -24,10 +22,10 @@ export function judgeCase(
   }
   const banned = calls.find(({ tool }) => forbidden.includes(tool))
   if (banned !== undefined) {
-    const message = `Called ${banned.tool}, which must not be called here.`
+    const message = `Called ${banned.tool}, which is forbidden here.`
     return { passed: false, kind: 'forbidden_call', message, tool: banned.tool, actual: named(calls) }
   }
-  const failure = malformed(calls) ?? (expected && callsFailure(expected, calls, order, tools))
+  const failure = malformedCall(calls) ?? (expected && callsFailure(expected, calls, order, tools))
   if (failure !== undefined) return failure
   if (answer_matches !== undefined && !intentPattern(answer_matches).test(answer)) {
     const message = `The answer "${shortened(answer)}" does not match ${answer_matches}.`
@@ -45,7 +43,7 @@ function callsFailure(
   const strange = calls.find(({ tool }) => !tools.some(({ name }) => name === tool))
   if (strange !== undefined) {
     const wanted = expected.map(({ tool }) => tool)
-    const message = `Called "${shortened(strange.tool)}", which was not offered; expected ${wanted.join(', ')}.`
+    const message = `Called "${shortened(strange.tool)}", which wasn't offered; expected ${wanted.join(', ')}.`
     return { passed: false, kind: 'wrong_tool', message, ...toolOf(expected), expected: wanted, actual: strange.tool }
   }
   if (calls.length !== expected.length) return wrongCount(expected, calls)
@@ -54,11 +52,11 @@ function callsFailure(
   const unmatched = pairs.indexOf(undefined)
   if (unmatched >= 0) return nearest(failures[unmatched] as (Failure | undefined)[], pairs)
   if (order === 'any' || failures.every((row, at) => row[at] === undefined)) return undefined
-  const message = `The calls are right, but not in their order: expected ${expected.map(({ tool }) => tool).join(', ')}.`
+  const message = `The calls are right, but in the wrong order: expected ${expected.map(({ tool }) => tool).join(', ')}.`
   return { passed: false, kind: 'wrong_order', message, ...toolOf(expected), expected, actual: named(calls) }
 }
 
-/** One call against one that is expected; undefined where it is right. */
+/** Compares a call with an expected one; undefined if it is right. */
 function callFailure(
   { tool, params: expected }: ExpectedCall,
   call: ObservedCall,
@@ -79,7 +77,7 @@ function callFailure(
   return { passed: false, kind, message, tool, expected: wrong.expected, actual }
 }
 
-/** A parameter left out is worth its default, and a default that is said changes nothing. */
+/** Treats an omitted parameter like its default, and ignores defaults that aren't expected. */
 function withDefaults(params: Params, expected: Params, { parameters }: ToolDefinition): Params {
   const properties = isObject(parameters.properties) ? parameters.properties : {}
   const whole: Params = { ...params }
@@ -95,16 +93,17 @@ function withDefaults(params: Params, expected: Params, { parameters }: ToolDefi
   return whole
 }
 
-/** What is wrong with the call that comes nearest to one that nobody made: one that fits no other, of the right tool. */
+/** The failure of the closest unassigned call, preferring calls of the right tool. */
 function nearest(failures: readonly (Failure | undefined)[], taken: readonly (number | undefined)[]): Failure {
   const left = failures.filter((_failure, at) => !taken.includes(at)) as Failure[]
   return left.find(({ kind }) => kind !== 'wrong_tool') ?? (left[0] as Failure)
 }
 
-function malformed(calls: readonly ObservedCall[]): Failure | undefined {
+/** The failure of the first call whose arguments aren't a JSON object. */
+export function malformedCall(calls: readonly ObservedCall[]): Failure | undefined {
   const call = calls.find(({ params }) => params === undefined)
   if (call === undefined) return undefined
-  const message = `The parameters of ${call.tool} are no JSON object.`
+  const message = `The parameters of ${call.tool} aren't a JSON object.`
   return { passed: false, kind: 'malformed_call', message, tool: call.tool }
 }
 
@@ -117,3 +116,25 @@ function wrongCount(expected: readonly ExpectedCall[], calls: readonly ObservedC
 const named = (calls: readonly ObservedCall[]): unknown => calls.map(({ tool, params }) => ({ tool, params }))
 
 const toolOf = ([first]: readonly ExpectedCall[]) => (first === undefined ? {} : { tool: first.tool })
+
+/**
+ * Assigns a column to as many rows as possible, each column once and only where the row is true (Kuhn's algorithm for
+ * bipartite matching). Undefined for rows that stay unassigned.
+ */
+export function assign(rows: readonly (readonly boolean[])[]): (number | undefined)[] {
+  const holders = new Map<number, number>()
+  const place = (row: number, asked: Set<number>): boolean => {
+    for (const [column, fits] of (rows[row] as readonly boolean[]).entries()) {
+      if (!fits || asked.has(column)) continue
+      asked.add(column)
+      const holder = holders.get(column)
+      if (holder !== undefined && !place(holder, asked)) continue
+      holders.set(column, row)
+      return true
+    }
+    return false
+  }
+  for (const row of rows.keys()) place(row, new Set())
+  const columns = new Map([...holders].map(([column, row]) => [row, column]))
+  return rows.map((_row, at) => columns.get(at))
+}

@@ -1,11 +1,12 @@
 import { intentPattern } from '../../chat/rules/intent-pattern.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
-import { shortened } from '../../core/schema/problem-words.ts'
+import { shortened, valueInWords } from '../../core/schema/problem-words.ts'
 import { sameJson } from '../../core/schema/same-json.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
+import { suggest } from '../../core/suggest.ts'
 
-/** The words that make an object a matcher, with what they take. */
-export const MATCHERS: Readonly<Record<string, string>> = {
+/** The keys that make an object a matcher, with an example of each. */
+const MATCHERS: Readonly<Record<string, string>> = {
   $any: '{"$any": true}',
   $equals: '{"$equals": <any JSON>}',
   $matches: '{"$matches": "/^paris/i"}',
@@ -14,8 +15,8 @@ export const MATCHERS: Readonly<Record<string, string>> = {
   $optional: '{"$optional": "celsius"}',
 }
 
-/** Where a value is not what was expected. */
-export interface Mismatch {
+/** The first difference between an expected and an actual value. */
+interface Mismatch {
   readonly kind: 'missing_parameter' | 'unexpected_parameter' | 'wrong_type' | 'wrong_value'
   /** Such as `filter.tags[0]`. */
   readonly path: string
@@ -23,15 +24,15 @@ export interface Mismatch {
   readonly actual?: unknown
 }
 
-/** The word of a matcher; undefined where the value is plain JSON. */
-export function matcherWord(value: unknown): string | undefined {
+/** The `$` key of a matcher; undefined if the value is plain JSON. */
+function matcherWord(value: unknown): string | undefined {
   return isObject(value) ? Object.keys(value).find((key) => key.startsWith('$')) : undefined
 }
 
-/** Whether what is expected may also be left out. */
-export const isOptional = (expected: unknown): boolean => matcherWord(expected) === '$optional'
+/** Whether the expected value may be omitted. */
+const isOptional = (expected: unknown): boolean => matcherWord(expected) === '$optional'
 
-/** Holds a value against plain JSON with matchers in it; undefined where it is right. */
+/** Compares a value with an expectation, which may contain matchers; undefined if it is right. */
 export function mismatch(expected: unknown, actual: unknown, path: string): Mismatch | undefined {
   const word = matcherWord(expected)
   if (word !== undefined) return byMatcher(word, expected as Readonly<Record<string, unknown>>, actual, path)
@@ -44,7 +45,7 @@ export function mismatch(expected: unknown, actual: unknown, path: string): Mism
   return expected === actual ? undefined : { kind: wrong, path, expected, actual }
 }
 
-/** Entry by entry: of an object, or of parameters. */
+/** Compares the entries of an object, or parameters. */
 export function entryMismatch(
   expected: Readonly<Record<string, unknown>>,
   actual: Readonly<Record<string, unknown>>,
@@ -80,7 +81,7 @@ function byMatcher(
       return mismatch(inner, actual, path)
     case '$number': {
       const distance = typeof actual === 'number' ? Math.abs(actual - Number(inner)) : Number.NaN
-      // What is written as a decimal is seldom that exactly.
+      // Decimals are seldom exact in binary.
       const slack = Number.EPSILON * Math.max(1, Math.abs(Number(inner)), Math.abs(Number(actual)))
       return distance <= Number(expected.within) + slack ? undefined : differs(typeof actual === 'number')
     }
@@ -96,7 +97,7 @@ function byMatcher(
   }
 }
 
-/** What is expected, in words: a matcher as what it asks for, a value as JSON. */
+/** Describes an expectation: a matcher in words, a value as JSON. */
 export function expectedInWords(expected: unknown): string {
   const word = matcherWord(expected)
   const inner = word === undefined ? undefined : (expected as Record<string, unknown>)[word]
@@ -108,7 +109,7 @@ export function expectedInWords(expected: unknown): string {
     case '$number':
       return `${inner} within ${(expected as { within: unknown }).within}`
     case '$matches':
-      return `a text that matches ${shortened(String(inner))}`
+      return `a string that matches ${shortened(String(inner))}`
     case '$one_of':
       return `one of: ${shortened((inner as readonly unknown[]).map(expectedInWords).join(', '))}`
     default:
@@ -127,4 +128,69 @@ function first<T>(items: readonly T[], look: (item: T, at: number) => Mismatch |
     if (found !== undefined) return found
   }
   return undefined
+}
+
+const MAX_DEPTH = 64
+
+/** Lists invalid matchers in a value, each with its path, the value and a correct example. */
+export function matcherProblems(value: unknown, path: string, depth = 0): string[] {
+  if (depth > MAX_DEPTH) return [`${path} is nested more than ${MAX_DEPTH} levels deep: simplify it.`]
+  if (Array.isArray(value)) return value.flatMap((item, at) => matcherProblems(item, `${path}[${at}]`, depth + 1))
+  if (!isObject(value)) return []
+  const word = Object.keys(value).find((key) => key.startsWith('$'))
+  if (word === undefined) return entryProblems(value, path, depth)
+  if (!Object.hasOwn(MATCHERS, word)) return [`${path} has ${unknownWord(word)}`]
+  const fault = faultOf(word, value)
+  if (fault !== undefined) return [`${path} ${valueInWords(value)} ${fault}: write it as ${MATCHERS[word]}.`]
+  return word === '$one_of' ? matcherProblems(value.$one_of, `${path}.$one_of`, depth + 1) : []
+}
+
+/** The same for the entries of an object, or parameters, which may be `$optional`. */
+export function entryProblems(value: Readonly<Record<string, unknown>>, path: string, depth = 0): string[] {
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const at = `${path}.${key}`
+    const { $optional: optional, ...others } = isObject(inner) ? inner : {}
+    if (optional === undefined || Object.keys(others).length > 0) return matcherProblems(inner, at, depth + 1)
+    return matcherProblems(optional, `${at}.$optional`, depth + 1)
+  })
+}
+
+function unknownWord(word: string): string {
+  const [near] = suggest(word, Object.keys(MATCHERS))
+  const known = Object.keys(MATCHERS).join(', ')
+  const meant = near === undefined ? `use one of ${known}.` : `did you mean '${near}'?`
+  return `the unknown matcher '${word}': ${meant} Write a value with such a key as ${MATCHERS.$equals}.`
+}
+
+/** What is wrong with a matcher; undefined if it is valid. */
+function faultOf(word: string, value: Readonly<Record<string, unknown>>): string | undefined {
+  const allowed = word === '$number' ? [word, 'within'] : [word]
+  const other = Object.keys(value).find((key) => !allowed.includes(key))
+  if (other !== undefined) return `has '${other}' beside ${word}`
+  const inner = value[word]
+  switch (word) {
+    case '$any':
+      return inner === true ? undefined : "isn't true"
+    case '$number':
+      if (!Number.isFinite(inner)) return "isn't a number"
+      return Number.isFinite(value.within) && Number(value.within) >= 0 ? undefined : 'needs a "within" of 0 or more'
+    case '$one_of':
+      return Array.isArray(inner) && inner.length > 0 ? undefined : "isn't a list of values"
+    case '$matches':
+      return typeof inner === 'string' ? patternFault(inner) : "isn't a string"
+    case '$optional':
+      return 'is only allowed as the value of a key'
+    default:
+      return undefined
+  }
+}
+
+/** Why a literal isn't a regular expression that can be matched in linear time; undefined if it is. */
+export function patternFault(literal: string): string | undefined {
+  try {
+    intentPattern(literal)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message.split(': write it as ', 1).join() : String(error)
+  }
 }

@@ -6,11 +6,11 @@ import { publishedSuiteSchema } from './suite-schema.ts'
 
 const published = JSON.parse(readFileSync(new URL('../../../docs/suite.schema.json', import.meta.url), 'utf8'))
 
-test('the schema for editors is the one that is checked', () => {
+test('docs/suite.schema.json is up to date', () => {
   expect(published).toEqual(JSON.parse(JSON.stringify(publishedSuiteSchema())))
 })
 
-test('it takes what is generated and what the page shows, and refuses what is neither', () => {
+test('accepts generated suites and the example in the docs, and rejects others', () => {
   const { check } = compileSchema(published)
   const parameters = { type: 'object', properties: { a: { type: 'string' } } }
   const suite = generateSuite([{ name: 'a', description: 'A.', parameters, implementation: { type: 'mock' } }])

@@ -1,23 +1,22 @@
-import type { Params, ToolDefinition } from '../../core/tool.ts'
+import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
 import type { Message } from '../../models/model.ts'
 
 /** A call that a model made, or tried to make. */
 export interface ObservedCall {
-  /** As registered; what the model said where there is no such tool. */
+  /** The registered name, or what the model wrote if there is no such tool. */
   readonly tool: string
-  /** Undefined where the arguments were no JSON object. */
+  /** Undefined if the arguments weren't a JSON object. */
   readonly params: Params | undefined
   /** Why the call was refused before it ran, such as `INVALID_PARAMETERS` or `TOOL_NOT_FOUND`. */
   readonly refused?: string
 }
 
-/** What a model did in one turn of the person: its calls in their order, and what it said at the end. */
+/** The model's calls, in order, and its final answer in one user turn. */
 export interface ObservedTurn {
   readonly calls: readonly ObservedCall[]
   readonly answer: string
 }
 
-/** What was wrong with it. */
 export type FailureKind =
   | 'wrong_count'
   | 'wrong_tool'
@@ -30,10 +29,10 @@ export type FailureKind =
   | 'forbidden_call'
   | 'malformed_call'
   | 'wrong_answer'
-  /** The model could not be asked, or the run ended by a limit: says nothing about what it can. */
+  /** The request failed or hit a limit, so nothing is known about the model's ability. */
   | 'not_answered'
 
-/** Whether a case was passed, and if not, why, with what was expected beside what came. */
+/** Whether a case passed; if not, why, with expected and actual values. */
 export type Verdict =
   | { readonly passed: true }
   | {
@@ -41,36 +40,98 @@ export type Verdict =
       readonly kind: FailureKind
       /** One sentence that names the tool and the parameter, and quotes the value. */
       readonly message: string
-      /** The tool that was used wrongly, where it was one. */
+      /** The tool that was used wrongly, if the failure is about one. */
       readonly tool?: string
       readonly expected?: unknown
       readonly actual?: unknown
     }
 
-/** One question to a model, and how its behaviour is judged. */
+/** A request to a model, and how its behaviour is judged. */
 export interface SuiteCase {
   /** Unique in its suite. */
   readonly id: string
-  /** What the person says, turn by turn; messages of other roles may stand before it. */
+  /** The user's messages, turn by turn; messages with other roles may precede them. */
   readonly turns: readonly (readonly Message[])[]
-  /** What the model is offered. */
+  /** The tools offered to the model. */
   readonly tools: readonly ToolDefinition[]
-  /** What tools answer, by name; one without an answer gives `{"ok": true}`. Nothing real is ever called. */
+  /** Mock results by tool name; `{"ok": true}` by default. Real tools are never called. */
   readonly mocks: Readonly<Record<string, unknown>>
-  /** The answers of the model that are looked at in each turn: 1 ends a turn with its first calls. */
+  /** The number of model responses in each turn: 1 ends a turn after the first calls. */
   readonly max_iterations: number
-  /** The tools that the case is about, by which its outcome is counted: those of the calls expected. */
+  /** The tools that the outcome counts for: those of the expected calls. */
   readonly about: readonly string[]
-  /** What is right, to be read by people. */
+  /** The expectation, for people to read. */
   readonly expected?: unknown
   judge(turns: readonly ObservedTurn[]): Verdict
 }
 
-/** Cases that are run together. */
+/** A set of cases. */
 export interface Suite {
   /** Such as `bfcl:simple_python`, `generated` or the name of a file. */
   readonly name: string
   readonly cases: readonly SuiteCase[]
-  /** What must be said beside its figures, such as that they are not comparable with published ones. */
+  /** A caveat shown beside the results, for example that they aren't comparable with published ones. */
   readonly remark?: string
+}
+
+/** A suite can't be run; the message names the file, the case, the path and what to do. */
+export class SuiteError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'SuiteError'
+  }
+}
+
+/** The contents of a suite file. */
+export interface SuiteFile {
+  readonly $schema?: string
+  /** The name in reports; the file name by default. */
+  readonly name?: string
+  /** A caveat shown beside the results. */
+  readonly remark?: string
+  readonly cases: readonly FileCase[]
+}
+
+/** A case in a suite file. */
+export interface FileCase {
+  /** Unique in the file; by default `case` and its number. */
+  readonly id?: string
+  /** The user's message. */
+  readonly query: string
+  /** Earlier messages. */
+  readonly messages?: readonly Message[]
+  /** Names of registered tools, or whole tools; every registered tool by default. */
+  readonly tools?: readonly (string | FileTool)[]
+  /** Mock results by tool name; `{"ok": true}` by default. */
+  readonly mocks?: Readonly<Record<string, unknown>>
+  readonly expect: Expectation
+  /** How often the case is run; 1 by default. */
+  readonly repeat?: number
+}
+
+/** A tool that isn't registered; it is never run, so it has no implementation. */
+interface FileTool {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema
+}
+
+/** The conditions for a pass: at least one, and all must hold. */
+export interface Expectation {
+  /** Exactly these calls. */
+  readonly calls?: readonly ExpectedCall[]
+  /** Whether the calls must come in the listed order; `any` by default. */
+  readonly order?: 'any' | 'given'
+  /** No call at all. */
+  readonly no_call?: true
+  /** Tools that must not be called. */
+  readonly forbidden?: readonly string[]
+  /** A regular expression for the final answer, such as `/sunny/i`. */
+  readonly answer_matches?: string
+}
+
+/** An expected call; any parameters are right without `params`, whose values may be matchers. */
+export interface ExpectedCall {
+  readonly tool: string
+  readonly params?: Params
 }

@@ -2,10 +2,8 @@ import { expect, test } from 'vitest'
 import { call, GO, loopYard } from '../../chat/fixtures/loop-yard.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
-import { currentTool } from './current-tool.ts'
 import { runUses } from './run-uses.ts'
-import { schemaHash } from './schema-hash.ts'
-import type { ToolUse } from './tool-use.ts'
+import { currentTool, schemaHash, type ToolUse } from './tool-use.ts'
 
 const schema = {
   type: 'object',
@@ -38,7 +36,7 @@ async function counted(...turns: GivenTurn[]) {
 const outcomes = (uses: readonly ToolUse[]) =>
   uses.map(({ tool, outcome }) => [tool, outcome.passed ? 'passed' : outcome.kind])
 
-test('a call that got as far as the tool is a success of the model, whatever the tool made of it', async () => {
+test('a call that reached the tool is a success of the model, even if the tool failed', async () => {
   const { uses, hash } = await counted(call('add', { n: 1 }), call('add', { n: 7 }), call('add', { n: 8 }), 'Done.')
   expect(outcomes(uses)).toEqual(Array(3).fill(['add', 'passed']))
   expect(uses[0]).toEqual({
@@ -65,13 +63,13 @@ test.each([
   expect(uses[0]?.outcome).toMatchObject({ message: expect.stringMatching(/./) })
 })
 
-test('tools that a model makes up are counted as one', async () => {
+test('invented tools are counted as one', async () => {
   const { uses } = await counted({ calls: [{ name: 'ad' }, { name: 'plus' }] }, 'Done.')
   expect(outcomes(uses)).toEqual(Array(2).fill(['(unknown)', 'unknown_tool']))
   expect(uses[0]).toMatchObject({ schemaHash: '', outcome: { actual: 'ad' } })
 })
 
-test('a call that had to be found in the text is a failure, although it was run', async () => {
+test('a call recovered from text is a failure, although it ran', async () => {
   const { uses } = await counted(
     { calls: [{ name: 'add', arguments: { n: 1 }, metadata: { recovered: true } }] },
     'Done.',
@@ -79,12 +77,12 @@ test('a call that had to be found in the text is a failure, although it was run'
   expect(outcomes(uses)).toEqual([['add', 'recovered_call']])
 })
 
-test('a call that was not run because it was repeated says nothing', async () => {
+test('a call that did not run because it was repeated is not counted', async () => {
   const { uses } = await counted(...Array(3).fill(call('add', { n: 'x' })), 'Done.')
   expect(outcomes(uses)).toEqual(Array(2).fill(['add', 'wrong_type']))
 })
 
-test('a call that was made before the model was asked is not the model’s', async () => {
+test('a call before the first model request is not counted', async () => {
   const result = { success: true, result: 1, tool_name: 'add', execution_time_ms: 1 } as const
   const calls = [{ tool: 'add', params: { n: 1 }, result, iteration: 0 }]
   expect(runUses(calls, { model: 'a:b' }, () => undefined)).toEqual([])

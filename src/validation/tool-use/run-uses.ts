@@ -1,18 +1,35 @@
+import type { OnCalls } from '../../chat/call-report.ts'
 import type { TrackedCall } from '../../chat/run.ts'
 import { LOCAL_TENANT } from '../../core/call.ts'
 import type { CallContext } from '../../core/call-context.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
+import type { ToolRegistry } from '../../core/tool-registry.ts'
 import type { Problem } from '../../core/tool-result.ts'
 import type { OfferedTool } from '../../models/model.ts'
-import { schemaHash } from './schema-hash.ts'
-import { type ToolUse, type ToolUseFailureKind, type ToolUseOutcome, UNKNOWN_TOOL } from './tool-use.ts'
+import {
+  currentTool,
+  schemaHash,
+  type ToolUse,
+  type ToolUseFailureKind,
+  type ToolUseOutcome,
+  UNKNOWN_TOOL,
+} from './tool-use.ts'
+import type { ToolUseTracker } from './tool-use-tracker.ts'
+
+/** Returns a listener that counts how models use the tools of a registry. */
+export function countUses(tracker: ToolUseTracker, registry: ToolRegistry): OnCalls {
+  const find = currentTool(registry)
+  return (calls, context) => {
+    for (const use of runUses(calls, context, find)) tracker.record(use)
+  }
+}
 
 const PASSED: ToolUseOutcome = Object.freeze({ passed: true })
 const NO_SCHEMA = ''
 
 /**
- * How a model used tools in a run. A call that was unknown, malformed, invalid or had to be found in the text is a
- * failure of the model. One that got as far as the tool is not, whatever the tool made of it: a tool that fails, is
- * forbidden, limited or too slow says nothing about the model.
+ * Judges the calls of a run. Unknown, malformed and invalid calls and calls recovered from text are failures of the
+ * model. A call that reached the tool isn't, even if the tool fails, times out or is forbidden.
  */
 export function runUses(
   calls: readonly TrackedCall[],
@@ -22,7 +39,7 @@ export function runUses(
   if (model === undefined) return []
   const uses: ToolUse[] = []
   for (const call of calls) {
-    // Not made by the model, or never judged.
+    // Calls by the user's own request, and calls that never ran.
     if (call.iteration === 0 || call.not_run) continue
     const outcome = outcomeOf(call)
     const unknown = !outcome.passed && outcome.kind === 'unknown_tool'
@@ -46,23 +63,22 @@ function outcomeOf({ tool, params, result, recovered }: TrackedCall): ToolUseOut
   }
   if (!result.success && result.error_code === 'INVALID_PARAMETERS') {
     const [problem] = result.details?.problems ?? []
-    const isObject = typeof params === 'object' && params !== null && !Array.isArray(params)
     return {
       passed: false,
-      kind: isObject ? kindOf(problem) : 'malformed_call',
+      kind: isObject(params) ? kindOf(problem) : 'malformed_call',
       message: result.error,
       ...(problem !== undefined && { expected: problem }),
       actual: params,
     }
   }
   if (recovered) {
-    const message = `The call of '${tool}' was written as text, where it was found`
+    const message = `The call of '${tool}' was written as text`
     return { passed: false, kind: 'recovered_call', message, actual: params }
   }
   return PASSED
 }
 
-/** By the rule of the schema that was broken first. */
+/** Maps the first violated schema rule. */
 function kindOf(problem: Problem | undefined): ToolUseFailureKind {
   switch (problem?.rule) {
     case 'required':

@@ -3,14 +3,12 @@ import { call, GO, loopYard, told } from '../../chat/fixtures/loop-yard.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
-import { currentTool } from './current-tool.ts'
-import { MemoryToolUses } from './memory-tool-uses.ts'
-import { schemaHash } from './schema-hash.ts'
+import { currentTool, schemaHash } from './tool-use.ts'
 import { type GateSettings, ToolUseGate } from './tool-use-gate.ts'
-import { ToolUseTracker } from './tool-use-tracker.ts'
+import { MemoryToolUses, ToolUseTracker } from './tool-use-tracker.ts'
 
 /** A loop with the tools `add` and `sub`, behind a gate. */
-function gatedYard(decision: 'warn' | 'hide', settings: GateSettings = {}) {
+function gatedRuntime(decision: 'warn' | 'hide', settings: GateSettings = {}) {
   const store = new MemoryToolUses()
   const log = captureLog()
   const gate = new ToolUseGate(store, decision, settings, log)
@@ -47,8 +45,8 @@ function gatedYard(decision: 'warn' | 'hide', settings: GateSettings = {}) {
 const figures = { trials: 10, successes: 7, rate: 0.7, lower_bound: 0.3968, threshold: 0.8 }
 
 describe('hide', () => {
-  test('a tool that the model fails is not offered, and the run says so with figures', async () => {
-    const { tried, ask, runs, log } = gatedYard('hide')
+  test('does not offer a tool that the model fails with, and reports the counts', async () => {
+    const { tried, ask, runs, log } = gatedRuntime('hide')
     await tried('add', 10, 7)
     const { answer, events, offered } = await ask('Hi.')
     const decision = { tool: 'add', decision: 'hide', ...figures }
@@ -59,16 +57,16 @@ describe('hide', () => {
     expect(log.at('warn')).toMatchObject([{ model: 'scripted:turns', gate: [decision] }])
   })
 
-  test('called by name all the same, it is unknown', async () => {
-    const { tried, ask, executor } = gatedYard('hide')
+  test('a hidden tool is unknown if called by name', async () => {
+    const { tried, ask, executor } = gatedRuntime('hide')
     await tried('add', 10, 7)
     const { answer } = await ask(call('add'), 'Done.')
     expect(answer.tool_calls).toMatchObject([{ result: { success: false, error_code: 'TOOL_NOT_FOUND' } }])
     expect(await executor.execute('add', {}, { tenant: 'acme' })).toMatchObject({ success: true })
   })
 
-  test('a tool that is described anew gets another chance', async () => {
-    const { tried, ask, add } = gatedYard('hide')
+  test('offers the tool again after its description changes', async () => {
+    const { tried, ask, add } = gatedRuntime('hide')
     await tried('add', 10, 0)
     expect((await ask('Hi.')).offered).toEqual(['sub'])
     add('add', () => 1, { description: 'Adds two numbers, and says what came of it' })
@@ -77,16 +75,16 @@ describe('hide', () => {
     expect(answer).not.toHaveProperty('gate')
   })
 
-  test('what is known of another model, or by another tenant, hides nothing', async () => {
-    const { tried, ask } = gatedYard('hide')
+  test('ignores other models and other tenants', async () => {
+    const { tried, ask } = gatedRuntime('hide')
     await tried('add', 10, 0, { tenant: 'other' })
     await tried('add', 10, 0, { model: 'other:model' })
     expect((await ask('Hi.')).offered).toEqual(['add', 'sub'])
   })
 })
 
-test('warn: the tool is offered, and the run says what is known of it', async () => {
-  const { tried, ask } = gatedYard('warn')
+test('warn: offers the tool, and reports the counts', async () => {
+  const { tried, ask } = gatedRuntime('warn')
   await tried('add', 10, 7)
   const { answer, offered } = await ask(call('add'), 'Done.')
   expect(offered).toEqual(['add', 'sub'])
@@ -94,8 +92,8 @@ test('warn: the tool is offered, and the run says what is known of it', async ()
   expect(answer.tool_calls).toMatchObject([{ result: { success: true } }])
 })
 
-test('with few trials, or a rate that is good enough, nothing is decided', async () => {
-  const { tried, ask } = gatedYard('hide', { minimum_trials: 5, threshold: 0.5 })
+test('does nothing with few trials or a good rate', async () => {
+  const { tried, ask } = gatedRuntime('hide', { minimum_trials: 5, threshold: 0.5 })
   await tried('add', 4, 0)
   await tried('sub', 10, 5)
   expect((await ask('Hi.')).offered).toEqual(['add', 'sub'])
@@ -103,8 +101,8 @@ test('with few trials, or a rate that is good enough, nothing is decided', async
   expect((await ask('Hi.')).offered).toEqual(['sub'])
 })
 
-test('what was known holds while the store cannot be read, and a run waits for no reading', async () => {
-  const { tried, ask, gate, store, log } = gatedYard('hide')
+test('keeps the previous state while the store fails, and never makes a run wait', async () => {
+  const { tried, ask, gate, store, log } = gatedRuntime('hide')
   await tried('add', 10, 0)
   store.doubtful = async () => {
     throw new Error('down')
@@ -117,8 +115,8 @@ test('what was known holds while the store cannot be read, and a run waits for n
   expect((await ask('Hi.')).offered).toEqual(['sub'])
 })
 
-test('a change that comes while it reads is read too', async () => {
-  const { ask, gate, store, tried } = gatedYard('hide')
+test('reads again after a change during a read', async () => {
+  const { ask, gate, store, tried } = gatedRuntime('hide')
   const answers: (() => void)[] = []
   const doubtful = store.doubtful.bind(store)
   store.doubtful = async (...args) => {

@@ -3,35 +3,34 @@ import type { Offer } from '../../chat/tool-offer.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
 import type { DoubtfulToolUse, ToolUseStore } from '../../core/storage/tool-use-store.ts'
-import { schemaHash } from './schema-hash.ts'
-import { rates } from './tool-use-record.ts'
+import { rates, schemaHash } from './tool-use.ts'
 
 export interface GateSettings {
-  /** `off`: nothing is decided. */
+  /** `off` by default. */
   readonly gate?: 'off' | 'warn' | 'hide'
-  /** With fewer trials nothing is known; 10 if not given. */
+  /** Models with fewer trials pass the gate; 10 by default. */
   readonly minimum_trials?: number
-  /** The part of the trials that must succeed; 0.8 if not given. */
+  /** The required success rate; 0.8 by default. */
   readonly threshold?: number
 }
 
 const DEFAULTS: Required<GateSettings> = { gate: 'off', minimum_trials: 10, threshold: 0.8 }
 
-/** The settings that hold, with those that are not given. */
+/** Adds the defaults. */
 export const effectiveGate = (settings: GateSettings = {}): Required<GateSettings> => ({ ...DEFAULTS, ...settings })
 
-/** What one model of one tenant fails with. */
+/** The tools that a model of a tenant fails with. */
 interface Doubts {
   readonly uses: readonly DoubtfulToolUse[]
-  /** Worked out once for each offer. */
+  /** Decisions by offer. */
   readonly judged: WeakMap<Offer, GatedOffer | typeof NOTHING>
 }
 
 const NOTHING = Symbol('nothing to decide')
 
 /**
- * Acts on what is known of models and tools. It knows only what models fail with, reads that in the background, and
- * judges an offer once: a run never waits for it.
+ * The validation gate: warns about or hides tools that a model fails with. Reads the failing pairs in the background
+ * and judges each offer once, so that runs never wait.
  */
 export class ToolUseGate {
   readonly #store: ToolUseStore
@@ -52,7 +51,7 @@ export class ToolUseGate {
     this.#threshold = threshold
   }
 
-  /** Decides about an offer; undefined where there is nothing to decide. */
+  /** Judges an offer; undefined if no tool is affected. */
   readonly judge: ToolGate = (offer, model, tenant) => {
     const doubts = this.#doubts.get(keyOf(tenant, model))
     if (doubts === undefined) return undefined
@@ -64,9 +63,9 @@ export class ToolUseGate {
     return judged === NOTHING ? undefined : judged
   }
 
-  /** Reads what models fail with; what was known before holds as long as it cannot be read. */
+  /** Reads the failing pairs again; keeps the known ones if reading fails. */
   refresh(): Promise<void> {
-    // What is being read may be from before the change.
+    // The read in progress may miss the latest change.
     if (this.#reading !== undefined) this.#again = true
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined
@@ -84,7 +83,7 @@ export class ToolUseGate {
           Array.from(grouped, ([key, uses]) => [key, { uses, judged: new WeakMap<Offer, GatedOffer>() }]),
         )
       } catch (err) {
-        writeLog(this.#log, 'warn', { err }, 'What models fail with could not be read: what was known before holds')
+        writeLog(this.#log, 'warn', { err }, 'Could not refresh the validation gate: using the previous state')
       }
     } while (this.#again)
   }

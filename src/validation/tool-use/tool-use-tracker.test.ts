@@ -6,12 +6,9 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { ToolUseAddition } from '../../core/storage/tool-use-store.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
-import { ModelValidationError } from '../model-validation-error.ts'
-import { MemoryToolUses } from './memory-tool-uses.ts'
-import { schemaHash } from './schema-hash.ts'
-import type { ToolUse } from './tool-use.ts'
-import { ToolUseTracker } from './tool-use-tracker.ts'
-import { wilsonLowerBound } from './wilson-lower-bound.ts'
+import { ModelValidationError } from '../model-validation.ts'
+import { schemaHash, type ToolUse, wilsonLowerBound } from './tool-use.ts'
+import { MemoryToolUses, ToolUseTracker } from './tool-use-tracker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolyard-tool-use-'))
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -30,7 +27,7 @@ const wrong = (more: object = {}) =>
   ({ passed: false, kind: 'wrong_type', message: 'n must be a number', ...more }) as const
 
 describe('counting', () => {
-  test('suites and runs are told apart, with rate, bound, kinds and the failures themselves', async () => {
+  test('counts suites and runs separately, with rate, bound, kinds and failures', async () => {
     const tracker = new ToolUseTracker({ clock: new ManualClock() })
     for (let n = 0; n < 8; n++) tracker.record(use({ source: n < 3 ? 'suite' : 'run' }))
     tracker.record(use({ outcome: wrong({ expected: { type: 'number' }, actual: { n: 'x' } }), runId: 'run-1' }))
@@ -70,7 +67,7 @@ describe('counting', () => {
     ])
   })
 
-  test('a changed schema begins anew, and the old count stays, marked as such', async () => {
+  test('starts a new count for a changed schema, and marks the old one', async () => {
     const tracker = new ToolUseTracker()
     tracker.record(use())
     tracker.record(use({ schemaHash: 'bb', outcome: wrong() }))
@@ -83,13 +80,13 @@ describe('counting', () => {
     ])
   })
 
-  test('what the model was not to blame for is not counted', async () => {
+  test('ignores uses that are not answered', async () => {
     const tracker = new ToolUseTracker()
     tracker.record(use({ outcome: wrong({ kind: 'not_answered' }) }))
     expect(await tracker.list('acme')).toEqual([])
   })
 
-  test('long texts are cut, secrets taken out, and names kept to what a store can hold', async () => {
+  test('shortens long texts, redacts secrets and makes names storable', async () => {
     const tracker = new ToolUseTracker()
     const secret = `sk-${'a'.repeat(40)}`
     const actual = { api_key: 'hunter2', text: 'x'.repeat(5_000) }
@@ -103,7 +100,7 @@ describe('counting', () => {
 })
 
 describe('writing', () => {
-  test('many uses are one batch, a second later', async () => {
+  test('writes many uses in one batch, a second later', async () => {
     const clock = new ManualClock()
     const store = new MemoryToolUses()
     const batches: (readonly ToolUseAddition[])[] = []
@@ -121,7 +118,7 @@ describe('writing', () => {
     expect(batches).toHaveLength(1)
   })
 
-  test('what a store does not take is kept, tried again and said once', async () => {
+  test('keeps and retries uses that the store rejects, and logs once', async () => {
     const clock = new ManualClock()
     const log = captureLog()
     const store = new MemoryToolUses()
@@ -144,7 +141,7 @@ describe('writing', () => {
     expect(log.at('warn')).toHaveLength(1)
   })
 
-  test('the last uses are written at the end', async () => {
+  test('writes the last uses on close', async () => {
     const store = new MemoryToolUses()
     const tracker = new ToolUseTracker({ store })
     tracker.record(use())
@@ -154,7 +151,7 @@ describe('writing', () => {
     expect((await store.list('acme'))[0]?.run).toEqual({ trials: 1, successes: 1 })
   })
 
-  test('who asks for it to be written waits for what is being written already', async () => {
+  test('flush waits for a write in progress', async () => {
     const store = new MemoryToolUses()
     const written = Promise.withResolvers<void>()
     store.add = () => written.promise
@@ -174,7 +171,7 @@ describe('writing', () => {
 })
 
 describe('files', () => {
-  test('what was exported can be loaded in the place of what there is', async () => {
+  test('load replaces counts with exported ones', async () => {
     const file = join(folder, 'saved.json')
     const first = new ToolUseTracker()
     first.record(use({ outcome: wrong() }))
@@ -197,13 +194,13 @@ describe('files', () => {
     failures: [],
   }
   test.each([
-    ['no JSON', '{', 'it is no JSON'],
+    ['no JSON', '{', "it isn't JSON"],
     ['another document', '{}', "missing 'tool_use'"],
     ['a count below zero', [{ ...good, run: { trials: -1, successes: 0 } }], 'tool_use[0].run.trials'],
     ['more successes than trials', [{ ...good, run: { trials: 1, successes: 2 } }], 'has more successes than trials'],
     ['a name that is none', [{ ...good, tool: '' }], 'tool_use[0].tool'],
-    ['one count twice', [good, good], 'the count of "a:b" with "add" is in it twice'],
-  ])('a file with %s is refused, and changes nothing', async (_, content, problem) => {
+    ['one count twice', [good, good], 'the count of "a:b" with "add" appears twice'],
+  ])('a file with %s is rejected and changes nothing', async (_, content, problem) => {
     const file = join(folder, 'bad.json')
     await writeFile(file, typeof content === 'string' ? content : JSON.stringify({ tool_use: content }))
     const tracker = new ToolUseTracker()
@@ -226,7 +223,7 @@ test.each([
   expect(wilsonLowerBound(successes, trials)).toBeCloseTo(bound, 4)
 })
 
-test('a tool is named by what a model is shown of it', () => {
+test('the schema hash covers what a model sees of a tool', () => {
   const tool = { name: 'add', description: 'Adds.', parameters: { type: 'object', required: ['a'] } }
   const hash = schemaHash(tool)
   expect(hash).toMatch(/^[0-9a-f]{16}$/)

@@ -9,9 +9,9 @@ import type { PageTool, WholePageTool } from '../../../src/server/page/page-tool
 import type { Session } from '../../../src/server/page/session.ts'
 import type { SuiteRequest } from '../../../src/server/suites/suite-request.ts'
 import type { KnownSuite, ListedSuiteRun, SuiteEstimate, SuiteRunView } from '../../../src/server/suites/suite-views.ts'
-import type { FileCase } from '../../../src/validation/suites/suite-file.ts'
+import type { FileCase } from '../../../src/validation/suites/suite.ts'
+import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use.ts'
 import type { GateSettings } from '../../../src/validation/tool-use/tool-use-gate.ts'
-import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use-record.ts'
 import { requestJson } from './request.ts'
 
 export type Scope = Session['scopes'][number]

@@ -1,6 +1,6 @@
 import { toModelError } from '../../../models/ai-sdk/to-model-error.ts'
 import { ModelError } from '../../../models/model-error.ts'
-import { ollamaFetch } from '../../../models/providers/ollama-fetch.ts'
+import { ollamaFetch } from '../../../models/providers/ollama.ts'
 import type { EmbeddingWireMaker } from '../embedding-wire.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:11434'

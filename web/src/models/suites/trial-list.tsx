@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react'
-import type { Outcome, ReportedTrial } from '../../../../src/validation/reports/validation-report.ts'
+import type { ReportedTrial } from '../../../../src/validation/reports/validation-report.ts'
+import type { Outcome } from '../../../../src/validation/running/trial.ts'
 import { Button } from '../../parts/button.tsx'
 import { inMoney, inNumber, inTime } from '../../parts/figures.ts'
 import { JsonTree } from '../../parts/json-tree.tsx'
