@@ -1,3 +1,4 @@
+/** The program of a child process: runs one call of its parent at a time, and ends with it. */
 import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
 import os from 'node:os'
@@ -106,8 +107,6 @@ class ChildCall {
     this.#send(message)
   }
 }
-
-/** The program of an isolated process: takes one call at a time from its parent, and ends with it. */
 
 const parent = new Socket({ fd: 3, readable: true, writable: true })
 const handlers = new Map<string, Handler>()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { HandlerContext } from '../../core/handler.ts'
 import { silentLog } from '../../core/log.ts'
-import { echo } from './echo.ts'
+import { echo } from './shipped.ts'
 
 const context: HandlerContext = {
   signal: new AbortController().signal,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { HandlerContext } from '../../core/handler.ts'
 import { silentLog } from '../../core/log.ts'
 import type { Params } from '../../core/tool.ts'
-import { simulatedLightHandler } from './simulated-light.ts'
+import { simulatedLightHandler } from './shipped.ts'
 
 const context = (tenant: string): HandlerContext => ({
   signal: new AbortController().signal,
