@@ -100,8 +100,8 @@ export const noDefaultExports: Rule = (files) =>
 
 export const noLongFiles: Rule = (files) =>
   files
-    .filter(({ path, text }) => path.startsWith('src/') && text.split('\n').length - 1 > 400)
-    .map(({ path }) => `${path} is longer than 400 lines`)
+    .filter(({ path, text }) => path.startsWith('src/') && text.split('\n').length - 1 > 500)
+    .map(({ path }) => `${path} is longer than 500 lines`)
 
 /** A test of one aspect says which: `process-pool.queue.test.ts`. */
 const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)?\.test)?(\.tsx?)?$/
