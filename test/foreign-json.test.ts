@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { redactedJson } from '../src/core/redact.ts'
-import { readReply } from '../src/knowledge/tools/read-reply.ts'
+import { readReply } from '../src/knowledge/tools/ask-for.ts'
 import { AnswerReader } from '../src/models/ai-sdk/ask-ai-sdk.ts'
 import { toPrompt } from '../src/models/ai-sdk/to-prompt.ts'
 import { langchainMessages } from '../src/models/langchain/langchain-messages.ts'

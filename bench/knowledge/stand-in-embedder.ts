@@ -1,4 +1,4 @@
-import type { Embedder } from '../../src/knowledge/embedder.ts'
+import type { Embedder } from '../../src/knowledge/embedding/embedder.ts'
 import { unitVectors } from './unit-vectors.ts'
 
 export const DIMENSIONS = 384

@@ -1,4 +1,4 @@
-import type { SearchResult } from '../../src/knowledge/collections/search-question.ts'
+import type { SearchResult } from '../../src/knowledge/collections/search.ts'
 
 /** A document that can be found. */
 export interface CorpusDocument {

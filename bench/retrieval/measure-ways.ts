@@ -1,4 +1,4 @@
-import type { SearchWay } from '../../src/knowledge/collections/search-question.ts'
+import type { SearchWay } from '../../src/knowledge/collections/search.ts'
 import type { Corpus } from './corpus.ts'
 import { ndcg, recall } from './quality.ts'
 import type { Searchable } from './searchable.ts'

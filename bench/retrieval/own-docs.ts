@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SearchResult } from '../../src/knowledge/collections/search-question.ts'
+import type { SearchResult } from '../../src/knowledge/collections/search.ts'
 import type { Corpus, Question } from './corpus.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -1,7 +1,7 @@
 import { readFile, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import type { Comparison } from '../openapi/compare-definitions.ts'
-import { isObject, own, type RawObject } from '../openapi/raw.ts'
+import { isObject, own, type RawObject } from '../openapi/documents.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Where the definitions of an import go, and those that stand there now. */

@@ -1,10 +1,8 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
-import { type ReferencedFile, ROOT } from '../openapi/documents.ts'
-import { OpenapiError } from '../openapi/openapi-error.ts'
+import { OpenapiError, type ReferencedFile, ROOT, referencedFiles } from '../openapi/documents.ts'
 import { DOCUMENT_BYTES, parseDocument } from '../openapi/parse-document.ts'
-import { referencedFiles } from '../openapi/referenced-files.ts'
 import { fetchDocument } from './fetch-document.ts'
 import { UsageError } from './usage-error.ts'
 

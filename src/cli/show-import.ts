@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../core/tool.ts'
 import type { Comparison } from '../openapi/compare-definitions.ts'
-import type { ImportReport } from '../openapi/import-report.ts'
+import type { ImportReport } from '../openapi/import-openapi.ts'
 import type { ImportConfiguration } from './import-configuration.ts'
 import { SWITCHED_OFF } from './open-manager.ts'
 import { printableLine } from './printable.ts'

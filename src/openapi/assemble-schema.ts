@@ -1,12 +1,10 @@
 import { guardSchema } from '../core/schema/guard-schema.ts'
 import { RefusedSchemaError } from '../core/schema/schema-references.ts'
 import type { JsonSchema } from '../core/tool.ts'
-import { Unmappable } from './openapi-error.ts'
-import { isShortExample } from './plain-keywords.ts'
+import { Unmappable } from './documents.ts'
 import { plainText, sentences } from './plain-text.ts'
-import type { SchemaPart } from './schema-part.ts'
-import { TooLarge } from './too-large.ts'
-import { type Extent, SchemaWriter } from './write-schema.ts'
+import { isShortExample, type SchemaPart } from './schema-part.ts'
+import { type Extent, SchemaWriter, TooLarge } from './write-schema.ts'
 
 /** A parameter of a tool. */
 export interface ToolParameter {
@@ -18,7 +16,7 @@ export interface ToolParameter {
   readonly example?: unknown
 }
 
-/** What holds for the parameters together. */
+/** Rules about all parameters together. */
 export interface WholeRules {
   /** Whether no others may be sent. */
   readonly closed?: boolean
@@ -26,11 +24,11 @@ export interface WholeRules {
   readonly oneRequired?: readonly (readonly (readonly string[])[])[]
 }
 
-const MOST_PARAMETERS = 1_000
-const LONGEST = 500
-const TERSE = 120
+const MAX_PARAMETERS = 1_000
+const MAX_DESCRIPTION = 500
+const SHORT_DESCRIPTION = 120
 /** Deeper schemas are refused anyway. */
-const DEEPEST = 30
+const MAX_DEPTH = 30
 
 /**
  * One object schema for the parameters of a tool. Where it would be larger than a tool's schema may be, descriptions are
@@ -41,17 +39,17 @@ export function assembleSchema(
   rules: WholeRules,
 ): { readonly schema: JsonSchema; readonly notes: readonly string[] } {
   const tooLarge = `its ${parameters.length} parameters are too large for one tool`
-  if (parameters.length > MOST_PARAMETERS) throw new Unmappable(tooLarge)
+  if (parameters.length > MAX_PARAMETERS) throw new Unmappable(tooLarge)
   const attempt = (extent: Extent) => written(parameters, rules, extent)
-  const whole = attempt({ deepest: DEEPEST, description: LONGEST })
+  const whole = attempt({ deepest: MAX_DEPTH, description: MAX_DESCRIPTION })
   if (whole !== undefined) return whole
-  const terse = attempt({ deepest: DEEPEST, description: TERSE })
+  const terse = attempt({ deepest: MAX_DEPTH, description: SHORT_DESCRIPTION })
   if (terse !== undefined)
     return withNote(terse, 'descriptions in its parameters are shortened: together they are too long')
   let best: ReturnType<typeof written>
   let deepest = 0
-  for (; deepest < DEEPEST; deepest++) {
-    const next = attempt({ deepest, description: TERSE })
+  for (; deepest < MAX_DEPTH; deepest++) {
+    const next = attempt({ deepest, description: SHORT_DESCRIPTION })
     if (next === undefined) break
     best = next
   }
@@ -65,7 +63,7 @@ function withNote(assembled: NonNullable<ReturnType<typeof written>>, note: stri
   return { ...assembled, notes: [note, ...assembled.notes] }
 }
 
-/** The schema to that extent; undefined where it is too large. */
+/** The schema to that extent; undefined if it is too large. */
 function written(
   parameters: readonly ToolParameter[],
   { closed, oneRequired = [] }: WholeRules,
@@ -98,7 +96,7 @@ function written(
   }
 }
 
-/** What the document says of the parameter rather than of its schema. */
+/** Adds what the document says about the parameter rather than about its schema. */
 function adorned(schema: Record<string, unknown>, parameter: ToolParameter, extent: Extent): Record<string, unknown> {
   const { part, required, deprecated, example } = parameter
   const own = plainText(parameter.description, extent.description)

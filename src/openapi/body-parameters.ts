@@ -1,14 +1,21 @@
 import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
-import type { ApiBody, ApiContent, TakeNote } from './api-operation.ts'
-import type { Documents } from './documents.ts'
-import { type FlatObject, flattenObject } from './flatten-object.ts'
-import { bareType, bestType, bodyForm, isPlainType } from './media-type.ts'
-import { Unmappable } from './openapi-error.ts'
-import type { PlacedParameter } from './placed-parameter.ts'
-import { own, ownText, quoted, type Raw } from './raw.ts'
+import {
+  type Documents,
+  isObject,
+  own,
+  ownList,
+  ownObject,
+  ownText,
+  quoted,
+  type Raw,
+  type RawObject,
+  Unmappable,
+} from './documents.ts'
+import type { ApiBody, ApiContent, TakeNote } from './operations.ts'
+import type { PlacedParameter } from './parameters.ts'
 import type { SchemaPart, SchemaParts } from './schema-part.ts'
 
-/** What a body becomes. */
+/** The parameters that a body becomes. */
 export interface BodyParameters {
   readonly parameters: readonly PlacedParameter[]
   readonly form: 'json' | 'form' | 'text'
@@ -85,7 +92,7 @@ function isText(part: SchemaPart | undefined): part is SchemaPart {
   return (part?.reference ?? part)?.keywords.type === 'string'
 }
 
-/** How a property is written in a form, where not as usual. */
+/** The style of a form property, if it isn't the default. */
 function encodingOf({ encoding }: ApiContent, name: string): Pick<PlacedParameter, 'style' | 'explode'> {
   const written = ownText(own(encoding, name), 'style')
   const style = STYLES.find((one) => one === written && one !== 'form')
@@ -93,3 +100,141 @@ function encodingOf({ encoding }: ApiContent, name: string): Pick<PlacedParamete
   const isUsual = explode === (style === undefined) || style === 'deepObject'
   return { ...(style !== undefined && { style }), ...(typeof explode === 'boolean' && !isUsual && { explode }) }
 }
+
+/** An object schema as one list of properties. */
+interface FlatObject {
+  /** Where a property is described more than once, all of that holds. */
+  readonly properties: ReadonlyMap<string, readonly Raw[]>
+  readonly required: ReadonlySet<string>
+  /** Whether it may have no others. */
+  readonly closed: boolean
+  /** Whether the document says that it may have others. */
+  readonly open: boolean
+  /** Rules about it as a whole that are not carried over. */
+  readonly lost: ReadonlySet<string>
+  /** Each is a list of names of which one must be there whole. */
+  readonly oneRequired: readonly (readonly (readonly string[])[])[]
+}
+
+const MAX_NESTED = 32
+/** With more, it is better one parameter than so many. */
+const MAX_PROPERTIES = 1_000
+/** Keywords that can't be split into single properties. */
+const OF_THE_WHOLE = [
+  'not',
+  'if',
+  'patternProperties',
+  'propertyNames',
+  'dependentSchemas',
+  'dependentRequired',
+  'unevaluatedProperties',
+  'enum',
+  'const',
+  'items',
+]
+/** Keywords that would count other parameters too. */
+const COUNTS = ['minProperties', 'maxProperties']
+const ANNOTATIONS: ReadonlySet<string> = new Set(['required', 'title', 'description', 'type'])
+
+/**
+ * The properties of an object schema, those of its `allOf` among them; undefined where it is more than properties, so
+ * that only the whole says what it means. Throws `Unmappable` where a reference leads nowhere.
+ */
+function flattenObject(raw: Raw, documents: Documents): FlatObject | undefined {
+  const properties = new Map<string, Raw[]>()
+  const required = new Set<string>()
+  const oneRequired: (readonly (readonly string[])[])[] = []
+  const seen = new Set<unknown>()
+  const lost = new Set<string>()
+  let closed = false
+  let open = false
+
+  function add(from: Raw, nested: number): boolean {
+    const { value, file } = documents.follow(from)
+    if (!isObject(value) || nested > MAX_NESTED || !isObjectType(value)) return false
+    if (seen.has(value)) return true
+    seen.add(value)
+    if (OF_THE_WHOLE.some((keyword) => Object.hasOwn(value, keyword))) return false
+    for (const rule of COUNTS) if (Object.hasOwn(value, rule)) lost.add(rule)
+    const kinds = Object.keys(ownObject(own(value, 'discriminator'), 'mapping'))
+    if (nested === 0 && kinds.length > 0) lost.add(`the kinds ${quoted(kinds.join(', '))}`)
+    const named = ownObject(value, 'properties')
+    if (Object.keys(named).length + properties.size > MAX_PROPERTIES) return false
+    for (const [name, property] of Object.entries(named)) {
+      const known = properties.get(name) ?? []
+      if (!known.some((one) => one.value === property)) properties.set(name, [...known, { value: property, file }])
+    }
+    for (const name of ownList(value, 'required')) if (typeof name === 'string') required.add(name)
+    const others = own(value, 'additionalProperties')
+    if (others === false) closed = nested === 0
+    else if (others === true || (isObject(others) && Object.keys(others).length === 0)) open = true
+    else if (isObject(others)) return false
+    for (const keyword of ['anyOf', 'oneOf']) {
+      const members = ownList(value, keyword).map((member) =>
+        requiredOnly(documents.follow({ value: member, file }).value),
+      )
+      if (!members.every((member) => member !== undefined)) return false
+      if (members.length > 0 && members.every((names) => names.length > 0)) oneRequired.push(members)
+    }
+    return ownList(value, 'allOf').every((member) => add({ value: member, file }, nested + 1))
+  }
+
+  if (!add(raw, 0) || properties.size === 0) return undefined
+  return { properties, required, closed: closed && seen.size === 1, open, lost, oneRequired }
+}
+
+function isObjectType(value: RawObject): boolean {
+  const type = own(value, 'type')
+  return type === undefined || [type].flat().includes('object')
+}
+
+/** The names that a schema requires; undefined if it has other rules. */
+function requiredOnly(value: unknown): string[] | undefined {
+  if (!isObject(value) || !Object.keys(value).every((keyword) => ANNOTATIONS.has(keyword))) return undefined
+  if (!isObjectType(value)) return undefined
+  return ownList(value, 'required').filter((name) => typeof name === 'string')
+}
+
+/** How a tool writes a body of a type; 'binary' is what it cannot. */
+type BodyForm = 'json' | 'form' | 'text' | 'binary'
+
+const TEXT =
+  /^(?:text\/|application\/(?:xml|xhtml|javascript|ecmascript|graphql|sql|yaml|toml|x-(?:yaml|sh|ndjson|jsonlines|javascript|sql)|jsonl|jose|jwt|n-triples|n-quads|sparql-[a-z]+|ld-frame)\b)|[+](?:xml|yaml)$/
+const WILD = /^(?:\*|application)\/\*$/
+
+/** The type without parameters such as a charset. */
+const bareType = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
+
+/** How a body of a type is written. */
+function bodyForm(mediaType: string): BodyForm {
+  const type = bareType(mediaType)
+  if (isJson(type) || WILD.test(type)) return 'json'
+  if (type === 'application/x-www-form-urlencoded') return 'form'
+  return TEXT.test(type) ? 'text' : 'binary'
+}
+
+/** Whether what has the type is JSON. */
+function isJson(mediaType: string): boolean {
+  return /^(?:application|text)\/json$|^[\w.-]+\/[\w.+-]+[+]json$/.test(bareType(mediaType))
+}
+
+const RANKS: readonly ((type: string) => boolean)[] = [
+  (type) => type === 'application/json',
+  isJson,
+  (type) => bodyForm(type) === 'form',
+  (type) => WILD.test(type),
+  (type) => bodyForm(type) === 'text',
+]
+
+/** The best of several media types for a tool, if any. */
+export function bestType<T extends { readonly mediaType: string }>(types: readonly T[]): T | undefined {
+  for (const isOne of RANKS) {
+    const found = types.find(({ mediaType }) => isOne(bareType(mediaType)))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Whether a type can be written into a header as it is. */
+export const isPlainType = (mediaType: string): boolean =>
+  /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;[ -~]{0,200})?$/.test(mediaType) && !mediaType.includes('${')

@@ -1,8 +1,8 @@
 import { canonicalText } from '../core/schema/canonical-text.ts'
 import type { ToolDefinition } from '../core/tool.ts'
-import { isObject, type RawObject } from './raw.ts'
+import { isObject, type RawObject } from './documents.ts'
 
-/** What an import decides; what else stands in a definition was put there by hand, and stays. */
+/** The keys that an import sets. Other keys were added by hand and stay. */
 const IMPORTED: ReadonlySet<string> = new Set(['name', 'description', 'parameters', 'implementation'])
 const IMPORTED_INSIDE: ReadonlySet<string> = new Set([
   'type',
@@ -17,13 +17,13 @@ const IMPORTED_INSIDE: ReadonlySet<string> = new Set([
   'auth',
 ])
 
-/** What an import does to the definitions of the last one. */
+/** The difference between an import and the previous one. */
 export interface Comparison {
   readonly added: readonly string[]
   readonly removed: readonly string[]
   readonly changed: readonly { readonly name: string; readonly keys: readonly string[] }[]
   readonly unchanged: readonly string[]
-  /** What was put in by hand, and stays. */
+  /** Keys added by hand, which stay. */
   readonly kept: readonly { readonly name: string; readonly keys: readonly string[] }[]
   /** The definitions as they are now. */
   readonly definitions: readonly ToolDefinition[]

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { Documents, type ReferencedFile, referencedFile } from './documents.ts'
+import { Documents, type ReferencedFile, referencedFile, referencedFiles } from './documents.ts'
 import { api, one, refusal } from './fixtures/documents.ts'
 import { importOpenapi } from './import-openapi.ts'
-import { referencedFiles } from './referenced-files.ts'
 
 describe('references inside the document', () => {
   test('lead to parameters, bodies, answers and path items', () => {

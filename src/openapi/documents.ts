@@ -1,6 +1,61 @@
 import { posix } from 'node:path'
-import { Unmappable } from './openapi-error.ts'
-import { isObject, quoted, type Raw } from './raw.ts'
+
+/** A document that cannot be imported at all; the message says why and what to do. */
+export class OpenapiError extends Error {
+  override readonly name: string = 'OpenapiError'
+}
+
+/** `include` names something that isn't in the document. */
+export class NotInDocument extends OpenapiError {
+  override readonly name = 'NotInDocument'
+}
+
+/** One operation, or a part of it, that cannot be mapped; the message is the reason, as a clause. */
+export class Unmappable extends Error {
+  override readonly name = 'Unmappable'
+}
+
+/** A value of the document, and the file it stands in: references in it start from there. */
+export interface Raw {
+  readonly value: unknown
+  readonly file: string
+}
+
+/** An object of the document. Nothing in it is trusted. */
+export type RawObject = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is RawObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The own property of that name, never an inherited one. */
+export function own(value: unknown, key: string): unknown {
+  return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+}
+
+/** The own property if it is a non-empty string. */
+export function ownText(value: unknown, key: string): string | undefined {
+  const text = own(value, key)
+  return typeof text === 'string' && text !== '' ? text : undefined
+}
+
+/** The own property if it is an object, else an empty object. */
+export function ownObject(value: unknown, key: string): RawObject {
+  const object = own(value, key)
+  return isObject(object) ? object : {}
+}
+
+/** The own property if it is an array, else an empty array. */
+export function ownList(value: unknown, key: string): readonly unknown[] {
+  const list = own(value, key)
+  return Array.isArray(list) ? list : []
+}
+
+/** A text of the document as part of a sentence of ours: on one line, and not too long. */
+export function quoted(text: string): string {
+  const line = text.replace(/[\p{C}\p{Z}]+/gu, ' ')
+  return JSON.stringify(line.length > 120 ? `${line.slice(0, 119)}…` : line)
+}
 
 /** A file that the document refers to: what is in it, or why it could not be read. */
 export type ReferencedFile = { readonly document: unknown } | { readonly problem: string }
@@ -8,7 +63,7 @@ export type ReferencedFile = { readonly document: unknown } | { readonly problem
 /** The document itself. */
 export const ROOT = ''
 
-const MOST_HOPS = 64
+const MAX_HOPS = 64
 
 /** The document and the files beside it, with the references between them. */
 export class Documents {
@@ -19,22 +74,21 @@ export class Documents {
     this.#files = new Map([...files, [ROOT, { document }]])
   }
 
-  /** What a value is in the end, and the pointer of the last reference on the way. Throws `Unmappable`. */
+  /** Follows references to their final value, with the pointer of the last one. Throws `Unmappable`. */
   follow(from: Raw): Raw & { readonly pointer?: string } {
     let at: Raw & { readonly pointer?: string } = from
     const seen = new Set<string>()
     while (isObject(at.value) && typeof at.value.$ref === 'string' && Object.hasOwn(at.value, '$ref')) {
       const reference = at.value.$ref
       const pointer = `${at.file}|${reference}`
-      if (seen.has(pointer) || seen.size > MOST_HOPS)
-        throw new Unmappable(`$ref ${quoted(reference)} leads in a circle`)
+      if (seen.has(pointer) || seen.size > MAX_HOPS) throw new Unmappable(`$ref ${quoted(reference)} leads in a circle`)
       seen.add(pointer)
       at = { ...this.target(reference, at.file), pointer: reference }
     }
     return at
   }
 
-  /** What a reference in a file leads to. Throws `Unmappable`. */
+  /** The target of a reference in a file. Throws `Unmappable`. */
   target(reference: string, from: string): Raw {
     const key = `${from}|${reference}`
     const known = this.#targets.get(key)
@@ -69,7 +123,7 @@ export function referencedFile(address: string, from: string): string | undefine
   return path.startsWith('../') || path === '..' || path.startsWith('/') ? undefined : path
 }
 
-/** What a JSON pointer leads to; undefined where there is nothing, or where it is no pointer. */
+/** The target of a JSON pointer, if any. */
 function pointed(document: unknown, pointer: string): unknown {
   if (pointer === '') return document
   if (!pointer.startsWith('/')) return undefined
@@ -88,4 +142,24 @@ function decoded(text: string): string {
   } catch {
     return text
   }
+}
+
+/** The files beside the document that one of its files refers to, by their path from the folder of the document. */
+export function referencedFiles(document: unknown, from: string): Set<string> {
+  const found = new Set<string>()
+  const seen = new Set<object>()
+  const open: unknown[] = [document]
+  while (open.length > 0) {
+    const value = open.pop()
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue
+    seen.add(value)
+    for (const [key, inner] of Object.entries(value)) {
+      if (typeof inner === 'object') open.push(inner)
+      else if (key === '$ref' && typeof inner === 'string' && !inner.startsWith('#')) {
+        const file = referencedFile(inner.split('#', 1)[0] ?? '', from)
+        if (file !== undefined && file !== from) found.add(file)
+      }
+    }
+  }
+  return found
 }

@@ -116,41 +116,62 @@ test.each(Object.keys(PLACES))('anything may stand for %s, and nothing breaks', 
   }
 })
 
-describe('large documents', () => {
-  test('ten thousand operations that share everything', () => {
-    const Node = {
-      type: 'object',
-      properties: {
-        name: { type: 'string' },
-        next: { $ref: '#/components/schemas/Node' },
-        list: { type: 'array', items: { $ref: '#/components/schemas/Node' } },
-      },
-    }
-    const operation = withBody({ $ref: '#/components/schemas/Node' })
-    const paths = Object.fromEntries(
-      Array.from({ length: 5_000 }, (_, at) => [`/p${at}/{id}`, { post: operation, put: operation }]),
-    )
-    const report = importOpenapi(api(paths, { components: { schemas: { Node } } }))
-    expect(report.mapped).toBe(10_000)
-    expect(new Set(report.definitions.map(({ name }) => name)).size).toBe(10_000)
-  }, 60_000)
+/** A part of a document that counts how often one of its properties is read. */
+function counted(part: object): { readonly value: object; reads(): number } {
+  let count = 0
+  const value = new Proxy(part, {
+    get(target, key) {
+      count++
+      return Reflect.get(target, key)
+    },
+  })
+  return { value, reads: () => count }
+}
 
-  test('operations with a body that is far too large', () => {
-    const properties = Object.fromEntries(
-      Array.from({ length: 3_000 }, (_, at) => [`p${at}`, { $ref: '#/components/schemas/Part' }]),
-    )
-    const Part = {
-      type: 'object',
-      properties: Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`q${at}`, { type: 'string' }])),
+describe('large documents', () => {
+  test('operations that share a circular schema get one name each, and read it in linear time', () => {
+    const imported = (operations: number) => {
+      const { value: Node, reads } = counted({
+        type: 'object',
+        properties: {
+          name: { type: 'string' },
+          next: { $ref: '#/components/schemas/Node' },
+          list: { type: 'array', items: { $ref: '#/components/schemas/Node' } },
+        },
+      })
+      const operation = withBody({ $ref: '#/components/schemas/Node' })
+      const paths = Object.fromEntries(
+        Array.from({ length: operations / 2 }, (_, at) => [`/p${at}/{id}`, { post: operation, put: operation }]),
+      )
+      return { report: importOpenapi(api(paths, { components: { schemas: { Node } } })), reads: reads() }
     }
-    const post = withBody({ $ref: '#/components/schemas/All' })
-    const paths = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`/p${at}`, { post }]))
-    const schemas = { All: { type: 'object', properties }, Part }
-    const report = importOpenapi(api(paths, { components: { schemas } }))
-    expect(report.notes[0]?.note).toBe('its parameters are too large for one tool: what is inside them is left open')
-    expect(report.definitions).toHaveLength(100)
-    expect(report.definitions[0]?.parameters.properties).toEqual({ body: { type: 'object' } })
-  }, 60_000)
+    const [few, many] = [imported(100), imported(400)]
+    expect(many.report.mapped).toBe(400)
+    expect(new Set(many.report.definitions.map(({ name }) => name)).size).toBe(400)
+    expect(few.reads).toBeGreaterThan(0)
+    expect(many.reads).toBeLessThanOrEqual(few.reads * 4)
+  })
+
+  test('a body that is far too large is left open, and is read in linear time and once for all operations', () => {
+    const imported = (size: number, operations: number) => {
+      const fields = Array.from({ length: 100 }, (_, at) => [`q${at}`, { type: 'string' }])
+      const { value: Part, reads } = counted({ type: 'object', properties: Object.fromEntries(fields) })
+      const names = Array.from({ length: size }, (_, at) => [`p${at}`, { $ref: '#/components/schemas/Part' }])
+      const All = { type: 'object', properties: Object.fromEntries(names) }
+      const post = withBody({ $ref: '#/components/schemas/All' })
+      const paths = Object.fromEntries(Array.from({ length: operations }, (_, at) => [`/p${at}`, { post }]))
+      return { report: importOpenapi(api(paths, { components: { schemas: { All, Part } } })), reads: reads() }
+    }
+    const [large, larger, repeated] = [imported(3_000, 2), imported(6_000, 2), imported(3_000, 8)]
+    for (const { report } of [large, larger, repeated]) {
+      expect(report.notes[0]?.note).toBe('its parameters are too large for one tool: what is inside them is left open')
+      expect(report.definitions[0]?.parameters.properties).toEqual({ body: { type: 'object' } })
+    }
+    expect(large.reads).toBeGreaterThan(0)
+    expect(larger.reads).toBeLessThanOrEqual(large.reads * 2)
+    expect(repeated.report.mapped).toBe(8)
+    expect(repeated.reads).toBeLessThan(large.reads * 2)
+  })
 
   test('more parameters than a tool can have', () => {
     const parameters = Array.from({ length: 2_000 }, (_, at) => ({ name: `p${at}`, in: 'query', schema: {} }))

@@ -1,17 +1,61 @@
 import type { ToolDefinition } from '../core/tool.ts'
 import { buildTool } from './build-tool.ts'
-import { Documents } from './documents.ts'
-import type { ImportOptions, ImportReport } from './import-report.ts'
-import { listOperations } from './list-operations.ts'
-import { OpenapiError, Unmappable } from './openapi-error.ts'
+import {
+  Documents,
+  isObject,
+  OpenapiError,
+  own,
+  ownObject,
+  quoted,
+  type RawObject,
+  type ReferencedFile,
+  Unmappable,
+} from './documents.ts'
+import { VariableNames } from './map-security.ts'
+import { listOperations, selectOperations } from './operations.ts'
 import { plainText } from './plain-text.ts'
-import { isObject, own, ownObject, quoted, type RawObject } from './raw.ts'
-import { readerThree } from './reader-three.ts'
-import { readerTwo } from './reader-two.ts'
+import { readerThree, readerTwo } from './readers.ts'
 import { SchemaParts } from './schema-part.ts'
-import { selectOperations } from './select-operations.ts'
 import { toolNames } from './tool-names.ts'
-import { VariableNames } from './variable-names.ts'
+
+/** How a document is imported. */
+export interface ImportOptions {
+  /** Only operations with one of these tags, paths, operation ids or names; all by default. */
+  readonly include?: readonly string[]
+  /** The prefix of every tool name. */
+  readonly prefix?: string
+  /** Takes the place of the document's servers; relative ones start from it. */
+  readonly baseUrl?: string
+  /** The URL that the document was fetched from; relative servers are resolved against it. */
+  readonly documentUrl?: string
+  /** The files that the document refers to, by their path from its folder. */
+  readonly files?: ReadonlyMap<string, ReferencedFile>
+  /** Told now and then how many of the operations are done. */
+  readonly onProgress?: (done: number, all: number) => void
+}
+
+/** The result of an import. Every operation is mapped, refused or excluded. */
+export interface ImportReport {
+  readonly title: string
+  /** Operations in the document. */
+  readonly found: number
+  /** Operations that are tools now. */
+  readonly mapped: number
+  /** Operations that `include` left out. */
+  readonly excluded: number
+  readonly refused: readonly { readonly operation: string; readonly reason: string }[]
+  /** Differences between the tools and the document. */
+  readonly notes: readonly { readonly operation: string; readonly note: string }[]
+  /** Whether the document has security schemes. */
+  readonly secured: boolean
+  /** The environment variables that the tools need. */
+  readonly variables: readonly string[]
+  /** Requests that the API sends: they don't become tools. */
+  readonly webhooks: readonly string[]
+  readonly callbacks: readonly string[]
+  /** Sorted by name. */
+  readonly definitions: readonly ToolDefinition[]
+}
 
 const PROGRESS_EVERY = 250
 

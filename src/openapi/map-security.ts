@@ -1,9 +1,8 @@
 import type { HttpAuth } from '../kinds/http/definition/http-implementation.ts'
-import { Unmappable } from './openapi-error.ts'
-import { isObject, own, ownObject, ownText, quoted, type RawObject } from './raw.ts'
-import type { VariableNames } from './variable-names.ts'
+import { isObject, own, ownObject, ownText, quoted, type RawObject, Unmappable } from './documents.ts'
+import { shortHash, withoutMarks } from './tool-names.ts'
 
-/** How an operation shows who asks. */
+/** The credentials of an operation. */
 export interface Credentials {
   readonly auth?: HttpAuth
   /** Keys besides that. */
@@ -18,7 +17,7 @@ const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
 type Key = Extract<HttpAuth, { type: 'api_key' }>
 
-/** What one scheme of an alternative becomes. */
+/** The credentials of one scheme of an alternative. */
 type Piece =
   | { readonly auth: HttpAuth; readonly note?: string }
   | { readonly key: Key }
@@ -48,7 +47,7 @@ export function mapSecurity(
   throw new Unmappable(`it asks for credentials that tools cannot show: ${[...new Set(problems)].join('; ')}`)
 }
 
-/** All schemes of one alternative; a reason where they cannot be shown at once. */
+/** Combines all schemes of an alternative; a reason if they can't be combined. */
 function together(pieces: readonly Piece[]): Credentials | string {
   const notes: string[] = []
   const headers: Record<string, string> = {}
@@ -166,4 +165,54 @@ function clientCredentials(
     .join(' ')
   if (scope.includes('${')) return { problem: 'one of its scopes has "${" in it' }
   return { auth: { type: 'oauth2', token_url: url.href, ...client, ...(scope !== '' && { scope }) } }
+}
+
+const MAX_NAME_PART = 40
+
+/** The secrets that a security scheme reads from the environment. */
+type Secret = 'TOKEN' | 'API_KEY' | 'USERNAME' | 'PASSWORD' | 'CLIENT_ID' | 'CLIENT_SECRET'
+
+/** The families of schemes whose variables would have the same name. */
+type Family = 'token' | 'key' | 'basic' | 'client'
+
+/**
+ * The names of the variables that hold the secrets of an API: `PETSTORE_TOKEN`. Where a document has several schemes of
+ * one family, the name of the scheme is in them too.
+ */
+export class VariableNames {
+  readonly #start: string
+  readonly #schemes: ReadonlyMap<string, RawObject>
+
+  constructor(prefix: string, title: string, schemes: ReadonlyMap<string, RawObject>) {
+    this.#start = capitals(prefix) || capitals(title.slice(0, 200)).replace(/_API$/, '') || 'API'
+    this.#schemes = schemes
+  }
+
+  of(scheme: string, secret: Secret): string {
+    const family = familyOf(this.#schemes.get(scheme))
+    const rivals = [...this.#schemes].filter(([, other]) => familyOf(other) === family).map(([name]) => name)
+    const start = /^\d/.test(this.#start) ? `API_${this.#start}` : this.#start
+    if (rivals.length <= 1) return `${start}_${secret}`
+    const own = capitals(scheme)
+    const same = rivals.filter((name) => capitals(name) === own).length
+    const middle = own === '' || same > 1 ? `${own}${own && '_'}${shortHash(scheme, 6).toUpperCase()}` : own
+    return `${start}_${middle}_${secret}`
+  }
+}
+
+/** Text as part of the name of a variable. */
+function capitals(text: string): string {
+  return withoutMarks(text)
+    .toUpperCase()
+    .replace(/[^A-Z0-9]+/g, '_')
+    .slice(0, MAX_NAME_PART)
+    .replace(/^_+|(?<!_)_+$/g, '')
+}
+
+function familyOf(scheme: RawObject | undefined): Family {
+  const type = ownText(scheme, 'type')
+  if (type === 'apiKey') return 'key'
+  if (type === 'http' && ownText(scheme, 'scheme')?.toLowerCase() === 'basic') return 'basic'
+  const flows = ownObject(scheme, 'flows')
+  return type === 'oauth2' && Object.hasOwn(flows, 'clientCredentials') ? 'client' : 'token'
 }

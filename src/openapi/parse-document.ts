@@ -1,16 +1,16 @@
 import { parseDocument as parseYaml } from 'yaml'
-import { OpenapiError } from './openapi-error.ts'
+import { OpenapiError } from './documents.ts'
 
 /** The longest document that is read. */
 export const DOCUMENT_BYTES = 64 * 1024 * 1024
 /** Reading YAML takes 60 times its length in memory. */
 const YAML_CHARACTERS = 16 * 1024 * 1024
-/** Text that looks like JSON and is none may be YAML, but nobody writes much of that. */
+/** Invalid JSON may still be YAML in flow style, but such documents are short. */
 const DOUBTFUL_CHARACTERS = 1024 * 1024
 /** How often aliases may repeat what they stand for. */
-const MOST_ALIASES = 5_000
+const MAX_ALIASES = 5_000
 
-/** What a text of JSON or YAML holds; `name` is what messages call it. Throws `OpenapiError`. */
+/** Parses JSON or YAML; messages call it `name`. Throws `OpenapiError`. */
 export function parseDocument(written: string, name: string): unknown {
   const text = written.replace(/^\uFEFF/, '')
   const start = text.trimStart().slice(0, 1)
@@ -45,8 +45,8 @@ function fromYaml(text: string, name: string): unknown {
     // Looking for keys that stand twice would take time that grows with the square of their number.
     const document = parseYaml(text, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent', merge: true })
     problem = document.errors[0]?.message
-    const value = problem === undefined ? document.toJS({ maxAliasCount: MOST_ALIASES }) : undefined
-    if (problem === undefined && !(text.includes('*') && holdsItself(value))) return value
+    const value = problem === undefined ? document.toJS({ maxAliasCount: MAX_ALIASES }) : undefined
+    if (problem === undefined && !(text.includes('*') && containsItself(value))) return value
     problem ??= 'an alias stands inside what it means'
   } catch (error) {
     // Too many aliases, or more levels than there is stack for.
@@ -56,27 +56,15 @@ function fromYaml(text: string, name: string): unknown {
   throw new OpenapiError(`${name} is neither valid JSON nor YAML: ${problem}.`)
 }
 
-/** Whether a value is part of itself. */
-function holdsItself(value: unknown): boolean {
-  const done = new Set<unknown>()
-  const open = new Set<unknown>()
-  const trail: { readonly value: unknown; readonly inner: Iterator<unknown> }[] = []
-  const enter = (one: unknown): void => {
-    open.add(one)
-    trail.push({ value: one, inner: Object.values(one as object).values() })
-  }
-  if (typeof value === 'object' && value !== null) enter(value)
-  for (let at = trail.at(-1); at !== undefined; at = trail.at(-1)) {
-    const { done: ended, value: inner } = at.inner.next()
-    if (ended) {
-      open.delete(at.value)
-      done.add(at.value)
-      trail.pop()
-    } else if (typeof inner !== 'object' || inner === null || done.has(inner)) continue
-    else if (open.has(inner)) return true
-    else enter(inner)
-  }
-  return false
+/** Whether a value contains itself. Recursive, like `toJS()`: the caller catches the RangeError of a deep value. */
+function containsItself(value: unknown, open = new Set<unknown>(), done = new Set<unknown>()): boolean {
+  if (typeof value !== 'object' || value === null || done.has(value)) return false
+  if (open.has(value)) return true
+  open.add(value)
+  const found = Object.values(value).some((inner) => containsItself(inner, open, done))
+  open.delete(value)
+  done.add(value)
+  return found
 }
 
 const megabytes = (characters: number): number => Math.round(characters / 1024 / 1024)

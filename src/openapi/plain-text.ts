@@ -17,7 +17,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
  */
 export function plainText(value: unknown, longest: number): string {
   if (typeof value !== 'string') return ''
-  // What is cut off later need not be cleaned; markup is rarely more than half of a text.
+  // Cleans only as much as can remain; markup is rarely more than half of a text.
   const text = value
     .slice(0, longest * 4 + 1000)
     .toWellFormed()

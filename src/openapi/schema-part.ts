@@ -1,12 +1,10 @@
+import { FORMATS } from '../core/schema/formats.ts'
 import { linearPattern } from '../core/schema/linear-pattern.ts'
-import { type Documents, ROOT } from './documents.ts'
-import { Unmappable } from './openapi-error.ts'
-import { plainKeywords } from './plain-keywords.ts'
+import { type Documents, isObject, own, quoted, type Raw, type RawObject, ROOT, Unmappable } from './documents.ts'
 import { plainText } from './plain-text.ts'
-import { isObject, own, quoted, type Raw, type RawObject } from './raw.ts'
 
-const LONGEST_DESCRIPTION = 500
-const LONGEST_DEFAULT = 60
+const MAX_DESCRIPTION = 500
+const MAX_DEFAULT = 60
 const SMALL = 200
 /** Keys that no caller may send: the executor refuses them. */
 const REFUSED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
@@ -50,7 +48,7 @@ export class SchemaParts {
     this.siblings = siblings
   }
 
-  /** The schema that stands there; one that allows everything where there is none. */
+  /** The schema at that place; one that allows everything if there is none. */
   of(raw: Raw): SchemaPart {
     if (typeof raw.value !== 'object' || raw.value === null) return new SchemaPart(this, raw)
     let part = this.#parts.get(raw.value)
@@ -68,7 +66,7 @@ export class SchemaParts {
     return this.of({ value: { allOf: raws.map(({ value }) => value) }, file: only?.file ?? ROOT })
   }
 
-  /** What a reference in it leads to, with a name for that. Throws `Unmappable`. */
+  /** The target of its reference, with a name for it. Throws `Unmappable`. */
   target(raw: Raw): { readonly part: SchemaPart; readonly name: string } {
     const { pointer = '', ...found } = this.#documents.follow(raw)
     return { part: this.of(found), name: /(?<![^/#])([^/#]*)\/?$/.exec(pointer)?.[1] ?? '' }
@@ -104,7 +102,7 @@ export class SchemaPart {
     return this.#found?.part
   }
 
-  /** What the reference calls it. */
+  /** The name in the reference. */
   get referenceName(): string {
     return this.#found?.name ?? ''
   }
@@ -136,7 +134,7 @@ export class SchemaPart {
     if (this.#isReference && !this.#parts.siblings) return {}
     const keywords = plainKeywords(this.#value, (what) => this.#lost.add(what))
     const patterns = own(this.#value, 'patternProperties')
-    // What a pattern allowed that is left out must not be forbidden now.
+    // Properties that a dropped pattern allowed must stay allowed.
     if (isObject(patterns) && this.#unfitPatterns('patternProperties', patterns).size > 0) {
       delete keywords.additionalProperties
     }
@@ -156,11 +154,11 @@ export class SchemaPart {
 
   /** One paragraph. */
   get description(): string {
-    this.#description ??= plainText(own(this.#value, 'description'), LONGEST_DESCRIPTION)
+    this.#description ??= plainText(own(this.#value, 'description'), MAX_DESCRIPTION)
     return this.#description
   }
 
-  /** What the API takes where nothing is sent. */
+  /** The API's default value. */
   get default(): unknown {
     return own(this.#value, 'default') ?? own(this.reference?.raw.value, 'default')
   }
@@ -169,8 +167,8 @@ export class SchemaPart {
   get defaultText(): string {
     const value = own(this.#value, 'default')
     if (!['string', 'number', 'boolean'].includes(typeof value)) return ''
-    const text = plainText(String(value), LONGEST_DEFAULT + 1)
-    if (text === '' || text.length > LONGEST_DEFAULT) return ''
+    const text = plainText(String(value), MAX_DEFAULT + 1)
+    if (text === '' || text.length > MAX_DEFAULT) return ''
     return /default/i.test(this.description) && this.description.includes(text) ? '' : `Default: ${text}`
   }
 
@@ -258,3 +256,121 @@ export class SchemaPart {
     return unfit
   }
 }
+
+const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
+const COUNTS = [
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'minProperties',
+  'maxProperties',
+  'minContains',
+  'maxContains',
+]
+/** What depends on where a schema is used, or on what others have looked at. */
+const NOT_CARRIED_OVER = ['$dynamicRef', 'unevaluatedProperties', 'unevaluatedItems', 'additionalItems']
+const MAX_EXAMPLE = 80
+
+/** What a keyword becomes, in JSON Schema 2020-12. */
+type Keywords = Record<string, unknown>
+
+/**
+ * The keywords of a schema that hold no schemas, as JSON Schema 2020-12 has them: whatever the document says, the result
+ * is well formed. `lost` is told of rules that are left out, so that more is allowed than the document says.
+ */
+function plainKeywords(value: RawObject, lost: (what: string) => void): Keywords {
+  const keywords: Keywords = {}
+  const nullable = own(value, 'nullable') === true || own(value, 'x-nullable') === true
+  const choices = choicesOf(value, lost)
+  const types = typesOf(value, nullable, lost)
+  if (types.length > 0 && (choices === undefined || choices.some((one) => fits(one, types)))) {
+    keywords.type = types.length === 1 ? types[0] : types
+  } else if (types.length > 0)
+    lost(`the type ${quoted(types.join(', '))}, which none of the values has that are allowed`)
+  if (choices !== undefined) keywords.enum = nullable && !choices.includes(null) ? [...choices, null] : choices
+  if (Object.hasOwn(value, 'const')) keywords.const = value.const
+  texts(value, keywords, lost)
+  numbers(value, keywords, lost)
+  const required = own(value, 'required')
+  if (Array.isArray(required)) {
+    const names = new Set(required.filter((name) => typeof name === 'string'))
+    if (names.size > 0) keywords.required = [...names]
+  }
+  if (typeof value.additionalProperties === 'boolean') keywords.additionalProperties = value.additionalProperties
+  const dependent = own(value, 'dependentRequired')
+  if (isObject(dependent) && Object.values(dependent).every(isNames)) keywords.dependentRequired = dependent
+  if (own(value, 'deprecated') === true) keywords.deprecated = true
+  for (const rule of NOT_CARRIED_OVER)
+    if (Object.hasOwn(value, rule)) lost(`the rule ${quoted(rule)}, which tools do not have`)
+  const examples = examplesOf(value)
+  if (examples !== undefined) keywords.examples = examples
+  return keywords
+}
+
+function typesOf(value: RawObject, nullable: boolean, lost: (what: string) => void): unknown[] {
+  const written = [own(value, 'type') ?? []].flat()
+  const known = written.filter((type) => TYPES.has(type))
+  if (known.length < written.length) lost(`the type ${quoted(written.join(', '))}, which JSON Schema does not have`)
+  return known.length > 0 && nullable ? [...new Set([...known, 'null'])] : [...new Set(known)]
+}
+
+function choicesOf(value: RawObject, lost: (what: string) => void): unknown[] | undefined {
+  const choices = own(value, 'enum')
+  if (choices === undefined) return undefined
+  if (Array.isArray(choices) && choices.length > 0) return choices
+  lost('an enum without values')
+  return undefined
+}
+
+function fits(value: unknown, types: readonly unknown[]): boolean {
+  if (value === null) return types.includes('null')
+  if (typeof value === 'number')
+    return types.includes('number') || (Number.isInteger(value) && types.includes('integer'))
+  return types.includes(Array.isArray(value) ? 'array' : typeof value)
+}
+
+function texts(value: RawObject, keywords: Keywords, lost: (what: string) => void): void {
+  const { format, pattern } = { format: own(value, 'format'), pattern: own(value, 'pattern') }
+  if (typeof format === 'string' && FORMATS.has(format)) keywords.format = format
+  if (pattern === undefined) return
+  if (typeof pattern === 'string' && linearPattern(pattern) !== undefined) keywords.pattern = pattern
+  else lost(`the pattern ${quoted(String(pattern))}, which cannot be matched in bounded time`)
+}
+
+function numbers(value: RawObject, keywords: Keywords, lost: (what: string) => void): void {
+  const take = (name: string, isFit: (number: number) => boolean): void => {
+    const number = own(value, name)
+    if (number === undefined || number === null || typeof number === 'boolean') return
+    if (typeof number === 'number' && Number.isFinite(number) && isFit(number)) keywords[name] = number
+    else lost(`${name} ${quoted(String(number))}, which is no such number`)
+  }
+  for (const name of COUNTS) take(name, (number) => Number.isInteger(number) && number >= 0)
+  for (const name of ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum']) take(name, () => true)
+  take('multipleOf', (number) => number > 0)
+  // In OpenAPI 3.0 these are switches.
+  for (const [bound, rule] of [
+    ['minimum', 'exclusiveMinimum'],
+    ['maximum', 'exclusiveMaximum'],
+  ] as const) {
+    if (own(value, rule) !== true || keywords[bound] === undefined) continue
+    keywords[rule] = keywords[bound]
+    delete keywords[bound]
+  }
+  if (own(value, 'uniqueItems') === true) keywords.uniqueItems = true
+}
+
+/** One short example is worth more to a model than a long one. */
+function examplesOf(value: RawObject): unknown[] | undefined {
+  const written = own(value, 'examples')
+  const example = Object.hasOwn(value, 'example') ? value.example : Array.isArray(written) ? written[0] : undefined
+  return isShortExample(example) && own(value, 'enum') === undefined ? [example] : undefined
+}
+
+/** Whether a value says more than its type does, and is short. */
+export function isShortExample(example: unknown): boolean {
+  if (typeof example === 'string') return example !== '' && example.length <= MAX_EXAMPLE
+  return typeof example === 'number' && Number.isFinite(example)
+}
+
+const isNames = (value: unknown): boolean => Array.isArray(value) && value.every((name) => typeof name === 'string')

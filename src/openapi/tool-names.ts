@@ -1,9 +1,9 @@
-import type { ApiOperation } from './api-operation.ts'
-import { ownText } from './raw.ts'
-import { shortHash } from './short-hash.ts'
+import { hash } from 'node:crypto'
+import { ownText } from './documents.ts'
+import type { ApiOperation } from './operations.ts'
 
-const LONGEST = 64
-const LONGEST_READ = 256
+const MAX_NAME = 64
+const MAX_READ = 256
 
 interface Candidate {
   readonly operation: ApiOperation
@@ -50,25 +50,30 @@ function candidate(operation: ApiOperation, prefix: string): Candidate {
   const { name, whole } = fromId ??
     plainName(`${operation.method.toLowerCase()} ${operation.path}`) ?? { name: '', whole: false }
   const full = start + name
-  const isFit = whole && full.length <= LONGEST && name !== ''
+  const isFit = whole && full.length <= MAX_NAME && name !== ''
   return { operation, name: isFit ? full : suffixed(full, operation, 8), exact: isFit && name === id }
 }
 
 /** A text as a name, and whether all its letters are in it; undefined where none of them are. */
 function plainName(text: string): { readonly name: string; readonly whole: boolean } | undefined {
-  const letters = text
-    .slice(0, LONGEST_READ)
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
+  const letters = withoutMarks(text.slice(0, MAX_READ))
   const name = letters.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^[_-]+|(?<![_-])[_-]+$/g, '')
   if (!/[A-Za-z0-9]/.test(name)) return undefined
-  return { name, whole: text.length <= LONGEST_READ && !/[^\p{ASCII}]/u.test(letters.replace(/[^\p{L}\p{N}]/gu, '')) }
+  return { name, whole: text.length <= MAX_READ && !/[^\p{ASCII}]/u.test(letters.replace(/[^\p{L}\p{N}]/gu, '')) }
 }
 
 function suffixed(name: string, operation: ApiOperation, length: number): string {
   const suffix = shortHash(keyOf(operation), length)
-  const start = name.slice(0, LONGEST - suffix.length - 1).replace(/(?<![_-])[_-]+$/, '')
+  const start = name.slice(0, MAX_NAME - suffix.length - 1).replace(/(?<![_-])[_-]+$/, '')
   return start === '' ? suffix : `${start}_${suffix}`
 }
 
 const keyOf = ({ method, path }: ApiOperation): string => `${method} ${path}`
+
+/** A few letters and digits that stand for a text, always the same for the same text. */
+export function shortHash(text: string, length = 8): string {
+  return hash('sha256', text.toWellFormed()).slice(0, length)
+}
+
+/** A text without accents: `é` becomes `e`. */
+export const withoutMarks = (text: string): string => text.normalize('NFKD').replace(/\p{M}+/gu, '')

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Embedder } from '../knowledge/embedder.ts'
+import type { Embedder } from '../knowledge/embedding/embedder.ts'
 
 /** An embedder for tests that records its requests. */
 export interface WordEmbedder extends Embedder {

@@ -1,7 +1,7 @@
 import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { OpenapiError } from '../../openapi/openapi-error.ts'
+import { OpenapiError } from '../../openapi/documents.ts'
 import { importFolder, PETS } from '../fixtures/import-folder.ts'
 import type { Terminal } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'

@@ -2,7 +2,7 @@ import { LOCAL_TENANT } from '../../core/call.ts'
 import { ProcessPool } from '../../isolation/process-pool.ts'
 import type { Collections } from '../../knowledge/collections/collections.ts'
 import { EXTRACTION_MEMORY_MB } from '../../knowledge/documents/extraction.ts'
-import { LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE } from '../../knowledge/documents/split-options.ts'
+import { MAX_CHUNK_SIZE, MIN_CHUNK_SIZE, type Piece } from '../../knowledge/documents/split-document.ts'
 import { ingestDocsTool } from '../../knowledge/tools/ingest-docs.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { findDocuments, type NotFound } from '../ingest/find-documents.ts'
@@ -43,8 +43,13 @@ export async function ingest(terminal: Terminal, words: readonly string[], optio
     const { collection } = options
     const collections = manager.getCollections()
     const { context } = opened
-    // Models are offered it only if the configuration lists it; this command needs it in any case.
-    if (!manager.getRegistry().has(TOOL)) manager.getRegistry().register(ingestDocsTool(collections).definition)
+    // Parameters of a call are JSON; the chunks of the part beside them stay in this process.
+    const chunks = new Map<string, readonly Piece[]>()
+    const keyOf = (documentId: string, part: number): string => `${part} ${documentId}`
+    const { definition, handler } = ingestDocsTool(collections, (id, part) => chunks.get(keyOf(id, part)))
+    opened.handlers.register(TOOL, handler, { effect: 'idempotent' })
+    // Without a configured model the tool isn't registered.
+    if (!manager.getRegistry().has(TOOL)) manager.getRegistry().register(definition)
     const report = await ingestFiles(
       files,
       {
@@ -54,7 +59,15 @@ export async function ingest(terminal: Terminal, words: readonly string[], optio
         isolate,
         signal,
         versionOf: (id) => collections.versionOf(LOCAL_TENANT, collection, id),
-        call: (params) => manager.getExecutor().execute(TOOL, params, { ...context, signal }),
+        call: async (params, pieces) => {
+          const key = keyOf(params.document_id, params.part)
+          chunks.set(key, pieces)
+          try {
+            return await manager.getExecutor().execute(TOOL, params, { ...context, signal })
+          } finally {
+            chunks.delete(key)
+          }
+        },
       },
       { onState: (state) => line.show(state), onLine: (text) => line.note(printableLine(text)) },
     )
@@ -125,7 +138,7 @@ const sentenceOf = ({ path, problem }: NotFound): string => `"${path}": ${proble
 function readChunkSize(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const size = Number(text)
-  if (/^\d{1,6}$/.test(text) && size >= LEAST_CHUNK_SIZE && size <= MOST_CHUNK_SIZE) return size
-  const range = `from ${LEAST_CHUNK_SIZE} to ${MOST_CHUNK_SIZE}`
+  if (/^\d{1,6}$/.test(text) && size >= MIN_CHUNK_SIZE && size <= MAX_CHUNK_SIZE) return size
+  const range = `from ${MIN_CHUNK_SIZE} to ${MAX_CHUNK_SIZE}`
   throw new UsageError(`--chunk-size takes a number of characters ${range}, not '${printableLine(text)}'.`)
 }

@@ -1,5 +1,5 @@
 import { addEmbeddings } from '../../knowledge/embedding/local/add-embeddings.ts'
-import { EMBEDDING_PACKAGES } from '../../knowledge/embedding/local/embedding-packages.ts'
+import { EMBEDDING_PACKAGES } from '../../knowledge/embedding/local/local-model.ts'
 import { dataFolder } from '../../models/model-files/model-folder.ts'
 import { Interrupt } from '../interrupt.ts'
 import { printableLine } from '../printable.ts'

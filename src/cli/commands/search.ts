@@ -1,5 +1,5 @@
 import { LOCAL_TENANT } from '../../core/call.ts'
-import type { SearchAnswer, SearchResult, SearchWay } from '../../knowledge/collections/search-question.ts'
+import type { SearchAnswer, SearchResult, SearchWay } from '../../knowledge/collections/search.ts'
 import type { GlobalOptions } from '../global-options.ts'
 import { Interrupt } from '../interrupt.ts'
 import { openManager, withoutServers } from '../open-manager.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { snapshotParams } from '../../core/snapshot.ts'
-import { preparePart } from '../../knowledge/collections/prepare-part.ts'
+import { preparePart } from '../../knowledge/collections/ingest-part.ts'
 import { splitDocument } from '../../knowledge/documents/split-document.ts'
 import { textDocument } from '../../knowledge/documents/text-document.ts'
 import { documentCalls } from './document-calls.ts'
@@ -8,7 +8,7 @@ import { documentCalls } from './document-calls.ts'
 function callsOf(text: string, chunkSize: number) {
   const document = textDocument(text, 'a.md')
   const pieces = splitDocument(document, { chunkSize })
-  return { pieces, calls: documentCalls(document.text, pieces).map((make) => make()) }
+  return { pieces, calls: documentCalls(document.text, pieces) }
 }
 
 const sections = (count: number, body: string) =>
@@ -21,7 +21,7 @@ test('bring in every piece once, at its place and under its heading, 100 at most
   )
   expect(calls.length).toBeGreaterThan(2)
   const chunks = calls.flatMap((call) => {
-    expect(call.cut.pieces.length).toBeLessThanOrEqual(100)
+    expect(call.chunks.length).toBeLessThanOrEqual(100)
     return preparePart({ tenant: 'local', collection: 'docs', ...call }, 80).chunks
   })
   expect(chunks).toEqual(pieces)
@@ -37,7 +37,7 @@ test('overlap where pieces do', () => {
 test('are no larger than a call may be, whatever the text is made of', () => {
   const { calls } = callsOf(sections(60, `${'漢字'.repeat(10_000)} "\\`), 32_000)
   expect(calls.length).toBeGreaterThan(10)
-  for (const call of calls) expect(() => snapshotParams(call)).not.toThrow()
+  for (const call of calls) expect(() => snapshotParams({ content: call.content })).not.toThrow()
 })
 
 test('are none for an empty document', () => {

@@ -1,50 +1,31 @@
-import { type Cut, type CutPiece, MOST_CHUNKS } from '../../knowledge/collections/ingest-part.ts'
+import { MAX_CHUNKS } from '../../knowledge/collections/ingest-part.ts'
 import type { Piece } from '../../knowledge/documents/split-document.ts'
 
-/** One character is at most six bytes of JSON, and a call may have 1 MB of it; the headings have their place too. */
-const MOST_CHARACTERS = 100_000
-const MOST_HEADINGS = 50_000
+/** One character is at most six bytes of JSON, and a call may have 1 MB of it. */
+const MAX_CHARACTERS = 100_000
 
-/** What one call of `ingest_docs` takes of a document. */
+/** What one call of `ingest_docs` stores of a document. */
 export interface DocumentCall {
   readonly content: string
-  readonly cut: Cut
+  readonly chunks: readonly Piece[]
 }
 
-/** The calls that bring in a document, each with as many of its pieces as one takes. */
-export function documentCalls(text: string, pieces: readonly Piece[]): (() => DocumentCall)[] {
-  const calls: (() => DocumentCall)[] = []
+/** Divides a document into calls, each with as many chunks as one call takes. */
+export function documentCalls(text: string, pieces: readonly Piece[]): DocumentCall[] {
+  const calls: DocumentCall[] = []
   for (let from = 0; from < pieces.length; ) {
     const to = endOf(pieces, from)
-    const group = pieces.slice(from, to)
-    // Made when it is sent: the texts of a large document are not held twice.
-    calls.push(() => callOf(text, group))
+    const chunks = pieces.slice(from, to)
+    calls.push({ content: text.slice(chunks[0]?.start, chunks.at(-1)?.end), chunks })
     from = to
   }
   return calls
 }
 
+/** The first piece that no longer fits into the call that begins with `from`. */
 function endOf(pieces: readonly Piece[], from: number): number {
   const { start } = pieces[from] as Piece
-  let headings = 0
-  let to = from
-  for (; to < pieces.length && to - from < MOST_CHUNKS; to++) {
-    const { end, heading } = pieces[to] as Piece
-    headings += heading.length
-    if (to > from && (end - start > MOST_CHARACTERS || headings > MOST_HEADINGS)) break
-  }
+  let to = from + 1
+  while (to < pieces.length && to - from < MAX_CHUNKS && (pieces[to] as Piece).end - start <= MAX_CHARACTERS) to++
   return to
-}
-
-function callOf(text: string, pieces: readonly Piece[]): DocumentCall {
-  const [first, last] = [pieces[0] as Piece, pieces.at(-1) as Piece]
-  const offset = first.start
-  return {
-    content: text.slice(offset, last.end),
-    cut: {
-      position: first.position,
-      offset,
-      pieces: pieces.map(({ start, end, heading }): CutPiece => [start - offset, end - offset, heading]),
-    },
-  }
 }

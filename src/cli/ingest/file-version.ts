@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { contentVersion } from '../../knowledge/documents/document-ids.ts'
+import { contentVersion } from '../../knowledge/documents/split-document.ts'
 
 /** What a document is kept with, besides its own text. */
 export interface KeptWith {

@@ -2,10 +2,9 @@ import { stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import type { Isolate } from '../../core/isolate.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { documentId } from '../../knowledge/documents/document-ids.ts'
-import { readDocumentFile } from '../../knowledge/documents/read-document-file.ts'
-import { splitDocument } from '../../knowledge/documents/split-document.ts'
-import { UnreadableDocument } from '../../knowledge/documents/unreadable-document.ts'
+import { UnreadableDocument } from '../../knowledge/documents/document.ts'
+import { readDocumentFile } from '../../knowledge/documents/read-document.ts'
+import { documentId, type Piece, splitDocument } from '../../knowledge/documents/split-document.ts'
 import { documentCalls } from './document-calls.ts'
 import { fileVersion } from './file-version.ts'
 import type { FoundFile } from './find-documents.ts'
@@ -14,6 +13,12 @@ import type { FoundFile } from './find-documents.ts'
 const MOST_BYTES = 64 * 1024 * 1024
 /** What was made before the time was up is kept, so that the next attempt gets further. */
 const MOST_ATTEMPTS = 10
+
+/** The parameters that name a part. */
+export interface PartParams extends Record<string, unknown> {
+  readonly document_id: string
+  readonly part: number
+}
 
 /** What a file is brought in with. */
 export interface IngestContext {
@@ -24,8 +29,8 @@ export interface IngestContext {
   readonly signal: AbortSignal
   /** The version of a document that is in the collection. */
   versionOf(documentId: string): Promise<string | undefined>
-  /** Calls `ingest_docs`. */
-  call(params: Record<string, unknown>): Promise<ToolResult>
+  /** Calls `ingest_docs` for one part of a document, with the chunks that the part consists of. */
+  call(params: PartParams, chunks: readonly Piece[]): Promise<ToolResult>
   /** So many more chunks are in. */
   onChunks(count: number): void
 }
@@ -64,16 +69,15 @@ async function ingest({ path }: FoundFile, context: IngestContext): Promise<File
   const document = await readDocumentFile(path, { name: source, isolate, signal })
   const calls = documentCalls(document.text, splitDocument(document, { chunkSize }))
   // One that has become empty takes away what was there before.
-  if (calls.length === 0) calls.push(() => ({ content: '', cut: { position: 0, offset: 0, pieces: [] } }))
+  if (calls.length === 0) calls.push({ content: '', chunks: [] })
   const shared = { collection, document_id, source, metadata: { title: document.title, ...metadata } }
   let chunks = 0
-  for (const [index, make] of calls.entries()) {
-    const call = make()
+  for (const [index, { content, chunks: pieces }] of calls.entries()) {
     const parts = { part: index + 1, parts: calls.length, ...(version && { version }) }
-    const result = await untilDone(() => context.call({ ...shared, ...parts, ...call }))
+    const result = await untilDone(() => context.call({ ...shared, ...parts, content }, pieces))
     if (!result.success) return failureOf(result, source)
-    chunks += call.cut.pieces.length
-    context.onChunks(call.cut.pieces.length)
+    chunks += pieces.length
+    context.onChunks(pieces.length)
   }
   const empty = chunks === 0 ? ['is empty'] : []
   return { outcome: 'ingested', chunks, warnings: [...document.warnings, ...empty] }

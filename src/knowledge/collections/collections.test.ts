@@ -42,7 +42,7 @@ describe('a document', () => {
     ['content', 'A river.', {}],
     ['metadata', 'A stone.', { metadata: { a: 'b' } }],
     ['source', 'A stone.', { source: 'elsewhere' }],
-    ['cut', 'A stone.', { cut: { position: 0, offset: 0, pieces: [[2, 7, 'Things']] } }],
+    ['chunks', 'A stone.', { chunks: [{ position: 0, text: 'stone', start: 2, end: 7, heading: 'Things' }] }],
   ] as const)('of which the %s has changed is replaced', async (_, content, more) => {
     const { ingest, collections, search } = await givenCollections()
     await ingest('A stone.', { document_id: 'a' })
@@ -62,17 +62,13 @@ describe('a document', () => {
     expect(await found('stone')).toEqual([])
   })
 
-  test('is cut where the caller says', async () => {
+  test('is stored in the chunks that the caller has split it into', async () => {
     const { ingest, search } = await givenCollections()
-    const cut = {
-      position: 7,
-      offset: 100,
-      pieces: [
-        [0, 8, 'Things › Hard'],
-        [9, 17, ''],
-      ],
-    } as const
-    expect(await ingest('A stone.\0A river.', { document_id: 'a', cut })).toMatchObject({ chunks: 2 })
+    const chunks = [
+      { position: 7, text: 'A stone.', start: 100, end: 108, heading: 'Things › Hard' },
+      { position: 8, text: 'A river.', start: 109, end: 117, heading: '' },
+    ]
+    expect(await ingest('A stone. A river.', { document_id: 'a', chunks })).toMatchObject({ chunks: 2 })
     expect((await search('stone')).results[0]).toMatchObject({
       text: 'A stone.',
       position: 7,
@@ -191,7 +187,6 @@ describe('what cannot be taken is refused, and nothing is kept', () => {
     ['A', { metadata: { 'a\0': 'b' } }, /NUL/],
     ['A', { document_id: '' }, /document_id must not be empty/],
     ['A', { collection: '' }, /collection must not be empty/],
-    ['A', { cut: { position: 0, offset: 0, pieces: [[0, 2, '']] } }, /cut\.pieces\[0\] must lie in the content/],
   ])('%#', async (content, more, message) => {
     const { ingest, store } = await givenCollections()
     await expect(ingest(content, more as object)).rejects.toMatchObject(invalid(message))

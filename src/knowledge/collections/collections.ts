@@ -3,23 +3,26 @@ import { type Log, writeLog } from '../../core/log.ts'
 import type { Collection, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { badParameter, quoted } from '../../kinds/builtin/read-parameter.ts'
-import { DEFAULT_CHUNK_SIZE } from '../documents/split-options.ts'
-import type { Embedder } from '../embedder.ts'
+import { DEFAULT_CHUNK_SIZE } from '../documents/split-document.ts'
 import { CachedEmbedder, type EmbeddingProgress } from '../embedding/cached-embedder.ts'
-import { modelFailure } from '../tools/model-failure.ts'
-import { endVersion, joinVersion } from './begun-versions.ts'
-import { embeddedText } from './embedded-text.ts'
-import type { Ingested, IngestPart } from './ingest-part.ts'
+import type { Embedder } from '../embedding/embedder.ts'
+import { modelFailure } from '../model-failure.ts'
+import { endVersion, type Ingested, type IngestPart, joinVersion, preparePart } from './ingest-part.ts'
 import { DOCS, OWN_TENANT, OwnDocs } from './own-docs.ts'
-import { preparePart } from './prepare-part.ts'
-import { questionPieces } from './question-pieces.ts'
-import { rankHits, type WeighedHit, weighText, weighVectors } from './rank-hits.ts'
-import type { SearchAnswer, SearchQuestion } from './search-question.ts'
+import {
+  questionPieces,
+  rankHits,
+  type SearchAnswer,
+  type SearchQuestion,
+  type WeighedHit,
+  weighText,
+  weighVectors,
+} from './search.ts'
 
 export interface CollectionsOptions {
-  /** Opened with the first use; `write` where something is to be kept. */
+  /** Opens the store on first use; `write` if the caller will store something. */
   readonly store: (use: 'read' | 'write') => Promise<KnowledgeStore>
-  /** What makes vectors; undefined where there is nothing: then collections are full text only. Opened with the first use. */
+  /** Opens the embedder on first use; undefined makes collections full text only. */
   readonly embedder: () => Promise<Embedder | undefined>
   readonly log: Log
   readonly clock: Clock
@@ -35,14 +38,14 @@ interface Called {
 const HEADING_ROOM = 100
 /** How much deeper than asked for is searched: what is good by one way may stand far down by the other. */
 const DEPTH = 4
-const LEAST_DEPTH = 100
-const MOST_DEPTH = 1_000
+const MIN_DEPTH = 100
+const MAX_DEPTH = 1_000
 /** Texts that get their vectors at a time, in the background. */
 const WAITING_AT_ONCE = 16
 /** Where more have no vector yet, the few that have one would stand before all that answer better. */
-const MOST_WAITING = 0.1
+const MAX_WAITING = 0.1
 
-/** What tenants have put in to be found again: documents cut in chunks, each with its vector where one can be made. */
+/** The documents of all tenants, split into chunks, each with a vector if an embedder is configured. */
 export class Collections {
   readonly #options: CollectionsOptions
   readonly #own: OwnDocs
@@ -52,7 +55,7 @@ export class Collections {
     this.#own = new OwnDocs(options.docs)
   }
 
-  /** Takes in one part of a document, or all of it: cut, embedded, kept. Nothing is found before the last part is in. */
+  /** Splits, embeds and stores one part of a document, or all of it. Searches find it once the last part is stored. */
   async ingest(
     given: IngestPart,
     { signal, onProgress = () => {} }: Called & { readonly onProgress?: EmbeddingProgress } = {},
@@ -88,18 +91,18 @@ export class Collections {
     return { document_id, ...put }
   }
 
-  /** The version of a document that is found now, for who wants to know whether it must be brought in. */
+  /** The version of a document that searches find now, or undefined. */
   async versionOf(tenant: string, collection: string, document_id: string): Promise<string | undefined> {
     const store = await this.#options.store('write')
     return (await store.document(tenant, collection, document_id))?.version
   }
 
-  /** How many characters a chunk has at most where nothing is said. */
+  /** The default maximum of characters in a chunk. */
   async chunkSize(): Promise<number> {
     return chunkSizeFor(await this.#embedder())
   }
 
-  /** Looks for the passages that answer best. Throws where there is no such collection. */
+  /** Finds the best passages. Throws if the collection doesn't exist. */
   async search(question: SearchQuestion, { signal }: Called = {}): Promise<SearchAnswer> {
     const { query, most, filter, by = 'hybrid' } = question
     const store = await this.#options.store('read')
@@ -107,7 +110,7 @@ export class Collections {
     const deep = {
       tenant: collection.tenant,
       collection: collection.name,
-      most: Math.min(MOST_DEPTH, Math.max(LEAST_DEPTH, most * DEPTH)),
+      most: Math.min(MAX_DEPTH, Math.max(MIN_DEPTH, most * DEPTH)),
       ...(filter && { filter }),
     }
     signal?.throwIfAborted()
@@ -135,12 +138,12 @@ export class Collections {
     return [own, ...theirs.filter(({ name }) => name !== DOCS)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Puts the pages that ship where they are not yet, or were others. */
+  /** Stores Toolyard's own documentation unless this version is stored already. */
   async putOwnDocs(): Promise<void> {
     await this.#own.collection(await this.#options.store('read'))
   }
 
-  /** Makes vectors of the pages that ship, by what makes vectors now. */
+  /** Embeds Toolyard's own documentation with the current embedder. */
   async embedOwnDocs(options: Called & { readonly pause?: (ms: number) => Promise<void> } = {}): Promise<number> {
     const [embedder, store] = [await this.#embedder(), await this.#options.store('read')]
     if (embedder === undefined) return 0
@@ -202,7 +205,7 @@ export class Collections {
   ): Promise<{ readonly vectors?: readonly Float32Array[]; readonly note?: string }> {
     if (made === null) return { note: `Collection ${quoted(name)} has no vectors: it was searched by words only.` }
     if (chunks === 0) return {}
-    if (waiting > chunks * MOST_WAITING) {
+    if (waiting > chunks * MAX_WAITING) {
       return { note: `${waiting} of ${chunks} passages have no vector yet: it was searched by words only.` }
     }
     try {
@@ -267,7 +270,7 @@ async function oneByOne<Each>(
 const chunkSizeFor = (embedder: Embedder | undefined): number =>
   Math.min(DEFAULT_CHUNK_SIZE, (embedder?.maxCharacters ?? Number.POSITIVE_INFINITY) - HEADING_ROOM)
 
-/** What makes the vectors of the collection; undefined where it has none, or nothing makes them now: they wait then. */
+/** The embedder of the collection; undefined if the collection has no vectors, or no embedder is configured now. */
 function sameEmbedder(
   { name, embedder: made, dimensions }: Collection,
   embedder: Embedder | undefined,
@@ -280,3 +283,7 @@ function sameEmbedder(
       `by ${quoted(embedder.id)} (${embedder.dimensions}): ingest into another collection, or set knowledge.embedder to ${quoted(made)}`,
   )
 }
+
+/** The text to embed. Headings say what a passage is about if its own words don't. */
+const embeddedText = ({ heading, text }: { readonly heading: string; readonly text: string }): string =>
+  heading === '' ? text : `${heading}\n${text}`

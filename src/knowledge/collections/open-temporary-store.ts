@@ -7,7 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import { openStorage } from '../../storage/open-storage.ts'
 
-/** Where knowledge is kept that nobody wants to find later. */
+/** A store for knowledge that does not outlive the process. */
 export interface TemporaryStore {
   readonly knowledge: KnowledgeStore
   /** Lets go of it, and of all that is in it. */

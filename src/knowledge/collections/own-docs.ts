@@ -6,11 +6,11 @@ import type { Collection, DocumentPart, KnowledgeStore } from '../../core/storag
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import { splitDocument } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
-import type { Embedder } from '../embedder.ts'
+import type { Embedder } from '../embedding/embedder.ts'
 
 /** Whose Toolyard's own docs are: no tenant can have this name. */
 export const OWN_TENANT = '(toolyard)'
-/** The collection that is meant where none is named. */
+/** The default collection. */
 export const DOCS = 'docs'
 /** So that every embedding model looks at the whole of a piece and of the headings before it. */
 const CHUNK_SIZE = 500
@@ -33,7 +33,7 @@ export class OwnDocs {
     this.#folder = fileURLToPath(folder)
   }
 
-  /** Put where they are not yet, or were others. Where that fails the next who asks tries again. */
+  /** Stores the pages unless they are stored already. After a failure the next call tries again. */
   async collection(store: KnowledgeStore): Promise<Collection> {
     this.#put ??= this.#bring(store).catch((error: unknown) => {
       this.#put = undefined

@@ -3,25 +3,25 @@ import { type Log, writeLog } from '../../core/log.ts'
 import { pause } from '../../core/pause.ts'
 import type { Collections } from './collections.ts'
 
-/** A server that has just started has better things to do. */
+/** Leaves a server that has just started its CPU time. */
 const VECTORS_AFTER_MS = 10_000
 const SWEEP_EVERY_MS = 3_600_000
-/** Parts of a document that is not whole by then never come. */
+/** After this time the missing parts of a document are not expected any more. */
 const PARTS_STAY_MS = 86_400_000
 
 export interface UpkeepOptions {
-  /** The collections as they are now: others after the configuration was read again. */
+  /** The current collections: reloading the configuration replaces them. */
   readonly collections: () => Collections
   readonly clock: Clock
   readonly log: Log
 }
 
-/** What a server does for collections while it runs: the pages that ship, their vectors, and parts that nobody needs. */
+/** Background work of a server: stores and embeds Toolyard's documentation, removes parts of incomplete documents. */
 export class Upkeep {
   readonly #options: UpkeepOptions
   readonly #ended = new AbortController()
-  #callOffSweep = (): void => {}
-  #callOffVectors = (): void => {}
+  #cancelSweep = (): void => {}
+  #cancelVectors = (): void => {}
   #work: Promise<void> = Promise.resolve()
 
   constructor(options: UpkeepOptions) {
@@ -30,19 +30,19 @@ export class Upkeep {
     this.again()
   }
 
-  /** Puts the pages that ship, and makes their vectors later: what makes them may be another than before. */
+  /** Stores the documentation now and embeds it later. Called again after a reload, which may change the embedder. */
   again(): void {
-    this.#callOffVectors()
+    this.#cancelVectors()
     this.#do('The pages that ship could not be put into their collection', () => this.#collections.putOwnDocs())
-    this.#callOffVectors = this.#options.clock.after(VECTORS_AFTER_MS, () =>
+    this.#cancelVectors = this.#options.clock.after(VECTORS_AFTER_MS, () =>
       this.#do('No vectors were made of the pages that ship: they are found by words', () => this.#embed()),
     )
   }
 
-  /** Nothing is begun from now on; settles when what was begun has ended. */
+  /** Starts no more work; resolves when running work has ended. */
   async end(): Promise<void> {
-    this.#callOffSweep()
-    this.#callOffVectors()
+    this.#cancelSweep()
+    this.#cancelVectors()
     this.#ended.abort()
     await this.#work
   }
@@ -56,17 +56,17 @@ export class Upkeep {
     this.#do('Parts of documents that were never completed could not be removed', () =>
       this.#collections.sweep(clock.wall() - PARTS_STAY_MS),
     )
-    this.#callOffSweep = clock.after(SWEEP_EVERY_MS, () => this.#sweep())
+    this.#cancelSweep = clock.after(SWEEP_EVERY_MS, () => this.#sweep())
   }
 
-  /** As much rest as work, so that half of a core stays to everybody else. */
+  /** Pauses as long as it works, so that it takes at most half a core. */
   async #embed(): Promise<void> {
     const { clock } = this.#options
     const { signal } = this.#ended
     await this.#collections.embedOwnDocs({ signal, pause: (ms) => pause(ms, clock, signal) })
   }
 
-  /** One thing after the other. What fails is said, and fails nothing else. */
+  /** Runs tasks one after another. Logs failures; they don't stop later tasks. */
   #do(failure: string, work: () => Promise<unknown>): void {
     this.#work = this.#work.then(async () => {
       if (this.#ended.signal.aborted) return

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { documentFormat } from './document-format.ts'
-import { looksLike } from './looks-like.ts'
+import { documentFormat, looksLike } from './document-format.ts'
 
 const format = (name: string, content = '', mediaType?: string) =>
   documentFormat(name, Buffer.from(content, 'latin1'), mediaType)

@@ -1,6 +1,8 @@
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+
 export type DocumentFormat = 'text' | 'markdown' | 'html' | 'pdf' | 'code' | 'json' | 'csv'
 
-/** What a block is, which says where it may be cut. */
+/** The kind of a block decides where it may be split. */
 export type BlockKind = 'heading' | 'prose' | 'list' | 'code' | 'table' | 'record'
 
 /** A part of a document that belongs together. Blocks stand in order, and all that is outside of them is white space. */
@@ -21,6 +23,39 @@ export interface ReadDocument {
   /** Well formed, without NUL, lines ended by `\n`. */
   readonly text: string
   readonly blocks: readonly Block[]
-  /** What of it could not be read as it was meant; each a sentence without its subject, the document. */
+  /** Warnings about parts that could not be read, each a sentence without its subject (the document). */
   readonly warnings: readonly string[]
+}
+
+/** Normalizes text for storage: `\n` line ends, well formed, and no NUL, which databases reject. */
+export function cleanText(text: string): string {
+  let clean = text
+  if (clean.includes('\r')) clean = clean.replaceAll(/\r\n?/g, '\n')
+  if (clean.includes('\0')) clean = clean.replaceAll('\0', '\ufffd')
+  return clean.toWellFormed()
+}
+
+/** Why a document can't be read. */
+export type UnreadableReason =
+  | 'no-file'
+  | 'too-large'
+  | 'binary'
+  | 'encoding'
+  | 'encrypted'
+  | 'corrupt'
+  | 'no-text'
+  | 'too-slow'
+  | 'stopped'
+
+/** A document that can't be read. The message names it, says why and, if possible, what to do. */
+export class UnreadableDocument extends ToolExecutionError {
+  readonly document: string
+  readonly reason: UnreadableReason
+
+  constructor(document: string, reason: UnreadableReason, why: string, options?: ErrorOptions) {
+    super('INVALID_PARAMETERS', `Document ${JSON.stringify(document)} cannot be read: ${why}`, {}, options)
+    this.name = 'UnreadableDocument'
+    this.document = document
+    this.reason = reason
+  }
 }

@@ -18,13 +18,13 @@ export interface PdfPages {
   readonly pages: readonly string[]
   /** Those of them that could not be read, and are empty here. */
   readonly damaged: readonly number[]
-  /** The page to ask for next, null where there are no more. */
+  /** The next page to request, or null. */
   readonly next: number | null
 }
 
-/** What one answer may hold: the channel takes 2 MB. */
+/** The size limit of a response: the channel takes 2 MB. */
 const ANSWER_BYTES = 1_500_000
-const MOST_DAMAGED = 20
+const MAX_DAMAGED = 20
 /** Lines further apart than this many times their height are of different paragraphs. */
 const PARAGRAPH_GAP = 1.8
 
@@ -44,7 +44,7 @@ export async function extractPdf(params: { -readonly [key in keyof PdfParams]: P
     for (; page <= pdf.numPages; page++) {
       const text = await pageText(pdf, page)
       if (text === undefined) damaged.push(page)
-      if (damaged.length > MOST_DAMAGED) throw coded('PDF_CORRUPT', 'most of its pages are damaged')
+      if (damaged.length > MAX_DAMAGED) throw coded('PDF_CORRUPT', 'most of its pages are damaged')
       const size = Buffer.byteLength(JSON.stringify(text ?? ''))
       if (size > ANSWER_BYTES) throw coded('PDF_PAGE_TOO_LARGE', `page ${page} holds more than 1.5 MB of text`)
       held += size

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { extractHtml } from './extract-html.ts'
-import { pageText } from './html-document.ts'
-import { HtmlText } from './html-text.ts'
+import { pageText } from './extraction.ts'
+import { extractHtml, HtmlText } from './html-text.ts'
 
 const read = (html: string) => new HtmlText(html).text
 

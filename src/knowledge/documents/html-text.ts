@@ -1,31 +1,28 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
-import { HiddenPart } from './hidden-part.ts'
-import { HtmlTables } from './html-tables.ts'
-import { BLOCKS, CONTAINERS, DROPPED, VOID } from './html-tags.ts'
-import { MarkdownWriter } from './markdown-writer.ts'
+import { HtmlTables, MarkdownWriter } from './markdown-writer.ts'
 
 const HEADING = /^h[1-6]$/
-const DEEPEST_INDENT = 4
-const DEEPEST_LIST = 100
+const MAX_INDENT = 4
+const MAX_LIST_DEPTH = 100
 const LISTS = new Set(['ul', 'ol', 'menu'])
-/** How far apart the places are where reading can go on. */
+/** The minimum distance between two stops. */
 const STOP_CHARACTERS = 4096
 /** After so many characters without a block, the end of a line is one of them. */
 const LONG_CHARACTERS = 100_000
 const HIDING_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i
 const ATTRIBUTES = new Set(['hidden', 'style', 'aria-hidden', 'alt', 'open'])
-const LONGEST_TITLE = 300
+const MAX_TITLE = 300
 
-/** What must be known of a page to go on in the middle of it. */
+/** The state needed to continue in the middle of a page. */
 export interface HtmlState {
-  /** The lists that are open, as far as they are indented. */
+  /** The open lists, up to the depth that is indented. */
   readonly lists: readonly { readonly ordered: boolean; readonly items: number }[]
   /** How many more are open. */
   readonly deeper: number
   readonly inTable: boolean
 }
 
-/** A place where reading can go on later. */
+/** A position at which reading can continue later. */
 export interface HtmlStop {
   /** In the page. */
   readonly at: number
@@ -40,7 +37,7 @@ export interface HtmlStop {
  */
 export class HtmlText implements TokenizerCallbacks {
   title = ''
-  /** The last place where reading can go on; undefined where there is none. */
+  /** The last position at which reading can continue, if any. */
   stop: HtmlStop | undefined
   readonly #html: string
   readonly #page = new MarkdownWriter()
@@ -122,7 +119,7 @@ export class HtmlText implements TokenizerCallbacks {
     this.#endPre()
     this.#tables.endAll()
     this.#page.block()
-    this.title = this.title.replaceAll(/\s+/g, ' ').trim().slice(0, LONGEST_TITLE)
+    this.title = this.title.replaceAll(/\s+/g, ' ').trim().slice(0, MAX_TITLE)
   }
 
   #attributeText(text: string): void {
@@ -132,7 +129,7 @@ export class HtmlText implements TokenizerCallbacks {
 
   #text(text: string): void {
     if (this.#inTitle) {
-      if (this.title.length < LONGEST_TITLE) this.title += text
+      if (this.title.length < MAX_TITLE) this.title += text
     } else if (this.#hidden === undefined) {
       if (this.#pre === undefined) this.#tables.writer.text(text)
       else this.#pre.push(text)
@@ -153,7 +150,7 @@ export class HtmlText implements TokenizerCallbacks {
     } else if (tag === 'br') this.#pre.push('\n')
   }
 
-  /** Notes that reading can go on with this tag, where that is so: between blocks, and between rows of one table. */
+  /** Records a stop before this tag if reading can continue there: between blocks, and between rows of one table. */
   #mark(tag: string): void {
     const { depth } = this.#tables
     const passed = this.#tagStart - (this.stop?.at ?? 0)
@@ -188,7 +185,7 @@ export class HtmlText implements TokenizerCallbacks {
   }
 
   #beginList(ordered: boolean): void {
-    if (this.#lists.length < DEEPEST_LIST) this.#lists.push({ ordered, items: 0 })
+    if (this.#lists.length < MAX_LIST_DEPTH) this.#lists.push({ ordered, items: 0 })
     else this.#deeper++
   }
 
@@ -216,7 +213,7 @@ export class HtmlText implements TokenizerCallbacks {
 
   #marker(): string {
     const list = this.#lists.at(-1)
-    const indent = '  '.repeat(Math.min(Math.max(this.#lists.length - 1, 0), DEEPEST_INDENT))
+    const indent = '  '.repeat(Math.min(Math.max(this.#lists.length - 1, 0), MAX_INDENT))
     if (list === undefined || !list.ordered) return `${indent}- `
     return `${indent}${++list.items}. `
   }
@@ -233,3 +230,103 @@ export class HtmlText implements TokenizerCallbacks {
 }
 
 const isBlock = (tag: string): boolean => BLOCKS.has(tag) || CONTAINERS.has(tag) || HEADING.test(tag)
+
+const names = (list: string): ReadonlySet<string> => new Set(list.split(' '))
+
+/** Elements whose content isn't visible text. */
+const DROPPED = names(
+  'script style nav noscript template svg iframe object embed canvas audio video select datalist map noembed noframes',
+)
+
+/** Elements without content. */
+const VOID = names('area base br col embed hr img input link meta param source track wbr basefont frame bgsound')
+
+/** Block elements that need an end tag. */
+const CONTAINERS = names(
+  'address article aside blockquote body center details dialog div dl fieldset figure footer form header hgroup html ' +
+    'main menu nav ol pre search section table ul',
+)
+
+/** Further elements that begin and end a block. */
+const BLOCKS = names('caption dd dt figcaption hr legend li optgroup option p summary tbody td tfoot th thead tr')
+
+/** For elements whose end is often left out: what ends them besides their own end tag. `*` is any block. */
+const ENDED_BY: Readonly<Record<string, ReadonlySet<string>>> = {
+  p: names('*'),
+  li: names('li'),
+  dt: names('dt dd'),
+  dd: names('dt dd'),
+  tr: names('tr tbody tfoot'),
+  td: names('td th tr tbody tfoot'),
+  th: names('td th tr tbody tfoot'),
+}
+
+/** Finds the end of a hidden element, also if end tags are missing. */
+class HiddenPart {
+  readonly #name: string
+  /** Elements of its own name, and containers, that are open inside. */
+  #inner = 0
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /** A tag opens: whether the hidden part has ended before it. */
+  endsBefore(tag: string): boolean {
+    const enders = ENDED_BY[this.#name]
+    if (this.#inner === 0 && enders !== undefined) {
+      if (enders.has(tag) || (enders.has('*') && (BLOCKS.has(tag) || CONTAINERS.has(tag)))) return true
+    }
+    if (this.#counts(tag)) this.#inner++
+    return false
+  }
+
+  /** A tag closes: whether that ends the hidden part, as its own end, as the end of what it stands in, or not. */
+  endsWith(tag: string): 'itself' | 'around' | 'no' {
+    if (tag === this.#name && this.#inner === 0) return 'itself'
+    if (!this.#counts(tag)) return 'no'
+    if (this.#inner === 0) return 'around'
+    this.#inner--
+    return 'no'
+  }
+
+  #counts(tag: string): boolean {
+    return CONTAINERS.has(tag) || (tag === this.#name && ENDED_BY[tag] === undefined)
+  }
+}
+
+/** Takes the text out of a part of a page; runs in a process of its own, see `html-document.ts`. */
+
+export interface HtmlParams {
+  readonly html: string
+  /** The state at the end of the previous part. */
+  readonly state?: HtmlState
+  /** Whether the page ends with this part; if not, only what is before the last stop counts. */
+  readonly last: boolean
+}
+
+export interface HtmlPart {
+  readonly title: string
+  /** Markdown. */
+  readonly text: string
+  /** How many characters of the page the text stands for; 0 where the part is too short to say. */
+  readonly used: number
+  readonly state?: HtmlState
+}
+
+/** The size limit of a response: the channel takes 2 MB. */
+const ANSWER_BYTES = 1_900_000
+
+/** The text of a part of a page. */
+export function extractHtml({ html, state, last }: HtmlParams): HtmlPart {
+  const page = new HtmlText(html, state)
+  const part = { title: page.title, ...partOf(page, html.length, last) }
+  if (Buffer.byteLength(JSON.stringify(part)) <= ANSWER_BYTES) return part
+  throw Object.assign(new Error('it has too much text without a paragraph'), { code: 'HTML_TOO_LARGE' })
+}
+
+function partOf({ text, stop }: HtmlText, length: number, last: boolean): Omit<HtmlPart, 'title'> {
+  if (last) return { text, used: length }
+  if (stop === undefined) return { text: '', used: 0 }
+  return { text: text.slice(0, stop.length), used: stop.at, state: stop.state }
+}

@@ -1,14 +1,12 @@
 import type { Block, BlockKind } from './document.ts'
-import { HeadingPath } from './heading-path.ts'
-import { firstInk, firstLine, lastInk, lineEnd } from './ink.ts'
-import { fenceAt, frontMatterEnd, headingAt, isDelimiterRow, isItem, isRule, underlineLevel } from './markdown-lines.ts'
+import { firstLine, firstNonSpace, isSpace, lastNonSpace, lineEnd } from './text-scan.ts'
 
 /** The blocks of a Markdown document: headings, paragraphs, lists, tables, code. */
 export function markdownBlocks(text: string): Block[] {
   return new MarkdownScan(text).blocks
 }
 
-/** Goes over the lines once, and holds no more than the block that is open. */
+/** Scans the lines once and holds only the open block. */
 class MarkdownScan {
   readonly blocks: Block[] = []
   readonly #text: string
@@ -35,11 +33,11 @@ class MarkdownScan {
 
   #line(start: number, end: number): void {
     const text = this.#text
-    const ink = firstInk(text, start, end)
+    const ink = firstNonSpace(text, start, end)
     if (this.#fence !== '') {
       this.#end = end
       const mark = ink < end ? fenceAt(text, ink, end) : ''
-      if (mark.startsWith(this.#fence) && lastInk(text, ink, end) === ink + mark.length) this.#close()
+      if (mark.startsWith(this.#fence) && lastNonSpace(text, ink, end) === ink + mark.length) this.#close()
       return
     }
     if (ink === end) {
@@ -55,7 +53,7 @@ class MarkdownScan {
     }
   }
 
-  /** Whether a line begins something, and has been seen to. */
+  /** Handles a line that begins a block; returns whether it did. */
   #structure(start: number, ink: number, end: number, indent: number): boolean {
     const text = this.#text
     if (indent >= 4 && !this.#inList) return false
@@ -66,7 +64,7 @@ class MarkdownScan {
       this.#fence = fence
       return true
     }
-    if (isItem(text, ink, end) && !isRule(text, ink, end)) {
+    if (isItem(text, ink, end)) {
       if (this.#kind !== 'list') this.#close()
       if (this.#kind === undefined) this.#open('list', start, end)
       else this.#extend(end)
@@ -84,7 +82,7 @@ class MarkdownScan {
     return false
   }
 
-  /** What the line under a single line makes of it. */
+  /** Turns a single line into a heading or a table if the second line says so. */
   #secondLine(ink: number, end: number): boolean {
     const text = this.#text
     const level = underlineLevel(text, ink, end)
@@ -126,7 +124,102 @@ class MarkdownScan {
 
   #add(kind: BlockKind, from: number, to: number): void {
     // The indent of the first line belongs to a list and to code.
-    const start = (kind === 'list' || kind === 'code' ? firstLine : firstInk)(this.#text, from, to)
-    this.blocks.push({ kind, start, end: lastInk(this.#text, start, to), path: this.#path.current, nth: 0 })
+    const start = (kind === 'list' || kind === 'code' ? firstLine : firstNonSpace)(this.#text, from, to)
+    this.blocks.push({ kind, start, end: lastNonSpace(this.#text, start, to), path: this.#path.current, nth: 0 })
   }
 }
+
+const [HASH, STAR, NINE] = [0x23, 0x2a, 0x39]
+const MAX_FRONT_MATTER = 20_000
+// Each of these is linear in the length of a line, and is applied to a line without its indent.
+/** Backticks further on in the line make it inline code. */
+const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/
+const UNDERLINE = /^(?:={2,}|-{2,})\s*$/
+// Two patterns, because a repeated group runs out of stack on a long line.
+const RULE_START = /^([-*_])\s*\1\s*\1/
+const RULE = /^(?:[-\s]+|[*\s]+|[_\s]+)$/
+const ITEM = /^(?:[-*+]|\d{1,10}[.)])\s/
+const DELIMITER_ROW = /^[-|:\s]+$/
+
+/** The marks that open or close a code block, or an empty string. */
+const fenceAt = (text: string, ink: number, end: number): string =>
+  '`~'.includes(text.charAt(ink)) ? (FENCE.exec(text.slice(ink, end))?.[0] ?? '') : ''
+
+/** A heading that begins with `#`. */
+function headingAt(
+  text: string,
+  ink: number,
+  end: number,
+): { readonly level: number; readonly text: string } | undefined {
+  if (text.charCodeAt(ink) !== HASH) return undefined
+  let marks = ink
+  while (marks < end && text.charCodeAt(marks) === HASH) marks++
+  if (marks - ink > 6 || marks === end || !isSpace(text.charCodeAt(marks))) return undefined
+  let to = lastNonSpace(text, marks, end)
+  let closing = to
+  while (closing > marks && text.charCodeAt(closing - 1) === HASH) closing--
+  if (closing > marks && isSpace(text.charCodeAt(closing - 1))) to = lastNonSpace(text, marks, closing)
+  const heading = text.slice(marks, to).trim()
+  return heading === '' ? undefined : { level: marks - ink, text: heading }
+}
+
+/** The level of the heading that a line of `=` or `-` makes of the line above it, or 0. */
+function underlineLevel(text: string, ink: number, end: number): number {
+  const line = text.slice(ink, end)
+  if (!UNDERLINE.test(line)) return 0
+  return line.startsWith('=') ? 1 : 2
+}
+
+/** Whether the line begins an item of a list, and isn't a thematic break such as `- - -`. */
+function isItem(text: string, ink: number, end: number): boolean {
+  const first = text.charCodeAt(ink)
+  // Most lines begin with a letter: they need no pattern.
+  if (first < STAR || first > NINE) return false
+  const line = text.slice(ink, end)
+  return ITEM.test(line) && !(RULE_START.test(line) && RULE.test(line))
+}
+
+/** Whether the line is the one under the head of a table. */
+function isDelimiterRow(text: string, ink: number, end: number): boolean {
+  const line = text.slice(ink, end)
+  return DELIMITER_ROW.test(line) && line.includes('-') && line.includes('|')
+}
+
+/** The end of the front matter between two lines of `---`, or 0. */
+export function frontMatterEnd(text: string): number {
+  if (!/^---[ \t]*\n(?!\s*\n)/.test(text.slice(0, 1000))) return 0
+  const most = Math.min(text.length, MAX_FRONT_MATTER)
+  for (let line = lineEnd(text, 0, most) + 1; line < most; ) {
+    const end = lineEnd(text, line, most)
+    const last = text.slice(line, lastNonSpace(text, line, end))
+    if (last === '---' || last === '...') return end
+    line = end + 1
+  }
+  return 0
+}
+
+const MAX_HEADING = 200
+
+/** The headings that stand over what follows, by their levels. */
+class HeadingPath {
+  readonly #levels: number[] = []
+  #path: readonly string[] = []
+
+  /** Outermost first; the same array until the next heading. */
+  get current(): readonly string[] {
+    return this.#path
+  }
+
+  /** A heading comes: it stands under those of lower levels only. */
+  enter(level: number, heading: string): void {
+    let kept = this.#levels.length
+    while (kept > 0 && (this.#levels[kept - 1] as number) >= level) kept--
+    this.#levels.length = kept
+    this.#levels.push(level)
+    this.#path = [...this.#path.slice(0, kept), shortened(heading)]
+  }
+}
+
+/** A heading that is a whole book would stand in each of its pieces. */
+export const shortened = (heading: string): string =>
+  heading.length <= MAX_HEADING ? heading : `${heading.slice(0, MAX_HEADING - 1).toWellFormed()}…`

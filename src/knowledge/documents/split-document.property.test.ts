@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { csvDocument } from './csv-document.ts'
 import { expectBlocks, expectWhole } from './fixtures/expect-whole.ts'
-import { jsonDocument } from './json-document.ts'
+import { csvDocument, jsonDocument } from './records.ts'
 import { splitDocument } from './split-document.ts'
 import { textDocument } from './text-document.ts'
 

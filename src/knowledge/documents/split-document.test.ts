@@ -178,6 +178,7 @@ test.each([
   ['code blocks that never end', '```\n~~~\n'.repeat(300_000)],
   ['lists in lists', Array.from({ length: 3000 }, (_, depth) => `${' '.repeat(depth)}- x`).join('\n')],
   ['pages without lines', 'a\f'.repeat(500_000)],
+  ['a thematic break as long as a book', '- '.repeat(3_000_000)],
   ['a heading as long as a book', `# ${'# '.repeat(1_000_000)}`],
 ])('%s is cut in time', (_, text) => {
   for (const format of ['markdown', 'text', 'code'] as const) {

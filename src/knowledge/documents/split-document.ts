@@ -1,6 +1,38 @@
-import type { Block, ReadDocument } from './document.ts'
-import { type Span, sectionSpans } from './section-spans.ts'
-import { type SplitOptions, splitOptions } from './split-options.ts'
+import { hash } from 'node:crypto'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import type { Block, BlockKind, ReadDocument } from './document.ts'
+import { firstLine, firstNonSpace, lastNonSpace, lineBreak, overlapStart, proseBreak } from './text-scan.ts'
+
+export interface SplitOptions {
+  /** Characters that a piece has at most. */
+  readonly chunkSize?: number
+  /** Characters that a piece may repeat of the one before it where running text had to be cut: a tenth by default. */
+  readonly overlap?: number
+}
+
+/**
+ * About 190 tokens of English, 260 of text with much code in it: small models that make vectors of texts take 256, and
+ * leave out the rest unasked.
+ */
+export const DEFAULT_CHUNK_SIZE = 800
+export const MIN_CHUNK_SIZE = 50
+export const MAX_CHUNK_SIZE = 32_000
+
+/** The options as they hold, or an error that says which are allowed. */
+export function splitOptions({ chunkSize = DEFAULT_CHUNK_SIZE, overlap }: SplitOptions = {}): Required<SplitOptions> {
+  if (!Number.isInteger(chunkSize) || chunkSize < MIN_CHUNK_SIZE || chunkSize > MAX_CHUNK_SIZE) {
+    throw invalid('chunk_size', chunkSize, MIN_CHUNK_SIZE, MAX_CHUNK_SIZE)
+  }
+  const most = Math.floor(chunkSize / 4)
+  const repeated = overlap ?? Math.floor(chunkSize / 10)
+  if (!Number.isInteger(repeated) || repeated < 0 || repeated > most) throw invalid('overlap', repeated, 0, most)
+  return { chunkSize, overlap: repeated }
+}
+
+function invalid(name: string, value: number, least: number, most: number): ToolExecutionError {
+  const message = `Invalid parameters: ${name} must be an integer from ${least} to ${most} characters, not ${value}`
+  return new ToolExecutionError('INVALID_PARAMETERS', message)
+}
 
 /** A piece of a document: `document.text.slice(start, end) === text`. */
 export interface Piece {
@@ -9,7 +41,7 @@ export interface Piece {
   readonly text: string
   readonly start: number
   readonly end: number
-  /** The headings that it stands under, joined by ` › `; empty where there are none. */
+  /** The headings above it, joined by ` › `; empty if there are none. */
   readonly heading: string
 }
 
@@ -57,7 +89,7 @@ function sectionEnd(blocks: readonly Block[], from: number): number {
   return to
 }
 
-/** Both as one, where they go together. */
+/** Merges two spans if they belong together. */
 function together(a: Span, b: Span, size: number): Span | undefined {
   if (!a.whole || !b.whole || b.end - a.start > size) return undefined
   const { start } = a
@@ -85,3 +117,169 @@ function headingOf(path: readonly string[], nth: number, last: number): string {
   const unit = path.at(-1) ?? ''
   return [...path.slice(0, -1), last > nth ? `${unit}s ${nth}–${last}` : `${unit} ${nth}`].join(' › ')
 }
+
+/** A stretch of a document that becomes a piece, or a part of one. */
+interface Span {
+  readonly start: number
+  readonly end: number
+  readonly path: readonly string[]
+  readonly nth: number
+  /** Where parts that are counted have come together: the last of them. */
+  readonly last: number
+  /** Whether it holds all of its section. */
+  readonly whole: boolean
+  /** Whether it holds a heading and nothing else. */
+  readonly bare: boolean
+  readonly record: boolean
+  /** How many headings it must share with what it is put together with: all but its own. */
+  readonly shared: number
+}
+
+/** Puts the blocks of one section together, to stretches of at most a piece's length and of about equal length. */
+function sectionSpans(text: string, section: readonly Block[], sizes: CutSizes, onSpan: (span: Span) => void): void {
+  const first = section[0] as Block
+  const end = section.at(-1)?.end ?? first.end
+  const { path, nth, start } = first
+  const span = { path, nth, last: nth, record: first.kind === 'record' }
+  if (end - start <= sizes.size) {
+    const bare = section.length === 1 && first.kind === 'heading'
+    onSpan({ ...span, start, end, whole: true, bare, shared: path.length - 1 })
+    return
+  }
+  const packing = new Packing(text, start, end, sizes, (from, to) =>
+    onSpan({ ...span, start: from, end: to, whole: false, bare: false, shared: 0 }),
+  )
+  for (const block of section) packing.add(block)
+  packing.close()
+}
+
+/** Fills one stretch after the other with the blocks of a section that is longer than a piece. */
+class Packing {
+  readonly #text: string
+  readonly #sectionEnd: number
+  readonly #sizes: CutSizes
+  readonly #onSpan: (start: number, end: number) => void
+  /** The length that stretches have if all are as long as each other. */
+  readonly #aim: number
+  #start = 0
+  /** The end of the current span, or -1. */
+  #end = -1
+  #onlyHeading = false
+
+  constructor(text: string, start: number, end: number, sizes: CutSizes, onSpan: (start: number, end: number) => void) {
+    this.#text = text
+    this.#sectionEnd = end
+    this.#sizes = sizes
+    this.#onSpan = onSpan
+    this.#aim = (end - start) / Math.ceil((end - start) / sizes.size)
+  }
+
+  add(block: Block): void {
+    const isHeading = block.kind === 'heading'
+    if (this.#end !== -1 && this.#fits(block.end)) {
+      this.#end = block.end
+      this.#onlyHeading &&= isHeading
+      return
+    }
+    const tooLong = block.end - block.start > this.#sizes.size
+    const mayCut = tooLong || block.kind === 'prose' || block.kind === 'list'
+    if (this.#end !== -1 && this.#onlyHeading && mayCut) this.#cut(this.#start, block)
+    else {
+      this.close()
+      if (tooLong) this.#cut(block.start, block)
+      else {
+        this.#start = block.start
+        this.#end = block.end
+      }
+    }
+    this.#onlyHeading = isHeading && !tooLong
+  }
+
+  close(): void {
+    if (this.#end !== -1) this.#onSpan(this.#start, this.#end)
+    this.#end = -1
+  }
+
+  #fits(end: number): boolean {
+    const [now, then] = [this.#end - this.#start, end - this.#start]
+    if (then > this.#sizes.size) return false
+    // A heading stays with what follows, and the last words of a section with what comes before.
+    if (this.#onlyHeading || this.#sectionEnd - this.#start <= this.#sizes.size) return true
+    return then <= this.#aim || then - this.#aim < this.#aim - now
+  }
+
+  /** Cuts a block that begins at `from`, or before, where its heading stands; its last piece can be filled further. */
+  #cut(from: number, block: Block): void {
+    this.#end = -1
+    cutBlock(this.#text, block.kind, from, block.start, block.end, this.#sizes, (start, end) => {
+      this.close()
+      this.#start = start
+      this.#end = end
+    })
+  }
+}
+
+interface CutSizes {
+  /** Characters that a piece has at most. */
+  readonly size: number
+  /** Characters that a piece of prose may repeat of the one before. */
+  readonly overlap: number
+}
+
+/**
+ * Cuts a stretch of text that is longer than a piece, and tells of each piece. Pieces are about as long as each other.
+ * The first one holds something of what is after `head`, if it can be.
+ */
+function cutBlock(
+  text: string,
+  kind: BlockKind,
+  from: number,
+  head: number,
+  to: number,
+  { size, overlap }: CutSizes,
+  onPiece: (start: number, end: number) => void,
+): void {
+  const ofLines = kind === 'code' || kind === 'list' || kind === 'table' || kind === 'record'
+  let start = from
+  let floor = (head - from < size / 2 ? head : from) + 1
+  while (to - start > size) {
+    const aim = (to - start) / Math.ceil((to - start) / size)
+    // The end of a function is worth a shorter piece.
+    const least = Math.max(start + aim * (kind === 'code' ? 0.35 : 0.6), floor)
+    const most = start + Math.min(size, Math.ceil(aim * 1.2))
+    let end = ofLines ? lineBreak(text, start, least, most) : -1
+    const inLine = end === -1
+    if (inLine) end = proseBreak(text, start, least, most, floor)
+    onPiece(start, lastNonSpace(text, start, end))
+    const next = (ofLines && !inLine ? firstLine : firstNonSpace)(text, end, to)
+    floor = end + 1
+    const again = kind === 'prose' && overlap > 0 ? overlapStart(text, Math.max(start + 1, end - overlap), end) : end
+    // The overlap must leave room for new text.
+    start = again < end && next - again < size / 2 ? again : next
+  }
+  const end = lastNonSpace(text, start, to)
+  if (end > start) onPiece(start, end)
+}
+
+const HEX_DIGITS = 32
+/** Counted up when the same document is cut in other ways than before, so that it is taken in again. */
+const SPLITTER = 1
+
+/** The id of the document that stands at `source`: the same whatever it says. */
+export const documentId = (source: string): string => short(source)
+
+/** Tells versions of a document apart: by its text, what is known about it, and how it is cut. */
+export function contentVersion(
+  text: string,
+  metadata: Readonly<Record<string, string>> = {},
+  options: SplitOptions = {},
+): string {
+  const { chunkSize, overlap } = splitOptions(options)
+  const known = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1))
+  return short(JSON.stringify([SPLITTER, chunkSize, overlap, known, short(text)]))
+}
+
+/** Tells texts of chunks apart, so that the same text gets its vector once. */
+export const chunkHash = (text: string): string => short(text)
+
+const short = (text: string): string => hash('sha256', text, 'hex').slice(0, HEX_DIGITS)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Embedder, EmbeddingPurpose } from '../embedder.ts'
 import { CachedEmbedder, type VectorCache } from './cached-embedder.ts'
+import type { Embedder, EmbeddingPurpose } from './embedder.ts'
 
 /** A cache in memory that writes down what it is asked. */
 class MemoryCache implements VectorCache {

@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import type { Embedder, EmbeddingPurpose } from '../embedder.ts'
-import { inOneBuffer } from './in-one-buffer.ts'
-import { requireTexts } from './require-texts.ts'
+import { type Embedder, type EmbeddingPurpose, requireTexts } from './embedder.ts'
 
 /** How many requests are on their way at a time. */
 const CONCURRENCY = 4
@@ -149,4 +147,18 @@ function inBatches(wanted: readonly Wanted[], most: number): Wanted[][] {
     characters += one.text.length
   }
   return batch.length === 0 ? batches : [...batches, batch]
+}
+
+/**
+ * The same vectors over one buffer. They go to the thread of the store, where each buffer is made anew: thousands of small
+ * ones a second, made in one thread and let go of in another, leave the memory full of holes.
+ */
+export function inOneBuffer(vectors: readonly Float32Array[]): Float32Array[] {
+  const all = new Float32Array(vectors.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  return vectors.map((vector) => {
+    all.set(vector, at)
+    at += vector.length
+    return all.subarray(at - vector.length, at)
+  })
 }

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ModelError } from '../../models/model-error.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
 import { askFor, type Wanted } from './ask-for.ts'
-import { ModelAsker } from './model-asker.ts'
-import { answerSchema } from './model-tool.ts'
+import { answerSchema, ModelAsker } from './model-tool.ts'
 
 interface Answer {
   readonly town: string

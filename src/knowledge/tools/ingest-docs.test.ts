@@ -5,11 +5,11 @@ import type { Params } from '../../core/tool.ts'
 import { compileTools } from '../../models/dialects/compile-tools.ts'
 import { wordEmbedder } from '../../testing/word-embedder.ts'
 import { givenCollections } from '../collections/fixtures/given-collections.ts'
-import { ingestDocsTool } from './ingest-docs.ts'
+import { type FindChunks, ingestDocsTool } from './ingest-docs.ts'
 
-async function given(batch = 16) {
+async function given({ batch = 16, findChunks }: { readonly batch?: number; readonly findChunks?: FindChunks } = {}) {
   const collections = await givenCollections({ embedder: wordEmbedder({ batch }) })
-  const { definition, handler } = ingestDocsTool(collections.collections)
+  const { definition, handler } = ingestDocsTool(collections.collections, findChunks)
   const reports: unknown[] = []
   const context: HandlerContext = {
     signal: new AbortController().signal,
@@ -24,7 +24,7 @@ async function given(batch = 16) {
 
 describe('ingest_docs', () => {
   test('puts a document into docs where no collection is named, and tells how far it is', async () => {
-    const { call, reports, found } = await given(1)
+    const { call, reports, found } = await given({ batch: 1 })
     const content = '# One\n\nA stone, and it is long enough.\n\n# Two\n\nA stone, too, of the same length.'
     const params = { content, chunk_size: 50, source: 'stones.md', document_id: 'stones' }
     expect(await call(params)).toEqual({ document_id: 'stones', chunks: 2 })
@@ -39,11 +39,18 @@ describe('ingest_docs', () => {
     expect(await call({ content: 'Two.', part: 2, ...part })).toEqual({ document_id: 'a', chunks: 2, complete: true })
   })
 
-  test('takes pieces that are cut already', async () => {
-    const { call, search } = await given()
-    const cut = { position: 3, offset: 10, pieces: [[0, 8, 'Things']] }
-    await call({ content: 'A stone.', collection: 'wiki', cut })
+  test('stores the chunks that a caller in the same process has split', async () => {
+    const chunk = { position: 3, text: 'A stone.', start: 10, end: 18, heading: 'Things' }
+    const { call, search } = await given({ findChunks: (id, part) => (id === 'a' && part === 1 ? [chunk] : undefined) })
+    await call({ content: 'A stone.', collection: 'wiki', document_id: 'a' })
     expect((await search('stone')).results).toMatchObject([{ position: 3, metadata: { heading: 'Things' } }])
+  })
+
+  test('offers models no way to say where content is cut', async () => {
+    const { call, definition, search } = await given()
+    expect(definition.parameters.properties).not.toHaveProperty('cut')
+    await call({ content: 'A stone.', collection: 'wiki', cut: { position: 3, offset: 10, pieces: [[0, 1, 'x']] } })
+    expect((await search('stone')).results).toMatchObject([{ text: 'A stone.', position: 0 }])
   })
 
   test.each([
@@ -54,8 +61,6 @@ describe('ingest_docs', () => {
     [{ content: 'A', metadata: null }, 'metadata must be an object of strings'],
     [{ content: 'A', chunk_size: '50' }, 'chunk_size must be an integer'],
     [{ content: 'A', part: 2 }, 'part must be an integer from 1 to parts, which is 1, not 2'],
-    [{ content: 'A', cut: { position: 0 } }, 'cut must be {position, offset, pieces: [[start, end, heading]]}'],
-    [{ content: 'A', cut: { position: 0, offset: 0, pieces: [[0, 1]] } }, 'cut must be {position, offset, pieces: '],
   ])('refuses %j', async (params, message) => {
     const { call } = await given()
     await expect(call(params)).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import type { HandlerContext } from '../../core/handler.ts'
 import { silentLog } from '../../core/log.ts'
 import type { Params } from '../../core/tool.ts'
 import { givenCollections } from '../collections/fixtures/given-collections.ts'
-import type { SearchResult } from '../collections/search-question.ts'
+import type { SearchResult } from '../collections/search.ts'
 import { ragQueryHandler } from './rag-query.ts'
 
 const context: HandlerContext = {

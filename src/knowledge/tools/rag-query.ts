@@ -5,25 +5,25 @@ import type { Collections } from '../collections/collections.ts'
 import { DOCS } from '../collections/own-docs.ts'
 
 const DEFAULT_RESULTS = 5
-const MOST_RESULTS = 20
-const LONGEST_QUERY = 1_000
-const LONGEST_NAME = 255
+const MAX_RESULTS = 20
+const MAX_QUERY = 1_000
+const MAX_NAME = 255
 
 /** `rag_query`: the passages of the caller's collections that answer a question best. */
 export const ragQueryHandler =
   (collections: Collections): Handler =>
   async (params, { tenant, signal }) => {
-    const query = readText(params, 'query', LONGEST_QUERY)
+    const query = readText(params, 'query', MAX_QUERY)
     if (query === undefined || query.trim() === '') throw badParameter('query must be a text that is not empty')
-    const collection = readText(params, 'collection', LONGEST_NAME) ?? DOCS
+    const collection = readText(params, 'collection', MAX_NAME) ?? DOCS
     const question = { tenant, collection, query, most: readMost(params), ...readFilter(params) }
     const { results } = await collections.search(question, { signal })
     return { results }
   }
 
 function readMost({ max_results: most = DEFAULT_RESULTS }: Params): number {
-  if (Number.isInteger(most) && (most as number) >= 1 && (most as number) <= MOST_RESULTS) return most as number
-  throw badParameter(`max_results must be an integer from 1 to ${MOST_RESULTS}, not ${quoted(most)}`)
+  if (Number.isInteger(most) && (most as number) >= 1 && (most as number) <= MAX_RESULTS) return most as number
+  throw badParameter(`max_results must be an integer from 1 to ${MAX_RESULTS}, not ${quoted(most)}`)
 }
 
 /** Only passages of documents that have this metadata. */

@@ -1,50 +1,53 @@
 import type { Handler, HandlerContext } from '../../core/handler.ts'
 import { writeLog } from '../../core/log.ts'
 import { readInteger, requireText } from '../../kinds/builtin/read-parameter.ts'
-import { type Piece, splitDocument } from '../documents/split-document.ts'
-import { DEFAULT_CHUNK_SIZE, LEAST_CHUNK_SIZE, MOST_CHUNK_SIZE } from '../documents/split-options.ts'
+import {
+  DEFAULT_CHUNK_SIZE,
+  MAX_CHUNK_SIZE,
+  MIN_CHUNK_SIZE,
+  type Piece,
+  splitDocument,
+} from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
-import { askFor } from './ask-for.ts'
-import { listed } from './listed.ts'
-import { ModelAsker } from './model-asker.ts'
+import { askFor, listed, propertyOf } from './ask-for.ts'
 import {
   answerSchema,
   builtinDefinition,
-  LONGEST_TEXT,
+  MAX_NAME,
+  MAX_TEXT,
   MODEL_TOOL_TIMEOUT_MS,
+  ModelAsker,
   type ModelTool,
   type ModelToolParts,
 } from './model-tool.ts'
-import { propertyOf } from './property-of.ts'
-import { LONGEST_NAME } from './read-names.ts'
 
 const CALLS_AT_A_TIME = 5
 /** So many failures in a row mean that the model is not there. */
-const MOST_FAILURES = 5
-/** What is tagged by then is returned: with the deadline it would be lost. */
+const MAX_FAILURES = 5
+/** Returns the tags so far before the tool's timeout would discard them. */
 const BUDGET_MS = MODEL_TOOL_TIMEOUT_MS - 3_000
-const MOST_TAGS = 10
+const MAX_TAGS = 10
 
 const TAGS = { type: 'array', items: { type: 'string' } }
 /** Small models that are held to a list go on with it for as long as they may. */
-const ASKED = answerSchema({ tags: { ...TAGS, maxItems: MOST_TAGS } })
+const ASKED = answerSchema({ tags: { ...TAGS, maxItems: MAX_TAGS } })
 const TAKEN = answerSchema({ tags: TAGS })
 
 /** `tag_chunk_docs`: cuts a document into chunks and says what each is about. */
 export function tagChunkDocsTool({ model, clock }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('tag_chunk_docs', model)
   const handler: Handler = async (params, context) => {
-    const content = requireText(params, 'content', LONGEST_TEXT)
+    const content = requireText(params, 'content', MAX_TEXT)
     const chunkSize = readInteger(params, 'chunk_size') ?? DEFAULT_CHUNK_SIZE
     // Without overlap: put together, the chunks are the document.
     const pieces = splitDocument(textDocument(content, 'document'), { chunkSize, overlap: 0 })
     const budget = new AbortController()
-    const callOff = clock.after(BUDGET_MS, () => budget.abort())
+    const cancelTimer = clock.after(BUDGET_MS, () => budget.abort())
     try {
       const tags = await tagsOf(asker, pieces, context, budget.signal)
       return { chunks: pieces.map(({ text }, index) => ({ index, text, tags: tags[index] ?? [] })) }
     } finally {
-      callOff()
+      cancelTimer()
     }
   }
   return { definition, handler }
@@ -64,7 +67,7 @@ async function tagsOf(
   const waiting = pieces.entries()
   const work = async (): Promise<void> => {
     for (const [index, piece] of waiting) {
-      if (inARow >= MOST_FAILURES) return
+      if (inARow >= MAX_FAILURES) return
       try {
         tags[index] = await tagsOfPiece(asker, piece, signal)
         answered++
@@ -95,29 +98,29 @@ async function tagsOfPiece(asker: ModelAsker, { text, heading }: Piece, signal: 
     {
       document: heading === '' ? text : `[${heading}]\n${text}`,
       instructions:
-        `You tag parts of documents for search. Give two to five tags for what this part is about, at most ${MOST_TAGS}: ` +
+        `You tag parts of documents for search. Give two to five tags for what this part is about, at most ${MAX_TAGS}: ` +
         'short, in lower case, in the language of the document, the most telling first.',
       asked: ASKED,
       taken: TAKEN,
       straighten: (value) => {
         const tags = Array.isArray(value) ? value : propertyOf(value, 'tags')
-        return { tags: listed(tags)?.filter((tag) => tag.length <= LONGEST_NAME) ?? tags }
+        return { tags: listed(tags)?.filter((tag) => tag.length <= MAX_NAME) ?? tags }
       },
     },
     signal,
   )
-  return answer?.tags.slice(0, MOST_TAGS) ?? []
+  return answer?.tags.slice(0, MAX_TAGS) ?? []
 }
 
 const definition = builtinDefinition(
   'tag_chunk_docs',
   'Cuts a document into chunks at its headings, paragraphs and sentences, and gives each chunk tags for what it is about.',
   {
-    content: { type: 'string', maxLength: LONGEST_TEXT, description: 'The document: plain text or Markdown.' },
+    content: { type: 'string', maxLength: MAX_TEXT, description: 'The document: plain text or Markdown.' },
     chunk_size: {
       type: 'integer',
-      minimum: LEAST_CHUNK_SIZE,
-      maximum: MOST_CHUNK_SIZE,
+      minimum: MIN_CHUNK_SIZE,
+      maximum: MAX_CHUNK_SIZE,
       default: DEFAULT_CHUNK_SIZE,
       description: 'Characters that a chunk has at most.',
     },

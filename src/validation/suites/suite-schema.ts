@@ -1,5 +1,5 @@
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
-import type { Explained } from '../../core/schema/explained.ts'
+import type { Explained } from '../../core/schema/explanation.ts'
 import { valueInWords } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { suggest } from '../../core/suggest.ts'

@@ -1,14 +1,14 @@
+import { spawn } from 'node:child_process'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { networkCode } from '../../../core/network-code.ts'
 import { thrown } from '../../../isolation/protocol.ts'
 import { inPlainWords } from '../../../models/model-files/in-plain-words.ts'
 import { ModelFileError } from '../../../models/model-files/model-file-error.ts'
 import { requireRoom } from '../../../models/model-files/require-room.ts'
 import { whileLocked } from '../../../models/model-files/while-locked.ts'
-import { EMBEDDING_PACKAGES, type PinnedPackage } from './embedding-packages.ts'
 import { LocalEmbedder } from './local-embedder.ts'
-import { embeddingsFolder, findLocalModel } from './local-model.ts'
-import { npmCi } from './npm-ci.ts'
+import { EMBEDDING_PACKAGES, embeddingsFolder, findLocalModel, type PinnedPackage } from './local-model.ts'
 
 export interface AddEmbeddingsOptions {
   readonly dataFolder: string
@@ -21,12 +21,12 @@ export interface AddedEmbeddings {
   /** What the model is opened by. */
   readonly model: string
   readonly folder: string
-  /** False where it was there already. */
+  /** False if it was installed already. */
   readonly added: boolean
   readonly packages: readonly PinnedPackage[]
 }
 
-/** What the packages take on the disk. */
+/** The disk space of the packages. */
 const BYTES = 60e6
 
 /**
@@ -59,7 +59,7 @@ export async function addEmbeddings(options: AddEmbeddingsOptions): Promise<Adde
   }
 }
 
-/** The model that is there, where it is the wanted one and works. */
+/** The installed model, if it is the wanted one and works. */
 async function kept(
   folder: string,
   packages: readonly PinnedPackage[],
@@ -104,5 +104,79 @@ async function check(folder: string, signal: AbortSignal | undefined): Promise<s
     throw new ModelFileError(`What was fetched does not work here. ${thrown(error).message}`, { cause: error })
   } finally {
     await embedder.close()
+  }
+}
+
+/** No script of a package is run, and nothing is asked of the network but the packages. */
+const ARGS = [
+  'ci',
+  '--json',
+  '--ignore-scripts',
+  '--no-audit',
+  '--no-fund',
+  '--no-update-notifier',
+  '--loglevel=silent',
+]
+const PATIENCE = ['--fetch-retries=2', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
+
+/** The part of npm's output that is kept. */
+const MAX_CHARACTERS = 100_000
+
+/** Installs what the lock file in `folder` says, by the npm of this machine; throws a `ModelFileError` that says why not. */
+async function npmCi(folder: string, signal: AbortSignal | undefined): Promise<void> {
+  const { code, said } = await run(folder, signal)
+  if (code !== 0) throw refusal(said)
+}
+
+function run(folder: string, signal: AbortSignal | undefined): Promise<{ code: number | null; said: string }> {
+  return new Promise((resolve, reject) => {
+    const npm = spawn('npm', [...ARGS, ...PATIENCE], {
+      cwd: folder,
+      // A shell, because npm is a batch file on Windows; none of the arguments comes from outside.
+      shell: process.platform === 'win32',
+      stdio: ['ignore', 'pipe', 'ignore'],
+      ...(signal && { signal }),
+    })
+    let said = ''
+    npm.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(0, MAX_CHARACTERS)
+    })
+    npm.on('error', (error: NodeJS.ErrnoException) => {
+      reject(
+        error.code === 'ENOENT' ? new ModelFileError('npm is not there: it comes with Node. Put it in PATH.') : error,
+      )
+    })
+    npm.on('close', (code) => resolve({ code, said }))
+  })
+}
+
+const AGAIN = 'Run the same command again when it can be.'
+
+function refusal(said: string): ModelFileError {
+  const { code = '', summary = '' } = readError(said)
+  if (code === 'EINTEGRITY') {
+    return new ModelFileError(
+      'What the registry sent is not what was meant, and was not kept. Check the registry of npm.',
+    )
+  }
+  if (code === 'E404' || code === 'ETARGET') {
+    return new ModelFileError(
+      'The registry does not have the packages. Check the registry of npm: npm config get registry',
+    )
+  }
+  if (networkCode({ code }) !== undefined) {
+    return new ModelFileError(`The registry of npm cannot be reached (${code}). ${AGAIN}`)
+  }
+  // The code goes with it: of a full disk, say, others have better words.
+  return Object.assign(new ModelFileError(`npm could not fetch the packages${summary && `: ${summary}`}`), { code })
+}
+
+/** npm says what went wrong as JSON; what else it may print before is not looked at. */
+function readError(said: string): { readonly code?: string; readonly summary?: string } {
+  try {
+    const { error } = JSON.parse(said.slice(said.indexOf('{')))
+    return { code: String(error.code ?? ''), summary: String(error.summary ?? '').split('\n')[0] ?? '' }
+  } catch {
+    return {}
   }
 }

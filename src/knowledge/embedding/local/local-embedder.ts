@@ -5,9 +5,7 @@ import { type Log, silentLog } from '../../../core/log.ts'
 import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
 import { ProcessPool } from '../../../isolation/process-pool.ts'
 import { thrown } from '../../../isolation/protocol.ts'
-import type { Embedder, EmbeddingPurpose } from '../../embedder.ts'
-import { requireTexts } from '../require-texts.ts'
-import { unitVectors } from '../unit-vectors.ts'
+import { type Embedder, type EmbeddingPurpose, requireTexts, unitVectors } from '../embedder.ts'
 import {
   LOCAL_DIMENSIONS,
   LOCAL_MAX_CHARACTERS,

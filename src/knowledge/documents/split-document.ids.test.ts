@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { chunkHash, contentVersion, documentId } from './split-document.ts'
+
+test('a document has the same id as long as it stands at the same place', () => {
+  expect(documentId('docs/a.md')).toBe(documentId('docs/a.md'))
+  expect(documentId('docs/a.md')).not.toBe(documentId('docs/b.md'))
+  expect(documentId('docs/a.md')).toMatch(/^[0-9a-f]{32}$/)
+})
+
+test('a version is the same whatever the order of its metadata, and whether defaults are said', () => {
+  const version = contentVersion('text', { a: '1', b: '2' })
+  expect(contentVersion('text', { b: '2', a: '1' })).toBe(version)
+  expect(contentVersion('text', { b: '2', a: '1' }, { chunkSize: 800, overlap: 80 })).toBe(version)
+  expect(version).toMatch(/^[0-9a-f]{32}$/)
+})
+
+test('text, metadata and the way of cutting make a new version', () => {
+  const versions = [
+    contentVersion('text'),
+    contentVersion('text '),
+    contentVersion('text', { a: '1' }),
+    contentVersion('text', { a: '2' }),
+    contentVersion('text', { a: '1', b: '' }),
+    contentVersion('text', {}, { chunkSize: 500 }),
+    contentVersion('text', {}, { overlap: 0 }),
+  ]
+  expect(new Set(versions).size).toBe(versions.length)
+})
+
+test('the same text has the same hash', () => {
+  expect(chunkHash('a')).toBe(chunkHash('a'))
+  expect(chunkHash('a')).not.toBe(chunkHash('b'))
+})

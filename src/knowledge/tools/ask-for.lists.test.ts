@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { listed, propertyOf } from './ask-for.ts'
+
+test.each([
+  [
+    ['Ada', ' Bob ', 'ada', ''],
+    ['Ada', 'Bob'],
+  ],
+  [
+    [{ name: 'Ada' }, { text: 'Bob' }, { age: 5 }, null, [], 7],
+    ['Ada', 'Bob', '7'],
+  ],
+  ['Ada, Bob; Eve', ['Ada', 'Bob', 'Eve']],
+  [null, []],
+  [5, undefined],
+  [{ 0: 'Ada' }, undefined],
+])('list number %# comes as texts', (value, texts) => {
+  expect(listed(value)).toEqual(texts)
+})
+
+test('a property is found however its letters are written, and only on the object itself', () => {
+  expect(propertyOf({ 'Intent ': 1 }, 'intent')).toBe(1)
+  expect(propertyOf({ INTENT: 1, intent: 2 }, 'intent')).toBe(2)
+  expect(propertyOf({}, 'constructor')).toBeUndefined()
+})
