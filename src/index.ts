@@ -33,9 +33,9 @@ export type {
   ToolSuccess,
 } from './core/tool-result.ts'
 export type { LangchainTool, RegisteredTool } from './core/tool-view.ts'
-export { ProcessPool } from './kinds/isolated/process-pool.ts'
+export { ProcessPool } from './isolation/process-pool.ts'
 export { kinds } from './kinds/kinds.ts'
-export { type HandedTool, toLangChain } from './kinds/langchain/to-langchain.ts'
+export { type HandedTool, toLangChain } from './kinds/to-langchain.ts'
 export { isolated, ToolHandlers } from './kinds/tool-handlers.ts'
 export { aiSdkModel } from './models/ai-sdk/ai-sdk-model.ts'
 export { ModelCatalogue } from './models/catalogue/model-catalogue.ts'

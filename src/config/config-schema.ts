@@ -1,4 +1,4 @@
-import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/http-schema.ts'
+import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
 import { MCP_SERVER_TYPES } from './mcp-server-types.ts'
 import { PROVIDER_TYPES } from './provider-types.ts'
 import { SERVICE_SCHEMA } from './service-schema.ts'

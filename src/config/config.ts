@@ -1,5 +1,5 @@
 import type { ResponseRule } from '../chat/rules/response-rule.ts'
-import type { HttpSettings } from '../kinds/http/http-implementation.ts'
+import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
 import type { ModelInfo } from '../models/catalogue/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'

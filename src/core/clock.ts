@@ -19,3 +19,12 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
+
+/** The machine's own time, for background work: its timers don't keep the process alive. */
+export const backgroundClock: Clock = {
+  ...systemClock,
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms).unref()
+    return () => clearTimeout(timer)
+  },
+}

@@ -13,6 +13,7 @@ import { pause } from './pause.ts'
 import type { Params } from './tool.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import type { ToolExecutorOptions } from './tool-executor-options.ts'
+import { isTraceparent } from './traceparent.ts'
 
 type RunnerParts = Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'>
 
@@ -45,7 +46,7 @@ export class Runner {
 
     tool.checkConcurrency()
     const execution = call.join(new Execution(tool, params, call.tenant, call.flags, this.#log))
-    execution.traceparent = call.span?.traceparent ?? validTraceparent(call.context.traceparent)
+    execution.traceparent = call.span?.traceparent ?? passedOn(call.context.traceparent)
     execution.begin()
     const value = this.#start(call, tool, execution)
     const work = promiseOf(value)
@@ -144,11 +145,9 @@ function mayRepeat({ code, repeat }: ToolExecutionError, { effect }: BoundTool):
   return repeat !== undefined || code === 'SERVICE_UNAVAILABLE'
 }
 
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
-
 /** Passed on even if this process doesn't trace, but only if it is well-formed. */
-const validTraceparent = (traceparent: string | undefined): string | undefined =>
-  traceparent !== undefined && TRACEPARENT.test(traceparent) ? traceparent : undefined
+const passedOn = (traceparent: string | undefined): string | undefined =>
+  isTraceparent(traceparent) ? traceparent : undefined
 
 function isAborted(signal: CancelSignal): boolean {
   if (typeof signal.addEventListener === 'function' && typeof signal.removeEventListener === 'function') {

@@ -1,18 +1,17 @@
 import type { Kind } from '../core/kind.ts'
-import { handlerKind } from './handler-kind.ts'
 import type { HttpKind } from './http/http-kind.ts'
-import { langchainKind } from './langchain/langchain-kind.ts'
-import { type McpParts, mcpKind } from './mcp/mcp-kind.ts'
+import { langchainKind } from './langchain-kind.ts'
+import { type McpParts, mcpKind } from './mcp-kind.ts'
 import { mock } from './mock.ts'
-import type { ToolHandlers } from './tool-handlers.ts'
+import { handlerKind, type ToolHandlers } from './tool-handlers.ts'
 
-/** What some kinds need besides the handlers; a kind whose part is missing is not in the table. */
+/** Dependencies of some kinds. A kind without its dependency is left out. */
 export interface KindParts {
   readonly mcp?: McpParts
   readonly http?: HttpKind
 }
 
-/** Every kind of tool, by `implementation.type`: a new one is one file and one line here. */
+/** Every kind of tool, by `implementation.type`. */
 export const kinds = (handlers: ToolHandlers, { mcp, http }: KindParts = {}): Readonly<Record<string, Kind>> => ({
   mock,
   builtin: handlerKind('Builtin', handlers),

@@ -1,6 +1,6 @@
 import type { Kind } from '../core/kind.ts'
 
-/** Answers with `implementation.mock_response`, whatever the parameters. */
+/** Returns `implementation.mock_response`, whatever the parameters. */
 export const mock: Kind = {
   effect: () => 'read',
   warning: ({ implementation }) =>

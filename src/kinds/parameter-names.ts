@@ -1,18 +1,18 @@
+import { type Log, writeLog } from '../core/log.ts'
 import type { JsonSchema, Params } from '../core/tool.ts'
 
 /**
- * Models write parameter names in snake_case, whatever the schema says; many MCP servers want camelCase and refuse the
- * rest, or, worse, ignore it. So names are brought into the server's form before anything is validated. This is for
- * tools of MCP servers only: everybody else's schema is written by the one who reads the parameters, and a tool that
- * takes `user_id` must get `user_id`.
+ * Models write parameter names in snake_case, whatever the schema says. Many MCP servers expect camelCase and reject or
+ * ignore other names, so names are converted before validation. Only for tools of MCP servers: other tools get the names
+ * in their schema.
  *
- * Names that mean the same but are spelt differently, by tool. They come first.
+ * This table holds names that differ by more than their case, by tool. It is applied first.
  */
 const STATIC_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   control_zwave_device: { device_name: 'deviceName', command: 'action' },
 }
 
-/** The parameters under the names that the server knows, or the very same object where nothing has to change. Top level only. */
+/** Renames top-level parameters to the server's names; returns the same object if nothing changes. */
 export function serverNames(tool: string, params: Params, schema: JsonSchema): Params {
   const declared = Object(schema.properties) as Record<string, unknown>
   const table = Object.hasOwn(STATIC_NAMES, tool) ? (STATIC_NAMES[tool] ?? {}) : {}
@@ -24,14 +24,22 @@ export function serverNames(tool: string, params: Params, schema: JsonSchema): P
   const renamed: Params = {}
   for (const [name, value] of Object.entries(params)) {
     const wanted = nameOf(name)
-    // A name that is there already is not overwritten: validation then says what is wrong.
+    // Existing names aren't overwritten: validation then reports the problem.
     const taken = wanted !== name && (Object.hasOwn(params, wanted) || Object.hasOwn(renamed, wanted))
     renamed[taken ? name : wanted] = value
   }
   return renamed
 }
 
-/** `device_name` → `deviceName`; a name without an underscore inside passes. */
+/** `device_name` → `deviceName`; other names stay. */
 function camelCase(name: string): string {
   return name.replace(/(?<=[A-Za-z0-9])_+([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
+
+/** Logs renamed parameters without their values, and returns them. */
+export function logRenamed(tool: string, before: Params, after: Params, log: Log): Params {
+  if (after !== before) writeLog(log, 'debug', { tool }, `${named(before)} → ${named(after)}`)
+  return after
+}
+
+const named = (params: Params): string => `{${Object.keys(params).join(': …, ')}: …}`

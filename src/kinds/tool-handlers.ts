@@ -1,16 +1,18 @@
 import type { Handler, IsolatedHandler } from '../core/handler.ts'
-import type { Effect } from '../core/tool.ts'
+import type { Kind } from '../core/kind.ts'
+import type { Effect, ToolDefinition } from '../core/tool.ts'
+import { ToolExecutionError } from '../core/tool-execution-error.ts'
 
 interface Slot {
   handler: Handler | IsolatedHandler | undefined
   effect: Effect | undefined
 }
 
-/** The code that tools of the kinds `builtin` and `internal` name by `implementation.handler`. */
+/** The handlers that `builtin` and `internal` tools name in `implementation.handler`. */
 export class ToolHandlers {
   readonly #slots = new Map<string, Slot>()
 
-  /** Puts a handler under a name, in place of the one before. `effect` holds for tools that name none. */
+  /** Registers or replaces a handler. `effect` is the default for its tools. */
   register(name: string, handler: Handler | IsolatedHandler, options: { readonly effect?: Effect } = {}): void {
     if (typeof handler !== 'function' && !isIsolated(handler)) {
       throw new TypeError(`Handler '${name}' must be a function, or isolated(module, export)`)
@@ -24,7 +26,7 @@ export class ToolHandlers {
     return this.#slots.get(name)?.handler
   }
 
-  /** The place of a handler, filled or not: who holds it sees a handler that comes, or changes, later. */
+  /** The slot of a handler, which may be registered or replaced later. */
   slot(name: string): Slot {
     let slot = this.#slots.get(name)
     if (slot === undefined) {
@@ -35,7 +37,7 @@ export class ToolHandlers {
   }
 }
 
-/** A handler that runs in a process of its own: the function `name` that the module at `url` exports. */
+/** A handler that runs in the process pool: the export `name` of the module at `url`. */
 export function isolated(url: string | URL, name: string): IsolatedHandler {
   const { protocol, href } = new URL(url)
   if (protocol !== 'file:') {
@@ -46,3 +48,20 @@ export function isolated(url: string | URL, name: string): IsolatedHandler {
 
 const isIsolated = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'module' in value && 'export' in value
+
+/** The kind of tools whose handlers are registered by name. */
+export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandlers): Kind {
+  const missing = ({ implementation }: ToolDefinition) => `${label} handler '${implementation.handler}' not found`
+  const slotOf = (tool: ToolDefinition) => handlers.slot(String(tool.implementation.handler))
+  return {
+    effect: (tool) => slotOf(tool).effect ?? 'write',
+    warning: (tool) => (slotOf(tool).handler === undefined ? missing(tool) : undefined),
+    bind(tool): () => Handler | IsolatedHandler {
+      const slot = slotOf(tool)
+      return () => {
+        if (slot.handler === undefined) throw new ToolExecutionError('EXECUTION_ERROR', missing(tool))
+        return slot.handler
+      }
+    },
+  }
+}

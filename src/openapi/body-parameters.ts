@@ -1,4 +1,4 @@
-import type { ParameterStyle } from '../kinds/http/http-implementation.ts'
+import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
 import {
   type Documents,
   isObject,

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../core/tool.ts'
-import type { HttpImplementation, HttpMethod } from '../kinds/http/http-implementation.ts'
-import { problemOf } from '../kinds/http/http-problem-of.ts'
+import type { HttpImplementation, HttpMethod } from '../kinds/http/definition/http-implementation.ts'
+import { problemOf } from '../kinds/http/request/http-problem-of.ts'
 import { assembleSchema, type WholeRules } from './assemble-schema.ts'
 import { type BodyParameters, bestType, bodyParameters, isPlainType } from './body-parameters.ts'
 import { type Documents, own, quoted, type RawObject, Unmappable } from './documents.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
-import { problemOf } from '../kinds/http/http-problem-of.ts'
+import { problemOf } from '../kinds/http/request/http-problem-of.ts'
 import { api, one, refusal, withBody } from './fixtures/documents.ts'
 import { importOpenapi } from './import-openapi.ts'
 

@@ -1,4 +1,4 @@
-import type { HttpAuth } from '../kinds/http/http-implementation.ts'
+import type { HttpAuth } from '../kinds/http/definition/http-implementation.ts'
 import { isObject, own, ownObject, ownText, quoted, type RawObject, Unmappable } from './documents.ts'
 import { shortHash, withoutMarks } from './tool-names.ts'
 

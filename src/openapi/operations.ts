@@ -1,5 +1,5 @@
 import { suggest } from '../core/suggest.ts'
-import type { ParameterStyle } from '../kinds/http/http-implementation.ts'
+import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
 import {
   type Documents,
   isObject,

@@ -4,8 +4,8 @@ import type {
   ParameterStyle,
   Place,
   Placement,
-} from '../kinds/http/http-implementation.ts'
-import { isForParameters, isHeaderName, isOfTheConnection } from '../kinds/http/request/header-names.ts'
+} from '../kinds/http/definition/http-implementation.ts'
+import { isForParameters, isHeaderName, isOfTheConnection } from '../kinds/http/exchange/outgoing-request.ts'
 import { quoted, ROOT, Unmappable } from './documents.ts'
 import type { ApiParameter, TakeNote } from './operations.ts'
 import type { SchemaPart, SchemaParts } from './schema-part.ts'

@@ -3,8 +3,13 @@ import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import type { Config } from '../config/config.ts'
 import type { Installation } from '../config/installation.ts'
-import { type AddressRange, isInRange, readRange } from '../kinds/http/network/address-rules.ts'
-import { type Address, readAddress } from '../kinds/http/network/read-address.ts'
+import {
+  type Address,
+  type AddressRange,
+  isInRange,
+  readAddress,
+  readRange,
+} from '../kinds/http/network/address-rules.ts'
 import { HttpProblem } from './http-problem.ts'
 
 const PER_SECOND = 20

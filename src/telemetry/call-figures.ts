@@ -1,23 +1,21 @@
 import type { CallRecord } from '../core/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { ToolErrorCode } from '../core/tool-error-code.ts'
-import { Durations } from './durations.ts'
-import type { Family, Sample } from './figure-text.ts'
 import { KnownNames } from './known-names.ts'
 
-const MOST_TOOLS = 500
-const MOST_MODELS = 200
+const MAX_TOOLS = 500
+const MAX_MODELS = 200
 const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const RUN_BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
-/** How calls and runs went: those of one tenant, or of all. */
+/** Metrics of calls and runs, of one tenant or of all. */
 export class CallFigures {
-  readonly #toolNames = new KnownNames(MOST_TOOLS, '(other tools)')
-  readonly #modelNames = new KnownNames(MOST_MODELS, '(other models)')
+  readonly #toolNames = new KnownNames(MAX_TOOLS, '(other tools)')
+  readonly #modelNames = new KnownNames(MAX_MODELS, '(other models)')
   readonly #tools = new Map<string, ToolRow>()
   readonly #models = new Map<string, ModelRow>()
 
-  /** How many tools and models it has figures of. */
+  /** How many tools and models have metrics. */
   get rows(): number {
     return this.#tools.size + this.#models.size
   }
@@ -93,7 +91,7 @@ export class CallFigures {
 class ToolRow {
   successes = 0
   readonly failures = new Map<ToolErrorCode, number>()
-  /** Writes that failed, and may have happened. */
+  /** Failed writes that may have happened. */
   readonly unknowns = new Map<ToolErrorCode, number>()
   readonly durations = new Durations(CALL_BOUNDS)
 
@@ -118,7 +116,7 @@ class ModelRow {
   readonly durations = new Durations(RUN_BOUNDS)
   promptTokens = 0
   completionTokens = 0
-  /** Undefined where no run said what it cost. */
+  /** Undefined if no run reported a cost. */
   cost: number | undefined = undefined
 }
 
@@ -134,5 +132,76 @@ function rowOf<Row>(rows: Map<string, Row>, name: string, make: () => Row): Row 
 const add = <Key>(counts: Map<Key, number>, key: Key, count: number): void =>
   void counts.set(key, (counts.get(key) ?? 0) + count)
 
-/** A counter only grows: what a provider reports otherwise is nothing. */
+/** Counters only grow: other values count as 0. */
 const counted = (value: number): number => (Number.isFinite(value) && value > 0 ? value : 0)
+
+type Labels = Readonly<Record<string, string>>
+
+/** A metric family of Prometheus. */
+interface Family {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'histogram'
+  readonly samples: readonly Sample[]
+}
+
+interface Sample {
+  /** `_bucket`, `_sum` or `_count` in a histogram. */
+  readonly suffix?: string
+  readonly labels: Labels
+  readonly value: number
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
+
+/** Writes families in the text format of Prometheus. */
+export function figureText(families: readonly Family[]): string {
+  let text = ''
+  for (const { name, help, type, samples } of families) {
+    text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+    for (const { suffix = '', labels, value } of samples) text += `${name}${suffix}${labelText(labels)} ${value}\n`
+    text += '\n'
+  }
+  return text
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(
+    ([key, value]) => `${key}="${value.replace(/[\\"\n]/g, (special) => ESCAPES[special] as string)}"`,
+  )
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+/** A Prometheus histogram of durations. One array increment per call keeps it cheap. */
+class Durations {
+  readonly #bounds: readonly number[]
+  /** The last bucket is `+Inf`. */
+  readonly #counts: Float64Array
+  #sum = 0
+
+  /** `bounds` are in seconds, in ascending order. */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds
+    this.#counts = new Float64Array(bounds.length + 1)
+  }
+
+  record(ms: number): void {
+    const seconds = ms / 1_000
+    let bucket = 0
+    while (bucket < this.#bounds.length && seconds > (this.#bounds[bucket] as number)) bucket++
+    this.#counts[bucket] = (this.#counts[bucket] as number) + 1
+    this.#sum += seconds
+  }
+
+  samples(labels: Labels): Sample[] {
+    const samples: Sample[] = []
+    let total = 0
+    for (const [bucket, count] of this.#counts.entries()) {
+      total += count
+      const le = bucket < this.#bounds.length ? String(this.#bounds[bucket]) : '+Inf'
+      samples.push({ suffix: '_bucket', labels: { ...labels, le }, value: total })
+    }
+    samples.push({ suffix: '_sum', labels, value: this.#sum }, { suffix: '_count', labels, value: total })
+    return samples
+  }
+}

@@ -4,11 +4,11 @@ import type { SpanFacts } from '../core/tracer.ts'
 import { ATTRIBUTE, DURATION, modelAttributes, TOKENS, UNKNOWN_MODALITY } from './gen-ai-names.ts'
 import { KnownNames } from './known-names.ts'
 
-const MOST_TOOLS = 1_000
+const MAX_TOOLS = 1_000
 
-/** The metrics of the GenAI conventions: tool calls from their records, turns and runs when they end. */
+/** The metrics of the GenAI conventions for tool calls, turns and runs. */
 export class GenAiMeasures implements RecordSink {
-  readonly #tools = new KnownNames(MOST_TOOLS, '(other tools)')
+  readonly #tools = new KnownNames(MAX_TOOLS, '(other tools)')
   readonly #toolDuration: Histogram
   readonly #turnDuration: Histogram
   readonly #runDuration: Histogram

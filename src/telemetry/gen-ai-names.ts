@@ -1,6 +1,6 @@
 /**
- * The conventions whose names these are: the repository `open-telemetry/semantic-conventions-genai` has no releases
- * yet, so a commit of it is what they are read from. All names are here, to be changed together.
+ * The version of the conventions. The repository `open-telemetry/semantic-conventions-genai` has no releases yet, so
+ * this is a commit. All names are in this file, to be changed together.
  */
 export const GEN_AI_CONVENTIONS = {
   commit: '06ec68e722c45a7218e23ea1bc1339fe4e21ecae',
@@ -8,7 +8,7 @@ export const GEN_AI_CONVENTIONS = {
   schemaUrl: 'https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev',
 } as const
 
-/** Attributes of spans and metrics. Those of `toolyard.` say what the conventions have no name for. */
+/** Attributes of spans and metrics. The conventions have no name for those under `toolyard.`. */
 export const ATTRIBUTE = {
   agentName: 'gen_ai.agent.name',
   conversationId: 'gen_ai.conversation.id',
@@ -31,7 +31,7 @@ export const ATTRIBUTE = {
 const UP_TO_82_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const UP_TO_410_S = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6]
 
-/** Histograms, with the buckets that the conventions want. */
+/** Histograms with the buckets of the conventions. */
 export const DURATION = {
   execute_tool: {
     name: 'gen_ai.execute_tool.duration',
@@ -50,16 +50,15 @@ export const DURATION = {
   },
 } as const
 
-/** Counters. */
 export const TOKENS = {
   input: { name: 'gen_ai.client.inference.usage.input_tokens', description: 'Tokens that models were sent.' },
   output: { name: 'gen_ai.client.inference.usage.output_tokens', description: 'Tokens that models answered with.' },
 } as const
 
-/** Nobody tells how the tokens of a turn divide into text, pictures and sound. */
+/** Providers don't report tokens by modality. */
 export const UNKNOWN_MODALITY = 'unknown'
 
-/** Providers that the conventions have a name of their own for; of all others the name is taken as it is. */
+/** Providers that have another name in the conventions. */
 const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ['bedrock', 'aws.bedrock'],
   ['azure', 'azure.ai.openai'],
@@ -72,7 +71,7 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
 ])
 const NO_PROVIDER = 'unknown'
 
-/** A model's id (`provider:model`, split at the first colon) in the words of the conventions. */
+/** Attributes for a model id (`provider:model`, split at the first colon). */
 export function modelAttributes(id: string): Record<string, string> {
   const colon = id.indexOf(':')
   const provider = colon > 0 ? id.slice(0, colon) : NO_PROVIDER
@@ -82,5 +81,5 @@ export function modelAttributes(id: string): Record<string, string> {
   }
 }
 
-/** The model alone, as its provider calls it. */
+/** The model name without its provider. */
 export const modelName = (id: string): string => id.slice(id.indexOf(':') + 1)

@@ -1,9 +1,9 @@
 import type { CallRecord } from '../core/recorder.ts'
 
-/** Names that callers make up would fill the memory: they are counted together. */
+/** Unknown names are counted together: callers could otherwise fill the memory. */
 export const UNKNOWN_TOOLS = '(unknown tools)'
 
-/** Names that figures are kept by: so many, and one for all that come later. */
+/** A limited set of names for metrics; later names share one. */
 export class KnownNames {
   readonly #names = new Set<string>()
   readonly #most: number
@@ -25,7 +25,7 @@ export class KnownNames {
     return name
   }
 
-  /** The tool of a call. One that was not found is unknown to its caller, even where others have it. */
+  /** The tool of a call. A tool that wasn't found counts as unknown, even if other callers have it. */
   toolOf({ tool, code, schemaHash }: CallRecord): string {
     if (code === 'TOOL_NOT_FOUND') return UNKNOWN_TOOLS
     if (schemaHash !== undefined) return this.nameOf(tool)

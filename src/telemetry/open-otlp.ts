@@ -14,32 +14,32 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { type Log, writeLog } from '../core/log.ts'
+import { connectionCode } from '../core/network-code.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { GenAiMeasures } from './gen-ai-measures.ts'
 import { GEN_AI_CONVENTIONS } from './gen-ai-names.ts'
 import { OtelTracer } from './otel-tracer.ts'
 import type { OtlpSettings, OtlpTarget } from './otlp-settings.ts'
-import { watchCollector } from './watch-collector.ts'
 
-/** What tells a collector of everything that happens here. */
+/** Sends spans and metrics to a collector. */
 export interface OpenTelemetry {
   readonly tracer: Tracer
   readonly sink: RecordSink
-  /** Sends what is left, within two seconds. */
+  /** Sends the rest, within two seconds. */
   close(): Promise<void>
 }
 
 export interface OpenTelemetryOptions {
   readonly log: Log
-  /** Of Toolyard, for whoever reads the telemetry. */
+  /** The version of Toolyard, sent as `service.version`. */
   readonly version: string
 }
 
 const SCOPE = 'toolyard'
-const LONGEST_CLOSE_MS = 2_000
+const CLOSE_TIMEOUT_MS = 2_000
 
-/** Spans and metrics on their way to a collector, with everything that this takes loaded. */
+/** Starts the export of spans and metrics. */
 export function openOtlp(settings: OtlpSettings, { log, version }: OpenTelemetryOptions): OpenTelemetry {
   const resource = resourceOf(settings, version)
   const spans = settings.traces && tracerProvider(settings, settings.traces, resource, log)
@@ -49,7 +49,7 @@ export function openOtlp(settings: OtlpSettings, { log, version }: OpenTelemetry
   })
   const { schemaUrl } = GEN_AI_CONVENTIONS
   const measures = new GenAiMeasures(figures.getMeter(SCOPE, version, { schemaUrl }))
-  // Without spans of our own, the trace of whoever calls goes past us to whoever is called.
+  // Without spans of our own, the caller's trace is passed on to the tools.
   const tracer = (spans ?? new api.ProxyTracerProvider()).getTracer(SCOPE, version, { schemaUrl })
   return {
     tracer: new OtelTracer({ tracer, api, contents: settings.contents, measures }),
@@ -97,22 +97,59 @@ function metricReader({ metricIntervalMs }: OtlpSettings, target: OtlpTarget, lo
   return new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: metricIntervalMs })
 }
 
-/** Compression and certificates the exporters read from the environment themselves. */
+/** The exporters read compression and certificates from the environment themselves. */
 const exporterOptions = ({ url, headers, timeoutMs }: OtlpTarget) => ({
   url,
   headers: { ...headers },
   timeoutMillis: timeoutMs,
 })
 
-/** Nobody waits longer than this for a collector that does not answer. */
+/** Limits the wait for a collector that doesn't respond. */
 async function within(work: Promise<unknown>, log: Log): Promise<void> {
   const late = Symbol()
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise((resolve) => {
-    timer = setTimeout(resolve, LONGEST_CLOSE_MS, late)
+    timer = setTimeout(resolve, CLOSE_TIMEOUT_MS, late)
   })
   const first = await Promise.race([work, limit])
   clearTimeout(timer)
   if (first !== late) return
-  writeLog(log, 'warn', { limit_ms: LONGEST_CLOSE_MS }, 'The last telemetry could not be sent in time, and is lost')
+  writeLog(log, 'warn', { limit_ms: CLOSE_TIMEOUT_MS }, 'The last telemetry could not be sent in time and is lost')
+}
+
+/** The common part of all exporters. */
+interface Exporter<Items> {
+  export(items: Items, done: (result: Result) => void): void
+}
+
+interface Result {
+  /** 0 means success. */
+  readonly code: number
+  readonly error?: Error | undefined
+}
+
+/** Logs once when a collector fails and once when it recovers: exporters retry silently. */
+function watchCollector<Items>(exporter: Exporter<Items>, signal: string, url: string, log: Log): void {
+  const send = exporter.export.bind(exporter)
+  const { origin } = new URL(url)
+  let failing = false
+  exporter.export = (items, done) =>
+    send(items, (result) => {
+      const failed = result.code !== 0
+      if (failed && !failing) {
+        const fields = { signal, collector: origin, reason: reasonOf(result.error) }
+        writeLog(log, 'warn', fields, 'The OpenTelemetry collector does not accept data; spans and metrics are dropped')
+      } else if (!failed && failing) {
+        writeLog(log, 'info', { signal, collector: origin }, 'The OpenTelemetry collector accepts data again')
+      }
+      failing = failed
+      done(result)
+    })
+}
+
+/** The status or the connection code. Error texts may contain anything. */
+function reasonOf(error: Error | undefined): string {
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (typeof code === 'number') return `status ${code}`
+  return connectionCode(error) ?? error?.message ?? 'no reason given'
 }

@@ -24,12 +24,12 @@ describe('a collector', () => {
     expect(log.lines).toEqual([
       {
         level: 'warn',
-        message: 'The OpenTelemetry collector takes nothing: what it should have got is dropped',
+        message: 'The OpenTelemetry collector does not accept data; spans and metrics are dropped',
         fields: { signal: 'traces', collector: collector.url, reason: 'status 401' },
       },
       {
         level: 'info',
-        message: 'The OpenTelemetry collector is back',
+        message: 'The OpenTelemetry collector accepts data again',
         fields: { signal: 'traces', collector: collector.url },
       },
     ])
@@ -55,7 +55,7 @@ describe('a collector', () => {
     await close()
     expect(log.lines).toContainEqual({
       level: 'warn',
-      message: 'The last telemetry could not be sent in time, and is lost',
+      message: 'The last telemetry could not be sent in time and is lost',
       fields: { limit_ms: 2_000 },
     })
   })

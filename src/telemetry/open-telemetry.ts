@@ -2,9 +2,8 @@ import type { OpenTelemetry, OpenTelemetryOptions } from './open-otlp.ts'
 import { otlpSettings, type TelemetryEnvironment } from './otlp-settings.ts'
 
 /**
- * Tells a collector over OTLP what the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) ask for; undefined, and
- * nothing loaded, where they ask for nothing. The provider is its own: one that a host application has set up is
- * neither used nor replaced.
+ * Sends telemetry over OTLP as the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) say. Returns undefined and
+ * loads nothing if they aren't set. Neither uses nor replaces a provider of the host application.
  */
 export async function openTelemetry(
   env: TelemetryEnvironment,

@@ -1,23 +1,24 @@
+import { performance } from 'node:perf_hooks'
 import type * as Api from '@opentelemetry/api'
+import { redact } from '../core/redact.ts'
+import { readTraceparent, writeTraceparent } from '../core/traceparent.ts'
 import type { Span, SpanFacts, SpanKind, Tracer } from '../core/tracer.ts'
 import type { GenAiMeasures } from './gen-ai-measures.ts'
 import { ATTRIBUTE, modelAttributes, modelName } from './gen-ai-names.ts'
-import { OtelSpan, type SpanParts } from './otel-span.ts'
-import { readTraceparent } from './traceparent.ts'
 
 export interface OtelTracerParts extends SpanParts {
   readonly tracer: Api.Tracer
   readonly measures?: GenAiMeasures | undefined
 }
 
-const LONGEST_NAME = 200
-/** Beyond this many, a child is told from a stranger's only by what its parent's name says. */
-const MOST_OPEN = 10_000
+const MAX_NAME_CHARACTERS = 200
+/** Above this limit, parents in this process are treated as remote. */
+const MAX_OPEN = 10_000
 
-/** What happens, as spans of OpenTelemetry by the GenAI conventions. */
+/** Traces runs, turns and calls as OpenTelemetry spans by the GenAI conventions. */
 export class OtelTracer implements Tracer {
   readonly #parts: OtelTracerParts
-  /** Spans of ours that go on: their children have a parent in this process. */
+  /** Open spans of this process, by their traceparent. */
   readonly #open = new Map<string, Api.SpanContext>()
 
   constructor(parts: OtelTracerParts) {
@@ -26,15 +27,15 @@ export class OtelTracer implements Tracer {
 
   start(kind: SpanKind, name: string, parent: string | undefined): Span {
     const { api, tracer } = this.#parts
-    const named = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name
-    const above = parent === undefined ? undefined : (this.#open.get(parent) ?? readTraceparent(parent))
-    // A host that keeps contexts has the span in which it calls us in its own.
+    const named = name.length > MAX_NAME_CHARACTERS ? `${name.slice(0, MAX_NAME_CHARACTERS)}…` : name
+    const above = parent === undefined ? undefined : (this.#open.get(parent) ?? remoteSpan(parent))
+    // The active context holds the host application's span.
     const active = api.context.active()
     const span = tracer.startSpan(
       `${kind} ${kind === 'chat' ? modelName(named) : named}`.trimEnd(),
       {
         kind: kind === 'chat' ? api.SpanKind.CLIENT : api.SpanKind.INTERNAL,
-        attributes: { [ATTRIBUTE.operationName]: kind, ...attributesOf(kind, named) },
+        attributes: { [ATTRIBUTE.operationName]: kind, ...startAttributes(kind, named) },
       },
       above === undefined ? active : api.trace.setSpanContext(active, above),
     )
@@ -42,7 +43,7 @@ export class OtelTracer implements Tracer {
   }
 
   #opened(span: OtelSpan): OtelSpan {
-    if (span.isNamed && this.#open.size < MOST_OPEN) this.#open.set(span.traceparent, span.context)
+    if (span.isNamed && this.#open.size < MAX_OPEN) this.#open.set(span.traceparent, span.context)
     return span
   }
 
@@ -54,9 +55,106 @@ export class OtelTracer implements Tracer {
   }
 }
 
-/** What a sampler may want to know. */
-function attributesOf(kind: SpanKind, name: string): Api.Attributes {
+/** Attributes that a sampler can use. */
+function startAttributes(kind: SpanKind, name: string): Api.Attributes {
   if (kind === 'chat') return modelAttributes(name)
   if (kind === 'execute_tool') return { [ATTRIBUTE.toolName]: name }
   return name === '' ? {} : { [ATTRIBUTE.agentName]: name }
+}
+
+/** What all spans of a tracer share. */
+interface SpanParts {
+  /** The package `@opentelemetry/api`. */
+  readonly api: typeof Api
+  /** Whether parameters and results are recorded. */
+  readonly contents: boolean
+}
+
+/** The kind and name of a span. */
+interface Begun {
+  readonly kind: SpanKind
+  readonly name: string
+}
+
+/** An OpenTelemetry span that takes facts instead of attributes. */
+class OtelSpan implements Span {
+  readonly traceparent: string
+  readonly contents: boolean
+  readonly begun: Begun
+  /** False if the tracer has no provider: the caller's trace is then passed on. */
+  readonly isNamed: boolean
+  readonly #span: Api.Span
+  readonly #errorStatus: Api.SpanStatusCode
+  readonly #onEnd: (span: OtelSpan, seconds: number, facts: SpanFacts) => void
+  readonly #startedMs = performance.now()
+  #ended = false
+
+  constructor(
+    span: Api.Span,
+    { api, contents }: SpanParts,
+    begun: Begun,
+    onEnd: (span: OtelSpan, seconds: number, facts: SpanFacts) => void,
+  ) {
+    this.#span = span
+    this.#errorStatus = api.SpanStatusCode.ERROR
+    this.begun = begun
+    this.#onEnd = onEnd
+    this.contents = contents && span.isRecording()
+    this.isNamed = api.isSpanContextValid(span.spanContext())
+    this.traceparent = this.isNamed ? writeTraceparent(span.spanContext()) : ''
+  }
+
+  get context(): Api.SpanContext {
+    return this.#span.spanContext()
+  }
+
+  end(facts: SpanFacts): void {
+    if (this.#ended) return
+    this.#ended = true
+    if (this.#span.isRecording()) this.#tell(facts)
+    this.#span.end()
+    this.#onEnd(this, (performance.now() - this.#startedMs) / 1_000, facts)
+  }
+
+  #tell(facts: SpanFacts): void {
+    const { kind } = this.begun
+    this.#span.setAttributes(attributesOf(kind, facts))
+    if (facts.errorType === undefined) return
+    this.#span.setStatus({ code: this.#errorStatus })
+    // Span names must not contain arbitrary text of callers.
+    if (facts.errorType === 'TOOL_NOT_FOUND') this.#span.updateName(kind)
+  }
+}
+
+/** Leaves out undefined attributes. */
+function attributesOf(kind: SpanKind, facts: SpanFacts): Api.Attributes {
+  const { finishReason, model } = facts
+  return {
+    ...(kind !== 'execute_tool' && model !== undefined && modelAttributes(model)),
+    [ATTRIBUTE.toolCallId]: facts.callId,
+    [ATTRIBUTE.conversationId]: facts.runId,
+    [ATTRIBUTE.tenant]: facts.tenant,
+    [ATTRIBUTE.errorType]: facts.errorType,
+    [ATTRIBUTE.finishReasons]: finishReason === undefined ? undefined : [finishReason],
+    [ATTRIBUTE.inputTokens]: facts.inputTokens,
+    [ATTRIBUTE.outputTokens]: facts.outputTokens,
+    [ATTRIBUTE.cost]: facts.cost,
+    [ATTRIBUTE.toolCallArguments]: contentText(facts.params),
+    [ATTRIBUTE.toolCallResult]: contentText(facts.result),
+  }
+}
+
+/** A redacted, truncated text, because not every SDK takes objects. */
+function contentText(value: unknown): string | undefined {
+  if (value === undefined) return undefined
+  try {
+    return JSON.stringify(redact(value))
+  } catch {
+    return undefined
+  }
+}
+
+function remoteSpan(traceparent: string): Api.SpanContext | undefined {
+  const span = readTraceparent(traceparent)
+  return span && { ...span, isRemote: true }
 }

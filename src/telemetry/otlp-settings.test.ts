@@ -53,7 +53,7 @@ test.each([
   )
   expect(log.lines).toHaveLength(1)
   expect(log.lines[0]).toMatchObject({ level: 'warn', fields: { variable, value } })
-  const [, said] = /^\S+ must be (.*): it is left out$/.exec(log.lines[0]?.message ?? '') ?? []
+  const [, said] = /^\S+ must be (.*): it is ignored$/.exec(log.lines[0]?.message ?? '') ?? []
   expect(said).toMatch(wanted)
 })
 

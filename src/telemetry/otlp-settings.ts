@@ -2,7 +2,7 @@ import { type Log, writeLog } from '../core/log.ts'
 
 export type TelemetryEnvironment = Readonly<Record<string, string | undefined>>
 
-/** Where one kind of telemetry goes. */
+/** The endpoint of one signal. */
 export interface OtlpTarget {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -18,7 +18,7 @@ export const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const
 
-/** What the standard variables ask for. */
+/** The settings from the standard variables. */
 export interface OtlpSettings {
   readonly traces: OtlpTarget | undefined
   readonly metrics: OtlpTarget | undefined
@@ -27,14 +27,14 @@ export interface OtlpSettings {
   readonly sampler: { readonly name: (typeof SAMPLERS)[number]; readonly ratio: number }
   readonly batch: { readonly delayMs: number; readonly mostQueued: number; readonly mostSent: number }
   readonly metricIntervalMs: number
-  /** Whether parameters and results are told. */
+  /** Whether parameters and results are recorded. */
   readonly contents: boolean
 }
 
-/** What the conventions' switch can say besides `false`; where contents would be events, there are none here. */
+/** Values that enable contents. Toolyard has no events, so `event_only` disables them. */
 const CONTENTS = new Set(['true', 'span_only', 'span_and_event'])
 
-/** Reads the standard variables; undefined where they ask for nothing. What cannot be meant is reported, and left out. */
+/** Reads the standard variables; undefined if they enable nothing. Invalid values are logged and ignored. */
 export function otlpSettings(env: TelemetryEnvironment, log: Log): OtlpSettings | undefined {
   if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return undefined
   const reader = new Reader(env, log)
@@ -49,7 +49,7 @@ export function otlpSettings(env: TelemetryEnvironment, log: Log): OtlpSettings 
     sampler: reader.sampler(),
     batch: {
       mostQueued,
-      // Smaller than usual: a batch is written out at once, and calls wait while it is.
+      // Smaller than the default: serializing a batch blocks the event loop.
       mostSent: Math.min(mostQueued, reader.count('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 128)),
       delayMs: reader.count('OTEL_BSP_SCHEDULE_DELAY', 5_000),
     },
@@ -61,7 +61,7 @@ export function otlpSettings(env: TelemetryEnvironment, log: Log): OtlpSettings 
 class Reader {
   readonly #env: TelemetryEnvironment
   readonly #log: Log
-  /** A variable for both signals is wrong only once. */
+  /** Each invalid variable is logged once. */
   readonly #reported = new Set<string>()
 
   constructor(env: TelemetryEnvironment, log: Log) {
@@ -69,7 +69,7 @@ class Reader {
     this.#log = log
   }
 
-  /** A variable that is empty is one that is not set. */
+  /** An empty variable counts as not set. */
   text(name: string): string | undefined {
     return this.#env[name]?.trim() || undefined
   }
@@ -81,13 +81,13 @@ class Reader {
     return this.#wrong(name, text, 'a whole number above 0', usual)
   }
 
-  /** `key=value,key=value`, where values may be percent-encoded. */
+  /** Reads `key=value,key=value`; values may be percent-encoded. */
   pairs(name: string): Record<string, string> {
     const pairs: [string, string][] = []
     for (const part of this.text(name)?.split(',') ?? []) {
       const [, key, value = ''] = /^([^=\s]+)\s*=(.*)$/s.exec(part.trim()) ?? []
       if (key !== undefined) pairs.push([key, decoded(value.trim())])
-      // The value may be a key: it is not repeated.
+      // Not logged, because the value may be a secret.
       else if (part.trim() !== '') this.#wrong(name, undefined, 'a list of the form key=value,key=value', undefined)
     }
     return Object.fromEntries(pairs)
@@ -134,7 +134,7 @@ class Reader {
   }
 
   #wrong<T>(variable: string, value: string | undefined, wanted: string, instead: T): T {
-    this.#report(variable, value, `${variable} must be ${wanted}: it is left out`)
+    this.#report(variable, value, `${variable} must be ${wanted}: it is ignored`)
     return instead
   }
 

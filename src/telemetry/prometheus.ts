@@ -1,40 +1,39 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { CallBatch, RecordSink } from '../core/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
-import { CallFigures } from './call-figures.ts'
-import { figureText } from './figure-text.ts'
+import { CallFigures, figureText } from './call-figures.ts'
 
-/** Something that somebody else knows how to measure. */
+/** A gauge that another part of Toolyard measures. */
 export interface GaugeSource {
   readonly name: string
   readonly help: string
-  /** Asked when the figures are. */
+  /** Called for each scrape. */
   read(): number | Promise<number>
 }
 
-/** A figure that each tool has, where there is anything to say of it. */
+/** A gauge with a value per tool. */
 export interface ToolGaugeSource {
   readonly name: string
   readonly help: string
   read(): Iterable<readonly [tool: string, value: number]>
 }
 
-const MOST_TENANTS = 1_000
-/** Of all tenants together: a row is a tool or a model of one tenant. */
-const MOST_ROWS = 20_000
-const LONGEST_READ_MS = 1_000
+const MAX_TENANTS = 1_000
+/** Limit for all tenants together; a row is a tool or a model of one tenant. */
+const MAX_ROWS = 20_000
+const READ_TIMEOUT_MS = 1_000
 
 /**
- * Figures for Prometheus: those of each tenant, and the sums of all. The sums have no `tenant` label, since tenants
- * times tools would be more series than a server should hand out. Of the tenants that call least often, figures are
- * let go of when there are too many; theirs begin at 0 again, and the sums keep what they had.
+ * Metrics for Prometheus, per tenant and in total. Totals have no `tenant` label: tenants times tools would be too many
+ * series. If there are too many tenants, the least recently active ones are dropped and restart at 0; totals keep
+ * their values.
  */
 export class Prometheus implements RecordSink {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE
   readonly #all = new CallFigures()
-  /** Those who called last stand last. */
+  /** Least recently active tenant first. */
   readonly #tenants = new Map<string, CallFigures>()
-  /** What the process takes, and the gauges. */
+  /** Process metrics and gauges. */
   readonly #rest = new Registry()
   #rows = 0
   #watchesProcess = false
@@ -49,7 +48,7 @@ export class Prometheus implements RecordSink {
     }
   }
 
-  /** Counts a run that is over. */
+  /** Counts a finished run. */
   run(run: StoredRun): void {
     this.#all.run(run)
     const figures = this.#figuresOf(run.tenant)
@@ -58,7 +57,7 @@ export class Prometheus implements RecordSink {
     if (figures.rows > before) this.#grown(run.tenant)
   }
 
-  /** Shows a figure of somebody else's beside the sums. One that cannot be read is left out until it can. */
+  /** Adds a gauge to the totals. It is left out while it can't be read. */
   gauge({ name, help, read }: GaugeSource): void {
     new Gauge({
       name,
@@ -72,7 +71,7 @@ export class Prometheus implements RecordSink {
     })
   }
 
-  /** Shows a figure of tools beside the sums. */
+  /** Adds a gauge per tool to the totals. */
   toolGauge({ name, help, read }: ToolGaugeSource): void {
     new Gauge({
       name,
@@ -86,10 +85,10 @@ export class Prometheus implements RecordSink {
     })
   }
 
-  /** The figures of a tenant; without one, the sums of all, what the process takes, and the gauges. */
+  /** The metrics of a tenant; without a tenant the totals, process metrics and gauges. */
   async text(tenant: string | undefined): Promise<string> {
     if (tenant !== undefined) return figureText((this.#tenants.get(tenant) ?? new CallFigures()).families())
-    // Watching costs something: it begins when somebody looks.
+    // Process metrics cost time, so they start with the first scrape.
     if (!this.#watchesProcess) collectDefaultMetrics({ register: this.#rest })
     this.#watchesProcess = true
     return `${figureText(this.#all.families())}${await this.#rest.metrics()}`
@@ -102,22 +101,22 @@ export class Prometheus implements RecordSink {
     return figures
   }
 
-  /** A tenant has a row more: others may have to go for it, those first who have not called for longest. */
+  /** Counts a new row, and removes the least recently active tenants above the limits. */
   #grown(tenant: string): void {
     this.#rows++
     for (const [other, { rows }] of this.#tenants) {
-      if (other === tenant || (this.#tenants.size <= MOST_TENANTS && this.#rows <= MOST_ROWS)) break
+      if (other === tenant || (this.#tenants.size <= MAX_TENANTS && this.#rows <= MAX_ROWS)) break
       this.#tenants.delete(other)
       this.#rows -= rows
     }
   }
 }
 
-/** Who asks for figures does not wait for a store that does not answer. */
+/** A slow store must not block the scrape. */
 async function soon(read: () => number | Promise<number>): Promise<number | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), LONGEST_READ_MS)
+    timer = setTimeout(() => resolve(undefined), READ_TIMEOUT_MS)
   })
   try {
     const value = await Promise.race([read(), late])

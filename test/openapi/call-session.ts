@@ -1,5 +1,5 @@
 import { silentLog, type ToolDefinition, ToolManager } from '../../src/index.ts'
-import type { HttpImplementation } from '../../src/kinds/http/http-implementation.ts'
+import type { HttpImplementation } from '../../src/kinds/http/definition/http-implementation.ts'
 import { FAKE } from './check-credentials.ts'
 import { RecordingServer } from './recording-server.ts'
 

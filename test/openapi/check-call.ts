@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../src/core/tool.ts'
-import type { HttpImplementation } from '../../src/kinds/http/http-implementation.ts'
+import type { HttpImplementation } from '../../src/kinds/http/definition/http-implementation.ts'
 import { bodyShape } from './body-shape.ts'
 import type { CallSession } from './call-session.ts'
 import { checkRequest } from './check-request.ts'

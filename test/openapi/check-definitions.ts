@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { compileSchema } from '../../src/core/schema/compiled-schema.ts'
 import type { ToolDefinition } from '../../src/core/tool.ts'
-import { problemOf } from '../../src/kinds/http/http-problem-of.ts'
+import { problemOf } from '../../src/kinds/http/request/http-problem-of.ts'
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 const PARAMETER = /^[A-Za-z0-9_.-]{1,64}$/

@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../../src/core/tool.ts'
-import type { HttpImplementation } from '../../src/kinds/http/http-implementation.ts'
+import type { HttpImplementation } from '../../src/kinds/http/definition/http-implementation.ts'
 import type { StatedParameter } from './stated-request.ts'
 
 /** Which parameter of a tool is which of its operation. */

@@ -17,7 +17,7 @@ interface Yard {
 async function yard(): Promise<Yard> {
   const { silentLog: log, ToolExecutor, ToolRegistry } = await import('../../../src/index.ts')
   const { systemClock: clock } = await import('../../../src/core/clock.ts')
-  const { mcpKind } = await import('../../../src/kinds/mcp/mcp-kind.ts')
+  const { mcpKind } = await import('../../../src/kinds/mcp-kind.ts')
   const { McpServers } = await import('../../../src/mcp/client/mcp-servers.ts')
   const registry = new ToolRegistry({ log })
   const pins = { read: async () => undefined, write: async () => {} }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import type { ToolDefinition } from '../../core/tool.ts'
-import type { HttpSettings } from '../../kinds/http/http-implementation.ts'
+import type { HttpSettings } from '../../kinds/http/definition/http-implementation.ts'
 import { type Comparison, compareDefinitions } from '../../openapi/compare-definitions.ts'
 import { NotInDocument } from '../../openapi/documents.ts'
 import type { ImportReport } from '../../openapi/import-openapi.ts'

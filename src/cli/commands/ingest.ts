@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { LOCAL_TENANT } from '../../core/call.ts'
-import { ProcessPool } from '../../kinds/isolated/process-pool.ts'
+import { ProcessPool } from '../../isolation/process-pool.ts'
 import type { Collections } from '../../knowledge/collections/collections.ts'
 import { EXTRACTION_MEMORY_MB } from '../../knowledge/documents/extraction.ts'
 import { MAX_CHUNK_SIZE, MIN_CHUNK_SIZE, type Piece } from '../../knowledge/documents/split-document.ts'

@@ -6,14 +6,14 @@ import { badParameter, quoted, readText, requireText } from './read-parameter.ts
 
 const UNITS = ['years', 'months', 'weeks', 'days', 'hours', 'minutes', 'seconds', 'milliseconds'] as const
 const OPERATIONS = 'now, diff, format'
-const LONGEST = 100
-/** Fixed, because the machine's own locale would make results differ from one machine to the next. */
+const MAX_CHARACTERS = 100
+/** Fixed, so that results don't depend on the machine's locale. */
 const LOCALE = 'en-US'
 
-/** Tells the time, measures between two times and writes them down, in any IANA time zone. */
+/** Returns the time, and compares and formats dates, in any IANA time zone. */
 export function datetimeHandler(now: () => number): Handler {
   return (params) => {
-    const operation = requireText(params, 'operation', LONGEST)
+    const operation = requireText(params, 'operation', MAX_CHARACTERS)
     const zone = readZone(params)
     if (operation === 'now') return described(DateTime.fromMillis(now(), { zone, locale: LOCALE }))
     if (operation === 'diff') return diff(params, zone, now)
@@ -35,7 +35,7 @@ function described(time: DateTime) {
 }
 
 function diff(params: Params, zone: string, now: () => number) {
-  const unit = UNITS.find((known) => known === (readText(params, 'unit', LONGEST) ?? 'days'))
+  const unit = UNITS.find((known) => known === (readText(params, 'unit', MAX_CHARACTERS) ?? 'days'))
   if (unit === undefined) throw badParameter(`unit must be one of: ${UNITS.join(', ')}, not ${quoted(params.unit)}`)
   const from = readDate(params, 'from', zone, now)
   const to = readDate(params, 'to', zone, now)
@@ -50,7 +50,7 @@ function diff(params: Params, zone: string, now: () => number) {
 
 function format(params: Params, zone: string, now: () => number) {
   const date = readDate(params, 'date', zone, now).setLocale(readLocale(params) ?? LOCALE)
-  const pattern = readText(params, 'format', LONGEST)
+  const pattern = readText(params, 'format', MAX_CHARACTERS)
   const inWords = () => (params.locale === undefined ? date.toISO() : date.toLocaleString(DateTime.DATETIME_FULL))
   return {
     formatted: pattern === undefined ? inWords() : date.toFormat(pattern),
@@ -60,9 +60,9 @@ function format(params: Params, zone: string, now: () => number) {
   }
 }
 
-/** Only dates that say their year are taken: a bare time of day would mean today, on the machine's clock. */
+/** Accepts only dates with a year: a bare time would mean today on the machine's clock. */
 function readDate(params: Params, name: string, zone: string, now: () => number): DateTime {
-  const text = requireText(params, name, LONGEST).trim()
+  const text = requireText(params, name, MAX_CHARACTERS).trim()
   const options = { zone, locale: LOCALE }
   const date = text === 'now' ? DateTime.fromMillis(now(), options) : DateTime.fromISO(text, options)
   if (date.isValid && (text === 'now' || /^([+-]\d{2})?\d{4}/.test(text))) return date
@@ -70,14 +70,14 @@ function readDate(params: Params, name: string, zone: string, now: () => number)
 }
 
 function readZone(params: Params): string {
-  const zone = readText(params, 'timezone', LONGEST) ?? 'UTC'
+  const zone = readText(params, 'timezone', MAX_CHARACTERS) ?? 'UTC'
   if (/^[A-Za-z]/.test(zone) && IANAZone.isValidZone(zone)) return remembered(zone)
   const near = suggest(zone, Intl.supportedValuesOf('timeZone'))[0] ?? 'Europe/Zurich'
   throw badParameter(`timezone ${quoted(zone)} is not an IANA time zone such as '${near}'`)
 }
 
 function readLocale(params: Params): string | undefined {
-  const locale = readText(params, 'locale', LONGEST)
+  const locale = readText(params, 'locale', MAX_CHARACTERS)
   if (locale === undefined) return undefined
   const known = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/.test(locale) && supported(locale)
   if (!known) throw badParameter(`locale ${quoted(locale)} is not a language tag such as 'en-GB' or 'de'`)
@@ -92,13 +92,13 @@ function supported(locale: string): boolean {
   }
 }
 
-const MOST_SPELLINGS = 500
+const MAX_SPELLINGS = 500
 const spellings = new Set<string>()
 
-/** Luxon keeps a formatter for every spelling of a zone or locale it has seen; callers must not make that grow for ever. */
+/** Luxon caches a formatter for every spelling of a zone or locale: limits that cache. */
 function remembered(spelling: string): string {
   spellings.add(spelling)
-  if (spellings.size > MOST_SPELLINGS) {
+  if (spellings.size > MAX_SPELLINGS) {
     spellings.clear()
     Settings.resetCaches()
   }

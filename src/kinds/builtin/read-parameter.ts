@@ -2,8 +2,8 @@ import type { Params } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 
 /**
- * Reads one parameter of a builtin. Whoever configures a tool writes its schema, so a handler cannot count on one: it
- * checks what it uses, in the words of validation.
+ * Reads one parameter of a builtin. Operators write the schema of a tool, so a handler can't rely on it and checks its
+ * own parameters.
  */
 export function readText(params: Params, name: string, longest: number): string | undefined {
   const value = own(params, name)
@@ -13,7 +13,7 @@ export function readText(params: Params, name: string, longest: number): string 
   return value
 }
 
-/** Like `readText`, for a parameter that the operation cannot do without. */
+/** Like `readText`, for a required parameter. */
 export function requireText(params: Params, name: string, longest: number): string {
   const value = readText(params, name, longest)
   if (value === undefined) throw badParameter(`missing '${name}'`)
@@ -27,12 +27,12 @@ export function readInteger(params: Params, name: string): number | undefined {
   return value as number | undefined
 }
 
-/** A value that a schema of types and limits lets through, and the operation cannot use. */
+/** Error for a value that the operation can't use. */
 export function badParameter(problem: string): ToolExecutionError {
   return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
 }
 
-/** A value as a message quotes it. */
+/** Quotes a value in a message. */
 export function quoted(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
   return `'${text.length > 60 ? `${text.slice(0, 60)}…` : text}'`

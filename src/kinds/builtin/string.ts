@@ -2,20 +2,20 @@ import type { Handler } from '../../core/handler.ts'
 import type { Params } from '../../core/tool.ts'
 import { badParameter, quoted, readInteger, readText, requireText } from './read-parameter.ts'
 
-/** Cutting text into what people call characters takes time in proportion: this much is done in some 20 ms. */
-const LONGEST_TEXT = 100_000
-/** Looking for a long text in a long text can take the product of both: 100,000 × 50,000 took two seconds. */
-const LONGEST_SEARCH = 1_000
-const LONGEST_RESULT = 1_000_000
+/** Splitting this much text into characters takes about 20 ms. */
+const MAX_TEXT = 100_000
+/** Searching takes time in proportion to both lengths: 100,000 × 50,000 took two seconds. */
+const MAX_SEARCH = 1_000
+const MAX_RESULT = 1_000_000
 
-/** Works on text; `{operation, text, …}` gives `{result}`. Nothing in a parameter is ever read as a pattern. */
+/** Text operations: `{operation, text, …}` returns `{result}`. Parameters are never read as patterns. */
 export const string: Handler = (params) => {
   const operation = requireText(params, 'operation', 100)
   const work = OPERATIONS.get(operation)
   if (work === undefined) {
     throw badParameter(`operation must be one of: ${[...OPERATIONS.keys()].join(', ')}, not ${quoted(operation)}`)
   }
-  return { result: work(requireText(params, 'text', LONGEST_TEXT), params) }
+  return { result: work(requireText(params, 'text', MAX_TEXT), params) }
 }
 
 const OPERATIONS = new Map<string, (text: string, params: Params) => unknown>([
@@ -35,7 +35,7 @@ const OPERATIONS = new Map<string, (text: string, params: Params) => unknown>([
 
 const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
-/** What people see as characters: an emoji or an accented letter is one, whatever it is made of. */
+/** Splits a text into graphemes: an emoji or an accented letter is one. */
 const characters = (text: string): string[] => Array.from(segmenter.segment(text), (one) => one.segment)
 
 function title(text: string): string {
@@ -45,7 +45,7 @@ function title(text: string): string {
 }
 
 function search(params: Params): string {
-  const wanted = requireText(params, 'search', LONGEST_SEARCH)
+  const wanted = requireText(params, 'search', MAX_SEARCH)
   if (wanted === '') throw badParameter('search must not be empty')
   return wanted
 }
@@ -58,16 +58,16 @@ function occurrences(text: string, wanted: string): number {
 
 function replace(text: string, params: Params): string {
   const wanted = search(params)
-  const replacement = requireText(params, 'replacement', LONGEST_TEXT)
+  const replacement = requireText(params, 'replacement', MAX_TEXT)
   const length = text.length + occurrences(text, wanted) * (replacement.length - wanted.length)
-  if (length > LONGEST_RESULT) {
-    throw badParameter(`the result would have ${length} characters, and at most ${LONGEST_RESULT} are allowed`)
+  if (length > MAX_RESULT) {
+    throw badParameter(`the result would have ${length} characters, and at most ${MAX_RESULT} are allowed`)
   }
   return text.replaceAll(wanted, () => replacement)
 }
 
 function split(text: string, params: Params): string[] {
-  const separator = readText(params, 'separator', LONGEST_SEARCH)
+  const separator = readText(params, 'separator', MAX_SEARCH)
   if (separator === undefined) return text.split(/\s+/u).filter((word) => word !== '')
   return separator === '' ? characters(text) : text.split(separator)
 }
@@ -78,7 +78,7 @@ function slice(text: string, params: Params): string {
     .join('')
 }
 
-/** Takes the accents off Latin letters only: in other scripts the marks are vowels. */
+/** Removes accents from Latin letters only: in other scripts the marks are vowels. */
 function slug(text: string): string {
   return text
     .normalize('NFKD')

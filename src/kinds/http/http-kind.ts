@@ -2,20 +2,18 @@ import type { Handler } from '../../core/handler.ts'
 import type { Kind } from '../../core/kind.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import type { CircuitState } from '../../core/tool-health.ts'
-import type { HttpClient } from './http-client.ts'
-import type { HttpImplementation } from './http-implementation.ts'
-import type { HttpParts } from './http-parts.ts'
-import { effectOf, problemOf, warningOf } from './http-problem-of.ts'
-import type { HttpTool } from './http-tool.ts'
+import type { HttpImplementation } from './definition/http-implementation.ts'
+import type { HttpClient, HttpParts, HttpTool } from './http-tool.ts'
 import { NetworkRules } from './network/network-rules.ts'
-import { reachWarning } from './reach-warning.ts'
+import { effectOf, problemOf } from './request/http-problem-of.ts'
+import { reachWarning, warningOf } from './request/warning-of.ts'
 
 interface Loaded {
   readonly client: HttpClient
   make(tool: ToolDefinition): HttpTool
 }
 
-/** The HTTP tools of an installation. The HTTP client is loaded with the first call: that takes a tenth of a second. */
+/** The HTTP tools of an installation. The first call loads the HTTP client, which takes 100 ms. */
 export class HttpKind implements Kind {
   readonly #parts: HttpParts
   readonly #tools = new WeakMap<ToolDefinition, HttpTool>()
@@ -59,7 +57,7 @@ export class HttpKind implements Kind {
     return () => handler
   }
 
-  /** Lets go of all connections, and makes no more. */
+  /** Closes all connections and opens no more. */
   async close(): Promise<void> {
     this.#closed = true
     await (await this.#loaded)?.client.close()
@@ -74,7 +72,7 @@ export class HttpKind implements Kind {
   }
 
   async #load(): Promise<Loaded> {
-    const [{ HttpClient }, { HttpTool }] = await Promise.all([import('./http-client.ts'), import('./http-tool.ts')])
+    const { HttpClient, HttpTool } = await import('./http-tool.ts')
     const client = new HttpClient(this.#parts)
     if (this.#closed) await client.close()
     return { client, make: (tool) => new HttpTool(tool, client) }

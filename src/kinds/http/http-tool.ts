@@ -1,30 +1,63 @@
+import type { Agent } from 'undici'
+import type { Clock } from '../../core/clock.ts'
+import { DeadlineWheel } from '../../core/deadline-wheel.ts'
 import type { HandlerContext } from '../../core/handler.ts'
-import { writeLog } from '../../core/log.ts'
+import { type Log, writeLog } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { CircuitState } from '../../core/tool-health.ts'
-import type { AuthPlan } from './auth/auth-plan.ts'
-import { compileAuth } from './auth/compile-auth.ts'
-import { Circuit } from './circuit/circuit.ts'
-import { exchange } from './exchange/exchange.ts'
+import { type AuthPlan, compileAuth } from './auth/compile-auth.ts'
+import { AccessTokens } from './auth/token-source.ts'
+import { Circuit } from './circuit.ts'
+import type { HttpImplementation, HttpSettings } from './definition/http-implementation.ts'
+import { exchange, type SendOptions } from './exchange/exchange.ts'
+import type { HttpResponse, OutgoingRequest } from './exchange/outgoing-request.ts'
 import { send } from './exchange/send.ts'
-import type { SendOptions } from './exchange/send-options.ts'
-import type { HttpClient } from './http-client.ts'
-import type { HttpImplementation } from './http-implementation.ts'
-import type { ToolNetwork } from './network/network-rules.ts'
-import type { HttpResponse, OutgoingRequest } from './outgoing-request.ts'
+import { guardedAgent } from './network/guarded-agent.ts'
+import { NetworkRules, type ToolNetwork } from './network/network-rules.ts'
 import { expandImplementation } from './request/expand-implementation.ts'
 import { compileRequest, type RequestPlan } from './request/request-plan.ts'
 import { Pages } from './response/pages.ts'
 import { type Reading, readResponse } from './response/read-response.ts'
 import { ResponseShape } from './response/response-shape.ts'
 
-const TIMEOUT_MS = 10_000
-/** So much JSON, however it is made, is parsed before anybody notices. */
-const MOST_BYTES = 2 * 1024 * 1024
+/** What HTTP tools need from the installation. */
+export interface HttpParts {
+  readonly settings: HttpSettings
+  /** Values for `${VAR}`. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+  readonly clock: Clock
+}
 
-/** An HTTP tool made ready: everything that is the same for all its calls is worked out once. */
+/** Connections, network rules and tokens shared by the HTTP tools of an installation. */
+export class HttpClient {
+  readonly parts: HttpParts
+  readonly rules: NetworkRules
+  readonly agent: Agent
+  readonly wheel: DeadlineWheel
+  readonly tokens: AccessTokens
+
+  constructor(parts: HttpParts) {
+    this.parts = parts
+    this.rules = new NetworkRules(parts.settings)
+    this.agent = guardedAgent(this.rules.addresses, { clock: parts.clock })
+    this.wheel = new DeadlineWheel(parts.clock)
+    this.tokens = new AccessTokens(parts.clock)
+  }
+
+  /** Closes all connections. */
+  async close(): Promise<void> {
+    await this.agent.destroy()
+  }
+}
+
+const TIMEOUT_MS = 10_000
+/** Parsing 2 MB of JSON doesn't block the event loop noticeably. */
+const MAX_BYTES = 2 * 1024 * 1024
+
+/** A compiled HTTP tool: everything that doesn't depend on the call is computed once. */
 export class HttpTool {
   readonly #name: string
   readonly #client: HttpClient
@@ -34,10 +67,10 @@ export class HttpTool {
   readonly #circuit: Circuit
   readonly #reading: Reading
   readonly #pages: Pages | undefined
-  /** All but the signal, which each call has its own of. */
+  /** Send options without the signal of the call. */
   readonly #sending: Omit<SendOptions, 'signal'>
 
-  /** Throws a sentence where the implementation is unfit, or leads where it must not. */
+  /** Throws if the implementation is invalid or its URL is blocked by network policy. */
   constructor(tool: ToolDefinition, client: HttpClient) {
     const { clock, env, log } = client.parts
     const plan = compileRequest(tool, env)
@@ -53,7 +86,7 @@ export class HttpTool {
       clock,
       timeoutMs: implementation.timeout_ms ?? TIMEOUT_MS,
       firstByteTimeoutMs: implementation.first_byte_timeout_ms,
-      maxBytes: implementation.max_response_bytes ?? MOST_BYTES,
+      maxBytes: implementation.max_response_bytes ?? MAX_BYTES,
       tool: tool.name,
       secrets: plan.secrets,
     }
@@ -77,7 +110,7 @@ export class HttpTool {
     return this.#circuit.state()
   }
 
-  /** Asks the service, unless it is taken to be down. */
+  /** Calls the service, unless its circuit is open. */
   call(params: Params, context: HandlerContext): Promise<unknown> {
     const request = this.#plan.build(params)
     return this.#circuit.run(() =>
@@ -107,7 +140,7 @@ export class HttpTool {
     })
   }
 
-  /** Sends a request with what shows who we are; where that was refused, once more with what is new. */
+  /** Sends an authenticated request, and again with a new token if the service responds with 401. */
   async #ask(
     request: OutgoingRequest,
     context: HandlerContext,
@@ -133,7 +166,7 @@ export class HttpTool {
         tool: this.#name,
         method: request.method,
         origin: request.origin,
-        // Parameters hold secrets too, and are as long as a model makes them.
+        // Parameters may contain secrets and have any length.
         path: redactText(this.#auth.secretsOf(request).scrub(request.path)),
         status: response.status,
         bytes: response.body.length,
@@ -154,5 +187,5 @@ function networkOf(
   const network = rules.forTool(url, allowed_domains)
   const refusal = network.refusal(url)
   if (refusal === undefined) return network
-  throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}' leads where it must not. ${refusal}`)
+  throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}' is blocked by network policy. ${refusal}`)
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ProcessPool } from '../../kinds/isolated/process-pool.ts'
+import { ProcessPool } from '../../isolation/process-pool.ts'
 import { readDocumentFile } from './read-document.ts'
 
 const isolate = new ProcessPool()

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { ProcessPool } from '../../kinds/isolated/process-pool.ts'
+import { ProcessPool } from '../../isolation/process-pool.ts'
 import { EXTRACTION_MEMORY_MB } from './extraction.ts'
 import { expectBlocks, expectWhole } from './fixtures/expect-whole.ts'
 import { makeBombPdf, makePdf, pdfOf } from './fixtures/make-pdf.ts'

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation } from '../../core/cancellation.ts'
+import { isTraceparent } from '../../core/traceparent.ts'
 import { contextOfRequest } from '../caller-of-request.ts'
 import type { Service } from '../service.ts'
-
-const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 
 /** A run that a client waits for: it is called off when the client hangs up, or the server has to end. */
 export class ClientRun {
@@ -26,7 +25,7 @@ export class ClientRun {
       onRate: ({ waitMs }) => {
         this.waitMs = waitMs
       },
-      ...(typeof traceparent === 'string' && TRACEPARENT.test(traceparent) && { traceparent }),
+      ...(isTraceparent(traceparent) && { traceparent }),
     }
     service.traffic.calls.add(this.#cancellation)
     if (reply.raw.destroyed) this.#cancellation.abort(undefined)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../../config/callers/caller.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
+import { isTraceparent } from '../../core/traceparent.ts'
 import { sessionName } from '../caller-of-request.ts'
 import { corsHeaders } from '../cors.ts'
 import type { Gate } from '../gate.ts'
@@ -17,7 +18,6 @@ import type { TextRequest } from './text-request.ts'
 import { writeEnvelope, writeJson } from './write-envelope.ts'
 
 const BODY_BYTES = 1024 * 1024
-const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 const RESPOND_ASYNC = /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i
 
 /**
@@ -63,7 +63,7 @@ export class ToolCallDoor {
     const context = new RestContext(this.#contexts.of(caller, session))
     const { 'idempotency-key': key, traceparent, accept, prefer } = headers
     if (key !== undefined) context.idempotencyKey = key as string
-    if (traceparent !== undefined && TRACEPARENT.test(String(traceparent))) context.traceparent = String(traceparent)
+    if (isTraceparent(traceparent)) context.traceparent = traceparent
     if (asked.timeout_ms !== undefined) context.timeoutMs = asked.timeout_ms
     if (prefer !== undefined && RESPOND_ASYNC.test(String(prefer))) {
       void this.#start(asked, context, caller, session, request, response)

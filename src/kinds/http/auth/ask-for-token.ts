@@ -1,28 +1,45 @@
+import { STATUS_CODES } from 'node:http'
 import type { Clock } from '../../../core/clock.ts'
-import type { HttpResponse, OutgoingRequest } from '../outgoing-request.ts'
-import { AccessToken } from './access-token.ts'
+import type { ToolErrorCode } from '../../../core/tool-error-code.ts'
+import { type Repeat, ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { HttpResponse, OutgoingRequest } from '../exchange/outgoing-request.ts'
 import type { OAuthClient } from './oauth-client.ts'
-import { whyNoToken } from './why-no-token.ts'
 
-/** Sends a request, guarded and bounded like every other, and gives what came back, be it an error or a redirect. */
+/** An access token. */
+export class AccessToken {
+  readonly value: string
+  readonly header: string
+  /** Monotonic time after which it is no longer used. */
+  readonly expires: number
+  /** How many requests used it. */
+  uses = 0
+
+  constructor(value: string, expires: number) {
+    this.value = value
+    this.header = `Bearer ${value}`
+    this.expires = expires
+  }
+}
+
+/** Sends a request with the usual checks and limits; doesn't follow redirects. */
 export type Ask = (request: OutgoingRequest, signal: AbortSignal | undefined) => Promise<HttpResponse>
 
-/** For a token whose server does not say how long it lives. */
-const USUAL_LIFE_S = 300
-/** It must still be good when it arrives. */
-const MOST_EARLY_S = 30
-/** Servers refuse requests with longer headers. */
-const LONGEST_TOKEN = 16_000
+/** Used if the server sends no `expires_in`. */
+const DEFAULT_LIFE_S = 300
+/** Tokens are renewed before they expire. */
+const MAX_EARLY_S = 30
+/** Servers reject requests with longer headers. */
+const MAX_TOKEN_CHARACTERS = 16_000
 const TOKEN = /^[\u0021-\u007e]+$/
 
-/** Asks for a token with client credentials; fails with a TokenFailure, or with the reason of the signal. */
+/** Requests a token with client credentials; rejects with a TokenFailure or the signal's reason. */
 export async function askForToken(
   client: OAuthClient,
   ask: Ask,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<AccessToken> {
-  // Loaded when the first token is asked for: most tools need none.
+  // Loaded with the first token: most tools need none.
   const oauth = await import('oauth4webapi')
   const askedMs = clock.now()
   const { url, id, secret, parameters } = client
@@ -48,7 +65,7 @@ export async function askForToken(
       { client_id: id },
       response,
     )
-    if (token_type !== 'bearer' || access_token.length > LONGEST_TOKEN || !TOKEN.test(access_token)) {
+    if (token_type !== 'bearer' || access_token.length > MAX_TOKEN_CHARACTERS || !TOKEN.test(access_token)) {
       throw new TypeError('Not a token that a header can carry')
     }
     return new AccessToken(access_token, askedMs + goodForMs(expires_in))
@@ -58,11 +75,11 @@ export async function askForToken(
   }
 }
 
-function goodForMs(lifeS = USUAL_LIFE_S): number {
-  return (lifeS - Math.min(MOST_EARLY_S, lifeS / 10)) * 1000
+function goodForMs(lifeS = DEFAULT_LIFE_S): number {
+  return (lifeS - Math.min(MAX_EARLY_S, lifeS / 10)) * 1000
 }
 
-/** The library gets to see only what is wanted of it: with the header of a challenge it would not look at the body. */
+/** Passes on only status, type and body: with a challenge header the library ignores the body. */
 function asResponse({ status, headers, body }: HttpResponse): Response {
   const type = headers['content-type']
   return new Response(body.length === 0 ? null : wanted(body.toString()), {
@@ -71,12 +88,98 @@ function asResponse({ status, headers, body }: HttpResponse): Response {
   })
 }
 
-/** Servers add an id_token that nobody asked for, or a refresh_token of null: for either the library refuses it all. */
+/** Some servers add an id_token or a null refresh_token, which the library rejects. */
 function wanted(text: string): string {
   try {
     const { access_token, token_type, expires_in, error } = JSON.parse(text)
     return JSON.stringify({ access_token, token_type, expires_in: expires_in ?? undefined, error })
   } catch {
     return text
+  }
+}
+
+/** Why there is no token. Tools that share the request each report it under their own name. */
+export class TokenFailure extends Error {
+  readonly code: ToolErrorCode
+  readonly repeat: Repeat | undefined
+
+  constructor(code: ToolErrorCode, reason: string, repeat?: Repeat) {
+    super(reason)
+    this.name = 'TokenFailure'
+    this.code = code
+    this.repeat = repeat
+  }
+
+  of(tool: string): ToolExecutionError {
+    const message = `Tool '${tool}' got no access token: ${this.message}`
+    return new ToolExecutionError(this.code, message, {}, { repeat: this.repeat })
+  }
+}
+
+/** The tool's own request wasn't sent, so even a write can be retried. */
+const NEVER_LEFT = { neverLeft: true } as const
+
+/** Advice for the standard error codes. Others are the server's own text and aren't repeated. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ['invalid_client', 'Check auth.client_id and auth.client_secret, and whether auth.client_auth should be "body".'],
+  ['invalid_grant', 'Check auth.client_id and auth.client_secret.'],
+  ['unauthorized_client', 'Check that this client may use the grant "client_credentials".'],
+  ['unsupported_grant_type', 'Check that this server knows the grant "client_credentials".'],
+  ['access_denied', 'Check what this client may do.'],
+  ['invalid_scope', 'Check auth.scope.'],
+  ['invalid_target', 'Check auth.audience.'],
+  ['invalid_request', 'Check auth.scope, auth.audience and auth.client_auth.'],
+])
+
+/**
+ * Explains why a token request failed. Never quotes the response: it may contain the request.
+ */
+function whyNoToken(
+  thrown: unknown,
+  host: string,
+  answer: HttpResponse | undefined,
+  reason: string | undefined,
+): unknown {
+  if (answer === undefined) return notAnswered(thrown, host)
+  const { status } = answer
+  const said = `the token server '${host}' answered ${status} ${STATUS_CODES[status] ?? ''}`.trimEnd()
+  if (status >= 500) return new TokenFailure('SERVICE_UNAVAILABLE', `${said}. Try again later.`, NEVER_LEFT)
+  if (status === 429 || status === 408) {
+    return new TokenFailure('EXECUTION_ERROR', `${said}. Try again later.`, NEVER_LEFT)
+  }
+  if (status >= 400) {
+    const advice = REASONS.get(reason ?? '')
+    if (advice === undefined) return new TokenFailure('EXECUTION_ERROR', `${said}. Check the settings under auth.`)
+    return new TokenFailure('EXECUTION_ERROR', `${said} (${reason}). ${advice}`)
+  }
+  if (status >= 300) {
+    return new TokenFailure(
+      'EXECUTION_ERROR',
+      `${said}, and secrets are not sent on to wherever a redirect leads. Write the final address into auth.token_url.`,
+    )
+  }
+  return new TokenFailure(
+    'EXECUTION_ERROR',
+    `the token server '${host}' answered ${status} with no bearer token that can be used. Check auth.token_url.`,
+  )
+}
+
+/** Keeps the message only: the outcome of the token request isn't that of the tool's request. */
+function notAnswered(thrown: unknown, host: string): unknown {
+  if (!(thrown instanceof ToolExecutionError)) return thrown
+  switch (thrown.code) {
+    case 'SERVICE_UNAVAILABLE':
+      return new TokenFailure(thrown.code, `the token server '${host}' is unavailable. Try again later.`, NEVER_LEFT)
+    case 'TIMEOUT':
+      return new TokenFailure(thrown.code, `the token server '${host}' did not answer in time.`, NEVER_LEFT)
+    case 'RESULT_TOO_LARGE':
+      return new TokenFailure(
+        'EXECUTION_ERROR',
+        `the answer of the token server '${host}' is larger than a token can be.`,
+      )
+    case 'EXECUTION_ERROR':
+      return new TokenFailure(thrown.code, thrown.message)
+    default:
+      return thrown
   }
 }

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import type { HttpAuth } from '../http-implementation.ts'
-import type { OutgoingRequest } from '../outgoing-request.ts'
-import type { AuthPlan } from './auth-plan.ts'
-import { compileAuth } from './compile-auth.ts'
+import type { HttpAuth } from '../definition/http-implementation.ts'
+import type { OutgoingRequest } from '../exchange/outgoing-request.ts'
+import { type AuthPlan, compileAuth } from './compile-auth.ts'
 import { authParts } from './fixtures/auth-parts.ts'
 
 const REQUEST: OutgoingRequest = {

@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto'
-import type { HttpAuth } from '../http-implementation.ts'
-import { hasControlCharacter } from '../request/control-characters.ts'
-import { unfitAuth } from './unfit-auth.ts'
+import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { HttpAuth } from '../definition/http-implementation.ts'
+import { hasControlCharacter } from '../exchange/outgoing-request.ts'
 
 type OAuthSettings = Extract<HttpAuth, { readonly type: 'oauth2' }>
 
-/** Who asks for tokens, where, and what for. */
+/** An OAuth client and the tokens it requests. */
 export interface OAuthClient {
   readonly url: URL
   readonly id: string
   readonly secret: string
-  /** Whether it shows its secret in the form, not in a header. */
+  /** Whether the secret is sent in the form instead of a header. */
   readonly inBody: boolean
-  /** What is asked for, as it stands in the form. */
+  /** Extra form parameters: scope and audience. */
   readonly parameters: Readonly<Record<string, string>>
-  /** The same for those who would get the same tokens. */
+  /** Equal for clients that get the same tokens. */
   readonly key: string
 }
 
-/** Reads the settings of a client. Throws a sentence about one that cannot be used. */
+/** Reads the settings of a client. Throws if one is invalid. */
 export function oauthClient(tool: string, settings: OAuthSettings): OAuthClient {
   const { token_url, client_id, client_secret, scope, audience, client_auth = 'basic' } = settings
   for (const [key, value] of Object.entries({ client_id, client_secret })) {
@@ -53,3 +53,10 @@ function tokenUrl(tool: string, text: string): URL {
   }
   return url
 }
+
+/** Error for an `auth` setting that can't be sent. Doesn't quote the value: it may be secret. */
+export const unfitAuth = (tool: string, key: string, problem: string): ToolExecutionError =>
+  new ToolExecutionError(
+    'EXECUTION_ERROR',
+    `Tool '${tool}' cannot show who it is: implementation.${key} ${problem}. Check it, or the variable that it is taken from.`,
+  )

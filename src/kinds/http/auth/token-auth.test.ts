@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
 import { ManualClock } from '../../../testing/manual-clock.ts'
-import type { HttpAuth } from '../http-implementation.ts'
-import type { OutgoingRequest } from '../outgoing-request.ts'
-import { AccessTokens } from './access-tokens.ts'
-import type { AuthPlan } from './auth-plan.ts'
-import { compileAuth } from './compile-auth.ts'
+import type { HttpAuth } from '../definition/http-implementation.ts'
+import type { OutgoingRequest } from '../exchange/outgoing-request.ts'
+import { type AuthPlan, compileAuth } from './compile-auth.ts'
 import { authParts } from './fixtures/auth-parts.ts'
 import { oidcServer } from './fixtures/oidc-server.ts'
 import { grant, tokenServer } from './fixtures/token-server.ts'
+import { AccessTokens } from './token-source.ts'
 
 const REQUEST: OutgoingRequest = {
   method: 'POST',

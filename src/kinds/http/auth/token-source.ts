@@ -1,28 +1,46 @@
 import { LRUCache } from 'lru-cache'
 import type { CancelSignal } from '../../../core/cancellation.ts'
 import type { Clock } from '../../../core/clock.ts'
-import type { AccessToken } from './access-token.ts'
-import { SharedRequest } from './shared-request.ts'
+import type { AccessToken } from './ask-for-token.ts'
+import type { OAuthClient } from './oauth-client.ts'
 
-const MOST_TENANTS = 1_000
+const MAX_CLIENTS = 1_000
 
-/** The tokens of one client, one for each tenant, each got by one request whoever waits for it. */
+/** The tokens of an installation, shared by tools with the same client. */
+export class AccessTokens {
+  readonly clock: Clock
+  readonly #sources = new LRUCache<string, TokenSource>({ max: MAX_CLIENTS })
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  of({ key }: OAuthClient): TokenSource {
+    const source = this.#sources.get(key) ?? new TokenSource(this.clock)
+    this.#sources.set(key, source)
+    return source
+  }
+}
+
+const MAX_TENANTS = 1_000
+
+/** The tokens of one client, one per tenant. Callers share a running request. */
 export class TokenSource {
   readonly #clock: Clock
-  readonly #tokens = new LRUCache<string, AccessToken>({ max: MOST_TENANTS })
+  readonly #tokens = new LRUCache<string, AccessToken>({ max: MAX_TENANTS })
   readonly #requests = new Map<string, SharedRequest<AccessToken>>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** The token of a tenant, if there is one that can still be sent. */
+  /** The unexpired token of a tenant. */
   held(tenant: string): AccessToken | undefined {
     const token = this.#tokens.get(tenant)
     return token !== undefined && this.#clock.now() < token.expires ? token : undefined
   }
 
-  /** Gets a token, or waits with those who are getting it already. A failure is shared by them, and by nobody later. */
+  /** Requests a token, or joins a running request. Its callers share a failure; later callers retry. */
   async obtain(
     tenant: string,
     ask: (signal: AbortSignal) => Promise<AccessToken>,
@@ -30,11 +48,11 @@ export class TokenSource {
   ): Promise<AccessToken> {
     if (signal?.aborted) throw signal.reason
     const running = this.#requests.get(tenant)
-    const request = running === undefined || running.isCalledOff ? this.#ask(tenant, ask) : running
+    const request = running === undefined || running.isCancelled ? this.#ask(tenant, ask) : running
     return request.wait(signal)
   }
 
-  /** No longer hands out a token that was refused; one that was got since stays. */
+  /** Drops a refused token, unless it was already replaced. */
   drop(tenant: string, token: AccessToken): void {
     if (this.#tokens.peek(tenant) === token) this.#tokens.delete(tenant)
   }
@@ -50,5 +68,36 @@ export class TokenSource {
       ended()
     }, ended)
     return request
+  }
+}
+
+/** A request with several waiting callers. It is cancelled when the last one gives up. */
+class SharedRequest<Answer> {
+  readonly answer: Promise<Answer>
+  readonly #controller = new AbortController()
+  #waiting = 0
+
+  constructor(ask: (signal: AbortSignal) => Promise<Answer>) {
+    this.answer = ask(this.#controller.signal)
+  }
+
+  /** Whether it was cancelled and can't be joined. */
+  get isCancelled(): boolean {
+    return this.#controller.signal.aborted
+  }
+
+  /** Waits for the response; rejects with the signal's reason when it aborts. */
+  wait(signal: CancelSignal | undefined): Promise<Answer> {
+    this.#waiting++
+    if (signal === undefined) return this.answer
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        reject(signal.reason)
+        if (--this.#waiting === 0) this.#controller.abort(signal.reason)
+      }
+      signal.addEventListener('abort', leave)
+      const stay = (): void => signal.removeEventListener('abort', leave)
+      this.answer.finally(stay).then(resolve, reject)
+    })
   }
 }

@@ -3,14 +3,14 @@ import { timedOut } from '../../../core/call.ts'
 import { unavailable } from '../../../core/failure.ts'
 import { connectionCode } from '../../../core/network-code.ts'
 import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
-import { refusedAddress } from '../network/refused-address.ts'
+import { refusedAddress } from '../network/network-rules.ts'
 
-/** For a write whose request has left: what it did, nobody here knows. Reads do not carry it on. */
+/** For writes whose request was sent: their outcome is unknown. The executor drops it for reads. */
 export const MAY_HAVE_RUN = { outcome: 'unknown' } as const
 
 const NOT_TRUSTED = /^(?:CERT|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|ERR_TLS_CERT)_/
 
-/** What went wrong with a connection, without the words of the HTTP client: they name addresses. */
+/** Describes a connection failure without the HTTP client's message, which contains addresses. */
 export function connectionFailed(thrown: unknown, tool: string, left: boolean): ToolExecutionError {
   const refused = refusedAddress(thrown)
   if (refused !== undefined) return notSent(refused.message, thrown, left)
@@ -21,7 +21,7 @@ export function connectionFailed(thrown: unknown, tool: string, left: boolean): 
   if (code === 'UND_ERR_HEADERS_OVERFLOW') {
     return brokenAnswer(`The service behind tool '${tool}' answered with more headers than are read`, thrown)
   }
-  // The one error of undici that may come without a code.
+  // The only undici error that may have no code.
   const garbled = thrown instanceof errors.HTTPParserError
   const network = garbled ? '' : connectionCode(thrown)
   if (network === undefined) {
@@ -40,11 +40,11 @@ export function connectionFailed(thrown: unknown, tool: string, left: boolean): 
   )
 }
 
-/** The answer came, and nothing can be made of it. */
+/** The response arrived, but can't be used. */
 export const brokenAnswer = (message: string, cause?: unknown): ToolExecutionError =>
   new ToolExecutionError('EXECUTION_ERROR', message, MAY_HAVE_RUN, { cause })
 
-/** An attempt ran out of time; `ms` is the limit that it ran into. */
+/** An attempt timed out after `ms`. */
 export function attemptTimedOut(ms: number, left: boolean, firstByte: boolean): ToolExecutionError {
   const waiting = firstByte ? ' while waiting for an answer' : ''
   return new ToolExecutionError('TIMEOUT', timedOut(ms).message + waiting, left ? MAY_HAVE_RUN : {}, {
@@ -59,7 +59,7 @@ export const answerTooLarge = (tool: string, maxBytes: number): ToolExecutionErr
     MAY_HAVE_RUN,
   )
 
-/** This request was not; where it is a step of a redirect, one before it was. */
+/** This request wasn't sent, but an earlier one of the same redirect chain may have been. */
 const notSent = (message: string, cause: unknown, left: boolean): ToolExecutionError =>
   new ToolExecutionError('EXECUTION_ERROR', message, left ? MAY_HAVE_RUN : {}, { cause })
 

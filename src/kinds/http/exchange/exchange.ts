@@ -1,19 +1,41 @@
 import type { Dispatcher } from 'undici'
-import { DeadlineEntry } from '../../../core/deadline-wheel.ts'
+import type { CancelSignal } from '../../../core/cancellation.ts'
+import type { Clock } from '../../../core/clock.ts'
+import { DeadlineEntry, type DeadlineWheel } from '../../../core/deadline-wheel.ts'
 import type { ToolExecutionError } from '../../../core/tool-execution-error.ts'
-import type { HttpResponse, OutgoingRequest } from '../outgoing-request.ts'
+import type { SecretValues } from '../definition/secret-values.ts'
+import type { ToolNetwork } from '../network/network-rules.ts'
 import { answerTooLarge, attemptTimedOut, connectionFailed } from './exchange-error.ts'
-import type { SendOptions } from './send-options.ts'
+import type { HttpResponse, OutgoingRequest } from './outgoing-request.ts'
+
+/** Connection, limits and context of a request. */
+export interface SendOptions {
+  readonly agent: Dispatcher
+  /** Checks each redirect; the tool's own URL was checked when the tool was loaded. */
+  readonly network: ToolNetwork
+  readonly wheel: DeadlineWheel
+  readonly clock: Clock
+  /** Total timeout, including redirects. */
+  readonly timeoutMs: number
+  /** Timeout until the response headers, for each request. */
+  readonly firstByteTimeoutMs?: number | undefined
+  /** Limit for a body, both compressed and decompressed. */
+  readonly maxBytes: number
+  readonly signal: CancelSignal | undefined
+  readonly tool: string
+  /** Removed from error messages: a service chooses the URLs it redirects to. */
+  readonly secrets?: SecretValues | undefined
+}
 
 type Headers = Record<string, string | string[] | undefined>
 
 const EMPTY = Buffer.alloc(0)
-/** Pieces up to here are put together as they come: a body of single bytes would be a million objects. */
+/** Chunks up to this size are copied together: a body sent byte by byte would be a million objects. */
 const SMALL_PIECE = 1_024
 const ROOM = 65_536
-/** Shared: nobody sees it, and an error with a stack for each exchange that is cut would cost more than the cut. */
+/** Shared, because capturing a stack for each aborted exchange is expensive. */
 const CUT = Object.assign(new Error('The exchange is over'), { code: 'UND_ERR_ABORTED' })
-/** One request and its answer, as it came; `left` says that an earlier request of the same call has left already. */
+/** Sends one request; `left` says that an earlier request of the same call was already sent. */
 export function exchange(
   request: OutgoingRequest,
   options: SendOptions,
@@ -26,8 +48,7 @@ export function exchange(
 }
 
 /**
- * Everything that one exchange needs in one object: it is undici's handler, its own deadline, and the listener of the
- * signal.
+ * One object per exchange: it is undici's handler, the entry in the deadline wheel, and the listener of the signal.
  */
 class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   readonly #request: OutgoingRequest
@@ -43,7 +64,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   #bytes = 0
   #first: Buffer = EMPTY
   #all: Buffer[] | undefined = undefined
-  /** Where small pieces go, and how far it is filled. */
+  /** Buffer for small chunks, and how much of it is used. */
   #room: Buffer = EMPTY
   #used = 0
 
@@ -76,12 +97,12 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     }
     const firstByte = firstByteTimeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + firstByteTimeoutMs
     wheel.add(this, Math.min(firstByte, this.#deadline))
-    // The deadline is ours: undici's own, between two pieces, is never reached by a body that drips.
+    // undici's body timeout restarts with each chunk, so a slow body would never reach it.
     agent.dispatch({ origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Thrown here, before a byte is written, it costs the others no connection.
+    // Throwing before a byte is written keeps the connection usable for others.
     if (this.#settled) throw CUT
     this.#left = true
     this.#controller = controller
@@ -135,7 +156,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     this.#fail(attemptTimedOut(whole ? timeoutMs : firstByteTimeoutMs, this.#left, !whole))
   }
 
-  /** The signal aborted. */
+  /** Called when the signal aborts. */
   handleEvent(): void {
     this.#fail(this.#options.signal?.reason)
   }
@@ -152,7 +173,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     this.#used += chunk.copy(this.#room, this.#used)
   }
 
-  /** Ends what was put together of small pieces. */
+  /** Moves the buffered small chunks to the list. */
   #flush(): void {
     this.#all?.push(this.#room.subarray(0, this.#used))
     this.#room = EMPTY
@@ -165,7 +186,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     this.#controller?.abort(CUT)
   }
 
-  /** True for the first who comes. */
+  /** Returns true once. */
   #settle(): boolean {
     if (this.#settled) return false
     this.#settled = true
@@ -175,7 +196,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   }
 }
 
-/** What was sent several times, in one line. */
+/** Joins repeated headers. */
 function joined(headers: Headers): Record<string, string> {
   for (const name in headers) {
     const value = headers[name]

@@ -27,7 +27,7 @@ const GZIP: Coding = { atOnce: gunzipSync, aside: promisify<Buffer, Bound, Buffe
 const ZLIB: Coding = { atOnce: inflateSync, aside: promisify<Buffer, Bound, Buffer>(inflateZlib) }
 const RAW: Coding = { atOnce: inflateRawSync, aside: promisify<Buffer, Bound, Buffer>(inflateRaw) }
 const BROTLI: Coding = { atOnce: brotliDecompressSync, aside: promisify<Buffer, Bound, Buffer>(brotliDecompress) }
-/** A frame names the memory that it wants at once: 8 MB is what the standard gives it over HTTP, and enough. */
+/** A zstd frame declares its window size. RFC 9659 limits it to 8 MB over HTTP. */
 const ZSTD_BOUND = { params: { [constants.ZSTD_d_windowLogMax]: 23 } }
 const zstdAside = promisify<Buffer, Bound, Buffer>(zstdDecompress)
 const ZSTD: Coding = {
@@ -35,23 +35,23 @@ const ZSTD: Coding = {
   aside: (body, bound) => zstdAside(body, { ...bound, ...ZSTD_BOUND }),
 }
 
-const MOST_CODINGS = 2
-/** Up to here another thread costs more than it spares: four times the time of the inflation itself. */
+const MAX_CODINGS = 2
+/** Below this size, synchronous decompression is about four times as fast as the thread pool. */
 const SMALL_BYTES = 16_384
 const SMALL_INFLATED_BYTES = 262_144
-const LONGEST_QUOTE = 40
+const MAX_QUOTED = 40
 
-/** The body as it was before it was compressed. Stops where it becomes larger than `maxBytes`. */
+/** Decompresses a body, up to `maxBytes`. */
 export async function inflate(body: Buffer, encoding: string, maxBytes: number, tool: string): Promise<Buffer> {
   const names = encoding.toLowerCase().split(',').map(trimmed).filter(isCompressing)
-  if (names.length > MOST_CODINGS) {
+  if (names.length > MAX_CODINGS) {
     throw brokenAnswer(`The service behind tool '${tool}' compressed its answer ${names.length} times: 2 are undone`)
   }
   let inflated = body
   for (const name of names.reverse()) {
     const coding = codingOf(name, inflated)
     if (coding === undefined) {
-      const quoted = name.slice(0, LONGEST_QUOTE).replaceAll(/[^\w.-]/g, '?')
+      const quoted = name.slice(0, MAX_QUOTED).replaceAll(/[^\w.-]/g, '?')
       throw brokenAnswer(`The service behind tool '${tool}' answered in the encoding '${quoted}', which is not known`)
     }
     try {
@@ -91,7 +91,7 @@ function codingOf(name: string, body: Buffer): Coding | undefined {
   }
 }
 
-/** The standard wants `deflate` with a header; some servers have always sent it without. */
+/** The standard requires a zlib header for `deflate`; some servers omit it. */
 function hasZlibHeader(body: Buffer): boolean {
   return body.length >= 2 && ((body[0] as number) & 0x0f) === 8 && body.readUInt16BE(0) % 31 === 0
 }

@@ -1,14 +1,15 @@
-import type { HttpResponse, OutgoingRequest } from '../outgoing-request.ts'
-import { exchange } from './exchange.ts'
+import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { HttpMethod } from '../definition/http-implementation.ts'
+import { exchange, type SendOptions } from './exchange.ts'
+import { MAY_HAVE_RUN } from './exchange-error.ts'
 import { inflate } from './inflate.ts'
-import { isRedirect, Redirects } from './redirects.ts'
-import type { SendOptions } from './send-options.ts'
+import { type HttpResponse, leavesTls, type OutgoingRequest, requestTo } from './outgoing-request.ts'
 
 const ENCODINGS = 'gzip, deflate, br, zstd'
 
 /**
- * Sends a request and gives the whole answer, whatever its status; follows redirects where nothing can happen twice by
- * that. Fails with the one error of the system, or with the reason of the signal.
+ * Sends a request and returns the complete response, whatever its status. Follows redirects that can't repeat a write.
+ * Rejects with a ToolExecutionError or the signal's reason.
  */
 export async function send(request: OutgoingRequest, options: SendOptions): Promise<HttpResponse> {
   const deadline = options.clock.now() + options.timeoutMs
@@ -27,10 +28,82 @@ export async function send(request: OutgoingRequest, options: SendOptions): Prom
 }
 
 /**
- * Compression is asked for over https only: what is near enough for plain http is read sooner as it is. Nothing is
- * taken away from what the tool itself says.
+ * Requests compression over https only: services on plain http are usually so near that compression costs more than it
+ * saves. A tool's own accept-encoding header stays.
  */
 function withEncodings(request: OutgoingRequest): OutgoingRequest {
   if (!request.origin.startsWith('https:') || request.headers['accept-encoding'] !== undefined) return request
   return { ...request, headers: { ...request.headers, 'accept-encoding': ENCODINGS } }
+}
+
+const MAX_REDIRECTS = 5
+/** 300 names several locations and 304 none: neither is followed. */
+const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+/** With these the service didn't process the request. */
+const NOT_TAKEN: ReadonlySet<number> = new Set([307, 308])
+
+const isRedirect = (status: number): boolean => status >= 300 && STATUSES.has(status)
+
+/** Follows redirects. Every step is checked like the tool's own URL. */
+export class Redirects {
+  readonly #options: SendOptions
+  readonly #seen: Set<string>
+  #request: OutgoingRequest
+  #steps = 0
+
+  constructor(request: OutgoingRequest, options: SendOptions) {
+    this.#request = request
+    this.#options = options
+    this.#seen = new Set([placeOf(request)])
+  }
+
+  /** Returns the redirected request; throws if it must not be sent. */
+  next(response: HttpResponse): OutgoingRequest {
+    const { status } = response
+    const url = this.#target(response)
+    const method = methodOf(this.#request.method, status)
+    if (method === undefined) {
+      throw this.#refused(
+        status,
+        `has moved: it answers ${status} and leads to '${url.host}'. A ${this.#request.method} is not sent on: write the new address in the tool's implementation.url`,
+      )
+    }
+    const refusal = this.#options.network.refusal(url)
+    if (refusal !== undefined) throw this.#refused(status, `redirects elsewhere. ${refusal}`)
+    if (leavesTls(url, this.#request)) {
+      throw this.#refused(status, `redirects from https to http, to '${url.host}': that is refused`)
+    }
+    if (++this.#steps > MAX_REDIRECTS) {
+      throw this.#refused(status, `redirects more than ${MAX_REDIRECTS} times, at last to '${url.host}'`)
+    }
+    const next = requestTo(url, this.#request, method)
+    const place = placeOf(next)
+    if (this.#seen.has(place)) throw this.#refused(status, `redirects in a circle, back to '${url.host}'`)
+    this.#seen.add(place)
+    this.#request = next
+    return next
+  }
+
+  #target({ headers: { location }, status }: HttpResponse): URL {
+    if (location === undefined) throw this.#refused(status, `answered ${status} without saying where it has moved to`)
+    const url = URL.parse(location, this.#request.origin + this.#request.path)
+    if (url === null) throw this.#refused(status, `answered ${status} with a Location that is not a URL`)
+    return url
+  }
+
+  #refused(status: number, problem: string): ToolExecutionError {
+    const { secrets, tool } = this.#options
+    const message = `The service behind tool '${tool}' ${problem}`
+    const extras = this.#steps === 0 && NOT_TAKEN.has(status) ? {} : MAY_HAVE_RUN
+    return new ToolExecutionError('EXECUTION_ERROR', secrets?.scrub(message) ?? message, extras)
+  }
+}
+
+/** Includes the method: a POST may redirect to a GET of the same URL. */
+const placeOf = ({ method, origin, path }: OutgoingRequest): string => `${method} ${origin}${path}`
+
+/** The method after a redirect; undefined if following it could repeat or lose a write. */
+function methodOf(method: HttpMethod, status: number): HttpMethod | undefined {
+  if (method === 'GET' || method === 'HEAD') return method
+  return status === 303 ? 'GET' : undefined
 }

@@ -1,20 +1,37 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { type Address, readAddress } from './read-address.ts'
-import { innerAddress, isMetadata, specialName } from './special-addresses.ts'
 
-/** The first address of a range, and the length of its prefix. */
+/** A parsed IP address. */
+export type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/**
+ * Parses an address. IPv4 mapped into IPv6 (`::ffff:10.0.0.1`) becomes the IPv4 address that the system connects to.
+ * Returns undefined if the text isn't an address or has a zone (`%eth0`).
+ */
+export function readAddress(text: string): Address | undefined {
+  const family = isIP(text)
+  if (family === 4) return ipaddr.IPv4.parse(text)
+  if (family !== 6 || text.includes('%')) return undefined
+  const address = ipaddr.IPv6.parse(inHex(text))
+  return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
+}
+
+/** ipaddr.js reads `::8.8.8.8` as a mapped address, which it isn't; in hexadecimal it reads it correctly. */
+const inHex = (text: string): string => new URL(`http://[${text}]`).hostname.slice(1, -1)
+
+/** The first address of a range and the length of its prefix. */
 export type AddressRange = readonly [Address, number]
 
-/** Which addresses may be dialled: those of the Internet, and what the operator has opened. */
+/** The addresses that tools may connect to: public ones, and private ones that the operator allowed. */
 export class AddressRules {
   readonly #open: readonly AddressRange[]
 
-  /** Takes addresses and CIDRs; throws a sentence about the first that is neither. */
+  /** Takes addresses and CIDRs; throws if an entry is neither. */
   constructor(allowPrivate: readonly string[] = []) {
     this.#open = allowPrivate.map((entry) => readRange(entry, 'http.allow_private'))
   }
 
-  /** What the address is, such as `a private address`, where it may not be dialled. */
+  /** Why the address is blocked, such as `a private address`; undefined if it is allowed. */
   refusal(address: string): string | undefined {
     const read = readAddress(address)
     if (read === undefined) return 'no plain IP address'
@@ -38,15 +55,15 @@ export class AddressRules {
 
 const widest = (address: Address): number => (address instanceof ipaddr.IPv4 ? 32 : 128)
 
-/** Whether an address is in a range; an IPv4 address is in no range of IPv6. */
+/** Whether an address is in a range. An IPv4 address is never in an IPv6 range. */
 export const isInRange = (address: Address, [base, bits]: AddressRange): boolean =>
   base.kind() === address.kind() && address.match(base, bits)
 
-/** Reads an address or a CIDR; throws a sentence about one that is neither. `place` is where it is configured. */
+/** Reads an address or a CIDR; throws if it is neither. `place` is its key in the configuration. */
 export function readRange(entry: string, place: string): AddressRange {
   const [, text = '', digits] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(entry) ?? []
   const address = readAddress(text)
-  // The mapped form is read as IPv4, whose prefix is the part behind the first 96 bits.
+  // Mapped addresses are read as IPv4, so the first 96 bits of the prefix don't count.
   const before = address instanceof ipaddr.IPv4 && text.includes(':') ? 96 : 0
   const bits = digits === undefined ? address && widest(address) : Number(digits) - before
   if (address === undefined || bits === undefined || bits < 0 || bits > widest(address)) {
@@ -65,3 +82,56 @@ export function readRange(entry: string, place: string): AddressRange {
 
 const firstOf = (address: Address, bits: number): string =>
   (address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(`${address}/${bits}`).toString()
+
+const GLOBAL = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/** The former 6bone (RFC 3701), which ipaddr.js doesn't know. */
+const RETURNED = ipaddr.IPv6.parseCIDR('3ffe::/16')
+
+const NAMES: Readonly<Record<string, string>> = {
+  unspecified: 'an unspecified address',
+  broadcast: 'a broadcast address',
+  multicast: 'a multicast address',
+  linkLocal: 'a link-local address',
+  loopback: 'a loopback address',
+  carrierGradeNat: 'a shared address behind a carrier',
+  private: 'a private address',
+  uniqueLocal: 'a private address',
+  deprecatedSiteLocal: 'a private address',
+}
+const RESERVED = 'a reserved address'
+
+/** Metadata services of clouds, which hand out credentials. 168.63.129.16 looks like a public address. */
+const METADATA: ReadonlySet<string> = new Set([
+  '169.254.169.254',
+  '169.254.170.2',
+  '169.254.170.23',
+  '100.100.100.200',
+  '168.63.129.16',
+  '192.0.0.192',
+  'fd00:ec2::254',
+  'fd00:ec2::23',
+  'fd20:ce::254',
+])
+
+/** Whether the address belongs to a cloud metadata service. */
+const isMetadata = (address: Address): boolean => METADATA.has(address.toString())
+
+/** The kind of a special address; undefined for a public unicast address. */
+function specialName(address: Address): string | undefined {
+  const range: string = address.range()
+  if (range !== 'unicast') return NAMES[range] ?? RESERVED
+  if (address instanceof ipaddr.IPv4) return undefined
+  return address.match(GLOBAL) && !address.match(RETURNED) ? undefined : RESERVED
+}
+
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
+
+/** ISATAP has no prefix of its own: any network may use such addresses. */
+const isIsatap = ({ parts }: ipaddr.IPv6): boolean => ((parts[4] ?? 0) & ~0x0200) === 0 && parts[5] === 0x5efe
+
+/** The IPv4 address inside a NAT64 or ISATAP address. */
+function innerAddress(address: Address): Address | undefined {
+  if (address instanceof ipaddr.IPv4 || !(address.match(NAT64) || isIsatap(address))) return undefined
+  return new ipaddr.IPv4(address.toByteArray().slice(12))
+}

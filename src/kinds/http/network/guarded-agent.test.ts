@@ -4,11 +4,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connectionCode } from '../../../core/network-code.ts'
 import { AddressRules } from './address-rules.ts'
-import type { DialTarget } from './dial.ts'
 import { ask } from './fixtures/ask.ts'
 import { NOT_DIALLED, recordedAgent } from './fixtures/recorded-agent.ts'
-import { type AgentParts, guardedAgent } from './guarded-agent.ts'
-import { RefusedAddress } from './refused-address.ts'
+import { type AgentParts, type DialTarget, guardedAgent } from './guarded-agent.ts'
+import { RefusedAddress } from './network-rules.ts'
 
 const open = new AddressRules(['127.0.0.1/32'])
 const closed = new AddressRules()

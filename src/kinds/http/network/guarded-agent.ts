@@ -1,20 +1,19 @@
+import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
-import { Agent, type buildConnector } from 'undici'
+import { Agent, buildConnector, errors } from 'undici'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { connectionCode, mayHaveLeft } from '../../../core/network-code.ts'
 import type { AddressRules } from './address-rules.ts'
-import { type Dial, type DialTarget, socketDial } from './dial.ts'
-import { type Lookup, NameLookup, systemLookup } from './name-lookup.ts'
-import { RefusedAddress } from './refused-address.ts'
+import { RefusedAddress } from './network-rules.ts'
 
-/** What an agent is made of; tests put in parts that record. */
+/** Dependencies of an agent, replaceable in tests. */
 export interface AgentParts {
   readonly lookup?: Lookup
   readonly dial?: Dial
   readonly clock?: Clock
 }
 
-const MOST_ADDRESSES_TRIED = 4
+const MAX_ADDRESSES_TRIED = 4
 
 const BOUNDS = {
   connections: 128,
@@ -22,13 +21,13 @@ const BOUNDS = {
   maxHeaderSize: 16_384,
   pipelining: 1,
   keepAliveMaxTimeout: 60_000,
-  // The dialer speaks HTTP/1.1 only; not knowing that, a pool would open its first connections one after the other.
+  // The dialer speaks HTTP/1.1 only. Otherwise a pool would open its first connections one by one.
   allowH2: false,
 } as const
 
 /**
- * An agent that connects to no address that the rules refuse. Each new connection is to an address that was checked a
- * moment before, so that a name cannot be checked with one address and dialled with another.
+ * An agent that connects only to allowed addresses. Each connection goes to the address that was just checked, so DNS
+ * can't return one address for the check and another for the connection.
  */
 export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): Agent {
   const names = new NameLookup(parts.lookup ?? systemLookup, parts.clock ?? systemClock)
@@ -40,7 +39,7 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
       const what = addresses.refusal(address)
       if (what !== undefined) throw new RefusedAddress(hostname, what)
     }
-    // The certificate must be for the host of the URL, not for what a `host` header says.
+    // The certificate must match the host of the URL, not a `host` header.
     const end = isName ? { port, protocol, servername: hostname.replace(/\.$/, '') } : { port, protocol }
     return dialInTurn(found, end, dial)
   }
@@ -55,13 +54,13 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
   })
 }
 
-/** The next address is tried where one cannot be reached; where one answers badly, another would not be better. */
+/** Tries the next address only if one is unreachable: other failures would repeat. */
 async function dialInTurn(
   addresses: readonly string[],
   end: Pick<DialTarget, 'port' | 'protocol' | 'servername'>,
   dial: Dial,
 ): Promise<Socket> {
-  const tried = alternating(addresses).slice(0, MOST_ADDRESSES_TRIED)
+  const tried = alternating(addresses).slice(0, MAX_ADDRESSES_TRIED)
   let failure: unknown
   for (const [index, address] of tried.entries()) {
     try {
@@ -75,7 +74,7 @@ async function dialInTurn(
   throw failure
 }
 
-/** One family, then the other: where one leads nowhere, it costs one attempt and not all of them. */
+/** Alternates IPv4 and IPv6, so that a broken family costs one attempt. */
 function alternating(addresses: readonly string[]): readonly string[] {
   const seen = [0, 0]
   const turns = addresses.map((address) => {
@@ -85,4 +84,91 @@ function alternating(addresses: readonly string[]): readonly string[] {
     return { address, turn }
   })
   return turns.sort((one, other) => one.turn - other.turn).map(({ address }) => address)
+}
+
+/** The target of one connection: a checked address, never a name. */
+export interface DialTarget {
+  readonly address: string
+  readonly port: string
+  readonly protocol: string
+  /** The name that the certificate must match; undefined if the URL has an address. */
+  readonly servername?: string
+  /** Whether another address can be tried. */
+  readonly hasNext: boolean
+}
+
+/** Opens a connection, with TLS for https. */
+type Dial = (target: DialTarget) => Promise<Socket>
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** Timeout if another address can be tried. */
+const NEXT_AFTER_MS = 1_000
+
+/** Connects sockets. Verifies certificates, whatever NODE_TLS_REJECT_UNAUTHORIZED says. */
+export function socketDial(): Dial {
+  const patient = connector(CONNECT_TIMEOUT_MS)
+  const hasty = connector(NEXT_AFTER_MS)
+  return ({ address, port, protocol, servername, hasNext }) => {
+    const connect = hasNext ? hasty : patient
+    // For http, the connector would connect to the server name.
+    const name = protocol === 'https:' && servername !== undefined ? { servername } : {}
+    return new Promise((resolve, reject) => {
+      connect({ hostname: address, port, protocol, ...name }, (error, socket) =>
+        error === null ? resolve(socket) : reject(error),
+      )
+    })
+  }
+}
+
+/** HTTP/1.1 only: the agent's `maxHeaderSize` doesn't limit HTTP/2 headers. */
+const connector = (timeout: number): buildConnector.connector =>
+  buildConnector({ timeout, allowH2: false, rejectUnauthorized: true })
+
+/** Resolves a name to all its addresses. */
+type Lookup = (hostname: string) => Promise<readonly string[]>
+
+/** Resolves like any other program on this machine: hosts file, then DNS, in the system's order. */
+const systemLookup: Lookup = async (hostname) => {
+  const found = await lookup(hostname, { all: true, order: 'verbatim' })
+  return found.map(({ address }) => address)
+}
+
+const LOOKUP_TIMEOUT_MS = 10_000
+
+/**
+ * Resolves names, sharing lookups of the same name: the system resolves only a few at the same time, so connections
+ * to one slow name would delay all others. Results aren't cached.
+ */
+class NameLookup {
+  readonly #lookup: Lookup
+  readonly #clock: Clock
+  readonly #running = new Map<string, Promise<readonly string[]>>()
+
+  constructor(lookup: Lookup, clock: Clock) {
+    this.#lookup = lookup
+    this.#clock = clock
+  }
+
+  /** Returns at least one address; rejects with the resolver's own code. */
+  find(hostname: string): Promise<readonly string[]> {
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new errors.ConnectTimeoutError(`The name '${hostname}' was not found in time`))
+      const cancel = this.#clock.after(LOOKUP_TIMEOUT_MS, late)
+      this.#shared(hostname).then(resolve, reject).finally(cancel)
+    })
+  }
+
+  #shared(hostname: string): Promise<readonly string[]> {
+    const running = this.#running.get(hostname)
+    if (running !== undefined) return running
+    const started = this.#ask(hostname).finally(() => this.#running.delete(hostname))
+    this.#running.set(hostname, started)
+    return started
+  }
+
+  async #ask(hostname: string): Promise<readonly string[]> {
+    const found = await this.#lookup(hostname)
+    if (found.length > 0) return found
+    throw Object.assign(new Error(`The name '${hostname}' has no address`), { code: 'ENOTFOUND' })
+  }
 }

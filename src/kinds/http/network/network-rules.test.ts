@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { HttpSettings } from '../http-implementation.ts'
+import type { HttpSettings } from '../definition/http-implementation.ts'
 import { NetworkRules } from './network-rules.ts'
 
 /** What a tool is told that has this URL and asks for another. */

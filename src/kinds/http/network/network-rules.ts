@@ -1,32 +1,30 @@
-import { isIP } from 'node:net'
-import type { HttpSettings } from '../http-implementation.ts'
+import { isIP, isIPv6 } from 'node:net'
+import { domainToASCII } from 'node:url'
+import type { HttpSettings } from '../definition/http-implementation.ts'
 import { AddressRules } from './address-rules.ts'
-import { DomainList } from './domain-list.ts'
-import { hostName } from './host-name.ts'
-import { addressRefusal } from './refused-address.ts'
 
-/** Which URLs one tool may ask for. */
+/** The URLs that one tool may request. */
 export interface ToolNetwork {
-  /** Why the URL may not be asked for, as a sentence that says what to do; undefined where it may. */
+  /** Why the URL is blocked and what to do about it; undefined if it is allowed. */
   refusal(url: URL): string | undefined
 }
 
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
-/** A URL is a stranger's where a redirect names it. */
-const MOST_QUOTED = 100
+/** Redirects can contain URLs of any length. */
+const MAX_QUOTED = 100
 
-/** Which URLs the tools of an installation may ask for. */
+/** The URLs that the tools of an installation may request. */
 export class NetworkRules {
   readonly addresses: AddressRules
   readonly #domains: DomainList | undefined
 
-  /** Throws a sentence about the first address or domain that is none. */
+  /** Throws if an address or a domain is malformed. */
   constructor(settings: HttpSettings) {
     this.addresses = new AddressRules(settings.allow_private)
     this.#domains = settings.allowed_domains && new DomainList(settings.allowed_domains, 'http.allowed_domains')
   }
 
-  /** The rules for a tool with this URL; throws a sentence about a domain that is none. */
+  /** The rules for a tool with this URL; throws if a domain is malformed. */
   forTool(url: URL, allowedDomains?: readonly string[]): ToolNetwork {
     const own = allowedDomains && new DomainList(allowedDomains, 'implementation.allowed_domains')
     const home = hostName(url.hostname) ?? url.hostname
@@ -57,7 +55,7 @@ export class NetworkRules {
   }
 }
 
-/** What can be said without knowing where the host is. */
+/** Checks everything but the address of the host. */
 function formRefusal(url: URL, host: string | undefined, ports: ReadonlySet<string>): string | undefined {
   if (!SCHEMES.has(url.protocol)) {
     return `The scheme '${cut(url.protocol.slice(0, -1))}' was refused: HTTP tools ask by http and https only.`
@@ -70,4 +68,74 @@ function formRefusal(url: URL, host: string | undefined, ports: ReadonlySet<stri
   return `Port ${url.port} of the host '${host}' was refused: a tool may use the ports 80 and 443, and the one in its own URL. If another is meant, write it in the tool's implementation.url.`
 }
 
-const cut = (text: string): string => (text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)
+const cut = (text: string): string => (text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text)
+
+/** A list of hosts: `api.example.com` is one host, `*.example.com` all its sub-domains. */
+export class DomainList {
+  readonly #hosts = new Set<string>()
+  readonly #parents: string[] = []
+
+  /** Throws if an entry isn't a host; `where` names the list in the message. */
+  constructor(entries: readonly string[], where: string) {
+    for (const entry of entries) {
+      const isParent = entry.startsWith('*.')
+      const host = hostName(isParent ? entry.slice(2) : entry)
+      if (host === undefined || (isParent && isIP(host) !== 0)) {
+        throw new Error(
+          `${where} has ${JSON.stringify(entry)}, which is not a host name: write it like "api.example.com", or "*.example.com" for all its sub-domains, without scheme, port or path`,
+        )
+      }
+      if (isParent) this.#parents.push(`.${host}`)
+      else this.#hosts.add(host)
+    }
+  }
+
+  /** Takes a host normalized by `hostName`. */
+  has(host: string): boolean {
+    return this.#hosts.has(host) || this.#parents.some((parent) => host.endsWith(parent))
+  }
+}
+
+const NAME = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/
+/** Characters that end or split a host in a URL, or are silently dropped from it. */
+const FOREIGN = /[\s/\\?#@:%[\]]/
+
+/**
+ * Normalizes a host for comparison: lower case, punycode, no trailing dot, compressed IPv6 without brackets. Returns
+ * undefined if the text isn't a host.
+ */
+function hostName(text: string): string | undefined {
+  const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text
+  if (isIPv6(bare)) return bare.includes('%') ? undefined : new URL(`http://[${bare}]`).hostname.slice(1, -1)
+  if (FOREIGN.test(text)) return undefined
+  const name = domainToASCII(text).replace(/\.$/, '')
+  return NAME.test(name) ? name : undefined
+}
+
+/** Names no address except one in the URL itself: resolved addresses of internal hosts stay private. */
+const addressRefusal = (host: string, what: string): string =>
+  isIP(host) === 0
+    ? `The host '${host}' was refused: it leads to ${what}. If tools are meant to reach it, add its address to http.allow_private.`
+    : `The host '${host}' was refused: it is ${what}. If tools are meant to reach it, add "${host}" to http.allow_private.`
+
+/** Thrown instead of connecting to a blocked address. */
+export class RefusedAddress extends Error {
+  readonly code = 'ERR_ADDRESS_REFUSED'
+
+  constructor(host: string, what: string) {
+    super(addressRefusal(host, what))
+    this.name = 'RefusedAddress'
+  }
+}
+
+const MAX_CAUSES = 8
+
+/** Finds a refused address among the causes of an error. */
+export function refusedAddress(error: unknown): RefusedAddress | undefined {
+  let looked: unknown = error
+  for (let left = MAX_CAUSES; left > 0 && looked instanceof Error; left--) {
+    if (looked instanceof RefusedAddress) return looked
+    looked = looked.cause
+  }
+  return undefined
+}

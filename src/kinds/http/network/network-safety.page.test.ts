@@ -5,8 +5,7 @@ import { ask } from './fixtures/ask.ts'
 import { recordedAgent } from './fixtures/recorded-agent.ts'
 import { refusalOf } from './fixtures/refusal-of.ts'
 import { SSRF_TABLE, type Trick } from './fixtures/ssrf-table.ts'
-import { NetworkRules } from './network-rules.ts'
-import { refusedAddress } from './refused-address.ts'
+import { NetworkRules, refusedAddress } from './network-rules.ts'
 
 const page = await readFile(new URL('../../../../docs/network-safety.md', import.meta.url), 'utf8')
 

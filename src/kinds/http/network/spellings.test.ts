@@ -3,8 +3,7 @@ import { expect, test } from 'vitest'
 import { ask } from './fixtures/ask.ts'
 import { SPECIAL_IPV4, toIpv4 } from './fixtures/iana-special.ts'
 import { NOT_DIALLED, recordedAgent } from './fixtures/recorded-agent.ts'
-import { NetworkRules } from './network-rules.ts'
-import { RefusedAddress } from './refused-address.ts'
+import { NetworkRules, RefusedAddress } from './network-rules.ts'
 
 const rules = new NetworkRules({})
 

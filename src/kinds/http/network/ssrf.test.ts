@@ -4,8 +4,7 @@ import { ask } from './fixtures/ask.ts'
 import { recordedAgent } from './fixtures/recorded-agent.ts'
 import { refusalOf } from './fixtures/refusal-of.ts'
 import { SSRF_TABLE } from './fixtures/ssrf-table.ts'
-import { NetworkRules } from './network-rules.ts'
-import { refusedAddress } from './refused-address.ts'
+import { NetworkRules, refusedAddress } from './network-rules.ts'
 
 const rules = new NetworkRules({})
 

@@ -1,16 +1,13 @@
 import type { Params } from '../../../core/tool.ts'
-import type { HttpImplementation } from '../http-implementation.ts'
-import { encodeQuery } from './encode-text.ts'
-import { own } from './own.ts'
+import type { HttpImplementation } from '../definition/http-implementation.ts'
 import type { PlacedParameter } from './placed-parameters.ts'
-import { refusedParameter } from './refused-parameter.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
-import { type WritableParameter, writePairs } from './write-parameter.ts'
+import { refusedParameter, unfitImplementation } from './request-errors.ts'
+import { encodeQuery, own, type WritableParameter, writePairs } from './write-parameter.ts'
 
-/** How the body of a tool's requests comes about. */
+/** Writes the bodies of a tool's requests. */
 export interface BodyWriter {
   readonly contentType: string
-  /** The body; undefined where there is none to send. */
+  /** Returns the body; undefined if there is nothing to send. */
   write(params: Params): string | undefined
 }
 
@@ -20,7 +17,7 @@ const CONTENT_TYPES = {
   text: 'text/plain; charset=utf-8',
 } as const
 
-/** The writer of a tool's bodies; undefined where no parameter goes into one. */
+/** Creates the body writer of a tool; undefined if no parameter is sent in a body. */
 export function bodyWriter(
   { body: form = 'json', body_param: whole, headers = {} }: HttpImplementation,
   placed: readonly PlacedParameter[],
@@ -45,7 +42,7 @@ export function bodyWriter(
   return { contentType, write: form === 'form' ? formWriter(inBody) : jsonWriter(inBody) }
 }
 
-/** A header that says one thing of a body that is another: the API would read neither. */
+/** Rejects a content-type header that contradicts `implementation.body`. */
 function checkContentType(form: keyof typeof CONTENT_TYPES, headers: Readonly<Record<string, string>>): void {
   const name = Object.keys(headers).find((one) => one.toLowerCase() === 'content-type')
   const [type = ''] = name === undefined ? [] : (headers[name]?.toLowerCase().split(';', 1) ?? [])
@@ -83,7 +80,7 @@ function formWriter(inBody: readonly PlacedParameter[]): BodyWriter['write'] {
       .join('&')
 }
 
-/** A parameter that is the whole form: its keys are the fields. */
+/** Writes one parameter as the whole form. */
 function formOf(value: unknown, parameter: string): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'object' || Array.isArray(value)) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { HttpImplementation } from '../http-implementation.ts'
+import type { HttpImplementation } from '../definition/http-implementation.ts'
 import { expandImplementation } from './expand-implementation.ts'
 import { httpTool } from './fixtures/http-tool.ts'
 import { compileRequest } from './request-plan.ts'

@@ -1,18 +1,17 @@
 import { type Environment, splitAtVariables, variableIn } from '../../../core/expand-variables.ts'
-import type { HttpAuth, HttpImplementation } from '../http-implementation.ts'
-import { hasControlCharacter, isHeaderValue } from './control-characters.ts'
-import { expandUrl } from './expand-url.ts'
-import { literalSecrets } from './literal-secrets.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
+import type { HttpAuth, HttpImplementation } from '../definition/http-implementation.ts'
+import { literalSecrets } from '../definition/secret-values.ts'
+import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request.ts'
+import { unfitImplementation } from './request-errors.ts'
 
 /** An implementation with its variables replaced. */
 export interface ExpandedImplementation {
   readonly implementation: HttpImplementation
-  /** What must never be shown: the values of variables outside the host, and secrets that are written out. */
+  /** Values that must never be shown: variables outside the host, and literal secrets. */
   readonly secrets: ReadonlySet<string>
 }
 
-/** Replaces every `${VAR}` in `url`, `headers`, `query` and `auth`. Throws where one is missing, or cannot be sent. */
+/** Replaces every `${VAR}` in `url`, `headers`, `query` and `auth`. Throws if one is missing or can't be sent. */
 export function expandImplementation(written: HttpImplementation, env: Environment): ExpandedImplementation {
   const secrets = new Set(literalSecrets(written).map(({ value }) => value))
 
@@ -37,7 +36,7 @@ export function expandImplementation(written: HttpImplementation, env: Environme
   }
   const expandTexts = (texts: Readonly<Record<string, string>>, place: string, inHeader: boolean) =>
     Object.fromEntries(
-      // What nothing reads may be anything.
+      // Unknown keys may have values of any type.
       Object.entries(texts).map(([name, text]) => [
         name,
         typeof text === 'string' ? expandText(text, `${place}.${name}`, inHeader) : text,
@@ -75,4 +74,55 @@ function valueOfVariable(name: string, place: string, env: Environment): string 
     )
   }
   return value
+}
+
+const PAST_HOST = /^[^/?#\\]*:\/\/[^/?#\\]*[/?#\\]/
+/** A path segment of this length is more likely a key than a name. */
+const LONG_PART = 20
+
+/** A URL with its variables replaced, and the secrets among their values. */
+interface ExpandedUrl {
+  readonly text: string
+  readonly secrets: readonly string[]
+}
+
+/**
+ * Replaces the variables of a URL. A variable before the path may hold a whole URL and is inserted unchanged; later ones
+ * are encoded. No value can add a `{parameter}`.
+ */
+export function expandUrl(written: string, valueOfVariable: (name: string) => string): ExpandedUrl {
+  const parts = splitAtVariables(written)
+  const secrets: string[] = []
+  let text = parts[0] ?? ''
+  for (let at = 1; at < parts.length; at += 2) {
+    const value = valueOfVariable(parts[at] ?? '').toWellFormed()
+    const rest = parts[at + 1] ?? ''
+    if (!PAST_HOST.test(text)) {
+      secrets.push(...keysIn(value))
+      text += withoutBraces(rest.startsWith('/') ? value.replace(/\/$/, '') : value)
+    } else {
+      secrets.push(value)
+      text += text.includes('?') ? encodeURIComponent(value) : encodeURI(value).replace(/[?#]/g, encodeURIComponent)
+    }
+    text += rest
+  }
+  return { text, secrets }
+}
+
+/** A URL of the same form with placeholders for variables, to check it before they are known. */
+export function standInUrl(written: string): string {
+  const parts = splitAtVariables(written)
+  return parts.reduce((text, part, at) => {
+    if (at % 2 === 0) return text + part
+    if (text === '') return parts[at + 1]?.startsWith('://') ? 'https' : 'https://v.invalid'
+    return text + (!PAST_HOST.test(text) && text.endsWith(':') ? '1' : 'v')
+  }, '')
+}
+
+const withoutBraces = (value: string): string => value.replaceAll('{', '%7B').replaceAll('}', '%7D')
+
+/** Finds keys in a URL: webhooks have theirs in the path. */
+function keysIn(address: string): string[] {
+  const [, path = '', query = ''] = /^[^/?#]*:\/\/[^/?#]*([^?#]*)\??([^#]*)/.exec(address) ?? []
+  return [...path.split('/').filter((part) => part.length >= LONG_PART), ...new URLSearchParams(query).values()]
 }

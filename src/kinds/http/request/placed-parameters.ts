@@ -1,20 +1,27 @@
+import { APPLICATORS, isObject, schemasUnder } from '../../../core/schema/schema-keywords.ts'
+import { SchemaReferences } from '../../../core/schema/schema-references.ts'
 import { suggest } from '../../../core/suggest.ts'
-import type { HttpImplementation, HttpMethod, ParameterStyle, Place, Placement } from '../http-implementation.ts'
-import type { NamedParameters } from './named-parameters.ts'
-import { templateParameter } from './template-parameter.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
+import type { JsonSchema } from '../../../core/tool.ts'
+import type {
+  HttpImplementation,
+  HttpMethod,
+  ParameterStyle,
+  Place,
+  Placement,
+} from '../definition/http-implementation.ts'
+import { unfitImplementation } from './request-errors.ts'
 import type { UrlTemplate } from './url-template.ts'
 
-/** A parameter, where it goes, and how it is written there. */
+/** A parameter, the part of the request it is sent in, and its serialization. */
 export interface PlacedParameter {
   readonly parameter: string
-  /** What the API calls it. */
+  /** Its name in the API. */
   readonly name: string
   readonly in: Place
-  /** Undefined where none is asked for: a list is then written in the usual way of its place. */
+  /** Undefined for the default serialization of its place. */
   readonly style: ParameterStyle | undefined
   readonly explode: boolean
-  /** Those of its keys that may be written as parameters of their own. */
+  /** Its keys that may be sent as separate parameters. */
   readonly keys: ReadonlySet<string>
 }
 
@@ -29,8 +36,8 @@ const STYLES: Readonly<Record<Place, readonly ParameterStyle[]>> = {
 const WITH_BODY: ReadonlySet<HttpMethod> = new Set<HttpMethod>(['POST', 'PUT', 'PATCH'])
 
 /**
- * Where each parameter of a tool goes. Those of the path go nowhere else; the rest goes into the body where the method has
- * one, else into the query, and there only what is mapped where anything is. What the schema does not name is not sent.
+ * Places each parameter of a tool. Path parameters are sent in the path only. The others are sent in the body if the
+ * method has one, else in the query. If `params_mapping` is set, only mapped parameters are sent in the query.
  */
 export function placedParameters(
   implementation: HttpImplementation,
@@ -80,7 +87,7 @@ function checkNames(names: readonly string[], key: string, named: NamedParameter
 const asPlacement = (given: Place | Placement | undefined): Placement | undefined =>
   typeof given === 'string' ? { in: given } : given
 
-/** The place that another key gives to a parameter. */
+/** The place that `url` or `body_param` gives a parameter. */
 function fixedPlace(
   parameter: string,
   {
@@ -145,7 +152,68 @@ function written(
   if (style !== undefined && !STYLES[place].includes(style)) {
     throw unfitImplementation(`${key}.style '${style}' is not for the ${place}: use ${STYLES[place].join(', ')}`)
   }
-  // As OpenAPI has it: what stands for itself is written apart, what has a delimiter is not.
+  // The defaults of OpenAPI: `form` explodes, styles with a delimiter don't.
   const usual = place !== 'path' && place !== 'header' && (style === undefined || style === 'form')
   return { style, explode: given?.explode ?? usual }
+}
+
+/** The parameters that a schema declares, in order, each with the keys that its own schema declares. */
+export type NamedParameters = ReadonlyMap<string, ReadonlySet<string>>
+
+/** Collects the properties of a schema, including those behind `$ref`, `allOf`, `oneOf` and so on. */
+export function namedParameters(schema: JsonSchema): NamedParameters {
+  const references = new SchemaReferences(schema)
+  const named = new Map<string, Set<string>>()
+  for (const [name, schemas] of propertiesOf([schema], references)) {
+    named.set(name, new Set(propertiesOf(schemas, references).keys()))
+  }
+  return named
+}
+
+function propertiesOf(schemas: readonly unknown[], references: SchemaReferences): Map<string, unknown[]> {
+  const found = new Map<string, unknown[]>()
+  const seen = new Set<unknown>()
+  const visit = (schema: unknown): void => {
+    if (!isObject(schema) || seen.has(schema)) return
+    seen.add(schema)
+    if (isObject(schema.properties)) {
+      for (const [name, own] of Object.entries(schema.properties)) found.set(name, [...(found.get(name) ?? []), own])
+    }
+    visit(references.target(schema, schema.$ref))
+    for (const [keyword, { shape, place }] of APPLICATORS) {
+      if (place !== 'here' || keyword === 'not' || !Object.hasOwn(schema, keyword)) continue
+      for (const [inner] of schemasUnder(shape, schema[keyword])) visit(inner)
+    }
+  }
+  for (const schema of schemas) visit(schema)
+  return found
+}
+
+/**
+ * Finds the parameter of a `{template}`, which holds the mapped name or the parameter's own name. Throws if it is
+ * ambiguous.
+ */
+export function templateParameter(
+  template: string,
+  named: NamedParameters,
+  mapping: Readonly<Record<string, string>>,
+): string {
+  const mapped = [...named.keys()].filter((name) => Object.hasOwn(mapping, name) && mapping[name] === template)
+  const own = named.has(template) && !mapped.includes(template)
+  // A mapped parameter doesn't claim its own name.
+  const claims = own && (mapped.length === 0 || !Object.hasOwn(mapping, template)) ? [...mapped, template] : mapped
+  const [parameter, other] = claims
+  if (parameter === undefined) throw unfitImplementation(unknown(template, named))
+  if (other !== undefined) {
+    throw unfitImplementation(
+      `{${template}} in implementation.url could be parameter '${parameter}' or parameter '${other}': map one of them to another name in params_mapping`,
+    )
+  }
+  return parameter
+}
+
+function unknown(template: string, named: NamedParameters): string {
+  const [near] = suggest(template, named.keys())
+  const fix = near === undefined ? 'add it to parameters.properties' : `did you mean {${near}}?`
+  return `{${template}} in implementation.url is no parameter of the tool: ${fix}`
 }

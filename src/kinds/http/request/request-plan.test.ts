@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonSchema, Params, ToolDefinition } from '../../../core/tool.ts'
-import type { OutgoingRequest } from '../outgoing-request.ts'
+import type { OutgoingRequest } from '../exchange/outgoing-request.ts'
 import { httpTool } from './fixtures/http-tool.ts'
 import { compileRequest } from './request-plan.ts'
 

@@ -1,20 +1,28 @@
 import type { Environment } from '../../../core/expand-variables.ts'
 import type { Params, ToolDefinition } from '../../../core/tool.ts'
-import type { HttpImplementation, HttpMethod } from '../http-implementation.ts'
-import { problemOf } from '../http-problem-of.ts'
-import type { OutgoingRequest } from '../outgoing-request.ts'
-import { SecretValues } from '../secret-values.ts'
+import type { HttpImplementation, HttpMethod } from '../definition/http-implementation.ts'
+import { SecretValues } from '../definition/secret-values.ts'
+import type { OutgoingRequest } from '../exchange/outgoing-request.ts'
 import type { BodyWriter } from './body-writer.ts'
-import { type EncodeText, encodeCookie, encodeHeader, encodePath, encodeQuery } from './encode-text.ts'
 import { expandImplementation } from './expand-implementation.ts'
-import { own } from './own.ts'
+import { problemOf } from './http-problem-of.ts'
 import type { PlacedParameter } from './placed-parameters.ts'
-import { refusedParameter } from './refused-parameter.ts'
+import { refusedParameter, unfitImplementation } from './request-errors.ts'
 import { type RequestParts, requestParts } from './request-parts.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
-import { type WritableParameter, writeHeader, writePairs, writePath } from './write-parameter.ts'
+import {
+  type EncodeText,
+  encodeCookie,
+  encodeHeader,
+  encodePath,
+  encodeQuery,
+  own,
+  type WritableParameter,
+  writeHeader,
+  writePairs,
+  writePath,
+} from './write-parameter.ts'
 
-/** Makes a tool ready to be asked. Throws where its implementation is unfit, or a variable is missing or cannot be sent. */
+/** Compiles the requests of a tool. Throws if its implementation is invalid or a variable is missing or can't be sent. */
 export function compileRequest(tool: ToolDefinition, env: Environment): RequestPlan {
   const problem = problemOf(tool)
   if (problem !== undefined) {
@@ -25,16 +33,16 @@ export function compileRequest(tool: ToolDefinition, env: Environment): RequestP
   return new RequestPlan(implementation, parts, new SecretValues(secrets))
 }
 
-/** How the requests of one tool come about; everything that is the same for all of them is worked out before. */
+/** Builds the requests of one tool. */
 export class RequestPlan {
-  /** The tool's own address, its templates still in the path. */
+  /** The tool's own URL, with the templates in its path. */
   readonly url: URL
   readonly origin: string
   readonly method: HttpMethod
   readonly secrets: SecretValues
   readonly #texts: readonly string[]
   readonly #path: readonly WritableParameter[]
-  /** With its `?`; nothing where there is none. */
+  /** Starts with `?`, or is empty. */
   readonly #fixedQuery: string
   readonly #query: readonly WritableParameter[]
   readonly #headers: Readonly<Record<string, string>>
@@ -67,7 +75,7 @@ export class RequestPlan {
       body === undefined ? this.#headers : Object.freeze({ 'content-type': body.contentType, ...headers })
   }
 
-  /** The request for a call. Throws `INVALID_PARAMETERS` where a value cannot be sent where it should go. */
+  /** Builds the request of a call. Throws `INVALID_PARAMETERS` if a value can't be sent in its place. */
   build(params: Params): OutgoingRequest {
     const { method, origin } = this
     const credentials = this.#credentials
@@ -120,7 +128,7 @@ export class RequestPlan {
   }
 }
 
-/** The parameters of a place, or the one of that name, ready to be written there. */
+/** The parameters of a place, or the one with that name, with their encoders. */
 function writable(
   placed: readonly PlacedParameter[],
   place: PlacedParameter['in'],

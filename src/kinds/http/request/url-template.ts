@@ -1,20 +1,20 @@
 import { redactText } from '../../../core/redact.ts'
-import { unfitImplementation } from './unfit-implementation.ts'
+import { unfitImplementation } from './request-errors.ts'
 
-/** A pair of the query whose value is a parameter: `?q={text}`. */
+/** A query pair whose value is a parameter: `?q={text}`. */
 export interface QueryTemplate {
-  /** The name in the query, as the API reads it. */
+  /** The decoded name in the query. */
   readonly name: string
   readonly template: string
 }
 
-/** The address of a tool, taken apart. */
+/** The parsed URL of a tool. */
 export interface UrlTemplate {
   readonly url: URL
-  /** The path, encoded, cut at its templates: there is one text more than there are templates. */
+  /** The encoded path, split at its templates: one text more than there are templates. */
   readonly texts: readonly string[]
   readonly templates: readonly string[]
-  /** The pairs of the query that are fixed, encoded. */
+  /** The fixed query pairs, encoded. */
   readonly pairs: readonly string[]
   readonly queryTemplates: readonly QueryTemplate[]
 }
@@ -25,8 +25,8 @@ const ADDRESS = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]+)/i
 const EXAMPLE = 'such as https://api.example.com/users/{id}'
 
 /**
- * Takes an address without variables apart; `written` is how it stands in the definition, for the sentence that is thrown
- * where it is unfit: values of variables are never quoted.
+ * Parses a URL whose variables are replaced. Error messages quote `written`, the URL in the definition, because values
+ * of variables may be secret.
  */
 export function urlTemplate(text: string, written: string, key = 'implementation.url'): UrlTemplate {
   const shown = `${key} '${redactText(written.split('?', 1)[0] ?? '', 200)}'`
@@ -53,7 +53,7 @@ export function urlTemplate(text: string, written: string, key = 'implementation
   return cut(text, shown)
 }
 
-/** The parser of addresses sees a word in the place of each template. */
+/** Replaces each template with a marker word, so that the URL parser leaves it alone. */
 function cut(text: string, shown: string): UrlTemplate {
   const url = URL.parse(text)
   let mark = 'x'
@@ -85,7 +85,7 @@ function cut(text: string, shown: string): UrlTemplate {
   return { url, texts: path.filter((_, at) => at % 2 === 0), templates, pairs, queryTemplates }
 }
 
-/** The name of a pair, as a server reads it. */
+/** The decoded name of a query pair. */
 export function decoded(name: string): string {
   return new URLSearchParams(`${name}=`).keys().next().value ?? ''
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonSchema } from '../../../core/tool.ts'
-import { warningOf } from '../http-problem-of.ts'
 import { httpTool } from './fixtures/http-tool.ts'
+import { warningOf } from './warning-of.ts'
 
 const warning = (implementation: Readonly<Record<string, unknown>>, env = {}): string | undefined =>
   warningOf(httpTool(implementation), env)

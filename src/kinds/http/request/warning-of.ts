@@ -2,15 +2,15 @@ import { type Environment, splitAtVariables, variableIn } from '../../../core/ex
 import { isObject } from '../../../core/schema/schema-keywords.ts'
 import { suggest } from '../../../core/suggest.ts'
 import type { JsonSchema, ToolDefinition } from '../../../core/tool.ts'
-import type { HttpImplementation } from '../http-implementation.ts'
-import { HTTP_IMPLEMENTATION_SCHEMA } from '../http-schema.ts'
-import { SecretValues } from '../secret-values.ts'
-import { literalSecrets, SECRET_AUTH } from './literal-secrets.ts'
-import { namedParameters } from './named-parameters.ts'
+import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from '../definition/http-implementation.ts'
+import { literalSecrets, SECRET_AUTH, SecretValues } from '../definition/secret-values.ts'
+import type { NetworkRules } from '../network/network-rules.ts'
+import { expandUrl } from './expand-implementation.ts'
+import { namedParameters } from './placed-parameters.ts'
 
 /**
- * What to think about in a definition that can be used: keys that nothing reads, secrets that are written out, secrets
- * that are too short to be taken out of answers. It never quotes a secret.
+ * Warns about a valid definition: unknown keys, literal secrets, and secrets that are too short to be removed from
+ * responses. Never quotes a secret.
  */
 export function warningOf({ implementation, parameters }: ToolDefinition, env: Environment = {}): string | undefined {
   const http = implementation as HttpImplementation
@@ -35,7 +35,7 @@ export function warningOf({ implementation, parameters }: ToolDefinition, env: E
   return warnings.length === 0 ? undefined : warnings.join('; ')
 }
 
-/** The keys of an object, and of the objects in it, that its schema does not know. */
+/** The keys that the schema doesn't know, at any depth. */
 function unknownKeys(value: Readonly<Record<string, unknown>>, schema: object, place: string): string[] {
   const known = propertiesOf(schema)
   if (known.size === 0) return []
@@ -53,7 +53,7 @@ function propertiesOf(schema: object): Map<string, unknown> {
   return new Map([...Object.entries(properties ?? {}), ...forms])
 }
 
-/** Where a `${…}` stands that nothing replaces, such as `${NAME:-usual}`. */
+/** Finds `${…}` that aren't variables, such as `${NAME:-default}`. */
 function unreadVariables(http: HttpImplementation): string[] {
   return (['headers', 'query', 'auth'] as const).flatMap((key) =>
     Object.entries<unknown>(http[key] ?? {})
@@ -65,7 +65,7 @@ function unreadVariables(http: HttpImplementation): string[] {
   )
 }
 
-/** The parameters that are objects of anything, and sent key by key. */
+/** Exploded object parameters without declared keys. */
 function unsentObjects({ params_in = {} }: HttpImplementation, parameters: JsonSchema): string[] {
   const named = namedParameters(parameters)
   const properties = isObject(parameters.properties) ? parameters.properties : {}
@@ -76,7 +76,7 @@ function unsentObjects({ params_in = {} }: HttpImplementation, parameters: JsonS
   })
 }
 
-/** The variables of secrets whose values are not looked for in answers. */
+/** Variables whose values are too short to be searched for in responses. */
 function shortVariables({ headers = {}, query = {}, auth }: HttpImplementation, env: Environment): string[] {
   const secretParts = Object.entries<unknown>(auth ?? {}).filter(([field]) => SECRET_AUTH.has(field))
   const texts = [...Object.values(headers), ...Object.values(query), ...secretParts.map(([, text]) => text)]
@@ -87,4 +87,18 @@ function shortVariables({ headers = {}, query = {}, auth }: HttpImplementation, 
     const value = variableIn(env, name)
     return value !== undefined && !SecretValues.isLongEnough(value)
   })
+}
+
+/** Warns if the URL alone is blocked by network policy. Names are resolved with each call. */
+export function reachWarning(
+  { url, auth, allowed_domains }: HttpImplementation,
+  env: Environment,
+  rules: NetworkRules,
+): string | undefined {
+  for (const written of auth?.type === 'oauth2' ? [url, auth.token_url] : [url]) {
+    const asked = URL.parse(expandUrl(written, (name) => variableIn(env, name) ?? '').text)
+    const refusal = asked === null ? undefined : rules.forTool(asked, allowed_domains).refusal(asked)
+    if (refusal !== undefined) return `It is blocked by network policy. ${refusal}`
+  }
+  return undefined
 }

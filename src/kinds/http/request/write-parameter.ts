@@ -1,26 +1,27 @@
-import type { EncodeText } from './encode-text.ts'
+import type { Params } from '../../../core/tool.ts'
+import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request.ts'
 import type { PlacedParameter } from './placed-parameters.ts'
-import { refusedParameter } from './refused-parameter.ts'
+import { refusedParameter } from './request-errors.ts'
 
-/** A parameter with all that is needed to write it. */
+/** A parameter with its encoded name and its encoder. */
 export interface WritableParameter extends PlacedParameter {
   /** Its name, encoded for its place. */
   readonly key: string
   readonly encode: EncodeText
-  /** What stands between two pairs. */
+  /** The separator of two pairs. */
   readonly between: string
 }
 
 type Written = string | undefined
 
-/** A value of a list or an object: a text as it is, null not at all, anything else as JSON. */
+/** Serializes one value: texts as they are, null not at all, anything else as JSON. */
 function plain(value: unknown): Written {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return undefined
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** One or several pairs for a query, a form or a cookie; undefined where there is nothing to say. */
+/** Writes pairs for a query, a form or a cookie; undefined if there are none. */
 export function writePairs(value: unknown, to: WritableParameter): Written {
   if (typeof value !== 'object' || value === null) return pair(to, value)
   if (to.style === 'deepObject') return joined(deepPairs(value, to.key, to), to.between)
@@ -33,7 +34,7 @@ export function writePairs(value: unknown, to: WritableParameter): Written {
   return text === undefined ? undefined : `${to.key}=${text}`
 }
 
-/** What is put in the place of a `{template}`. */
+/** Writes the value of a path template. */
 export function writePath(value: unknown, to: WritableParameter): Written {
   if (to.style === 'label') return prefixed('.', simple(value, to, to.explode ? '.' : ','))
   if (to.style !== 'matrix') return simple(value, to, ',')
@@ -44,7 +45,7 @@ export function writePath(value: unknown, to: WritableParameter): Written {
   return prefixed(';', joined(pairs, ';'))
 }
 
-/** The value of a header. What a list is cut at may not stand in its items: nothing else could be told from it. */
+/** Writes a header value. Items of a list must not contain the delimiter. */
 export function writeHeader(value: unknown, to: WritableParameter): Written {
   if (typeof value === 'object' && value !== null) refuseDelimiter(value, to, ',')
   return simple(value, to, ',')
@@ -65,7 +66,7 @@ function pair(to: WritableParameter, value: unknown): Written {
   return text === undefined ? undefined : `${to.key}=${to.encode(text, to.parameter)}`
 }
 
-/** The items of a list; the keys and values of an object in turn. */
+/** The items of a list, or the alternating keys and values of an object. */
 function flat(value: object, to: WritableParameter): Written[] {
   if (to.style === 'spaceDelimited') refuseDelimiter(value, to, ' ')
   if (to.style === 'pipeDelimited') refuseDelimiter(value, to, '|')
@@ -83,12 +84,12 @@ function entries(value: object, to: WritableParameter, sign: string): Written[] 
   })
 }
 
-/** Only keys that the schema names: any other would be a parameter that nobody has thought of. */
+/** Only keys that the schema declares: others could set any query parameter. */
 function keyPairs(value: object, to: WritableParameter): Written[] {
   return entries(Object.fromEntries(Object.entries(value).filter(([key]) => to.keys.has(key))), to, '=')
 }
 
-/** `a[b][c]=1`, the numbers of items standing in the brackets like keys. */
+/** Writes `a[b][c]=1`; list items use their index as key. */
 function deepPairs(value: object, key: string, to: WritableParameter): Written[] {
   return Object.entries(value).flatMap(([name, one]) => {
     const inner = `${key}%5B${to.encode(name, to.parameter)}%5D`
@@ -113,4 +114,64 @@ const prefixed = (prefix: string, text: Written): Written => (text === undefined
 function joined(texts: readonly Written[], delimiter: string | undefined): Written {
   const given = texts.filter((text) => text !== undefined)
   return given.length === 0 ? undefined : given.join(delimiter)
+}
+
+/** Encodes a text for its place in a request; throws if it can't be sent there. */
+export type EncodeText = (text: string, parameter: string) => string
+
+/** Texts that need no encoding and no check for dots. */
+const HARMLESS = /^[\w~-]+$/
+const ENCODED = /%([0-7][0-9a-f])/gi
+/** Proxies and servers in a row may each decode once. */
+const MAX_DECODINGS = 4
+/** `.` or `..` as a path segment. Some servers ignore the part after `;`. */
+const DOTS = /(?:^|[/\\])\.{1,2}(?:;[^/\\]*)?(?:$|[/\\])/
+
+/** Encodes for a query or a form. */
+export const encodeQuery: EncodeText = (text, parameter) => {
+  try {
+    return encodeURIComponent(text)
+  } catch {
+    // encodeURIComponent only fails on lone surrogates.
+    throw refusedParameter(parameter, text, 'must not hold half of a surrogate pair')
+  }
+}
+
+/** Encodes for a path, as at most one segment of it. */
+export const encodePath: EncodeText = (text, parameter) => {
+  if (HARMLESS.test(text)) return text
+  if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
+  if (DOTS.test(fullyDecoded(text))) {
+    throw refusedParameter(parameter, text, 'must not be . or .. or lead to another place in the path')
+  }
+  return encodeQuery(text, parameter)
+}
+
+/** Encodes for a cookie. */
+export const encodeCookie: EncodeText = (text, parameter) => {
+  if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
+  return encodeQuery(text, parameter)
+}
+
+/** Header values aren't encoded. */
+export const encodeHeader: EncodeText = (text, parameter) => {
+  if (isHeaderValue(text)) return text
+  if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
+  throw refusedParameter(parameter, text, 'must hold ASCII only, as it is sent in a header')
+}
+
+const withControlCharacter = (text: string, parameter: string) =>
+  refusedParameter(parameter, text, 'must not hold a line end or another control character')
+
+function fullyDecoded(text: string): string {
+  let at = text
+  for (let round = 0; round < MAX_DECODINGS && at.includes('%'); round++) {
+    at = at.replace(ENCODED, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  }
+  return at
+}
+
+/** The own property of a call's parameters: `toString` may be a parameter name. */
+export function own(params: Params, name: string): unknown {
+  return Object.hasOwn(params, name) ? params[name] : undefined
 }

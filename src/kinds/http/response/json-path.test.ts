@@ -1,7 +1,7 @@
 import { compile } from 'json-p3'
 import { describe, expect, test } from 'vitest'
 import { JsonPath } from './json-path.ts'
-import { PathTooMuch } from './path-budget.ts'
+import { PathTooMuch } from './path-filter.ts'
 
 const find = (path: string, value: unknown): unknown => new JsonPath(path).find(value)
 

@@ -1,30 +1,35 @@
 import { type Log, writeLog } from '../../../core/log.ts'
+import type { HttpImplementation, Pagination } from '../definition/http-implementation.ts'
+import { SecretValues } from '../definition/secret-values.ts'
 import { answerTooLarge, brokenAnswer } from '../exchange/exchange-error.ts'
-import type { HttpImplementation, Pagination } from '../http-implementation.ts'
+import {
+  type HttpResponse,
+  leavesTls,
+  type OutgoingRequest,
+  queryNumber,
+  requestTo,
+  withQuery,
+} from '../exchange/outgoing-request.ts'
 import type { ToolNetwork } from '../network/network-rules.ts'
-import type { HttpResponse, OutgoingRequest } from '../outgoing-request.ts'
-import type { SecretValues } from '../secret-values.ts'
 import { JsonPath } from './json-path.ts'
-import { PageTurner } from './page-turner.ts'
 import { readBody } from './read-body.ts'
 import { checkStatus, lookingThrough, type Reading, shapeOf } from './read-response.ts'
 
-/** What one call brings to have its pages gathered. */
+/** What a call provides for gathering its pages. */
 export interface Gathering {
-  /** Sends a request. What shows who we are goes to the tool's own origin only, also in the query. */
+  /** Sends a request. Credentials are sent to the tool's own origin only. */
   ask(request: OutgoingRequest): Promise<HttpResponse>
   readonly network: ToolNetwork
-  /** Those of the request that was sent last: looked at anew behind each. */
+  /** The secrets of the last request sent: read again after each. */
   readonly secrets: SecretValues
-  /** Of all pages together. */
+  /** Limit for all pages together. */
   readonly maxBytes: number
 }
 
-const USUAL_PAGES = 10
+const DEFAULT_MAX_PAGES = 10
 
 /**
- * Gathers the pages of a list into one. Where a page cannot be had, the call fails: half a list that looks like a whole
- * one would be worse.
+ * Gathers the pages of a list. If one page fails, the call fails: a partial list that looks complete would be worse.
  */
 export class Pages {
   readonly #pagination: Pagination
@@ -33,7 +38,7 @@ export class Pages {
   readonly #reading: Reading
   readonly #log: Log
 
-  /** Throws a sentence about a path that cannot be used. */
+  /** Throws if a path is invalid. */
   constructor(pagination: Pagination, { response_path }: HttpImplementation, reading: Reading, log: Log) {
     const items = pagination.items_path ?? response_path
     this.#pagination = pagination
@@ -64,7 +69,7 @@ export class Pages {
       next = lookingThrough(tool, () => {
         const items = this.#itemsOf(value)
         for (const item of items) gathered.push(tainted ? secrets.scrubValue(item) : item)
-        // An address of the next page may hold a secret, and must be asked for with it.
+        // Uses the unscrubbed value: the URL of the next page may contain a secret.
         return turner.next(response, value, items.length, secrets)
       })
     }
@@ -73,7 +78,7 @@ export class Pages {
   }
 
   get #mostPages(): number {
-    return this.#pagination.max_pages ?? USUAL_PAGES
+    return this.#pagination.max_pages ?? DEFAULT_MAX_PAGES
   }
 
   #isEnough(gathered: readonly unknown[]): boolean {
@@ -81,7 +86,7 @@ export class Pages {
     return keepsItems && maxItems !== undefined && gathered.length >= maxItems
   }
 
-  /** A service that does not know the parameter that pages are counted by sends the same one again and again. */
+  /** A service that ignores the page parameter sends the same page again. */
   #isRepeated(body: Buffer, previous: Buffer | undefined): boolean {
     const { type } = this.#pagination
     return (type === 'page' || type === 'offset') && previous !== undefined && body.equals(previous)
@@ -100,4 +105,134 @@ export class Pages {
 function nextPathOf(pagination: Pagination): JsonPath | undefined {
   if (pagination.type === 'cursor') return new JsonPath(pagination.cursor_path)
   return pagination.type === 'next_url' ? new JsonPath(pagination.next_path) : undefined
+}
+
+/** What it takes to find the next page. */
+interface Turning {
+  readonly tool: string
+  readonly pagination: Pagination
+  /** The `cursor_path` or `next_path`. */
+  readonly nextPath: JsonPath | undefined
+  readonly network: ToolNetwork
+}
+
+/** Creates the requests for the pages of one call. */
+export class PageTurner {
+  readonly #turning: Turning
+  readonly #original: OutgoingRequest
+  readonly #asked = new Set<string>()
+  readonly first: OutgoingRequest
+  /** The page number or offset, for counted pages. */
+  #count: number
+  /** Removed from error messages. */
+  #secrets = new SecretValues()
+
+  constructor(request: OutgoingRequest, turning: Turning) {
+    const { pagination } = turning
+    this.#turning = turning
+    this.#original = request
+    this.#count = startOf(pagination, request.path)
+    this.first = this.#counted()
+    this.#asked.add(this.first.origin + this.first.path)
+  }
+
+  /** The request for the next page; undefined at the end or if it was requested before. */
+  next(response: HttpResponse, value: unknown, items: number, secrets: SecretValues): OutgoingRequest | undefined {
+    this.#secrets = secrets
+    const request = this.#following(response, value, items)
+    if (request === undefined) return undefined
+    const place = request.origin + request.path
+    if (this.#asked.has(place)) return undefined
+    this.#asked.add(place)
+    return request
+  }
+
+  #following(response: HttpResponse, value: unknown, items: number): OutgoingRequest | undefined {
+    const { nextPath, pagination } = this.#turning
+    switch (pagination.type) {
+      case 'link':
+        return this.#at(nextLink(response.headers.link), response)
+      case 'next_url':
+        return this.#at(this.#text(nextPath?.find(value), 'next_path'), response)
+      case 'cursor': {
+        const cursor = this.#text(nextPath?.find(value), 'cursor_path')
+        return cursor === undefined ? undefined : this.#with(pagination.cursor_param, cursor)
+      }
+      case 'page':
+        this.#count++
+        return items === 0 ? undefined : this.#counted()
+      case 'offset':
+        // Advances by the items received: a service may send fewer than `limit` before its last page.
+        this.#count += items
+        return items === 0 ? undefined : this.#counted()
+    }
+  }
+
+  #counted(): OutgoingRequest {
+    const { pagination } = this.#turning
+    if (pagination.type === 'page') return this.#with(pagination.page_param, this.#count)
+    if (pagination.type !== 'offset') return this.#original
+    const counted = this.#with(pagination.offset_param, this.#count)
+    const { limit, limit_param } = pagination
+    return limit_param === undefined ? counted : { ...counted, path: withQuery(counted.path, limit_param, limit) }
+  }
+
+  #with(name: string, value: string | number): OutgoingRequest {
+    return { ...this.#original, path: withQuery(this.#original.path, name, value) }
+  }
+
+  /** The service names the next page, so its URL is checked like a redirect. */
+  #at(target: string | undefined, { origin, path }: HttpResponse): OutgoingRequest | undefined {
+    if (target === undefined) return undefined
+    const url = URL.parse(target, origin + path)
+    if (url === null) throw this.#broken('names a next page by something that is not a URL')
+    const refusal = this.#turning.network.refusal(url)
+    if (refusal !== undefined) throw this.#broken(`names a next page elsewhere. ${refusal}`)
+    if (leavesTls(url, this.#original)) {
+      throw this.#broken(
+        `names a next page over http, at '${url.host}', where it was asked over https: that is refused`,
+      )
+    }
+    return requestTo(url, this.#original)
+  }
+
+  /** APIs mark the last page in different ways. */
+  #text(found: unknown, path: string): string | undefined {
+    if (found === null || found === undefined || found === '' || found === false) return undefined
+    if (typeof found === 'string' || typeof found === 'number') return String(found)
+    throw this.#broken(`answered with a page where ${path} leads to something that is neither a text nor a number`)
+  }
+
+  #broken(problem: string): Error {
+    return brokenAnswer(this.#secrets.scrub(`The service behind tool '${this.#turning.tool}' ${problem}`))
+  }
+}
+
+/** The first page or offset, which the caller may set. */
+function startOf(pagination: Pagination, path: string): number {
+  if (pagination.type === 'page') return queryNumber(path, pagination.page_param) ?? pagination.first_page ?? 1
+  return pagination.type === 'offset' ? (queryNumber(path, pagination.offset_param) ?? 0) : 0
+}
+
+/** One link: the target between `<` and `>`, and its parameters, whose values may be quoted. */
+const LINK = /<([^<>]*)>((?:\s*;\s*[^\s;,="<>]+(?:\s*=(?:\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]+))?)?)*)/g
+const PARAMETER = /;\s*([^\s;,="<>]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/g
+
+/** The target of the link to the next page in a `Link` header (RFC 8288). */
+export function nextLink(header: string | undefined): string | undefined {
+  for (const [, target, parameters = ''] of header?.matchAll(LINK) ?? []) {
+    if (isNext(parameters)) return target
+  }
+  return undefined
+}
+
+function isNext(parameters: string): boolean {
+  let relation: string | undefined
+  for (const [, name = '', quoted, plain] of parameters.matchAll(PARAMETER)) {
+    // The link isn't about this page.
+    if (name.toLowerCase() === 'anchor') return false
+    // RFC 8288: only the first rel counts.
+    if (name.toLowerCase() === 'rel') relation ??= quoted ?? plain ?? ''
+  }
+  return relation?.toLowerCase().split(/\s+/).includes('next') ?? false
 }

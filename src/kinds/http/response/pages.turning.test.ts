@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { captureLog } from '../../../testing/index.ts'
+import { SecretValues } from '../definition/secret-values.ts'
 import { failureOf } from '../exchange/fixtures/failure-of.ts'
 import type { Service } from '../exchange/fixtures/service.ts'
-import { SecretValues } from '../secret-values.ts'
 import { gather, type Page, pagedService } from './fixtures/paged-service.ts'
-import { PageTurner } from './page-turner.ts'
+import { PageTurner } from './pages.ts'
 
 const ITEMS = Array.from({ length: 25 }, (_, index) => index)
 

@@ -1,6 +1,42 @@
 import { type JSONPathQuery, jsonpath } from 'json-p3'
 import { linearPattern } from '../../../core/schema/linear-pattern.ts'
-import type { PathBudget } from './path-budget.ts'
+
+/** Thrown if a path takes too many steps. */
+export class PathTooMuch extends Error {}
+
+/** The steps that a path may take through one response. */
+export class PathBudget {
+  readonly #most: number
+  #left = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  begin(): void {
+    this.#left = this.#most
+  }
+
+  spend(steps: number): void {
+    this.#left -= steps
+    if (this.#left < 0) throw new PathTooMuch()
+  }
+
+  /** The items of a list or the values of an object. */
+  childrenOf(value: object): readonly unknown[] {
+    // Twice as fast as `Object.values` for large objects, and counted before the values are read.
+    if (!Array.isArray(value)) return this.keysOf(value).map((key) => (value as Record<string, unknown>)[key])
+    this.spend(value.length + 1)
+    return value
+  }
+
+  keysOf(value: object): readonly string[] {
+    const keys = Object.keys(value)
+    // Keys are more expensive than list items, and much more so in very large objects.
+    this.spend(1 + keys.length * (keys.length > 1_000 ? 8 : 2))
+    return keys
+  }
+}
 
 const { expressions } = jsonpath
 
@@ -8,15 +44,15 @@ type Expression = InstanceType<typeof expressions.FilterExpression>
 type Call = InstanceType<typeof expressions.FunctionExtension>
 type Query = InstanceType<typeof expressions.FilterQuery>
 
-/** Takes a value on its way through a path, and hands on what it selects of it. */
+/** Emits the values that a path selects. */
 export type Walk = (value: unknown, root: unknown, emit: (value: unknown) => void) => void
-/** Whether a filter lets a value through. */
+/** Whether a filter accepts a value. */
 export type Test = (current: unknown, root: unknown) => boolean
 type Read = (current: unknown, root: unknown) => unknown
 
 const NOTHING = Symbol('nothing')
 
-/** Makes of the filters of one path the tests that they stand for. */
+/** Compiles the filters of one path. */
 export class PathFilter {
   readonly #budget: PathBudget
   readonly #walk: (query: JSONPathQuery) => Walk
@@ -57,7 +93,7 @@ export class PathFilter {
     return (current, root) => compare(one(current, root), other(current, root), this.#budget)
   }
 
-  /** What stands on one side of a comparison. */
+  /** Compiles one side of a comparison. */
   #read(expression: Expression): Read {
     if (expression instanceof expressions.NullLiteral) return () => null
     if (
@@ -88,7 +124,7 @@ export class PathFilter {
     if (text === undefined || (name !== 'match' && name !== 'search')) {
       throw new Error(`the function ${name}() as a test`)
     }
-    // One from the answer could be written to take for ever.
+    // A pattern from the response could take exponential time.
     if (!(pattern instanceof expressions.StringLiteral)) {
       throw new Error(`${name}() with a pattern that does not stand in the path itself`)
     }
@@ -103,7 +139,7 @@ export class PathFilter {
     }
   }
 
-  /** The one value that a query finds; nothing where it finds none, or several. */
+  /** The only value that a query finds; `NOTHING` if it finds none or several. */
   #only(query: Query): Read {
     const values = this.#values(query)
     return (current, root) => {

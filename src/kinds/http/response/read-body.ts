@@ -2,29 +2,26 @@ import { isUtf8 } from 'node:buffer'
 import { isDeep } from '../../../core/json-depth.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import type { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { SecretValues } from '../definition/secret-values.ts'
 import { brokenAnswer } from '../exchange/exchange-error.ts'
-import type { HttpResponse } from '../outgoing-request.ts'
-import type { SecretValues } from '../secret-values.ts'
-import { type ContentType, contentTypeOf } from './content-type.ts'
-import { decodeText } from './decode-text.ts'
-import { excerptOf } from './excerpt.ts'
+import type { HttpResponse } from '../exchange/outgoing-request.ts'
 
-/** What a body holds. */
+/** A parsed body. */
 export interface Body {
   readonly value: unknown
-  /** It may hold a secret: whatever is made of the value must be scrubbed. */
+  /** Whether it may contain a secret and must be scrubbed. */
   readonly tainted: boolean
 }
 
 const EMPTY: Body = { value: null, tainted: false }
 const NO_CONTENT = 204
 const RESET_CONTENT = 205
-/** Each level takes two characters: what is shorter cannot be too deep. */
+/** Each level takes two characters, so shorter texts can't be too deep. */
 const NEVER_DEEP = 2 * LIMITS.resultDepth
-/** So much is parsed in no time however deep it is; the executor then says that it is too deep. */
+/** Texts up to this size are parsed whatever their depth; the executor then checks it. */
 const QUICKLY_PARSED = 65_536
 
-/** Reads a body by what it was said to be. `needsJson` says that only JSON will do. */
+/** Parses a body by its content type. With `needsJson`, anything but JSON is an error. */
 export function readBody(response: HttpResponse, tool: string, secrets: SecretValues, needsJson: boolean): Body {
   const { body, headers, status } = response
   if (body.length === 0 || status === NO_CONTENT || status === RESET_CONTENT) return EMPTY
@@ -32,7 +29,7 @@ export function readBody(response: HttpResponse, tool: string, secrets: SecretVa
   const text = textOf(body, type, tool)
   const tainted = isTainted(text, secrets)
   if (type.content === 'json' || type.content === 'undeclared') {
-    // Whoever looks through the value goes as deep as it does.
+    // Scrubbing and JSONPath recurse, so the depth must be checked before.
     const isWalked = tainted || needsJson || text.length > QUICKLY_PARSED
     if (isWalked && text.length > NEVER_DEEP && isDeep(text, LIMITS.resultDepth)) throw tooDeep(tool)
     const value = parsed(text)
@@ -43,7 +40,7 @@ export function readBody(response: HttpResponse, tool: string, secrets: SecretVa
   return { value: text, tainted }
 }
 
-/** The value of JSON; undefined where it is none. */
+/** Parses JSON; undefined if it is malformed. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -52,7 +49,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The text of a body that is one; throws where it is not. */
+/** Decodes a text body; throws if it is binary. */
 function textOf(body: Buffer, type: ContentType, tool: string): string {
   const isText = type.content === 'json' || type.content === 'text'
   if (!isText && type.charset === undefined && (!isUtf8(body) || body.includes(0))) {
@@ -66,8 +63,7 @@ function textOf(body: Buffer, type: ContentType, tool: string): string {
 }
 
 /**
- * Whether secrets must be looked for in the value. A text of JSON can write any character as an escape, and a `/` as
- * `\/`: what has such escapes is looked through behind them.
+ * Whether the value must be scrubbed. JSON can escape any character, so texts with escapes are scrubbed after parsing.
  */
 const isTainted = (text: string, secrets: SecretValues): boolean =>
   !secrets.isEmpty && (secrets.isIn(text) || text.includes('\\u') || text.includes('\\/'))
@@ -91,3 +87,82 @@ const tooDeep = (tool: string): ToolExecutionError =>
 
 const unknownCharset = (tool: string, { name }: ContentType): ToolExecutionError =>
   brokenAnswer(`The service behind tool '${tool}' answered with ${name} in a character set that is not known`)
+
+const MAX_EXCERPT = 200
+/** Enough to skip leading blanks and to include the end of a secret. */
+const LOOKED_AT = 8_192
+const NOT_PRINTED = /[\s\p{C}]+/gu
+
+/** The beginning of a response for an error message: one line without secrets; empty if it isn't text. */
+export function excerptOf({ body, headers }: HttpResponse, secrets: SecretValues): string {
+  const { charset } = contentTypeOf(headers['content-type'])
+  if (charset === undefined && !isUtf8(body)) return ''
+  const text = decodeText(body.subarray(0, LOOKED_AT), charset) ?? ''
+  const line = secrets.scrub(unescaped(text)).replaceAll(NOT_PRINTED, ' ').trim()
+  return line.length > MAX_EXCERPT ? `${line.slice(0, MAX_EXCERPT).toWellFormed()}…` : line
+}
+
+/** JSON escapes could hide a secret. */
+const unescaped = (text: string): string =>
+  text
+    .replaceAll('\\/', '/')
+    .replaceAll(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+const UTF8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii', 'ascii'])
+const BYTE_ORDER_MARK = 0xfeff
+
+/** Decodes a body without its byte order mark; undefined if the character set is unknown. */
+function decodeText(body: Buffer, charset?: string): string | undefined {
+  if (charset === undefined || UTF8.has(charset)) {
+    const text = body.toString('utf8')
+    return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
+  }
+  try {
+    return new TextDecoder(charset).decode(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** How to read a body, by its content type. */
+type Content = 'json' | 'text' | 'undeclared' | 'other'
+
+interface ContentType {
+  readonly content: Content
+  /** Safe to show in messages. */
+  readonly name: string
+  readonly charset?: string
+}
+
+const JSON_TYPE = /^(?:application|text)\/json$|\+json$/
+/** Includes JSON lines and sequences, which aren't JSON as a whole. */
+const TEXT_TYPE =
+  /^text\/|\+(?:xml|yaml)$|^application\/(?:xml|yaml|x-yaml|toml|javascript|graphql|sql|x-www-form-urlencoded|x-ndjson|ndjson|jsonl|x-jsonlines|json-seq)$/
+const NAME = /^\s*([\w!#$&^.+-]{1,60}\/[\w!#$&^.+-]{1,60})\s*(?:;|,|$)/
+const CHARSET = /;\s*charset\s*=\s*"?([^";,\s]+)/i
+
+const JSON_UTF8: ContentType = { content: 'json', name: 'application/json' }
+const UNDECLARED: ContentType = { content: 'undeclared', name: 'an unnamed type' }
+/** Fast path for the most common headers. */
+const COMMON_TYPES: ReadonlySet<string> = new Set([
+  'application/json',
+  'application/json; charset=utf-8',
+  'application/json;charset=utf-8',
+  'application/json; charset=UTF-8',
+  'application/json;charset=UTF-8',
+])
+
+/** Parses a `content-type`. An invalid one and `application/octet-stream` count as none. */
+function contentTypeOf(header: string | undefined): ContentType {
+  if (header === undefined) return UNDECLARED
+  if (COMMON_TYPES.has(header)) return JSON_UTF8
+  const name = NAME.exec(header)?.[1]?.toLowerCase()
+  if (name === undefined || name === 'application/octet-stream') return UNDECLARED
+  const charset = CHARSET.exec(header)?.[1]?.toLowerCase()
+  return { content: contentOf(name), name, ...(charset !== undefined && { charset }) }
+}
+
+function contentOf(name: string): Content {
+  if (JSON_TYPE.test(name)) return 'json'
+  return TEXT_TYPE.test(name) ? 'text' : 'other'
+}

@@ -1,14 +1,16 @@
+import { STATUS_CODES } from 'node:http'
 import type { Clock } from '../../../core/clock.ts'
-import { brokenAnswer } from '../exchange/exchange-error.ts'
-import type { HttpMethod } from '../http-implementation.ts'
-import type { HttpResponse } from '../outgoing-request.ts'
-import type { SecretValues } from '../secret-values.ts'
-import { PathTooMuch } from './path-budget.ts'
-import { readBody } from './read-body.ts'
+import { unavailable } from '../../../core/failure.ts'
+import { type Repeat, ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import type { HttpMethod } from '../definition/http-implementation.ts'
+import type { SecretValues } from '../definition/secret-values.ts'
+import { brokenAnswer, MAY_HAVE_RUN } from '../exchange/exchange-error.ts'
+import type { HttpResponse } from '../exchange/outgoing-request.ts'
+import { PathTooMuch } from './path-filter.ts'
+import { excerptOf, readBody } from './read-body.ts'
 import type { ResponseShape } from './response-shape.ts'
-import { statusError } from './status-error.ts'
 
-/** How the answers to one tool are read: worked out once. */
+/** How the responses of one tool are read. */
 export interface Reading {
   readonly tool: string
   readonly method: HttpMethod
@@ -16,10 +18,10 @@ export interface Reading {
   readonly clock: Clock
 }
 
-/** What is told of an answer that has headers only. */
+/** The headers that are returned for HEAD requests. */
 const TOLD = ['content-type', 'content-length', 'etag', 'last-modified'] as const
 
-/** The result of a tool, from the answer to its request; throws the error that the answer means. */
+/** Turns a response into the result of a tool; throws if it is an error. */
 export function readResponse(response: HttpResponse, reading: Reading, secrets: SecretValues): unknown {
   const { method, shape, tool } = reading
   checkStatus(response, reading, secrets)
@@ -29,17 +31,17 @@ export function readResponse(response: HttpResponse, reading: Reading, secrets: 
   return tainted ? secrets.scrubValue(shaped) : shaped
 }
 
-/** Throws where the answer is not a success. */
+/** Throws if the status isn't a success. */
 export function checkStatus(response: HttpResponse, { clock, tool }: Reading, secrets: SecretValues): void {
   if (response.status >= 300) throw statusError(response, tool, secrets, clock.wall())
 }
 
-/** What the tool wants of a value. */
+/** Applies the tool's shape to a value. */
 export function shapeOf(value: unknown, { shape, tool }: Reading): unknown {
   return lookingThrough(tool, () => shape.apply(value))
 }
 
-/** Runs what follows a path through an answer, and says so where there is too much of it. */
+/** Runs a JSONPath and reports if it takes too many steps. */
 export function lookingThrough<Found>(tool: string, look: () => Found): Found {
   try {
     return look()
@@ -54,4 +56,45 @@ export function lookingThrough<Found>(tool: string, look: () => Found): Found {
 function headersOnly({ headers, status }: HttpResponse): unknown {
   const told = TOLD.filter((name) => headers[name] !== undefined)
   return { status, headers: Object.fromEntries(told.map((name) => [name, headers[name]])) }
+}
+
+const REPEATABLE: ReadonlySet<number> = new Set([408, 429])
+
+/** The error for a status that isn't a success. */
+export function statusError(
+  response: HttpResponse,
+  tool: string,
+  secrets: SecretValues,
+  wallMs: number,
+): ToolExecutionError {
+  const { headers, status } = response
+  const afterMs = retryAfterMs(headers['retry-after'], wallMs)
+  const repeat: Repeat = afterMs === undefined ? {} : { afterMs }
+  if (status >= 500) {
+    return new ToolExecutionError('SERVICE_UNAVAILABLE', `${unavailable(tool)} It answered ${status}.`, MAY_HAVE_RUN, {
+      repeat,
+    })
+  }
+  const words = excerptOf(response, secrets)
+  const answered = [status, STATUS_CODES[status]].filter((part) => part !== undefined).join(' ')
+  return new ToolExecutionError(
+    'EXECUTION_ERROR',
+    `The service behind tool '${tool}' answered ${answered}${words === '' ? '' : `: ${words}`}`,
+    {},
+    REPEATABLE.has(status) ? { repeat } : {},
+  )
+}
+
+const MAX_RETRY_AFTER_MS = 3_600_000
+const SECONDS = /^\d{1,10}$/
+/** `Date.parse` alone accepts nearly anything. */
+const DATE = /^[A-Z][a-z]{2,8},? .* GMT$/
+
+/** Reads a `retry-after` header, clamped to one hour. */
+function retryAfterMs(header: string | undefined, wallMs: number): number | undefined {
+  if (header === undefined) return undefined
+  const text = header.trim()
+  if (!SECONDS.test(text) && !DATE.test(text)) return undefined
+  const ms = SECONDS.test(text) ? Number(text) * 1_000 : Date.parse(text) - wallMs
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS)
 }

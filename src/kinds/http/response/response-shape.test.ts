@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { silentLog } from '../../../core/log.ts'
 import { snapshotResult } from '../../../core/snapshot.ts'
 import { captureLog } from '../../../testing/index.ts'
-import type { HttpImplementation } from '../http-implementation.ts'
+import type { HttpImplementation } from '../definition/http-implementation.ts'
 import { ResponseShape } from './response-shape.ts'
 
 const shape = (parts: Partial<HttpImplementation>) =>

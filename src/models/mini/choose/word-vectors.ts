@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { WEIGHTS } from '../engine/scorer-process.ts'
+import { WEIGHTS } from '../engine/process-scorer.ts'
 
 /** What grammar puts at the end of a word that is known without it. */
 const ENDINGS = [/s$/, /ing$/, /ed$/]

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
 import { captureLog } from '../../../testing/capture-log.ts'
 import { ModelError } from '../../model-error.ts'
@@ -55,7 +55,7 @@ describe('the process of the model', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('requests at the same time share batches, and each gets its own scores', async () => {
+  test('requests at the same time take turns, and each gets its own scores', async () => {
     const one = scorer()
     const many = await Promise.all(
       Array.from({ length: 12 }, (_, index) => one.score(index % 2 ? [weather, place] : [place])),
@@ -78,12 +78,20 @@ describe('the process of the model', { timeout: 60_000 }, () => {
     expect(isAlive(before)).toBe(false)
   })
 
-  test('one that never loads is given up, and what waits fails with a sentence', async () => {
+  test('stays for the next request', async () => {
+    const one = scorer()
+    await one.score([weather])
+    const before = one.pid
+    await one.score([weather])
+    expect(one.pid).toBe(before)
+  })
+
+  test('fails with a retryable error if the process ends twice', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'mini-'))
     try {
       const program = join(folder, 'ends.mjs')
       await writeFile(program, 'process.exit(3)')
-      const failure = await scorer({ program })
+      const failure = await scorer({ packages: { ...packages, runtimes: [pathToFileURL(program).href] } })
         .score([weather])
         .catch((error: unknown) => error)
       expect(failure).toBeInstanceOf(ModelError)
@@ -112,17 +120,20 @@ describe('the process of the model', { timeout: 60_000 }, () => {
     const folder = await mkdtemp(join(tmpdir(), 'mini-'))
     try {
       const faster = join(folder, 'node_modules', 'onnxruntime-node')
-      const used = join(folder, 'used')
       await mkdir(faster, { recursive: true })
       await writeFile(join(faster, 'package.json'), '{ "name": "onnxruntime-node", "main": "index.js" }')
       const places = [pathToFileURL(join(folder, 'x.js')).href, import.meta.url]
-      const code = (more: string): Promise<void> =>
-        writeFile(join(faster, 'index.js'), `require('node:fs').appendFileSync(${JSON.stringify(used)}, '+'); ${more}`)
-      await code(`module.exports = require(${JSON.stringify(fileURLToPath(packages.runtimes.at(-1) ?? ''))})`)
-      expect(await scorer({ packages: findPackages('mini', places) }).score([weather])).toHaveLength(1)
-      await code('throw new Error("for another machine")')
-      expect(await scorer({ packages: findPackages('mini', places) }).score([weather])).toHaveLength(1)
-      expect(await readFile(used, 'utf8')).toBe('++')
+      const log = captureLog()
+      const score = () => scorer({ packages: findPackages('mini', places), log }).score([weather])
+      const create = 'async create() { throw new Error("the faster engine") }'
+      await writeFile(
+        join(faster, 'index.js'),
+        `module.exports = { env: { wasm: {} }, InferenceSession: { ${create} } }`,
+      )
+      await expect(score()).rejects.toThrow('could not be used')
+      expect(log.at('error')).toMatchObject([{ detail: 'the faster engine' }])
+      await writeFile(join(faster, 'index.js'), 'throw new Error("for another machine")')
+      expect(await score()).toHaveLength(1)
     } finally {
       await rm(folder, { recursive: true })
     }

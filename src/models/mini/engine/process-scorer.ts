@@ -1,193 +1,126 @@
+import { dirname, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Log } from '../../../core/log.ts'
+import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import { ProcessPool } from '../../../isolation/process-pool.ts'
 import { ModelError } from '../../model-error.ts'
+import type { Packages } from './find-packages.ts'
 import type { Pair, PairScore, PairScorer } from './pair-scorer.ts'
-import { ScorerProcess, type ScorerProcessOptions } from './scorer-process.ts'
 
-/** Pairs that the process gets at once: it cannot be stopped in between. */
+/** Pairs per call of the process, which can't be stopped in between. */
 const BATCH = 16
-/** How many pairs may wait: some seconds of work. */
-const MOST_WAITING = 2_000
-/** One batch takes a second at most, loading some seconds on a machine under load. */
-const BATCH_MS = 60_000
-/** A process without work ends: it holds 300 MB, and is back in a second. */
+/** Limit for waiting pairs: some seconds of work. */
+const MAX_WAITING = 2_000
+/** A batch takes a second at most, loading the model some seconds on a machine under load. */
+const BATCH_TIMEOUT_MS = 60_000
+/** An idle process ends: it holds 300 MB, and starts again in a second. */
 const IDLE_MS = 600_000
+const MEMORY_MB = 512
 
-export interface ProcessScorerOptions extends ScorerProcessOptions {
-  /** What it is called in messages. */
+const MODULE = new URL(`./score-pairs${extname(import.meta.filename)}`, import.meta.url).href
+/** The weights that come with Toolyard. */
+export const WEIGHTS = join(import.meta.dirname, '..', '..', '..', '..', 'mini')
+
+export interface ProcessScorerOptions {
+  readonly packages: Packages
+  readonly weights?: string
+  /** The name of the model in messages. */
   readonly name: string
   readonly log: Log
   readonly idleMs?: number
-  readonly program?: string
 }
 
-/** Pairs that somebody waits for, in the order of their places in the answer. */
-interface Request {
-  readonly scores: PairScore[]
-  left: number
-  resolve(scores: PairScore[]): void
-  reject(error: unknown): void
-}
-
-interface Work {
-  readonly pair: Pair
-  readonly request: Request
-  readonly place: number
-  /** Its process ended under it, and it was tried again. */
-  retried: boolean
-}
-
-/** Scores pairs in one process of its own, which starts with the first pair; requests of all runs share batches. */
+/** Scores pairs in a child process, which starts with the first pair. Requests take turns, batch by batch. */
 export class ProcessScorer implements PairScorer {
   readonly #options: ProcessScorerOptions
-  #process: ScorerProcess | undefined
-  #loaded = false
-  #waiting: Work[] = []
-  #batch: readonly Work[] = []
-  #id = 0
-  #timer: NodeJS.Timeout | undefined
-  #closing: Promise<void> | undefined
-  #whenGone = (): void => {}
+  readonly #pool: ProcessPool
+  #waiting = 0
+  #requests = 0
+  #closed = false
 
   constructor(options: ProcessScorerOptions) {
+    const { packages, weights = WEIGHTS, idleMs = IDLE_MS, log } = options
+    const urls = [...packages.runtimes, packages.tokenizers]
     this.#options = options
+    this.#pool = new ProcessPool({
+      size: 1,
+      spare: false,
+      memoryMb: MEMORY_MB,
+      queue: MAX_WAITING,
+      read: [weights, ...urls.map((url) => dirname(fileURLToPath(url)))],
+      trusted: true,
+      tries: 2,
+      killOnAbort: false,
+      callTimeoutMs: BATCH_TIMEOUT_MS,
+      idleMs,
+      log,
+    })
   }
 
-  /** The process, where there is one now. */
+  /** The child process, if there is one. */
   get pid(): number | undefined {
-    return this.#process?.pid
+    return this.#pool.pids[0]
   }
 
   async score(pairs: readonly Pair[], signal?: AbortSignal): Promise<PairScore[]> {
+    const { name } = this.#options
     signal?.throwIfAborted()
-    if (this.#closing !== undefined) throw new ModelError(`The model ${this.#options.name} is closed.`)
-    if (pairs.length === 0) return []
-    if (this.#waiting.length + pairs.length > MOST_WAITING) {
-      throw new ModelError(`Too much waits for ${this.#options.name} already. Ask again later.`, { retryable: true })
+    if (this.#closed) throw this.#closedError()
+    if (this.#waiting + pairs.length > MAX_WAITING) {
+      throw new ModelError(`Too much waits for ${name} already. Ask again later.`, { retryable: true })
     }
-    let request: Request | undefined
-    let abort = (): void => {}
+    const request = String(this.#requests++)
+    this.#waiting += pairs.length
+    // The first failure drops the batches of the request that still wait.
+    const controller = new AbortController()
+    const stop = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal
     try {
-      return await new Promise<PairScore[]>((resolve, reject) => {
-        const asked: Request = { scores: [], left: pairs.length, resolve, reject }
-        request = asked
-        abort = () => reject(signal?.reason)
-        signal?.addEventListener('abort', abort, { once: true })
-        this.#waiting.push(...pairs.map((pair, place) => ({ pair, request: asked, place, retried: false })))
-        this.#pump()
-      })
+      const batches: Promise<PairScore[]>[] = []
+      for (let at = 0; at < pairs.length; at += BATCH) {
+        batches.push(this.#batch(pairs.slice(at, at + BATCH), request, stop))
+      }
+      return (await Promise.all(batches)).flat()
     } finally {
-      signal?.removeEventListener('abort', abort)
-      // What nobody waits for any more is not begun; what has begun ends by itself.
-      this.#waiting = this.#waiting.filter((work) => work.request !== request)
+      controller.abort()
+      this.#waiting -= pairs.length
     }
   }
 
-  /** Ends the process; what waits for it fails. */
+  /** Ends the process; waiting requests fail. */
   close(): Promise<void> {
-    this.#closing ??= new Promise((resolve) => {
-      this.#failAll(new ModelError(`The model ${this.#options.name} is closed.`))
-      clearTimeout(this.#timer)
-      if (this.#process === undefined) return resolve()
-      this.#whenGone = resolve
-      this.#process.needed = true
-      this.#process.end()
-    })
-    return this.#closing
+    this.#closed = true
+    return this.#pool.close()
   }
 
-  #pump(): void {
-    if (this.#waiting.length === 0 || this.#batch.length > 0 || this.#closing !== undefined) return
-    if (this.#process === undefined) this.#start()
-    else if (this.#loaded) this.#send(this.#process)
-  }
-
-  #send(process: ScorerProcess): void {
-    this.#batch = this.#waiting.splice(0, BATCH)
-    process.score(
-      ++this.#id,
-      this.#batch.map(({ pair }) => pair),
-    )
-    this.#guard(process)
-  }
-
-  /** A process that hangs is ended, and what it worked on tried again with the next. */
-  #guard(process: ScorerProcess): void {
-    clearTimeout(this.#timer)
-    process.needed = true
-    this.#timer = setTimeout(() => process.end(), BATCH_MS)
-  }
-
-  #rest(process: ScorerProcess): void {
-    clearTimeout(this.#timer)
-    process.needed = false
-    this.#timer = setTimeout(() => process.end(), this.#options.idleMs ?? IDLE_MS).unref()
-  }
-
-  #start(): void {
-    const { name, log, program } = this.#options
-    const process: ScorerProcess = new ScorerProcess(
-      this.#options,
-      {
-        loaded: () => {
-          this.#loaded = true
-          if (this.#waiting.length > 0) this.#pump()
-          else this.#rest(process)
-        },
-        scored: (id, scores) => this.#scored(process, id, scores),
-        failed: (message) => {
-          log.error({ model: name, detail: message }, 'the model in the box could not be used')
-          this.#failAll(
-            new ModelError(`The model ${name} could not be used: its files are damaged. Install Toolyard again.`),
-          )
-          process.end()
-        },
-        gone: (how) => this.#gone(how),
-      },
-      program,
-    )
-    this.#process = process
-    this.#loaded = false
-    this.#guard(process)
-  }
-
-  #scored(process: ScorerProcess, id: number, scores: readonly PairScore[]): void {
-    if (id !== this.#id) return
-    const batch = this.#batch
-    this.#batch = []
-    for (const [index, { request, place }] of batch.entries()) {
-      request.scores[place] = scores[index] as PairScore
-      if (--request.left === 0) request.resolve(request.scores)
+  async #batch(pairs: readonly Pair[], request: string, signal: AbortSignal): Promise<PairScore[]> {
+    const { packages, weights = WEIGHTS, name, log } = this.#options
+    const task = {
+      tool: name,
+      module: MODULE,
+      export: 'scorePairs',
+      params: { packages, weights, pairs },
+      tenant: request,
+      flags: {},
+      report: () => {},
+      log,
+      started: false,
     }
-    if (this.#waiting.length > 0) this.#send(process)
-    else this.#rest(process)
-  }
-
-  #gone(how: string): void {
-    clearTimeout(this.#timer)
-    this.#process = undefined
-    const early = !this.#loaded
-    const batch = this.#batch
-    this.#batch = []
-    if (this.#closing !== undefined) {
-      this.#whenGone()
-      return
+    try {
+      return (await this.#pool.run(task, signal)) as PairScore[]
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (this.#closed) throw this.#closedError()
+      const detail = error instanceof Error ? error.message : String(error)
+      if (error instanceof ToolExecutionError) {
+        log.warn({ model: name, detail }, 'The process of the built-in model ended')
+        throw new ModelError(`The process of ${name} ended before it answered. Ask again.`, { retryable: true })
+      }
+      log.error({ model: name, detail }, 'The built-in model could not be used')
+      throw new ModelError(`The model ${name} could not be used: its files are damaged. Install Toolyard again.`)
     }
-    // Where it did not even load, everything that waits has had its try.
-    const tried = early ? [...batch, ...this.#waiting.splice(0)] : batch
-    if (tried.length === 0) return
-    const { name, log } = this.#options
-    log.warn({ model: name, detail: how }, 'the process of the model in the box ended')
-    const lost = new ModelError(`The process of ${name} ended before it answered. Ask again.`, { retryable: true })
-    for (const work of tried) if (work.retried) work.request.reject(lost)
-    const again = tried.filter(({ retried }) => !retried)
-    for (const work of again) work.retried = true
-    this.#waiting.unshift(...again)
-    this.#pump()
   }
 
-  #failAll(error: ModelError): void {
-    for (const { request } of [...this.#batch, ...this.#waiting]) request.reject(error)
-    this.#waiting = []
-    this.#batch = []
+  #closedError(): ModelError {
+    return new ModelError(`The model ${this.#options.name} is closed.`)
   }
 }

@@ -1,0 +1,52 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, describe, expect, it } from 'vitest'
+import { moduleFolder, OWN, readableFolders } from './launch.ts'
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'isolated-')))
+afterAll(() => rmSync(root, { recursive: true }))
+
+describe('readableFolders', () => {
+  it('are the folder, and on the way up the packages and their descriptions', () => {
+    const app = join(root, 'app')
+    const own = join(app, 'node_modules/tools/dist')
+    mkdirSync(own, { recursive: true })
+    writeFileSync(join(app, 'package.json'), '{}')
+    writeFileSync(join(app, '.env'), 'SECRET=1')
+    const inside = readableFolders(own).filter((path) => path.startsWith(root))
+    expect(inside).toEqual([own, join(app, 'node_modules'), join(app, 'package.json')])
+  })
+
+  it('are also where a link leads', () => {
+    mkdirSync(join(root, 'real'))
+    symlinkSync(join(root, 'real'), join(root, 'link'))
+    expect(readableFolders(join(root, 'link'))).toContain(join(root, 'real'))
+  })
+
+  it('are also where a link to the packages leads, and the packages beside what a link leads to', () => {
+    const shop = join(root, 'shop')
+    for (const folder of ['app', 'store', 'lib/node_modules', 'lib/tools'])
+      mkdirSync(join(shop, folder), { recursive: true })
+    symlinkSync(join(shop, 'store'), join(shop, 'app/node_modules'))
+    symlinkSync(join(shop, 'lib/tools'), join(shop, 'app/tools'))
+    const readable = readableFolders(join(shop, 'app/tools'))
+    expect(readable).toContain(join(shop, 'store'))
+    expect(readable).toContain(join(shop, 'lib/node_modules'))
+  })
+})
+
+describe('moduleFolder', () => {
+  it('is one for all of our own modules', () => {
+    expect(moduleFolder(import.meta.url)).toBe(OWN)
+  })
+
+  it('is the folder of any other module', () => {
+    expect(moduleFolder(pathToFileURL(join(root, 'a b/x.js')).href)).toBe(join(root, 'a b'))
+  })
+
+  it.each(['data:text/javascript,1', 'node:fs', './x.js', 'file://host/x.js', ''])('is not for %j', (module) => {
+    expect(moduleFolder(module)).toBeUndefined()
+  })
+})

@@ -1,0 +1,356 @@
+import { availableParallelism } from 'node:os'
+import { backgroundClock, type Clock } from '../core/clock.ts'
+import type { Isolate, IsolatedTask } from '../core/isolate.ts'
+import { type Log, silentLog } from '../core/log.ts'
+import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import type { FailureExtras } from '../core/tool-result.ts'
+import { IsolatedProcess, type PendingCall } from './isolated-process.ts'
+import { MemoryWatch, moduleFolder, OWN } from './launch.ts'
+import { MAY_HAVE_HAPPENED, thrown } from './protocol.ts'
+
+export interface ProcessPoolOptions {
+  /** How many calls run at the same time; by default one per core and one more, from 3 to 8. */
+  readonly size?: number
+  /** How many calls of one tenant run at the same time; by default all but one. */
+  readonly share?: number
+  /** Whether an idle process waits for the next call; true by default. */
+  readonly spare?: boolean
+  /** The heap limit of a process. */
+  readonly memoryMb?: number
+  /** How many calls may wait. */
+  readonly queue?: number
+  /** Folders that every process may read, besides our code and the folder of the handler's module. */
+  readonly read?: readonly string[]
+  /** Whether the handlers are ours: they may load native addons, and their processes stay whatever they leave running. */
+  readonly trusted?: boolean
+  /** How often a call is tried if its process ends or can't be started; once by default. */
+  readonly tries?: number
+  /** Whether a process is killed when the signal of its call aborts, instead of finishing the call; true by default. */
+  readonly killOnAbort?: boolean
+  /** How long a process may work on one call, besides the deadline of the call itself. */
+  readonly callTimeoutMs?: number
+  /** Processes end after this time without a call; by default they stay. */
+  readonly idleMs?: number
+  readonly clock?: Clock
+  readonly log?: Log
+}
+
+interface WaitingCall extends PendingCall {
+  readonly tenant: string
+  readonly folder: string
+}
+
+/**
+ * Supervises child processes: starts them when calls wait, gives each one call at a time, kills them at a deadline or
+ * over their memory limit, and replaces those that ended. Only calls start processes, so a process that always fails
+ * is never restarted in a loop.
+ */
+export class ProcessPool implements Isolate {
+  readonly #size: number
+  readonly #share: number
+  readonly #memoryMb: number
+  readonly #options: ProcessPoolOptions
+  readonly #log: Log
+  readonly #clock: Clock
+  readonly #processes = new Set<IsolatedProcess>()
+  readonly #queue = new CallQueue<WaitingCall>()
+  readonly #running = new Map<WaitingCall, IsolatedProcess>()
+  readonly #watch = new MemoryWatch(() => this.#running.values())
+  /** The last used module of each folder: idle processes load it before the next call. */
+  readonly #modules = new Map<string, string>()
+  #lastFolder = OWN
+  #spare = true
+  #failedStarts = 0
+  #cancelIdle = (): void => {}
+  #closing: Promise<void> | undefined
+  #whenEmpty: (() => void) | undefined
+
+  constructor(options: ProcessPoolOptions = {}) {
+    this.#options = options
+    this.#size = options.size ?? Math.max(3, Math.min(8, availableParallelism() + 1))
+    this.#share = options.share ?? Math.max(1, this.#size - 1)
+    this.#memoryMb = options.memoryMb ?? 128
+    this.#log = options.log ?? silentLog
+    this.#clock = options.clock ?? backgroundClock
+  }
+
+  /** The processes that exist now. */
+  get pids(): number[] {
+    return [...this.#processes].flatMap((process) => process.pid ?? [])
+  }
+
+  /** Starts the spare process, so that the first call finds it ready. */
+  warm(): void {
+    this.#spare = true
+    this.#fill()
+  }
+
+  run(task: IsolatedTask, signal: AbortSignal): Promise<unknown> {
+    if (this.#closing !== undefined) return Promise.reject(unavailable(task, SHUT_DOWN))
+    if (signal.aborted) return Promise.reject(signal.reason)
+    const folder = moduleFolder(task.module)
+    if (folder === undefined) {
+      const message = `Handler "${task.export}" could not be loaded: its module must be a file: URL`
+      return Promise.reject(new ToolExecutionError('EXECUTION_ERROR', message))
+    }
+    const limit = this.#options.queue ?? 100
+    let triesLeft = (this.#options.tries ?? 1) - 1
+    return new Promise((resolve, reject) => {
+      const settled = (): void => {
+        signal.removeEventListener('abort', abort)
+        this.#running.delete(call)
+        this.#attend()
+      }
+      const call: WaitingCall = {
+        task,
+        tenant: task.tenant,
+        folder,
+        resolve: (value) => {
+          this.#modules.set(folder, task.module)
+          settled()
+          resolve(value)
+        },
+        reject: (error) => {
+          if (triesLeft > 0 && !signal.aborted && this.#closing === undefined && endedProcess(error)) {
+            triesLeft--
+            this.#log.warn({ tool: task.tool, detail: error.message }, 'A process ended; its call is tried again')
+            this.#running.delete(call)
+            this.#queue.add(call)
+            return
+          }
+          settled()
+          reject(error)
+        },
+      }
+      const abort = (): void => {
+        const process = this.#running.get(call)
+        if (process === undefined) this.#drop(call, signal.reason)
+        else if (this.#options.killOnAbort === false) reject(signal.reason)
+        else process.end(signal.reason)
+        this.#pump()
+      }
+      signal.addEventListener('abort', abort)
+      this.#queue.add(call)
+      this.#spare = true
+      this.#pump()
+      if (this.#queue.size > limit) {
+        const reason = `all processes are busy and ${limit} calls already wait. Try again later`
+        this.#drop(call, unavailable(task, reason))
+      }
+      this.#attend()
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown()
+    return this.#closing
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#cancelIdle()
+    for (const call of [...this.#queue]) this.#drop(call, unavailable(call.task, SHUT_DOWN))
+    const gone = new Promise<void>((resolve) => {
+      this.#whenEmpty = resolve
+    })
+    if (this.#processes.size === 0) return
+    for (const process of this.#processes) process.hold()
+    for (const [call, process] of this.#running) process.end(unavailable(call.task, SHUT_DOWN, MAY_HAVE_HAPPENED))
+    for (const process of this.#processes) if (process.state !== 'ending') process.end()
+    await gone
+  }
+
+  #drop(call: WaitingCall, reason: unknown): void {
+    this.#queue.remove(call)
+    call.reject(reason)
+  }
+
+  /** Gives waiting calls to idle processes, then starts processes if needed. */
+  #pump(): void {
+    while (this.#running.size < this.#size) {
+      const call = this.#queue.take((next) => this.#mayRun(next.tenant) && this.#idle(next.folder) !== undefined)
+      const process = call && this.#idle(call.folder)
+      if (call === undefined || process === undefined) break
+      this.#lastFolder = call.folder
+      this.#running.set(call, process)
+      try {
+        process.run(this.#timed(call, process))
+      } catch (error) {
+        call.reject(new ToolExecutionError('INVALID_PARAMETERS', `parameters are no JSON: ${thrown(error).message}`))
+      }
+    }
+    this.#fill()
+  }
+
+  /** Adds the time limit of the pool to a call. */
+  #timed(call: WaitingCall, process: IsolatedProcess): PendingCall {
+    const { callTimeoutMs } = this.#options
+    if (callTimeoutMs === undefined) return call
+    const message = `Tool '${call.task.tool}' took more than ${callTimeoutMs / 1000} s`
+    const cancel = this.#clock.after(callTimeoutMs, () => process.end(new ToolExecutionError('TIMEOUT', message)))
+    return {
+      task: call.task,
+      resolve: (value) => {
+        cancel()
+        call.resolve(value)
+      },
+      reject: (error) => {
+        cancel()
+        call.reject(error)
+      },
+    }
+  }
+
+  #mayRun(tenant: string): boolean {
+    let running = 0
+    for (const call of this.#running.keys()) if (call.tenant === tenant) running++
+    return running < this.#share
+  }
+
+  #idle(folder?: string): IsolatedProcess | undefined {
+    for (const process of this.#processes) {
+      if (process.state === 'idle' && (folder === undefined || process.folder === folder)) return process
+    }
+    return undefined
+  }
+
+  #fill(): void {
+    const starting = [...this.#processes].filter((process) => process.state === 'starting')
+    let free = this.#size - this.#running.size
+    for (const call of [...this.#queue]) {
+      if (free <= 0) break
+      if (!this.#mayRun(call.tenant)) continue
+      const at = starting.findIndex((process) => process.folder === call.folder)
+      if (at === -1) this.#start(call.folder)
+      else starting.splice(at, 1)
+      free--
+    }
+    for (const process of this.#processes) {
+      const module = this.#modules.get(process.folder)
+      if (process.state === 'idle' && module !== undefined) process.prepare(module)
+    }
+    // The spare starts after the processes that calls wait for.
+    const coming = [...this.#processes].some(({ state }) => state === 'idle' || state === 'starting')
+    if (this.#keepsSpare && this.#spare && !coming && this.#processes.size <= this.#size) this.#start(this.#lastFolder)
+  }
+
+  get #keepsSpare(): boolean {
+    return this.#options.spare ?? true
+  }
+
+  #start(folder: string): void {
+    if (this.#closing !== undefined) return
+    if (this.#processes.size >= this.#size + (this.#keepsSpare ? 1 : 0)) {
+      // The pool is full: ends an idle process of another folder. When it is gone, the pool is filled again.
+      const ending = [...this.#processes].some((process) => process.state === 'ending')
+      if (!ending) this.#idle()?.end()
+      return
+    }
+    const { read = [], trusted = false } = this.#options
+    try {
+      const options = { folders: folder === OWN ? read : [...read, folder], memoryMb: this.#memoryMb, trusted }
+      const process = new IsolatedProcess(folder, options, {
+        idle: () => {
+          this.#failedStarts = 0
+          this.#pump()
+        },
+        gone: (stderr) => this.#gone(process, stderr),
+        warn: (fields, message) => this.#log.warn(fields, message),
+      })
+      this.#processes.add(process)
+    } catch (error) {
+      this.#failedToStart(folder, thrown(error).message)
+      setImmediate(() => this.#pump())
+    }
+  }
+
+  #gone(process: IsolatedProcess, stderr: string): void {
+    this.#processes.delete(process)
+    if (this.#closing !== undefined) {
+      if (this.#processes.size === 0) this.#whenEmpty?.()
+      return
+    }
+    if (!process.started) this.#failedToStart(process.folder, stderr)
+    // A spare that ended unused would end again.
+    if (!process.used) this.#spare = false
+    this.#pump()
+  }
+
+  /** Rejects the calls that wait for a process of this folder, unless they have a try left. */
+  #failedToStart(folder: string, detail: string): void {
+    this.#log.error({ detail }, 'An isolated process could not be started')
+    if (++this.#failedStarts < (this.#options.tries ?? 1)) return
+    this.#failedStarts = 0
+    for (const call of [...this.#queue]) {
+      if (call.folder !== folder) continue
+      const message = `The process for tool '${call.task.tool}' could not be started`
+      this.#drop(call, new ToolExecutionError('EXECUTION_ERROR', message))
+    }
+  }
+
+  #attend(): void {
+    const { idleMs } = this.#options
+    const isBusy = this.#running.size + this.#queue.size > 0
+    this.#watch.active = isBusy
+    this.#cancelIdle()
+    if (idleMs === undefined || isBusy || this.#closing !== undefined || this.#processes.size === 0) return
+    this.#cancelIdle = this.#clock.after(idleMs, () => {
+      for (const process of this.#processes) if (process.state !== 'ending') process.end()
+    })
+  }
+}
+
+const SHUT_DOWN = 'the process pool is shut down'
+
+/** Whether the call was lost with its process, so that its handler may not have run to the end. */
+const endedProcess = (error: unknown): error is ToolExecutionError =>
+  error instanceof ToolExecutionError && error.extras.outcome === 'unknown'
+
+const unavailable = ({ tool }: IsolatedTask, reason: string, extras: FailureExtras = {}): ToolExecutionError =>
+  new ToolExecutionError('SERVICE_UNAVAILABLE', `Tool '${tool}' is unavailable: ${reason}`, extras)
+
+/**
+ * Waiting calls: round robin between tenants, first come first served within a tenant.
+ */
+export class CallQueue<T extends { readonly tenant: string }> {
+  readonly #waiting = new Map<string, T[]>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(call: T): void {
+    const line = this.#waiting.get(call.tenant)
+    if (line === undefined) this.#waiting.set(call.tenant, [call])
+    else line.push(call)
+    this.#size++
+  }
+
+  /** Removes and returns the next call that `fits`. */
+  take(fits: (call: T) => boolean): T | undefined {
+    for (const [tenant, line] of this.#waiting) {
+      const at = line.findIndex(fits)
+      if (at === -1) continue
+      const [call] = line.splice(at, 1)
+      this.#size--
+      this.#waiting.delete(tenant)
+      if (line.length > 0) this.#waiting.set(tenant, line)
+      return call
+    }
+    return undefined
+  }
+
+  remove(call: T): void {
+    const line = this.#waiting.get(call.tenant)
+    const at = line?.indexOf(call) ?? -1
+    if (line === undefined || at === -1) return
+    line.splice(at, 1)
+    this.#size--
+    if (line.length === 0) this.#waiting.delete(call.tenant)
+  }
+
+  /** All waiting calls. */
+  *[Symbol.iterator](): Generator<T> {
+    for (const line of this.#waiting.values()) yield* line
+  }
+}

@@ -1,0 +1,80 @@
+import { asText } from '../core/as-text.ts'
+import type { Kind } from '../core/kind.ts'
+import { type Log, silentLog } from '../core/log.ts'
+import type { Effect, Params } from '../core/tool.ts'
+import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import { isAdapted, type LangchainTool, sourceOf } from '../core/tool-view.ts'
+import { logRenamed, serverNames } from './parameter-names.ts'
+
+const NOT_IN_CODE = 'LangChain tools are registered in code: pass the tool itself to ToolRegistry.register'
+
+/** LangChain tools, run by their own `invoke`. */
+export const langchainKind = (log: Log = silentLog): Kind => ({
+  effect: (tool) => annotatedEffect(sourceOf(tool)),
+  warning: (tool) => (sourceOf(tool) === undefined ? NOT_IN_CODE : undefined),
+  rename(tool, params) {
+    const source = sourceOf(tool)
+    if (source === undefined || !isAdapted(source)) return params
+    return logRenamed(tool.name, params, serverNames(ownName(tool.name), params, tool.parameters), log)
+  },
+  bind(tool) {
+    const source = sourceOf(tool)
+    return () => {
+      if (source === undefined) throw new ToolExecutionError('EXECUTION_ERROR', NOT_IN_CODE)
+      return (params, { signal }) => invokeTool(source, params, signal)
+    }
+  },
+})
+
+/** The effect that an MCP server declares; other tools may write. */
+function annotatedEffect(tool: LangchainTool | undefined): Effect {
+  if (tool === undefined || !isAdapted(tool)) return 'write'
+  const { annotations } = Object(tool.metadata) as { annotations?: unknown }
+  const { readOnlyHint, idempotentHint } = Object(annotations) as Record<string, unknown>
+  if (readOnlyHint === true) return 'read'
+  return idempotentHint === true ? 'idempotent' : 'write'
+}
+
+/** The name on the server, without the prefix that the adapters may add. */
+const ownName = (name: string): string => name.split('__').at(-1) ?? name
+
+/** Runs a LangChain tool. */
+async function invokeTool(tool: LangchainTool, params: Params, signal: AbortSignal): Promise<unknown> {
+  // LangChain would read such parameters as a tool call and run the tool with unvalidated `args`.
+  if (params.type === 'tool_call') {
+    const problem = 'type must not be "tool_call", which LangChain takes for a call of its own'
+    throw new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
+  }
+  try {
+    return plainResult(await tool.invoke(params as never, { signal } as never))
+  } catch (error) {
+    throw isRefusal(error, params) ? refused(error) : error
+  }
+}
+
+/** The content of a LangChain message; other values stay as they are. */
+function plainResult(result: unknown): unknown {
+  if (!isMessage(result)) return result
+  if (result.status === 'error') throw new ToolExecutionError('EXECUTION_ERROR', asText(result.content))
+  return result.content
+}
+
+interface ReturnedMessage {
+  readonly content: unknown
+  readonly status?: unknown
+}
+
+const isMessage = (value: unknown): value is ReturnedMessage =>
+  typeof value === 'object' && value !== null && 'lc_serializable' in value && 'content' in value
+
+/**
+ * Whether the tool's own validation failed: Zod has rules that JSON Schema can't express. Comparing the input excludes
+ * errors of a tool that this tool called.
+ */
+const isRefusal = (error: unknown, params: Params): error is Error =>
+  error instanceof Error &&
+  error.constructor.name === 'ToolInputParsingException' &&
+  Reflect.get(error, 'output') === JSON.stringify(params)
+
+const refused = (error: Error): ToolExecutionError =>
+  new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${error.message}`, {}, { cause: error })

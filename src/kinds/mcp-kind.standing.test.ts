@@ -1,0 +1,59 @@
+import { expect, test, vi } from 'vitest'
+import { ManualClock } from '../testing/manual-clock.ts'
+import { hostile, mcpYard } from './fixtures/mcp-yard.ts'
+
+/** A server that ends before it has answered. */
+const absent = {
+  type: 'stdio',
+  command: process.execPath,
+  args: ['-e', 'console.error("no broker"); process.exit(1)'],
+  env: {},
+} as const
+
+test('how a connection stands: made on the first attempt, then lost, then there again, with what went wrong last', async () => {
+  const { mcp, call } = mcpYard({ hostile: hostile() })
+  const connection = mcp.connection('hostile')
+  expect(connection.standing()).toMatchObject({ state: 'not_reachable', attempts: 0, since: undefined })
+  const started = mcp.start()
+  expect(connection.standing().state).toBe('connecting')
+  await started
+  expect(connection.standing()).toMatchObject({
+    state: 'connected',
+    transport: 'stdio',
+    attempts: 1,
+    since: expect.any(Number),
+    nextAttemptInMs: undefined,
+    problem: undefined,
+  })
+  await call('kill-self')
+  await vi.waitFor(() => expect(connection.standing().state).toBe('connected'), { timeout: 10_000 })
+  expect(connection.standing()).toMatchObject({ attempts: 1, problem: { text: 'the connection was lost' } })
+})
+
+test('between attempts it says when the next is; reconnecting does not wait for it, and begins the plan anew', async () => {
+  const clock = new ManualClock()
+  const { mcp, log } = mcpYard({ absent }, { clock })
+  const connection = mcp.connection('absent')
+  void mcp.start()
+  const waits = () =>
+    vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBeGreaterThan(0), { timeout: 10_000 })
+  await waits()
+  expect(connection.standing()).toMatchObject({
+    state: 'not_reachable',
+    attempts: 1,
+    nextAttemptInMs: 2_000,
+    problem: { text: 'it ended the connection before it had answered' },
+    stderr: 'no broker',
+  })
+  clock.advance(500)
+  expect(connection.standing().nextAttemptInMs).toBe(1_500)
+  clock.advance(1_500)
+  await vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBe(4_000), { timeout: 10_000 })
+  expect(connection.standing().attempts).toBe(2)
+  void connection.reconnect()
+  await vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBe(2_000), { timeout: 10_000 })
+  expect(connection.standing().attempts).toBe(1)
+  // One plan runs, not two.
+  expect(clock.pending).toBe(1)
+  expect(log.lines.filter(({ message }) => message === 'MCP connection attempt 1 of 3')).toHaveLength(2)
+})

@@ -1,0 +1,134 @@
+import { describe, expect, test, vi } from 'vitest'
+import { later } from '../core/fixtures/code-yard.ts'
+import { ManualClock } from '../testing/manual-clock.ts'
+import { hostile, mcpYard } from './fixtures/mcp-yard.ts'
+
+const text = (result: { success: boolean }) => (result.success ? (result as { result?: unknown }).result : result)
+
+describe('tools of an MCP server', () => {
+  test('join the registry and are called through the executor', async () => {
+    const { mcp, call, names } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    expect(names()).toContain('echo')
+    expect(await call('echo', { text: 'hello' })).toMatchObject({ success: true, result: 'hello' })
+  })
+
+  test('a server killed between calls: the next call works', async () => {
+    const { mcp, call, log } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    await call('echo', { text: '1' })
+    await call('answer-and-die')
+    await vi.waitFor(() =>
+      expect(log.lines).toContainEqual(expect.objectContaining({ message: 'MCP connection lost' })),
+    )
+    expect(text(await call('echo', { text: '2' }))).toBe('2')
+  })
+
+  test('killed during a call: the call fails cleanly, and the next works', async () => {
+    const { mcp, call } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    const lost = await call('kill-self')
+    expect(lost).toMatchObject({ success: false, error_code: 'SERVICE_UNAVAILABLE', outcome: 'unknown' })
+    expect(text(await call('echo', { text: '2' }))).toBe('2')
+  })
+
+  test('a server that hangs: the deadline, and the connection stays usable for others', async () => {
+    const { mcp, call } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    const hanging = call('hang', {}, { timeoutMs: 1_000 })
+    expect(text(await call('echo', { text: 'beside' }))).toBe('beside')
+    expect(await hanging).toMatchObject({ error_code: 'TIMEOUT', error: 'Tool execution timed out after 1000ms' })
+    expect(text(await call('echo', { text: 'after' }))).toBe('after')
+  })
+
+  test('noise, half a line, bad bytes, unknown and doubled replies are survived', async () => {
+    const { mcp, call, log } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    for (const tool of ['noise', 'half', 'odd-lines', 'unknown-id', 'twice', 'bad-bytes']) {
+      expect((await call(tool)).success).toBe(true)
+    }
+    expect(JSON.stringify(log.lines)).toContain('Listening…')
+  })
+
+  test('an answer that is too long: RESULT_TOO_LARGE at once, and the connection stays', async () => {
+    const { mcp, call } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    expect(await call('huge', { megabytes: 20 })).toMatchObject({ error_code: 'RESULT_TOO_LARGE' })
+    expect(text(await call('echo', { text: 'after' }))).toBe('after')
+  })
+
+  test('errors from the server reach the caller unchanged', async () => {
+    const { mcp, call, registry } = mcpYard({ hostile: hostile() })
+    await mcp.start()
+    const [echo] = registry.definitions().filter(({ name }) => name === 'echo')
+    registry.register({
+      ...(echo as NonNullable<typeof echo>),
+      name: 'gone',
+      implementation: { type: 'mcp', server: 'hostile', tool: 'gone' },
+    })
+    expect(await call('gone')).toMatchObject({ error_code: 'EXECUTION_ERROR', error: 'no tools/call' })
+  })
+
+  test.each([['silent'], ['quits'], ['bom']])('a server that is %s is connected all the same', async (flag) => {
+    const { mcp, call } = mcpYard({ hostile: hostile(flag) })
+    await mcp.start()
+    expect(text(await call('echo', { text: flag }))).toBe(flag)
+  })
+})
+
+describe('a server that cannot be reached', () => {
+  test('is tried three times with delays of 0, 2 and 4 s, is told of, and everything else goes on', async () => {
+    const clock = new ManualClock()
+    const missing = { type: 'stdio', command: 'no-such-server', args: [], env: {} } as const
+    const { mcp, log, local, call } = mcpYard({ lost: missing }, { clock })
+    local('echo')
+    const started = mcp.start()
+    for (let step = 0; step < 8; step++) {
+      await later(20)
+      clock.advance(1_000)
+    }
+    await started
+    const said = log.lines.map(({ message }) => message)
+    expect(
+      log.lines.filter(({ message }) => /^MCP connection attempt \d of 3$/.test(message)).map(({ fields }) => fields),
+    ).toEqual([
+      { server: 'lost', attempt: 1, delay_ms: 0 },
+      { server: 'lost', attempt: 2, delay_ms: 2_000 },
+      { server: 'lost', attempt: 3, delay_ms: 4_000 },
+    ])
+    const failed = said.indexOf('MCP connection failed after 3 attempts')
+    expect(said.slice(failed)).toEqual([
+      'MCP connection failed after 3 attempts',
+      expect.stringMatching(/^Reason: .*no-such-server/),
+      'MCP Server stderr: ',
+      expect.stringMatching(/^Check: .*no-such-server/),
+      'Continuing with local tools only (echo)',
+    ])
+    expect(await call('echo')).toMatchObject({ result: 'local echo' })
+  })
+})
+
+describe('names', () => {
+  test('the bare name belongs to local tools, then to the server that stands first', async () => {
+    const { mcp, names, local, registry, call } = mcpYard({ one: hostile(), two: hostile() })
+    local('echo')
+    await mcp.start()
+    expect(registry.get('echo')?.implementation?.type).toBe('mock')
+    expect(names()).toEqual(expect.arrayContaining(['one__echo', 'two__echo', 'noise', 'two__noise']))
+    expect(registry.get('noise')?.implementation).toMatchObject({ server: 'one' })
+    expect(text(await call('two__echo', { text: 'two' }))).toBe('two')
+  })
+
+  test('a local tool that comes later takes its name, and gives it back when it goes', async () => {
+    const { mcp, registry, local } = mcpYard({ one: hostile() })
+    await mcp.start()
+    local('echo')
+    await later(1)
+    expect(registry.get('echo')?.implementation?.type).toBe('mock')
+    expect(registry.get('one__echo')?.implementation).toMatchObject({ server: 'one', tool: 'echo' })
+    registry.unregister('echo')
+    await later(1)
+    expect(registry.get('echo')?.implementation).toMatchObject({ server: 'one' })
+    expect(registry.has('one__echo')).toBe(false)
+  })
+})

@@ -1,0 +1,26 @@
+import type { Kind } from '../core/kind.ts'
+import type { Log } from '../core/log.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+import type { McpServers } from '../mcp/client/mcp-servers.ts'
+import { logRenamed, serverNames } from './parameter-names.ts'
+
+export interface McpParts {
+  readonly servers: McpServers
+  readonly log: Log
+}
+
+/** Tools of MCP servers, named by `implementation.server` and `implementation.tool`. */
+export const mcpKind = ({ servers, log }: McpParts): Kind => ({
+  effect: () => 'write',
+  warning: ({ implementation }) =>
+    servers.names.includes(String(implementation.server))
+      ? undefined
+      : `MCP server '${implementation.server}' is not configured`,
+  rename: (tool, params) => logRenamed(tool.name, params, serverNames(toolOf(tool), params, tool.parameters), log),
+  bind(tool) {
+    const server = String(tool.implementation.server)
+    return () => (params, context) => servers.call(server, toolOf(tool), params, context)
+  },
+})
+
+const toolOf = ({ name, implementation }: ToolDefinition): string => String(implementation.tool ?? name)

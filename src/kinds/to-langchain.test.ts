@@ -1,0 +1,193 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { ToolMessage } from '@langchain/core/messages'
+import { isLangChainTool, type StructuredTool, tool } from '@langchain/core/tools'
+import { convertToOpenAITool } from '@langchain/core/utils/function_calling'
+import { describe, expect, test } from 'vitest'
+import type { ToolDefinition } from '../core/tool.ts'
+import { ManualClock } from '../testing/manual-clock.ts'
+import { langchainYard, weather } from './fixtures/langchain-yard.ts'
+import { toLangChain } from './to-langchain.ts'
+
+const mock = (name: string, mock_response: unknown, rest: object = {}): ToolDefinition => ({
+  name,
+  description: `The tool ${name}`,
+  parameters: { type: 'object' },
+  implementation: { type: 'mock', mock_response },
+  ...rest,
+})
+
+const call = (name: string, args: object) => ({ type: 'tool_call' as const, id: 'call_1', name, args })
+
+async function handedOut(name: string, ...tools: Parameters<typeof langchainYard>[0]) {
+  const yard = langchainYard(tools)
+  const [one] = await toLangChain<StructuredTool>(yard.executor, [name])
+  if (one === undefined) throw new Error(`${name} was not handed out`)
+  return { ...yard, one }
+}
+
+describe('toLangChain', () => {
+  test('hands out all tools, whatever their origin, as tools of LangChain', async () => {
+    const { executor } = langchainYard([mock('now', 'noon'), weather()])
+    const tools = await toLangChain<StructuredTool>(executor)
+    expect(tools.map(({ name }) => name)).toEqual(['now', 'get_weather'])
+    for (const one of tools) expect(isLangChainTool(one)).toBe(true)
+    expect(tools.map((one) => convertToOpenAITool(one))).toMatchObject([
+      { type: 'function', function: { name: 'now', description: 'The tool now', parameters: { type: 'object' } } },
+      { function: { parameters: { properties: { city: { type: 'string' } }, required: ['city'] } } },
+    ])
+  })
+
+  test('takes a manager as well', async () => {
+    const { executor } = langchainYard([mock('now', 'noon')])
+    expect(await toLangChain({ getExecutor: () => executor })).toHaveLength(1)
+  })
+
+  test('gives only those that are allowed, that the caller may use, and that work', async () => {
+    const broken = { parameters: { type: 'object', properties: { a: { $ref: 'http://x.test/y' } } } }
+    const { executor } = langchainYard([
+      mock('now', 'noon'),
+      mock('vault', 'gold', { permissions: ['vault'] }),
+      mock('broken', 1, broken),
+    ])
+    const names = async (...rest: [(readonly string[])?, object?]) =>
+      (await toLangChain<StructuredTool>(executor, ...rest)).map(({ name }) => name)
+    expect(await names()).toEqual(['now'])
+    expect(await names(undefined, { flags: { vault: true } })).toEqual(['now', 'vault'])
+    expect(await names(['vault'], { flags: { vault: true } })).toEqual(['vault'])
+    expect(await names(undefined, { visible: new Set(['vault']) })).toEqual([])
+    expect(await names([])).toEqual([])
+  })
+
+  test('runs for the caller that they were handed out to', async () => {
+    const { executor, recorded } = langchainYard([mock('vault', 'gold', { permissions: ['vault'] })])
+    const context = { tenant: 'acme', flags: { vault: true } }
+    const [vault] = await toLangChain<StructuredTool>(executor, undefined, context)
+    expect(await vault?.invoke({})).toBe('gold')
+    expect(recorded()).toMatchObject([{ tool: 'vault', tenant: 'acme' }])
+  })
+
+  test('gives a text as it is and anything else as JSON, and the envelope as artifact', async () => {
+    const { one: text } = await handedOut('text', mock('text', 'two\nlines'))
+    expect(await text.invoke({})).toBe('two\nlines')
+    const { one: data } = await handedOut('data', mock('data', { a: ['1'] }))
+    expect(await data.invoke(call('data', {}))).toMatchObject({
+      content: '{"a":["1"]}',
+      status: 'success',
+      tool_call_id: 'call_1',
+      artifact: { success: true, result: { a: ['1'] } },
+    })
+  })
+
+  test('tells a model what went wrong in the words of the envelope', async () => {
+    const { one, recorded } = await handedOut('get_weather', weather())
+    const message = await one.invoke(call('get_weather', {}))
+    expect(message).toBeInstanceOf(ToolMessage)
+    expect(message).toMatchObject({
+      content: "Invalid parameters: missing 'city'",
+      status: 'error',
+      name: 'get_weather',
+      tool_call_id: 'call_1',
+      artifact: { error_code: 'INVALID_PARAMETERS' },
+    })
+    expect(recorded()).toMatchObject([{ tool: 'get_weather', code: 'INVALID_PARAMETERS' }])
+  })
+
+  test('throws the error where no model asks', async () => {
+    const { one } = await handedOut('get_weather', weather())
+    await expect(one.invoke({})).rejects.toMatchObject({
+      name: 'ToolExecutionError',
+      code: 'INVALID_PARAMETERS',
+      message: "Invalid parameters: missing 'city'",
+    })
+  })
+
+  test('leaves all checking to the executor, which fills in defaults first', async () => {
+    const schema = {
+      type: 'object',
+      properties: { unit: { type: 'string', default: 'celsius' } },
+      required: ['unit'],
+    } as const
+    const echo = tool((params) => params as object, { name: 'echo', description: 'Echo', schema })
+    const { one } = await handedOut('echo', echo)
+    expect(await one.invoke({})).toBe('{"unit":"celsius"}')
+    expect(one.schema).toEqual(schema)
+  })
+
+  test("hands on LangChain's signal, and throws when it has aborted", async () => {
+    const clock = new ManualClock()
+    let seen: AbortSignal | undefined
+    const stuck = {
+      name: 'stuck',
+      description: 'Never ends',
+      schema: { type: 'object' },
+      invoke(_: never, { signal }: { signal: AbortSignal }) {
+        seen = signal
+        return new Promise(() => {})
+      },
+    }
+    const { executor } = langchainYard([stuck], { clock })
+    const [one] = await toLangChain<StructuredTool>(executor)
+    const controller = new AbortController()
+    const running = one?.invoke(call('stuck', {}), { signal: controller.signal })
+    await expect.poll(() => seen).toBeDefined()
+    controller.abort()
+    await expect(running).rejects.toMatchObject({ code: 'CANCELLED' })
+    expect(seen?.aborted).toBe(true)
+  })
+
+  test('tells the callbacks of LangChain, as every tool of it does', async () => {
+    const { one } = await handedOut('now', mock('now', 'noon'))
+    const heard: unknown[] = []
+    const handleToolStart = (_: unknown, input: string) => void heard.push(['start', input])
+    const handleToolEnd = (output: unknown) => void heard.push(['end', output])
+    await one.invoke({ zone: 'UTC' }, { callbacks: [{ handleToolStart, handleToolEnd }] })
+    await expect
+      .poll(() => heard)
+      .toEqual([
+        ['start', '{"zone":"UTC"}'],
+        ['end', 'noon'],
+      ])
+  })
+})
+
+describe('LangChain', () => {
+  /** Runs a program that notes in `found` what it has loaded of LangChain; gives what it printed. */
+  async function run(program: string, missing = false): Promise<string> {
+    const start = `
+      import { registerHooks } from 'node:module'
+      const found = new Set()
+      registerHooks({
+        resolve(name, context, next) {
+          return next(${missing} && name.startsWith('@langchain/') ? 'not-installed' : name, context)
+        },
+        load(url, context, next) {
+          if (url.includes('/node_modules/@langchain/')) found.add(url)
+          return next(url, context)
+        },
+      })
+      const { ToolManager } = await import('toolyard')
+      const { toLangChain } = await import(${JSON.stringify(new URL('./to-langchain.ts', import.meta.url).href)})
+      const manager = new ToolManager({})`
+    const args = ['--conditions=toolyard-source', '--input-type=module', '--eval', `${start}\n${program}`]
+    return (await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname })).stdout.trim()
+  }
+
+  test('is loaded by toLangChain, and by nothing before it', async () => {
+    const printed = await run(`
+      const schema = { type: 'object', properties: {} }
+      manager.getRegistry().register({ name: 'a', description: 'A', schema, invoke: async () => 'ran' })
+      manager.getRegistry().toProviderFormat('langchain')
+      await manager.getExecutor().execute('a', {})
+      const before = found.size
+      await toLangChain(manager)
+      console.log(before, found.size > before)
+      await manager.close()`)
+    expect(printed).toBe('0 true')
+  })
+
+  test('is asked for where it is not installed', async () => {
+    const printed = await run('console.log(await toLangChain(manager).catch((error) => error.message))', true)
+    expect(printed).toBe('toLangChain needs the package @langchain/core: npm install @langchain/core')
+  })
+})
