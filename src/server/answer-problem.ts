@@ -1,9 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Installation } from '../config/installation.ts'
-import { corsHeaders } from './cors.ts'
 import { PROBLEM_TYPE } from './http-problem.ts'
 import { problemOf } from './problem-of.ts'
-import { SECURITY_HEADERS } from './security-headers.ts'
 
 /** Answers with what went wrong. */
 export function answerProblem(
@@ -13,9 +11,5 @@ export function answerProblem(
   reply: FastifyReply,
 ): FastifyReply {
   const problem = problemOf(installation, error, request)
-  return reply
-    .headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, request.headers), ...problem.headers })
-    .code(problem.status)
-    .type(PROBLEM_TYPE)
-    .send(JSON.stringify(problem))
+  return reply.headers(problem.headers).code(problem.status).type(PROBLEM_TYPE).send(JSON.stringify(problem))
 }

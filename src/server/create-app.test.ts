@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openToolServer } from './fixtures/open-tool-server.ts'
 import { rawRequest } from './fixtures/raw-request.ts'
 
@@ -93,6 +93,19 @@ describe('every answer', () => {
       expect(error).toContain(String(line?.fields.request_id))
     }
   })
+})
+
+test('a client that disconnects in the middle of a body is not logged as an error', async () => {
+  const server = await openToolServer({ hello: async () => 1 })
+  for (const path of ['/tools/execute', '/api/keys']) {
+    const closed = once(server.app.server, 'connection').then(([socket]) => once(socket as Socket, 'close'))
+    const client = connect(Number(new URL(server.url).port), '127.0.0.1')
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
+    client.write(`${head}Content-Length: 100\r\n\r\n{"tool_name":`, () => client.destroy())
+    await closed
+  }
+  await vi.waitFor(() => expect(server.app.service.traffic.busy).toBe(false))
+  expect(server.log.lines.filter(({ level }) => level === 'error')).toEqual([])
 })
 
 describe('pages of other origins', () => {

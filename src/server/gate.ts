@@ -46,14 +46,14 @@ export class Gate {
    * The caller of the request. Throws 401 without a valid key, 429 if its address sends many such requests, and 403 if
    * the key lacks the scope. Needs the headers only, so that nothing of the body is read before.
    */
-  enter(request: IncomingMessage, scope: Scope): Caller {
+  enter(request: IncomingMessage, scope: Scope | undefined): Caller {
     const key = keyOf(request.headers)
     const caller = this.#holder(key)
     if (caller === undefined) {
       this.#unknown.count(request)
       throw unauthorized(key)
     }
-    if (!caller.scopes.has(scope)) throw forbidden(scope)
+    if (scope === undefined || !caller.scopes.has(scope)) throw forbidden(scope)
     return caller
   }
 
@@ -106,4 +106,5 @@ const unauthorized = (key: string | undefined): HttpProblem =>
     { 'www-authenticate': 'Bearer' },
   )
 
-const forbidden = (scope: Scope): HttpProblem => new HttpProblem(403, `The API key lacks the scope '${scope}'`)
+const forbidden = (scope: Scope | undefined): HttpProblem =>
+  new HttpProblem(403, `The API key lacks the scope '${scope}'`)

@@ -1,28 +1,64 @@
-import type { FastifyInstance } from 'fastify'
-import { corsHeaders } from './cors.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { corsHeaders, preflightHeaders } from './cors.ts'
 import type { Gate } from './gate.ts'
+import { HttpProblem } from './http-problem.ts'
+import { KnownRoutes } from './known-routes.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
-import type { Service } from './service.ts'
 
-/** How long an answer may lie there without its client taking any of it. */
-const PATIENCE_MS = 30_000
+/** A client that takes nothing of a response for this long is disconnected. */
+const STALLED_CLIENT_TIMEOUT_MS = 30_000
 
-/** What goes for all routes of an app: who is let in, what every answer carries, and who does not take it in time. */
-export function guardRoutes(app: FastifyInstance, { installation, traffic }: Service, gate: Gate): void {
+/** The hooks of all routes: response headers, authentication, unknown paths and stalled clients. */
+export function guardRoutes(app: FastifyInstance, gate: Gate): void {
+  const { installation, traffic } = app.service
+  const routes = new KnownRoutes()
+  app.decorate('knownRoutes', routes)
+  app.addHook('onRoute', (route) => routes.add(route))
+  app.addHook('onReady', (done) => {
+    const open = routes.all().find(({ scope }) => scope === undefined)
+    done(open && new TypeError(`The route ${open.method} ${open.url} must name its scope, or null`))
+  })
   app.addHook('onRequest', (request, reply, done) => {
-    const { headers, raw, routeOptions } = request
+    const { headers, raw } = request
+    reply.headers(SECURITY_HEADERS)
+    if (installation.config.server?.cors_origins !== undefined) reply.headers(corsHeaders(installation, headers))
     gate.checkOrigin(headers)
-    const { scope, stays } = routeOptions.config
-    if (scope) request.caller = gate.enter(raw, scope)
-    reply.headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, headers) })
-    if (!stays) reply.raw.once('close', traffic.begin())
+    if (request.is404) {
+      answerUnknownPath(request, reply, routes)
+      return
+    }
+    const { scope, stays } = request.routeOptions.config
+    if (scope !== null) request.caller = gate.enter(raw, scope)
+    if (!stays) traffic.count(reply.raw)
     done()
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
+    const { raw } = reply
+    if (traffic.draining) reply.header('connection', 'close')
+    done(null, payload)
+    // `done` has written the response. A timer for each one would be expensive: few are still waiting for the client.
+    if (!raw.writableEnded || raw.writableLength > 0) raw.setTimeout(STALLED_CLIENT_TIMEOUT_MS, () => raw.destroy())
+  })
+  app.addHook('onError', (_request, reply, _error, done) => {
     // Fastify closes the connection on a bad body. A client that is still sending might then never read the answer;
     // without this header, Node.js discards the rest of the body.
     reply.removeHeader('connection')
-    reply.raw.setTimeout(PATIENCE_MS, () => reply.raw.destroy())
-    done(null, payload)
+    done()
   })
+}
+
+/** Answers a CORS preflight. Throws 405 if other methods exist at the path, and otherwise 404. */
+function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes: KnownRoutes): void {
+  const { method, headers, url } = request
+  const preflight = method === 'OPTIONS' && preflightHeaders(request.server.service.installation, headers)
+  if (preflight) {
+    reply.headers(preflight).code(204).send()
+    return
+  }
+  const allowed = routes.methodsOf(url.split('?', 1)[0] as string)
+  if (allowed.length === 0 || allowed.includes(method)) {
+    throw new HttpProblem(404, 'Not found', 'GET /docs lists the endpoints')
+  }
+  const allow = allowed.join(', ')
+  throw new HttpProblem(405, 'Method not allowed', `${method} is not supported here; use ${allow}`, { allow })
 }

@@ -5,8 +5,8 @@ export interface KnownRoute {
   readonly method: string
   /** In the router's form: `/api/jobs/:id`, `/docs/*`. */
   readonly url: string
-  /** What a caller must be allowed; null: nothing. */
-  readonly scope: Scope | null
+  /** The scope that a caller needs; null: none. */
+  readonly scope: Scope | null | undefined
 }
 
 /** Every route of a server: so that a wrong method is told from a wrong path, and tests can see that none is left out. */
@@ -25,7 +25,7 @@ export class KnownRoutes {
 
   all(): KnownRoute[] {
     return this.#routes.flatMap(({ methods, url, options: { config } }) =>
-      methods.map((method) => ({ method, url, scope: config?.scope ?? null })),
+      methods.map((method) => ({ method, url, scope: config?.scope })),
     )
   }
 

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyError } from 'fastify'
 import type { Installation } from '../config/installation.ts'
+import { DeepJsonError } from '../core/json-depth.ts'
 import { writeLog } from '../core/log.ts'
+import { LIMITS } from '../core/snapshot.ts'
 import { TOOL_ERRORS } from '../core/tool-error-code.ts'
 import { ToolExecutionError } from '../core/tool-execution-error.ts'
 import { ModelValidationError } from '../validation/model-validation-error.ts'
@@ -24,8 +26,13 @@ function foreseen(error: Error): HttpProblem | undefined {
     return new HttpProblem(TOOL_ERRORS[error.code].status, error.message)
   }
   if (error instanceof ModelValidationError) return new HttpProblem(400, error.message)
+  if (error instanceof DeepJsonError) {
+    return new HttpProblem(400, 'The body is nested too deeply', `it may have at most ${LIMITS.bodyDepth} levels`)
+  }
   const { statusCode: status, code, message, validation } = error as Partial<FastifyError> & Error
   if (validation !== undefined) return new HttpProblem(400, 'The request is not valid', message)
+  // Fastify gives this status to an error of the request stream.
+  if (status === 400 && code === 'ECONNRESET') return new HttpProblem(400, 'The client closed the connection')
   if (status === undefined || status < 400 || status >= 500 || !code?.startsWith('FST_')) return undefined
   return new HttpProblem(status, message)
 }

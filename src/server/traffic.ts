@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Cancellation } from '../core/cancellation.ts'
 
 /** What this server is busy with, so that it can end without cutting anything short. */
@@ -20,12 +21,14 @@ export class Traffic {
     this.#draining = true
   }
 
-  /** Notes that a request is being answered; gives what to do when it has been. */
-  begin(): () => void {
+  /** Counts a request until its response is closed. */
+  count(response: ServerResponse): void {
     this.#requests++
-    return () => {
-      this.#requests--
-    }
+    response.on('close', this.#ended)
+  }
+
+  readonly #ended = (): void => {
+    this.#requests--
   }
 
   /** Calls off all calls that still run. */

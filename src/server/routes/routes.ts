@@ -3,6 +3,7 @@ import { pageToolsRoutes } from '../page/page-tools-routes.ts'
 import type { Service } from '../service.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { chatRoutes } from './chat-routes.ts'
+import { executeRoute } from './execute-route.ts'
 import { jobRoutes } from './job-routes.ts'
 import { keyRoutes } from './key-routes.ts'
 import { limitRoutes } from './limit-routes.ts'
@@ -22,8 +23,9 @@ import { validationRoutes } from './validation-routes.ts'
 /** Adds routes to the server. */
 export type AddRoutes = (app: FastifyInstance, service: Service) => void
 
-/** All routes but that of a tool call, which has a door of its own. */
+/** The routes of the API. */
 export const ROUTES: readonly AddRoutes[] = [
+  executeRoute,
   toolRoutes,
   pageToolsRoutes,
   jobRoutes,

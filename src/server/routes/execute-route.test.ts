@@ -169,7 +169,9 @@ describe('POST /tools/execute', () => {
     const headersOf = async (connection: string) => {
       const { resolve, promise } = Promise.withResolvers<IncomingMessage>()
       const headers = { 'content-type': 'application/json', connection }
-      request(`${server.url}/tools/execute`, { method: 'POST', headers, agent: false }, resolve).end('{')
+      request(`${server.url}/tools/execute`, { method: 'POST', headers, agent: false }, resolve).end(
+        '{"tool_name":"none"}',
+      )
       const answer = await promise
       answer.resume()
       const { connection: kept, 'keep-alive': time, date, ...rest } = answer.headers
@@ -178,8 +180,8 @@ describe('POST /tools/execute', () => {
     }
     const open = await headersOf('keep-alive')
     const closed = await headersOf('close')
-    expect(open).toMatchObject({ kept: 'keep-alive', time: 'timeout=72', status: '400 Bad Request' })
-    expect(closed).toMatchObject({ kept: 'close', status: '400 Bad Request' })
+    expect(open).toMatchObject({ kept: 'keep-alive', time: 'timeout=72', status: '404 Not Found' })
+    expect(closed).toMatchObject({ kept: 'close', status: '404 Not Found' })
     expect(open.rest).toEqual(closed.rest)
   })
 
