@@ -7,8 +7,7 @@ import { Installation } from '../config/installation.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { captureLog } from '../testing/capture-log.ts'
 import { newStoredKey } from './fixtures/new-stored-key.ts'
-import { serve } from './serve.ts'
-import { ServeError } from './serve-error.ts'
+import { ServeError, serve } from './serve.ts'
 
 async function open() {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-serve-'))

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { auditCsv, auditJson } from '../../server/audit-export.ts'
+import { auditCsv, auditJson } from '../../server/routes/audit-export.ts'
 import { type AuditOptions, auditFilter } from '../audit-filter.ts'
 import { hasStore } from '../has-store.ts'
 import { withStore } from '../open-store.ts'

@@ -10,9 +10,7 @@ import type { JobQueue } from '../../core/storage/job-queue.ts'
 import type { Job, NewJob } from '../../core/storage/job-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { JobRun } from './job-run.ts'
-import { callOf, type JobView, jobView, type StoredCall } from './job-view.ts'
-import type { TaskName, Tasks } from './task.ts'
+import { callOf, JobRun, type JobView, jobView, type StoredCall, type TaskName, type Tasks } from './job-run.ts'
 
 const HOUR_MS = 3_600_000
 const SHORTEST_MS = 1_000

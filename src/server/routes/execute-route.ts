@@ -9,10 +9,10 @@ import type { CallerRate, RateState } from '../../core/rates.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
 import type { ToolFailure, ToolResult } from '../../core/tool-result.ts'
-import { sessionName } from '../caller-of-request.ts'
-import type { Service } from '../service.ts'
-import { acceptsEvents } from '../streams.ts'
-import { JOB_SCHEMA } from './job-routes.ts'
+import { sessionName } from '../http/context.ts'
+import { acceptsEvents } from '../http/event-stream.ts'
+import type { Service } from '../http/service.ts'
+import { JOB_SCHEMA } from '../jobs/job-routes.ts'
 
 const BODY = {
   type: 'object',

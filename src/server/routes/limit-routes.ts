@@ -3,8 +3,8 @@ import type { Config } from '../../config/config.ts'
 import { CONFIG_SCHEMA } from '../../config/config-schema.ts'
 import type { Installation } from '../../config/installation.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import type { Service } from '../service.ts'
-import type { ConfiguredLimit, LimitsView, ShownBudget, ShownCircuit, ShownToolLimit } from './limits-view.ts'
+import type { Service } from '../http/service.ts'
+import type { ConfiguredLimit, LimitsView, ShownBudget, ShownCircuit, ShownToolLimit } from '../http/views.ts'
 import { usableTools } from './tool-routes.ts'
 
 const list = (properties: object, description: string) => ({

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { StorageStatus } from '../../core/storage/storage.ts'
-import type { Service } from '../service.ts'
+import type { Service } from '../http/service.ts'
 
 /** Everybody may ask, so the store is asked for all of them together. */
 const FRESH_MS = 1_000
