@@ -104,7 +104,7 @@ test('a client that disconnects in the middle of a body is not logged as an erro
     client.write(`${head}Content-Length: 100\r\n\r\n{"tool_name":`, () => client.destroy())
     await closed
   }
-  await vi.waitFor(() => expect(server.app.service.traffic.busy).toBe(false))
+  await vi.waitFor(() => expect(server.app.traffic.busy).toBe(false))
   expect(server.log.lines.filter(({ level }) => level === 'error')).toEqual([])
 })
 

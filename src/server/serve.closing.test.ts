@@ -25,7 +25,7 @@ test('running calls may end: they are answered and on record, and new ones are n
   await begun
   const closed = closeGracefully(app, LONG)
   await vi.waitFor(async () => expect(get('/health')).rejects.toThrow())
-  expect(app.service.traffic.draining).toBe(true)
+  expect(app.traffic.draining).toBe(true)
   await expect(fetch(`${url}/tools/execute`, { method: 'POST' })).rejects.toThrow()
   end('in time')
   const response = await answer
@@ -47,7 +47,7 @@ test('what still runs at the limit is called off, answered as cancelled, and on 
 
 test('while it takes nothing new it is not ready, and says so where it is still asked', async () => {
   const { app, get } = await closingYard()
-  app.service.traffic.drain()
+  app.traffic.drain()
   const ready = await get('/ready')
   expect([ready.status, await ready.json()]).toMatchObject([503, { status: 'draining' }])
   expect((await get('/health')).status).toBe(200)
@@ -62,7 +62,7 @@ test('streams get a last event, and are ended', async () => {
   for await (const event of events) seen.push(event)
   await closed
   expect(seen.map(({ event }) => event)).toEqual(['progress', 'shutdown'])
-  expect(seen.at(-1)?.data).toEqual({ error: 'The server is shutting down: ask again in a moment' })
+  expect(seen.at(-1)?.data).toEqual({ error: 'The server is shutting down: try again in a moment' })
 })
 
 test('a client that only listens, or keeps its connection, does not hold it up', async () => {

@@ -10,7 +10,6 @@ import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts
 import type { Message } from '../../models/model.ts'
 import { acceptsEvents, type EventStream } from '../http/event-stream.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 import { ClientRun, type RunWriter, streamRun } from './client-run.ts'
 import { GATE, STOP_REASON } from './run-routes.ts'
 
@@ -42,7 +41,7 @@ const CHAT_SCHEMA = {
     profile: {
       type: 'object',
       maxProperties: MOST_ENTRIES,
-      description: 'What is known of the one who asks (intent, service, topic, …): the response rules match on it.',
+      description: 'What is known of the one who asks (intent, app, topic, …): the response rules match on it.',
     },
     session_id: { type: 'string', minLength: 1, maxLength: 200, description: 'What the calls are counted by.' },
     tool_name: { type: 'string', minLength: 1, maxLength: 200, description: 'Runs first; the answer builds on it.' },
@@ -87,18 +86,18 @@ const ANSWER_SCHEMA = {
 
 /** Answers a question over HTTP: with the whole answer, or with everything that happens on the way to it. */
 async function answerChat(
-  service: Service,
+  app: FastifyInstance,
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Omit<ChatRequest, 'context'>,
   session?: string,
 ): Promise<unknown> {
-  const run = new ClientRun(service, request, reply, session)
+  const run = new ClientRun(app, request, reply, session)
   try {
-    const chat = await service.installation.manager.getChat()
+    const chat = await app.installation.manager.getChat()
     const question = { ...asked, context: run.context }
     if (acceptsEvents(request)) {
-      return await streamRun(service, reply, chat.run(question), writerOf(service.installation, run.id))
+      return await streamRun(app, reply, chat.run(question), writerOf(app.installation, run.id))
     }
     return { ...(await chat.answer(question)), run_id: run.id }
   } catch (error) {
@@ -158,7 +157,7 @@ interface TestBody {
 }
 
 /** Questions: answered by the response rules, or by a model on trial. */
-export function chatRoutes(app: FastifyInstance, service: Service): void {
+export function chatRoutes(app: FastifyInstance): void {
   app.post<{ Body: ChatBody }>(
     '/chat',
     {
@@ -176,7 +175,7 @@ export function chatRoutes(app: FastifyInstance, service: Service): void {
       if (asked.tool_params !== undefined && asked.tool_name === undefined) {
         throw new HttpProblem(400, 'There are tool_params, but no tool_name', 'say which tool they are for')
       }
-      return answerChat(service, request, reply, asked, session_id)
+      return answerChat(app, request, reply, asked, session_id)
     },
   )
 
@@ -194,7 +193,7 @@ export function chatRoutes(app: FastifyInstance, service: Service): void {
     (request, reply) => {
       const { query = '', model = '' } = request.body
       if (query.trim() === '' || model.trim() === '') throw new HttpProblem(400, 'Missing query or model')
-      return answerChat(service, request, reply, { message: query, model })
+      return answerChat(app, request, reply, { message: query, model })
     },
   )
 }

@@ -54,6 +54,6 @@ test('a client that goes away before the first event leaves no stream behind', a
     const page = await (await fetch(`${url}/api/runs`)).json()
     expect(page).toMatchObject({ runs: [{ stop_reason: 'cancelled' }] })
   })
-  await vi.waitFor(() => expect(app.service.traffic.calls.size).toBe(0))
-  expect(app.service.streams.size).toBe(0)
+  await vi.waitFor(() => expect(app.traffic.calls.size).toBe(0))
+  expect(app.streams.size).toBe(0)
 })

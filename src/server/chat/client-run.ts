@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RunEvent } from '../../chat/run.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation } from '../../core/cancellation.ts'
 import type { Clock } from '../../core/clock.ts'
 import { contextOfRequest } from '../http/context.ts'
 import type { EventStream } from '../http/event-stream.ts'
-import type { Service } from '../http/service.ts'
 
 /** What is refused is refused within this time; a model that takes longer to begin is at work. */
 const WAIT_MS = 1_000
@@ -25,7 +24,7 @@ export interface RunWriter {
  * run fails at once, or `judge` does not like the event, this rejects, and can be answered with a status.
  */
 export async function streamRun(
-  { streams, installation }: Service,
+  { streams, installation }: FastifyInstance,
   reply: FastifyReply,
   events: RunEvents,
   write: (stream: EventStream) => RunWriter,
@@ -74,14 +73,14 @@ export class ClientRun {
   readonly context: CallContext
   /** How long a caller who has come to its limit has to wait. */
   waitMs = 0
-  readonly #service: Service
+  readonly #app: FastifyInstance
   readonly #cancellation = new Cancellation()
 
-  constructor(service: Service, request: FastifyRequest, reply: FastifyReply, session?: string) {
+  constructor(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, session?: string) {
     const { traceparent } = request.headers
-    this.#service = service
+    this.#app = app
     this.context = {
-      ...contextOfRequest(request, service.installation, 'rest', session),
+      ...contextOfRequest(request, app.installation, 'rest', session),
       runId: this.id,
       signal: this.#cancellation,
       onRate: ({ waitMs }) => {
@@ -89,13 +88,13 @@ export class ClientRun {
       },
       ...(typeof traceparent === 'string' && TRACEPARENT.test(traceparent) && { traceparent }),
     }
-    service.traffic.calls.add(this.#cancellation)
+    app.traffic.calls.add(this.#cancellation)
     if (reply.raw.destroyed) this.#cancellation.abort(undefined)
     else reply.raw.once('close', () => this.#cancellation.abort(undefined))
   }
 
   /** Lets go of a run that is over. */
   done(): void {
-    this.#service.traffic.calls.delete(this.#cancellation)
+    this.#app.traffic.calls.delete(this.#cancellation)
   }
 }

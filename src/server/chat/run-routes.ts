@@ -10,7 +10,6 @@ import { runCassette } from '../../validation/cassettes/run-cassette.ts'
 import type { FileCase } from '../../validation/suites/suite-file.ts'
 import { settleRecords, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 
 /** Why a run ended. */
 export const STOP_REASON = {
@@ -168,7 +167,8 @@ interface RunsQuery {
 }
 
 /** What has been asked and answered. */
-export function runRoutes(app: FastifyInstance, { installation }: Service): void {
+export function runRoutes(app: FastifyInstance): void {
+  const { installation } = app
   const { storage } = installation
 
   app.get<{ Querystring: RunsQuery }>(

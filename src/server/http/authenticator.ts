@@ -148,7 +148,7 @@ const USUAL = 'Bearer '
 const BEARER = /^Bearer +(\S+) *$/i
 
 /** Finds who sends a request, and lets in who may. */
-export class Gate {
+export class Authenticator {
   readonly #installation: Installation
   readonly #unknown: UnknownCallers
   #local: boolean
@@ -182,7 +182,7 @@ export class Gate {
    * The caller of the request. Throws 401 without a valid key, 429 if its address sends many such requests, and 403 if
    * the key lacks the scope. Needs the headers only, so that nothing of the body is read before.
    */
-  enter(request: IncomingMessage, scope: Scope | undefined): Caller {
+  authenticate(request: IncomingMessage, scope: Scope | undefined): Caller {
     const key = keyOf(request.headers)
     const caller = this.#holder(key)
     if (caller === undefined) {

@@ -5,16 +5,42 @@ import type { Scope } from '../../config/callers/scopes.ts'
 import type { Installation } from '../../config/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
+import type { Prometheus } from '../../telemetry/prometheus.ts'
+import type { Authenticator } from './authenticator.ts'
+import type { Streams } from './event-stream.ts'
 import { HttpProblem } from './problem.ts'
 
-/** What this server is busy with, so that it can end without cutting anything short. */
+const RECORDS_TIMEOUT_MS = 2_000
+const MAX_SESSION_LENGTH = 200
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly installation: Installation
+    readonly packageVersion: string
+    readonly prometheus: Prometheus
+    readonly authenticator: Authenticator
+    readonly streams: Streams
+    readonly traffic: Traffic
+  }
+  interface FastifyRequest {
+    /** Only on routes that have a scope. */
+    caller: Caller
+  }
+  interface FastifyContextConfig {
+    /** The scope that the caller needs; null: the route is public. */
+    readonly scope?: Scope | null
+    /** Clients may stay connected indefinitely: a shutdown does not wait for them. */
+    readonly stays?: boolean
+  }
+}
+
+/** The requests and tool calls that this server is working on. A shutdown waits for them. */
 export class Traffic {
-  /** Calls of tools; they can be called off. */
   readonly calls = new Set<Cancellation>()
   #requests = 0
   #draining = false
 
-  /** True when no more requests are taken. */
+  /** True once the server is shutting down. */
   get draining(): boolean {
     return this.#draining
   }
@@ -37,59 +63,12 @@ export class Traffic {
     this.#requests--
   }
 
-  /** Calls off all calls that still run. */
   cancelCalls(): void {
     for (const call of this.calls) call.abort(undefined)
   }
 }
 
-/** How long a question waits for the newest records: a store that lags is asked for what it has. */
-const PATIENCE_MS = 2_000
-
-/** Waits until the calls that have been answered are on record, so that who asks next finds them. */
-export async function settleRecords({ manager, sink, clock }: Installation): Promise<void> {
-  manager.getExecutor().flush()
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const callOff = clock.after(PATIENCE_MS, resolve)
-  await Promise.race([sink.flush(), late])
-  callOff()
-}
-
-/** The part of a query by which one who may see the whole installation asks for others than its own tenant. */
-export const TENANT_QUERY = {
-  tenant: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 64,
-    description: "Another tenant, or * for all: only with the scope 'installation'. Your own if not given.",
-  },
-} as const
-
-/** Whose figures or records a request may have: those of one tenant, or, as undefined, of all. */
-export function tenantAsked({ caller }: FastifyRequest, tenant: string | undefined): string | undefined {
-  if (tenant === undefined || tenant === caller.tenant) return caller.tenant
-  if (!caller.scopes.has('installation')) {
-    throw new HttpProblem(403, "Only a key with the scope 'installation' may ask for other tenants")
-  }
-  return tenant === '*' ? undefined : tenant
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Who sent it; only on routes that have a scope. */
-    caller: Caller
-  }
-  interface FastifyContextConfig {
-    /** What the caller must be allowed; null: the route is for everybody. */
-    readonly scope?: Scope | null
-    /** A client may stay here for as long as it likes: the end of the server does not wait for it. */
-    readonly stays?: boolean
-  }
-}
-
-const LONGEST_SESSION = 200
-
-/** What the calls that a request asks for are made with. */
+/** The call context of a request: its caller, and the session it names. */
 export function contextOfRequest(
   { caller, headers }: FastifyRequest,
   { callers }: Installation,
@@ -99,7 +78,35 @@ export function contextOfRequest(
   return callers.context(caller, source, sessionName(session ?? headers['x-session-id']))
 }
 
-/** A session is counted by its name: one that is no text, empty or endless is none. */
+/** The session name, truncated; undefined if it is empty or not a string. */
 export function sessionName(given: unknown): string | undefined {
-  return typeof given === 'string' && given !== '' ? given.slice(0, LONGEST_SESSION) : undefined
+  return typeof given === 'string' && given !== '' ? given.slice(0, MAX_SESSION_LENGTH) : undefined
+}
+
+/** The query parameter that selects another tenant. */
+export const TENANT_QUERY = {
+  tenant: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 64,
+    description: "Another tenant, or * for all. Needs the scope 'installation'. Default: your own tenant.",
+  },
+} as const
+
+/** The tenant whose data a request may read; undefined means all tenants. Throws 403 if the caller may not. */
+export function tenantAsked({ caller }: FastifyRequest, tenant: string | undefined): string | undefined {
+  if (tenant === undefined || tenant === caller.tenant) return caller.tenant
+  if (!caller.scopes.has('installation')) {
+    throw new HttpProblem(403, "Only a key with the scope 'installation' may ask for other tenants")
+  }
+  return tenant === '*' ? undefined : tenant
+}
+
+/** Waits until all answered calls are recorded, but not for a store that lags. */
+export async function settleRecords({ manager, sink, clock }: Installation): Promise<void> {
+  manager.getExecutor().flush()
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const cancel = clock.after(RECORDS_TIMEOUT_MS, resolve)
+  await Promise.race([sink.flush(), late])
+  cancel()
 }

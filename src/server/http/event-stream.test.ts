@@ -69,9 +69,12 @@ test('who sends waits for a client that is behind, until it has caught up', asyn
     for (let index = 0; index < 3; index++) await turn()
   }
   let isBehind = true
-  const waited = stream.send('last', 1).then(() => {
-    isBehind = false
-  })
+  const waited = stream.send('last', 1).then(
+    () => {
+      isBehind = false
+    },
+    { timeout: 15_000 },
+  )
   for (let index = 0; index < 3; index++) await turn()
   expect(isBehind).toBe(true)
   incoming.resume()

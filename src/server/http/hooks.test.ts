@@ -1,6 +1,6 @@
-import type { RouteOptions } from 'fastify'
+import { fastify, type RouteOptions } from 'fastify'
 import { expect, test } from 'vitest'
-import { KnownRoutes } from './hooks.ts'
+import { addHooks, KnownRoutes } from './hooks.ts'
 
 const handler = () => {}
 const route = (url: string, method: string | string[], config: RouteOptions['config'] = {}): RouteOptions => ({
@@ -25,7 +25,16 @@ test('a path is known by its methods, whatever stands in the place of its parame
   }
   expect(routes.all().slice(0, 3)).toEqual([
     { method: 'GET', url: '/api/jobs/:id', scope: 'call' },
-    { method: 'DELETE', url: '/api/jobs/:id', scope: null },
-    { method: 'HEAD', url: '/api/jobs/:id', scope: null },
+    { method: 'DELETE', url: '/api/jobs/:id', scope: undefined },
+    { method: 'HEAD', url: '/api/jobs/:id', scope: undefined },
   ])
+})
+
+test('the server does not start with a route that has no scope', async () => {
+  const app = fastify()
+  for (const name of ['installation', 'traffic', 'authenticator'] as const) app.decorate(name, {} as never)
+  addHooks(app)
+  app.get('/public', { config: { scope: null } }, handler)
+  app.get('/forgotten', handler)
+  await expect(app.ready()).rejects.toThrow('The route GET /forgotten must name its scope, or null')
 })

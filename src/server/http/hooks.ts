@@ -1,58 +1,25 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Scope } from '../../config/callers/scopes.ts'
-import type { Gate } from './authenticator.ts'
+import { DeepJsonError, isDeep } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import { HttpProblem } from './problem.ts'
 import { corsHeaders, preflightHeaders, SECURITY_HEADERS } from './response-headers.ts'
 
-export interface KnownRoute {
-  readonly method: string
-  /** In the router's form: `/api/jobs/:id`, `/docs/*`. */
-  readonly url: string
-  /** The scope that a caller needs; null: none. */
-  readonly scope: Scope | null | undefined
-}
-
-/** Every route of a server: so that a wrong method is told from a wrong path, and tests can see that none is left out. */
-export class KnownRoutes {
-  readonly #routes: {
-    readonly methods: readonly string[]
-    readonly url: string
-    readonly pattern: RegExp
-    readonly options: RouteOptions
-  }[] = []
-
-  add(options: RouteOptions): void {
-    const { method, url } = options
-    this.#routes.push({ methods: [method].flat(), url, pattern: patternOf(url), options })
-  }
-
-  all(): KnownRoute[] {
-    return this.#routes.flatMap(({ methods, url, options: { config } }) =>
-      methods.map((method) => ({ method, url, scope: config?.scope })),
-    )
-  }
-
-  /** The methods for a path as it was asked for; empty where the path is unknown. */
-  methodsOf(path: string): string[] {
-    const found = this.#routes.filter(({ pattern }) => pattern.test(path))
-    return [...new Set(found.flatMap(({ methods }) => methods))].sort()
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly knownRoutes: KnownRoutes
   }
 }
 
-function patternOf(url: string): RegExp {
-  const parts = url.split(/(:\w+|\*)/).map((part) => {
-    if (part === '*') return '.*'
-    return part.startsWith(':') ? '[^/]+' : RegExp.escape(part)
-  })
-  return new RegExp(`^${parts.join('')}$`)
-}
+/** The content types of JSON bodies. */
+export const JSON_TYPES = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/
 
 /** A client that takes nothing of a response for this long is disconnected. */
 const STALLED_CLIENT_TIMEOUT_MS = 30_000
 
-/** The hooks of all routes: response headers, authentication, unknown paths and stalled clients. */
-export function guardRoutes(app: FastifyInstance, gate: Gate): void {
-  const { installation, traffic } = app.service
+/** Adds the hooks of all routes: response headers, authentication, unknown paths and stalled clients. */
+export function addHooks(app: FastifyInstance): void {
+  const { installation, traffic, authenticator } = app
   const routes = new KnownRoutes()
   app.decorate('knownRoutes', routes)
   app.addHook('onRoute', (route) => routes.add(route))
@@ -64,13 +31,13 @@ export function guardRoutes(app: FastifyInstance, gate: Gate): void {
     const { headers, raw } = request
     reply.headers(SECURITY_HEADERS)
     if (installation.config.server?.cors_origins !== undefined) reply.headers(corsHeaders(installation, headers))
-    gate.checkOrigin(headers)
+    authenticator.checkOrigin(headers)
     if (request.is404) {
       answerUnknownPath(request, reply, routes)
       return
     }
     const { scope, stays } = request.routeOptions.config
-    if (scope !== null) request.caller = gate.enter(raw, scope)
+    if (scope !== null) request.caller = authenticator.authenticate(raw, scope)
     if (!stays) traffic.count(reply.raw)
     done()
   })
@@ -92,7 +59,7 @@ export function guardRoutes(app: FastifyInstance, gate: Gate): void {
 /** Answers a CORS preflight. Throws 405 if other methods exist at the path, and otherwise 404. */
 function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes: KnownRoutes): void {
   const { method, headers, url } = request
-  const preflight = method === 'OPTIONS' && preflightHeaders(request.server.service.installation, headers)
+  const preflight = method === 'OPTIONS' && preflightHeaders(request.server.installation, headers)
   if (preflight) {
     reply.headers(preflight).code(204).send()
     return
@@ -103,4 +70,57 @@ function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes:
   }
   const allow = allowed.join(', ')
   throw new HttpProblem(405, 'Method not allowed', `${method} is not supported here; use ${allow}`, { allow })
+}
+
+/** Fastify's JSON parser behind the depth check. It refuses keys such as `__proto__`. */
+export function parseJsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<string>(JSON_TYPES, { parseAs: 'string' }, (request, text, done) => {
+    if (isDeep(text, LIMITS.bodyDepth)) done(new DeepJsonError(LIMITS.bodyDepth))
+    else parse(request, text, done)
+  })
+}
+
+export interface KnownRoute {
+  readonly method: string
+  /** As registered: `/api/jobs/:id`, `/docs/*`. */
+  readonly url: string
+  /** The scope that a caller needs; null: none. */
+  readonly scope: Scope | null | undefined
+}
+
+/** Every route of a server. It tells a wrong method from an unknown path. */
+export class KnownRoutes {
+  readonly #routes: {
+    readonly methods: readonly string[]
+    readonly url: string
+    readonly pattern: RegExp
+    readonly options: RouteOptions
+  }[] = []
+
+  add(options: RouteOptions): void {
+    const { method, url } = options
+    this.#routes.push({ methods: [method].flat(), url, pattern: patternOf(url), options })
+  }
+
+  all(): KnownRoute[] {
+    return this.#routes.flatMap(({ methods, url, options: { config } }) =>
+      methods.map((method) => ({ method, url, scope: config?.scope })),
+    )
+  }
+
+  /** The methods of a requested path; empty if the path is unknown. */
+  methodsOf(path: string): string[] {
+    const found = this.#routes.filter(({ pattern }) => pattern.test(path))
+    return [...new Set(found.flatMap(({ methods }) => methods))].sort()
+  }
+}
+
+function patternOf(url: string): RegExp {
+  const parts = url.split(/(:\w+|\*)/).map((part) => {
+    if (part === '*') return '.*'
+    return part.startsWith(':') ? '[^/]+' : RegExp.escape(part)
+  })
+  return new RegExp(`^${parts.join('')}$`)
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { writeLog } from '../../core/log.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 import type { JobView } from './job-run.ts'
 
 const TIME = { type: ['string', 'null'], format: 'date-time' }
@@ -45,7 +44,8 @@ const LIST_QUERY = {
 }
 
 /** Work in the background: what there is, how far it is, and how to end it. */
-export function jobRoutes(app: FastifyInstance, { installation, jobs, streams }: Service): void {
+export function jobRoutes(app: FastifyInstance): void {
+  const { installation, jobs, streams } = app
   app.get<{ Querystring: { limit: number } }>(
     '/api/jobs',
     {

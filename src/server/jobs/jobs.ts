@@ -18,6 +18,12 @@ const SHORTEST_MS = 1_000
 const LOOK_HERE_MS = 100
 const LOOK_ELSEWHERE_MS = 500
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly jobs: Jobs
+  }
+}
+
 export interface JobsOptions {
   readonly installation: Installation
   readonly queue: JobQueue

@@ -3,7 +3,6 @@ import type { RunEvent } from '../../chat/run.ts'
 import { splitModelId } from '../../models/catalogue/split-model-id.ts'
 import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/client-run.ts'
 import type { EventStream } from '../http/event-stream.ts'
-import type { Service } from '../http/service.ts'
 import { type CompletionHead, CompletionStream, completion, finishReason } from './completion.ts'
 import { type AskedCompletion, COMPLETION_SCHEMA, type CompletionBody, readCompletion } from './completion-request.ts'
 import { HandedBackCalls, newCallId } from './handed-back.ts'
@@ -20,23 +19,23 @@ interface Answering {
 
 /** Answers OpenAI clients: the tools of the server are run here, calls of the client's own are handed back to it. */
 class Completions {
-  readonly #service: Service
+  readonly #app: FastifyInstance
   readonly #handedBack: HandedBackCalls
 
-  constructor(service: Service, handedBack: HandedBackCalls) {
-    this.#service = service
+  constructor(app: FastifyInstance, handedBack: HandedBackCalls) {
+    this.#app = app
     this.#handedBack = handedBack
   }
 
   async answer(request: FastifyRequest<{ Body: CompletionBody }>, reply: FastifyReply): Promise<unknown> {
-    const { manager, clock } = this.#service.installation
+    const { manager, clock } = this.#app.installation
     const { caller, body } = request
     const asked = readCompletion(body)
     const models = await manager.getModels()
     const model = models.get(asked.model)
     const { prices } = models.info(asked.model)
     const messages = this.#handedBack.restore(caller, asked.messages)
-    const run = new ClientRun(this.#service, request, reply)
+    const run = new ClientRun(this.#app, request, reply)
     const head = { id: `chatcmpl-${run.id}`, created: Math.floor(clock.wall() / 1_000), model: asked.model }
     const { context } = run
     const events = manager
@@ -69,7 +68,7 @@ class Completions {
     events: RunEvents,
     { asked, head, keep }: Answering,
   ): Promise<FastifyReply> {
-    const { installation } = this.#service
+    const { installation } = this.#app
     const write = (stream: EventStream): RunWriter => {
       const chunks = new CompletionStream(stream, head, asked)
       return {
@@ -84,7 +83,7 @@ class Completions {
     const judge = (early: RunEvent): void => {
       if (early.type === 'answer') finishReason(early.answer)
     }
-    return streamRun(this.#service, reply, events, write, judge)
+    return streamRun(this.#app, reply, events, write, judge)
   }
 }
 
@@ -95,9 +94,9 @@ async function last(events: RunEvents): Promise<Answered> {
 }
 
 /** What clients of OpenAI's API ask for, answered in its form; errors too, which are problem+json everywhere else. */
-export function openAiRoutes(app: FastifyInstance, service: Service): void {
-  const { installation } = service
-  const completions = new Completions(service, new HandedBackCalls(installation.clock))
+export function openAiRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  const completions = new Completions(app, new HandedBackCalls(installation.clock))
   const listed = async () => (await installation.manager.getModels()).list().map(({ id }) => modelObject(id))
 
   app.register(async (routes) => {

@@ -4,7 +4,6 @@ import type { AuditFilter, AuditRow } from '../../core/storage/audit.ts'
 import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
 import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 import { auditCsv, auditJson } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
@@ -77,7 +76,8 @@ const EXPORTS = {
 }
 
 /** Who called what, and how it ended. */
-export function auditRoutes(app: FastifyInstance, { installation }: Service): void {
+export function auditRoutes(app: FastifyInstance): void {
+  const { installation } = app
   const { ledger } = installation.storage
 
   app.get<{ Querystring: AuditQuery }>(

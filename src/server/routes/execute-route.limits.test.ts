@@ -94,7 +94,7 @@ test('a client that hangs up cancels its call: the handler is told, and it is re
   await expect(call).rejects.toThrow()
   await told
   expect(await server.records()).toMatchObject([{ tool: 'forever', outcome: 'unknown', error_code: 'CANCELLED' }])
-  expect(server.app.service.traffic.busy).toBe(false)
+  expect(server.app.traffic.busy).toBe(false)
 })
 
 test('a client that does not take its answer is cut off after half a minute', async () => {

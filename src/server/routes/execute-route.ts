@@ -11,7 +11,7 @@ import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
 import type { ToolFailure, ToolResult } from '../../core/tool-result.ts'
 import { sessionName } from '../http/context.ts'
 import { acceptsEvents } from '../http/event-stream.ts'
-import type { Service } from '../http/service.ts'
+import { JSON_TYPES } from '../http/hooks.ts'
 import { JOB_SCHEMA } from '../jobs/job-routes.ts'
 
 const BODY = {
@@ -61,7 +61,6 @@ const failures = Object.fromEntries(
   ),
 )
 
-const JSON_TYPES = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/
 const JSON_TYPE = 'application/json; charset=utf-8'
 const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 const RESPOND_ASYNC = /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i
@@ -75,8 +74,8 @@ interface CallBody {
 }
 
 /** `POST /tools/execute`: runs a tool and answers with its envelope, with events, or with a job. */
-export function executeRoute(app: FastifyInstance, service: Service): void {
-  const { installation, traffic, streams } = service
+export function executeRoute(app: FastifyInstance): void {
+  const { installation, traffic, streams } = app
   const contexts = new CallerContexts(installation)
 
   app.register(async (routes) => {
@@ -125,7 +124,7 @@ export function executeRoute(app: FastifyInstance, service: Service): void {
           context.traceparent = String(traceparent)
         if (timeout_ms !== undefined) context.timeoutMs = timeout_ms
         if (prefer !== undefined && RESPOND_ASYNC.test(String(prefer))) {
-          return startJob(service, request, reply, context, session)
+          return startJob(app, request, reply, context, session)
         }
         const stream = acceptsEvents(request) ? streams.start(reply) : undefined
         if (stream !== undefined) context.report = (progress) => void stream.send('progress', progress)
@@ -145,7 +144,7 @@ export function executeRoute(app: FastifyInstance, service: Service): void {
 
 /** Starts the call as a job; the answer says where the result will be. */
 async function startJob(
-  { jobs }: Service,
+  { jobs }: FastifyInstance,
   { body, caller }: FastifyRequest,
   reply: FastifyReply,
   context: RestContext,

@@ -14,7 +14,6 @@ import {
 } from '../../config/callers/tenant-flags.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 import type { RolesView, ShownKey } from '../http/views.ts'
 
 interface FlagChanges {
@@ -34,7 +33,8 @@ const TENANT = {
 }
 
 /** Tenants with their flags, and what the roles of keys are. */
-export function tenantRoutes(app: FastifyInstance, { installation }: Service): void {
+export function tenantRoutes(app: FastifyInstance): void {
+  const { installation } = app
   const { settings, keys } = installation.storage
   const listed = async (): Promise<ListedTenant[]> => {
     const [stored, all] = await Promise.all([storedFlags(settings), keys.list()])
@@ -162,7 +162,8 @@ const NEW_KEY = {
 }
 
 /** The keys of the caller's own tenant. */
-export function keyRoutes(app: FastifyInstance, { installation }: Service): void {
+export function keyRoutes(app: FastifyInstance): void {
+  const { installation } = app
   const { keys } = installation.storage
   const now = (): string => new Date(installation.clock.wall()).toISOString()
 

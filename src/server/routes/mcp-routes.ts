@@ -8,7 +8,6 @@ import { HttpDoor } from '../../mcp/server/http/http-door.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
 import { sessionName } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 import { usableTools } from './tool-routes.ts'
 
 /** How long an answer waits for the connection that was asked for; then it says how far that has come. */
@@ -42,7 +41,8 @@ const SERVER = {
 }
 
 /** The MCP servers that tools come from. They belong to the installation, not to a tenant. */
-export function mcpServerRoutes(app: FastifyInstance, { installation }: Service): void {
+export function mcpServerRoutes(app: FastifyInstance): void {
+  const { installation } = app
   app.get(
     '/api/mcp/servers',
     {
@@ -112,21 +112,28 @@ const UNUSED = {
   idle: 'tools are switched off: "tools": {"enabled": true} switches them on',
 } as const
 
-interface Door {
-  readonly door: HttpDoor
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly mcp: McpEndpoint
+  }
+}
+
+/** The MCP server of one configuration. */
+interface Generation {
+  readonly handler: HttpDoor
   readonly server: ToolServer
-  /** How many requests it is answering, streams that only listen left aside. */
+  /** Requests in progress, without streams that only listen. */
   running: number
 }
 
-/** The tools over MCP: a new door when the configuration has been read again, while the old one ends what it began. */
-export class McpDoors {
+/** The tools over MCP. A reload starts a new generation, while the old one finishes its requests. */
+export class McpEndpoint {
   readonly #installation: Installation
   readonly #version: string
   readonly #callers = new WeakMap<IncomingMessage, Caller>()
-  readonly #old = new Set<Door>()
+  readonly #old = new Set<Generation>()
   readonly #stopListening: () => void
-  #current: Door
+  #current: Generation
 
   constructor(installation: Installation, version: string) {
     this.#installation = installation
@@ -144,28 +151,27 @@ export class McpDoors {
     return [this.#current, ...this.#old].some(({ running }) => running > 0)
   }
 
-  /** Answers a request of this caller. */
   async handle(caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#callers.set(request, caller)
-    const door = this.#current
+    const generation = this.#current
     if (request.method === 'POST') {
-      door.running++
+      generation.running++
       response.once('close', () => {
-        door.running--
-        this.#endIfIdle(door)
+        generation.running--
+        this.#endIfIdle(generation)
       })
     }
-    await door.door.handle(request, response)
+    await generation.handler.handle(request, response)
   }
 
-  /** Ends all sessions and streams, and cancels what is running. */
+  /** Ends all sessions and streams, and cancels running calls. */
   async close(): Promise<void> {
     this.#stopListening()
     await Promise.all([this.#current, ...this.#old].map(end))
     this.#old.clear()
   }
 
-  #open(): Door {
+  #open(): Generation {
     const { manager, log, clock, config } = this.#installation
     const executor = manager.getExecutor()
     const servers = manager.getMcpServers()
@@ -179,7 +185,7 @@ export class McpDoors {
       ...(servers.names.length > 0 && { library: servers.library }),
     })
     const hosts = config.server?.hosts ?? []
-    return { door: new HttpDoor(server, { contextOf: this.#contextOf, hosts }), server, running: 0 }
+    return { handler: new HttpDoor(server, { contextOf: this.#contextOf, hosts }), server, running: 0 }
   }
 
   readonly #contextOf = (request: IncomingMessage): CallContext => {
@@ -188,13 +194,13 @@ export class McpDoors {
     return this.#installation.callers.context(this.#callers.get(request) as Caller, 'mcp', session)
   }
 
-  #endIfIdle(door: Door): void {
-    if (door.running === 0 && this.#old.delete(door)) void end(door)
+  #endIfIdle(generation: Generation): void {
+    if (generation.running === 0 && this.#old.delete(generation)) void end(generation)
   }
 }
 
-async function end({ door, server }: Door): Promise<void> {
-  await door.close()
+async function end({ handler, server }: Generation): Promise<void> {
+  await handler.close()
   server.close()
 }
 
@@ -205,9 +211,10 @@ const METHODS = {
 } as const
 
 /** `/mcp`: the tools over the Model Context Protocol, streamable HTTP. */
-export function mcpRoutes(app: FastifyInstance, { mcp }: Service): void {
+export function mcpRoutes(app: FastifyInstance): void {
+  const { mcp } = app
   app.register(async (routes) => {
-    // The door reads bodies itself, by the rules of the protocol.
+    // The MCP handler reads bodies itself, by the rules of the protocol.
     routes.removeAllContentTypeParsers()
     routes.addContentTypeParser('*', (_request, _payload, done) => done(null))
     for (const [method, summary] of Object.entries(METHODS)) {

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { METRIC_WINDOWS, type MetricWindow, type ModelFigures, type ModelMetrics } from '../../core/storage/metrics.ts'
 import type { ValidationStore } from '../../core/storage/validation-store.ts'
 import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
-import type { Service } from '../http/service.ts'
 
 const WINDOW = { type: 'string', examples: ['24h'] }
 const MS = { type: 'number', description: 'Milliseconds.' }
@@ -167,7 +166,8 @@ const querystringWith = (properties: object) => ({
 })
 
 /** How calls and runs went. */
-export function metricsRoutes(app: FastifyInstance, { installation }: Service): void {
+export function metricsRoutes(app: FastifyInstance): void {
+  const { installation } = app
   const { ledger, validations } = installation.storage
 
   app.get<{ Querystring: MetricsQuery }>(
@@ -270,7 +270,8 @@ export function metricsRoutes(app: FastifyInstance, { installation }: Service): 
 }
 
 /** The figures of this server, for Prometheus. */
-export function prometheusRoutes(app: FastifyInstance, { installation, prometheus }: Service): void {
+export function prometheusRoutes(app: FastifyInstance): void {
+  const { installation, prometheus } = app
   app.get<{ Querystring: { readonly tenant?: string } }>(
     '/metrics',
     {

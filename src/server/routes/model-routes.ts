@@ -10,7 +10,6 @@ import { schemaHash } from '../../validation/tool-use/schema-hash.ts'
 import { effectiveGate } from '../../validation/tool-use/tool-use-gate.ts'
 import { tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 
 const COUNT = {
   type: 'object',
@@ -92,7 +91,8 @@ interface ToolUseQuery {
 }
 
 /** How well models use tools. */
-export function validationRoutes(app: FastifyInstance, { installation }: Service): void {
+export function validationRoutes(app: FastifyInstance): void {
+  const { installation } = app
   app.get<{ Querystring: ToolUseQuery }>(
     '/api/validations/tools',
     {
@@ -158,7 +158,8 @@ interface TestBody {
 }
 
 /** The models, and what tests of them have shown. */
-export function modelRoutes(app: FastifyInstance, { installation }: Service): void {
+export function modelRoutes(app: FastifyInstance): void {
+  const { installation } = app
   const tracker = ({ tenant }: Caller): ModelValidationTracker => {
     const { storage, clock } = installation
     return new ModelValidationTracker({ store: storage.validations, tenant, clock })

@@ -2,9 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Caller } from '../../config/callers/caller.ts'
 import { LOCAL_CALLER } from '../../config/callers/callers.ts'
 import { SCOPES } from '../../config/callers/scopes.ts'
-import { cookieWith, emptyCookie, type Gate, isOfOwnPage } from '../http/authenticator.ts'
+import { cookieWith, emptyCookie, isOfOwnPage } from '../http/authenticator.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 import type { Session } from '../http/views.ts'
 
 /** Anybody may send these bodies, and a key is short. */
@@ -27,7 +26,8 @@ const SESSION = {
 }
 
 /** Signing in and out: a key is typed once, and kept in a cookie that no script can read. */
-export function sessionRoutes(app: FastifyInstance, { installation, version }: Service, gate: Gate): void {
+export function sessionRoutes(app: FastifyInstance): void {
+  const { installation, packageVersion: version, authenticator } = app
   const sessionOf = (caller: Caller | undefined): Session => {
     if (caller === undefined) return { state: 'signed_out', scopes: [], version }
     const { id, name, tenant, role, scopes } = caller
@@ -45,7 +45,7 @@ export function sessionRoutes(app: FastifyInstance, { installation, version }: S
         response: { 200: { description: 'The caller, if there is one', ...SESSION } },
       },
     },
-    ({ raw }) => sessionOf(gate.find(raw)),
+    ({ raw }) => sessionOf(authenticator.find(raw)),
   )
 
   app.post<{ Body: { key: string } }>(
@@ -55,7 +55,7 @@ export function sessionRoutes(app: FastifyInstance, { installation, version }: S
       bodyLimit: BODY_BYTES,
       onRequest: ({ headers, raw }, _reply, done) => {
         refuseOthers(headers)
-        gate.countSignIn(raw)
+        authenticator.countSignIn(raw)
         done()
       },
       schema: {
@@ -71,7 +71,7 @@ export function sessionRoutes(app: FastifyInstance, { installation, version }: S
       },
     },
     ({ headers, body }, reply) => {
-      if (gate.local) return sessionOf(LOCAL_CALLER)
+      if (authenticator.local) return sessionOf(LOCAL_CALLER)
       const key = body.key.trim()
       const caller = installation.callers.find(key)
       if (caller === undefined) {

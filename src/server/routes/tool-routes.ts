@@ -4,7 +4,6 @@ import type { Installation } from '../../config/installation.ts'
 import { missingPermission } from '../../core/permit.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 import type { PageTool, WholePageTool } from '../http/views.ts'
 
 const TOOL = {
@@ -18,7 +17,8 @@ const TOOL = {
 }
 
 /** The tools of the caller, for people: how each is run and what it does to the world, but not with what. */
-export function pageToolsRoutes(app: FastifyInstance, { installation }: Service): void {
+export function pageToolsRoutes(app: FastifyInstance): void {
+  const { installation } = app
   app.get(
     '/api/page/tools',
     {
@@ -118,7 +118,8 @@ const list = (properties: object, required: string[]) => ({
 })
 
 /** The lists of tools, each with what the caller may use and no more. */
-export function toolRoutes(app: FastifyInstance, { installation }: Service): void {
+export function toolRoutes(app: FastifyInstance): void {
+  const { installation } = app
   app.get(
     '/schema/tools',
     {

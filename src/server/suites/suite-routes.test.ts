@@ -203,7 +203,7 @@ describe('a run of suites', () => {
     expect((await ask('GET', `/api/jobs/${run.id}`)).status).toBe(404)
     expect((await ask('DELETE', `/api/jobs/${run.id}`)).status).toBe(404)
     expect((await ask<{ jobs: [] }>('GET', '/api/jobs')).body.jobs).toEqual([])
-    await app.service.jobs.close(0)
+    await app.jobs.close(0)
     const stored = await installation.storage.jobs.get('local', run.id)
     expect(stored?.ended_at).not.toBeNull()
   })
@@ -219,7 +219,7 @@ describe('a run of suites', () => {
       params: REQUEST,
       timeout_ms: 9_000,
     }
-    await app.service.jobs.close(0)
+    await app.jobs.close(0)
     await jobs.create({ ...job, created_at: new Date().toISOString() })
     await jobs.take('left', new Date().toISOString())
     expect(await jobs.get('local', 'left')).toMatchObject({ state: 'running', attempts: 1 })

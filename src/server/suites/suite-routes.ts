@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { writeLog } from '../../core/log.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { Service } from '../http/service.ts'
 import type { SuiteRequest, SuiteRunView } from '../http/views.ts'
 import { isWritable, knownSuites, offeredTools } from './known-suites.ts'
 import { SuiteRuns } from './suite-runs.ts'
@@ -137,7 +136,8 @@ const BY_ID = {
 } as const
 
 /** Suites: which there are, and models put through them. */
-export function suiteRoutes(app: FastifyInstance, { installation, jobs, streams }: Service): void {
+export function suiteRoutes(app: FastifyInstance): void {
+  const { installation, jobs, streams } = app
   const runs = new SuiteRuns(installation, jobs)
 
   app.get(
