@@ -36,9 +36,9 @@ export async function mcpServe(terminal: Terminal, options: McpServeOptions): Pr
   try {
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     if (port === undefined) {
-      const door = serveStdio(server, { context })
-      await Promise.race([door.closed, interrupted])
-      await door.close()
+      const service = serveStdio(server, { context })
+      await Promise.race([service.closed, interrupted])
+      await service.close()
     } else {
       const service = await serveHttp(server, { port, contextOf: () => context }).catch(
         (error: NodeJS.ErrnoException) => {

@@ -69,12 +69,9 @@ test('who sends waits for a client that is behind, until it has caught up', asyn
     for (let index = 0; index < 3; index++) await turn()
   }
   let isBehind = true
-  const waited = stream.send('last', 1).then(
-    () => {
-      isBehind = false
-    },
-    { timeout: 15_000 },
-  )
+  const waited = stream.send('last', 1).then(() => {
+    isBehind = false
+  })
   for (let index = 0; index < 3; index++) await turn()
   expect(isBehind).toBe(true)
   incoming.resume()
@@ -99,9 +96,12 @@ test('a client that takes nothing for 30 seconds is cut off', async () => {
 test('a client for which more than 1 MB waits is cut off', async () => {
   const { stream, response } = await streamYard()
   const gone = once(stream.signal, 'abort')
-  await vi.waitFor(() => {
-    void stream.send('bulk', 'x'.repeat(500_000))
-    expect(response.destroyed).toBe(true)
-  })
+  await vi.waitFor(
+    () => {
+      void stream.send('bulk', 'x'.repeat(500_000))
+      expect(response.destroyed).toBe(true)
+    },
+    { timeout: 15_000 },
+  )
   await gone
 })

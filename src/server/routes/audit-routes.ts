@@ -35,7 +35,7 @@ const AUDIT_COLUMNS = {
   time: { type: 'string', format: 'date-time' },
   tenant: { type: 'string' },
   caller: nullable('The id of the key that called.'),
-  source: nullable('Which door the call came through.'),
+  source: nullable('The interface that the call came through.'),
   run_id: nullable('The conversation that it was part of.'),
   tool: { type: 'string' },
   schema_hash: nullable('Names the definition that was called.'),

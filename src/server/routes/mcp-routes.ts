@@ -4,7 +4,7 @@ import type { Caller } from '../../config/callers/caller.ts'
 import type { Installation } from '../../config/installation.ts'
 import type { McpServerStatus } from '../../config/mcp-server-status.ts'
 import type { CallContext } from '../../core/call-context.ts'
-import { HttpDoor } from '../../mcp/server/http/http-door.ts'
+import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
 import { sessionName } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -120,7 +120,7 @@ declare module 'fastify' {
 
 /** The MCP server of one configuration. */
 interface Generation {
-  readonly handler: HttpDoor
+  readonly handler: HttpHandler
   readonly server: ToolServer
   /** Requests in progress, without streams that only listen. */
   running: number
@@ -185,7 +185,7 @@ export class McpEndpoint {
       ...(servers.names.length > 0 && { library: servers.library }),
     })
     const hosts = config.server?.hosts ?? []
-    return { handler: new HttpDoor(server, { contextOf: this.#contextOf, hosts }), server, running: 0 }
+    return { handler: new HttpHandler(server, { contextOf: this.#contextOf, hosts }), server, running: 0 }
   }
 
   readonly #contextOf = (request: IncomingMessage): CallContext => {

@@ -77,7 +77,7 @@ test('each tenant has its own, and needs a key with the scope observe', async ()
   expect((await get('/api/validations/tools', await key('acme', 'user'))).status).toBe(403)
 })
 
-test('a tool that a model fails is hidden from it within seconds, which every door says, and nobody else is kept from it', async () => {
+test('a tool that a model fails is hidden from it within seconds on every interface, and stays visible to other models', async () => {
   const turns = [call('one'), call('two'), 'Sorry.', 'Hi.', 'Hi.', 'Hi.']
   const server = await addingServer(turns, { gate: 'hide', minimum_trials: 2 })
   const { ask, get, model, url } = server

@@ -15,9 +15,9 @@ describe('sessions', () => {
   test('end when the client says so, and are then not found', async () => {
     const yard = await httpYard()
     const session = await openSession(yard)
-    expect(yard.service.door.sessions).toBe(1)
+    expect(yard.service.handler.sessions).toBe(1)
     const ended = await fetch(yard.service.url, { method: 'DELETE', headers: session })
-    expect([ended.status, yard.service.door.sessions]).toEqual([200, 0])
+    expect([ended.status, yard.service.handler.sessions]).toEqual([200, 0])
     for (const message of [call('word'), { jsonrpc: '2.0', id: 2, method: 'ping' }]) {
       expect((await yard.post(message, session)).status).toBe(404)
     }
@@ -53,7 +53,7 @@ describe('sessions', () => {
     clock.advance(50_000)
     expect((await yard.post(call('word'), idle)).status).toBe(404)
     expect((await yard.post(call('word'), used)).status).toBe(200)
-    expect(yard.service.door.sessions).toBe(1)
+    expect(yard.service.handler.sessions).toBe(1)
   })
 
   test('a stream keeps its session', async () => {
@@ -65,7 +65,7 @@ describe('sessions', () => {
     const stream = await fetch(yard.service.url, { headers, signal: abort.signal })
     expect(stream.status).toBe(200)
     clock.advance(600_000)
-    expect(yard.service.door.sessions).toBe(1)
+    expect(yard.service.handler.sessions).toBe(1)
     abort.abort()
     await stream.text().catch(() => {})
   })
@@ -78,7 +78,7 @@ describe('sessions', () => {
     await openSession(yard)
     expect((await yard.post(call('word'), second)).status).toBe(404)
     expect((await yard.post(call('word'), first)).status).toBe(200)
-    expect(yard.service.door.sessions).toBe(2)
+    expect(yard.service.handler.sessions).toBe(2)
   })
 
   test('a call goes on when its connection is lost', async () => {
@@ -155,12 +155,12 @@ describe('a full table', () => {
     const yard = await sharedYard(20)
     const greedy = []
     for (let index = 0; index < 25; index++) greedy.push(await yard.open('one', 'greedy'))
-    expect(yard.service.door.sessions).toBe(20)
+    expect(yard.service.handler.sessions).toBe(20)
     const others = []
     for (let index = 0; index < 5; index++) {
       others.push(await yard.open('one', `other${index}`), await yard.open(`tenant${index}`, 'other'))
     }
-    expect(yard.service.door.sessions).toBe(20)
+    expect(yard.service.handler.sessions).toBe(20)
     for (const other of others) expect(await yard.isOpen(other)).toBe(true)
     // The greedy key has lost its oldest ones, with their streams, and keeps the rest.
     for (const one of greedy.slice(0, 15)) {
@@ -193,7 +193,7 @@ describe('a full table', () => {
   test('stays bounded while many sessions open at once', async () => {
     const yard = await sharedYard(5)
     await Promise.all(Array.from({ length: 20 }, () => yard.post(INITIALIZE, { 'x-tenant': 'a', 'x-key': 'b' })))
-    expect(yard.service.door.sessions).toBe(5)
+    expect(yard.service.handler.sessions).toBe(5)
   })
 
   test('cancels the calls of the session that goes', async () => {
@@ -206,7 +206,7 @@ describe('a full table', () => {
     const running = yard.post(call('forever'), await openSession(yard))
     await until(() => told !== undefined)
     await openSession(yard)
-    expect([told?.aborted, (await running).status, yard.service.door.sessions]).toEqual([true, 202, 1])
+    expect([told?.aborted, (await running).status, yard.service.handler.sessions]).toEqual([true, 202, 1])
   })
 
   test('of streams without sessions lets other keys in, too', async () => {

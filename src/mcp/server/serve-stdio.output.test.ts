@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { takeOverStdout } from './take-over-stdout.ts'
+import { takeOverStdout } from './serve-stdio.ts'
 
 const text = (stream: PassThrough) => String(stream.read() ?? '')
 

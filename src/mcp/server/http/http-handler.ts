@@ -1,21 +1,46 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { classifyInboundRequest, isInitializeRequest, isJsonContentType } from '@modelcontextprotocol/server'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import {
+  classifyInboundRequest,
+  isInitializeRequest,
+  isJsonContentType,
+  localhostAllowedHostnames,
+  validateHostHeader,
+  validateOriginHeader,
+} from '@modelcontextprotocol/server'
 import type { CallContext } from '../../../core/call-context.ts'
 import { DeepJsonError, parseJson } from '../../../core/json-depth.ts'
 import { writeLog } from '../../../core/log.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
-import { callerOf } from '../caller.ts'
-import type { ToolServer } from '../tool-server.ts'
-import { HostGuard } from './host-guard.ts'
-import { PlainAnswers } from './plain-answers.ts'
-import { type PlainRequest, plainRequest } from './plain-request.ts'
-import { readBody } from './read-body.ts'
+import { callerOf, type ToolServer } from '../tool-server.ts'
+import { PlainAnswers, type PlainRequest, plainRequest } from './plain-request.ts'
 import { Refusal } from './refusal.ts'
-import { SessionDoor } from './session-door.ts'
-import type { SessionLimits } from './session-table.ts'
-import { StatelessDoor } from './stateless-door.ts'
+import { SessionHandler, type SessionLimits, StatelessHandler } from './sessions.ts'
 
-export interface HttpDoorOptions extends Partial<SessionLimits> {
+const MOST_KNOWN = 64
+
+/**
+ * Keeps web pages out: a page whose name was made to point at this machine sends its own name as `Host`, and any page
+ * sends its `Origin`.
+ */
+class HostGuard {
+  readonly #hosts: string[]
+  readonly #known = new Set<string>()
+
+  constructor(hosts: readonly string[] = []) {
+    this.#hosts = [...localhostAllowedHostnames(), ...hosts]
+  }
+
+  /** What is wrong with where a request comes from; undefined where nothing is. */
+  fault({ host = '', origin }: IncomingHttpHeaders): string | undefined {
+    if (origin === undefined && this.#known.has(host)) return undefined
+    const checks = [validateHostHeader(host, this.#hosts), validateOriginHeader(origin, this.#hosts)]
+    for (const check of checks) if (!check.ok) return check.message
+    if (this.#known.size < MOST_KNOWN) this.#known.add(host)
+    return undefined
+  }
+}
+
+export interface HttpHandlerOptions extends Partial<SessionLimits> {
   /** Who sends a request; without it, everybody is the local caller. */
   readonly contextOf?: (request: IncomingMessage) => CallContext
   /** Names by which clients may reach this server besides those of the local machine, without ports. */
@@ -31,23 +56,23 @@ const LOCAL: CallContext = Object.freeze({})
  * The tools over streamable HTTP. Requests that nearly all are (calls and lists of tools, well formed) are answered
  * here; everything else is the SDK's: with a session where the client is of an older era, and without one otherwise.
  */
-export class HttpDoor {
+export class HttpHandler {
   readonly #server: ToolServer
   readonly #contextOf: (request: IncomingMessage) => CallContext
   readonly #guard: HostGuard
   readonly #plain: PlainAnswers
-  readonly #sessions: SessionDoor
-  readonly #stateless: StatelessDoor
+  readonly #sessions: SessionHandler
+  readonly #stateless: StatelessHandler
   #closed = false
 
-  constructor(server: ToolServer, options: HttpDoorOptions = {}) {
+  constructor(server: ToolServer, options: HttpHandlerOptions = {}) {
     const { maxSessions = MAX_SESSIONS, idleMs = IDLE_MS } = options
     this.#server = server
     this.#contextOf = options.contextOf ?? (() => LOCAL)
     this.#guard = new HostGuard(options.hosts)
     this.#plain = new PlainAnswers(server)
-    this.#sessions = new SessionDoor(server, { maxSessions, idleMs })
-    this.#stateless = new StatelessDoor(server, maxSessions)
+    this.#sessions = new SessionHandler(server, { maxSessions, idleMs })
+    this.#stateless = new StatelessHandler(server, maxSessions)
   }
 
   /** How many clients of older eras have a session. */
@@ -135,4 +160,21 @@ function isOlder({ method = 'GET', headers }: IncomingMessage, body: unknown): b
     ...(body !== undefined && { body }),
   })
   return outcome.kind === 'legacy'
+}
+
+/** The body as text; undefined where it is longer than `maxBytes`. Rejects where the client hangs up. */
+function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    if (Number(request.headers['content-length']) > maxBytes) return resolve(undefined)
+    const chunks: Buffer[] = []
+    let bytes = 0
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > maxBytes) resolve(undefined)
+      else chunks.push(chunk)
+    })
+    request.on('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()))
+    request.on('error', reject)
+    request.on('close', () => reject(new Error('The request was cut off')))
+  })
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { callAnswer } from './call-answer.ts'
+import { callAnswer } from './tool-server.ts'
 
 const tool = (returns?: string): ToolDefinition => ({
   name: 'tool',
