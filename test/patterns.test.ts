@@ -61,7 +61,7 @@ const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
     saidOptions(['cooling mode', 'heat'], 'turn on the cooling mode or heating'),
   'src/models/printed-calls/read-printed.ts': () => undefined,
   'src/openapi/plain-text.ts': () => undefined,
-  'src/server/known-routes.ts': ({ KnownRoutes }: typeof import('../src/server/known-routes.ts')) =>
+  'src/server/http/hooks.ts': ({ KnownRoutes }: typeof import('../src/server/http/hooks.ts')) =>
     new KnownRoutes().add({ method: 'GET', url: '/tools/:name/runs/*', handler: () => undefined }),
   'src/server/page/session-cookie.ts': () => undefined,
 }

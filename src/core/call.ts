@@ -1,4 +1,3 @@
-import type { BoundTool } from './bound-tool.ts'
 import type { CallContext } from './call-context.ts'
 import type { CancelSignal } from './cancellation.ts'
 import { DeadlineEntry, type DeadlineWheel } from './deadline-wheel.ts'
@@ -7,7 +6,7 @@ import type { IsolatedTask } from './isolate.ts'
 import { NO_FLAGS } from './permit.ts'
 import type { CallRecord } from './recorder.ts'
 import type { ParamsSnapshot } from './snapshot.ts'
-import type { Params } from './tool.ts'
+import type { Effect, Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-error-code.ts'
 import { ToolExecutionError } from './tool-execution-error.ts'
 import type { Span, Tracer } from './tracer.ts'
@@ -32,7 +31,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   /** Set if calls are traced. */
   span: Span | undefined = undefined
   /** Set when the tool is found. */
-  bound: BoundTool | undefined = undefined
+  bound: { readonly hash: string; readonly effect: Effect } | undefined = undefined
   /** Set when the parameters have been read. */
   snapshot: ParamsSnapshot | undefined = undefined
   /** The key of identical calls, for tools that can share results. */

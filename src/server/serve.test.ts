@@ -7,8 +7,7 @@ import { Installation } from '../config/installation.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { captureLog } from '../testing/capture-log.ts'
 import { newStoredKey } from './fixtures/new-stored-key.ts'
-import { serve } from './serve.ts'
-import { ServeError } from './serve-error.ts'
+import { ServeError, serve } from './serve.ts'
 
 async function open() {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-serve-'))
@@ -60,12 +59,14 @@ describe('serve', () => {
     expect((await fetch(`${url}/api/tools/list`, { headers: { 'x-api-key': text } })).status).toBe(200)
   })
 
-  test('a port that is taken is said so of, in a sentence', async () => {
+  test('says that a port is already in use', async () => {
     const { start } = await open()
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void taken.close())
     const { port } = taken.address() as { port: number }
-    await expect(start('127.0.0.1', port)).rejects.toThrow(`Port ${port} is taken: name another, or 0 for any`)
+    await expect(start('127.0.0.1', port)).rejects.toThrow(
+      `Port ${port} is already in use. Choose another port, or 0 for any free one`,
+    )
   })
 })

@@ -1,57 +1,129 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type FastifyInstance, fastify } from 'fastify'
 import type { Installation } from '../config/installation.ts'
+import type { Clock } from '../core/clock.ts'
 import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
-import { closeGracefully } from './close-gracefully.ts'
-import { createApp } from './create-app.ts'
-import { isLoopbackAddress } from './loopback.ts'
-import { ServeError } from './serve-error.ts'
+import { chatRoutes } from './chat/chat-routes.ts'
+import { runRoutes } from './chat/run-routes.ts'
+import { Authenticator, isLoopbackAddress } from './http/authenticator.ts'
+import { settleRecords, Traffic } from './http/context.ts'
+import { Streams } from './http/event-stream.ts'
+import { addHooks, parseJsonBodies } from './http/hooks.ts'
+import { answerClientError, answerProblem, compileValidator, validationError } from './http/problem.ts'
+import { corsHeaders, SECURITY_HEADERS } from './http/response-headers.ts'
+import { jobRoutes } from './jobs/job-routes.ts'
+import { Jobs } from './jobs/jobs.ts'
+import { openAiRoutes } from './openai/openai-routes.ts'
+import { auditRoutes } from './routes/audit-routes.ts'
+import { executeRoute } from './routes/execute-route.ts'
+import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
+import { limitRoutes } from './routes/limit-routes.ts'
+import { McpEndpoint, mcpRoutes, mcpServerRoutes } from './routes/mcp-routes.ts'
+import { metricsRoutes, prometheusRoutes } from './routes/metrics-routes.ts'
+import { modelRoutes, validationRoutes } from './routes/model-routes.ts'
+import { collectOpenApi, openApiRoutes } from './routes/openapi.ts'
+import { pageRoutes } from './routes/page-routes.ts'
+import { sessionRoutes } from './routes/session-routes.ts'
+import { statusRoutes } from './routes/status-routes.ts'
+import { pageToolsRoutes, toolRoutes } from './routes/tool-routes.ts'
+import { suiteRoutes } from './suites/suite-routes.ts'
+import { SUITES, suiteTask } from './suites/suite-runs.ts'
 
-export interface ServeOptions {
-  readonly installation: Installation
-  readonly host: string
-  /** 0: any that is free. */
-  readonly port: number
+const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
+  executeRoute,
+  toolRoutes,
+  pageToolsRoutes,
+  jobRoutes,
+  chatRoutes,
+  openAiRoutes,
+  runRoutes,
+  modelRoutes,
+  validationRoutes,
+  suiteRoutes,
+  mcpRoutes,
+  mcpServerRoutes,
+  limitRoutes,
+  metricsRoutes,
+  prometheusRoutes,
+  auditRoutes,
+  keyRoutes,
+  tenantRoutes,
+  sessionRoutes,
+  statusRoutes,
+]
+
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 60_000
+const KEEP_ALIVE_TIMEOUT_MS = 72_000
+const TIMEOUT_CHECK_MS = 1_000
+const SHUTDOWN_TIMEOUT_MS = 10_000
+const IDLE_CHECK_MS = 20
+/** How long clients have to read their last responses during a shutdown. */
+const LAST_RESPONSES_TIMEOUT_MS = 1_000
+const MAX_CONNECTIONS = 10_000
+const MAX_BODY_BYTES = 1024 * 1024
+const MAX_PARAM_LENGTH = 256
+
+export interface AppOptions {
   readonly prometheus: Prometheus
-  /** Of this package. */
+  /** The version of this package. */
   readonly version: string
+  /** Accept requests without a key until the first key exists. Only for servers bound to a loopback address. */
+  readonly local?: boolean
+  /** The folder of the built web UI. */
+  readonly page?: string
 }
 
-/** A server that listens. */
+export interface ServeOptions extends Pick<AppOptions, 'prometheus' | 'version'> {
+  readonly installation: Installation
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+}
+
+/** A listening server. */
 export interface HttpService {
   readonly url: string
-  /** Ends it, running calls first; the installation stays open. */
+  /** Shuts the server down gracefully; the installation stays open. */
   close(): Promise<void>
 }
 
-const SHUTDOWN_MS = 10_000
+/** The server could not start. The message says what to do. */
+export class ServeError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ServeError'
+  }
+}
 
-/** Serves an installation over HTTP. Where there are no keys, only to this machine. */
-export async function serve({ installation, host, port, ...rest }: ServeOptions): Promise<HttpService> {
-  const { callers, log } = installation
+/** Serves an installation over HTTP. Without API keys the server listens on a loopback address only. */
+export async function serve({ installation, host, port, ...options }: ServeOptions): Promise<HttpService> {
+  const { callers, log, clock, manager } = installation
   const local = callers.size === 0
-  if (local && !isLoopbackAddress(host)) throw unguarded(host)
-  const app = await createApp(installation, { local, ...rest })
+  if (local && !isLoopbackAddress(host)) {
+    throw new ServeError(
+      `Without API keys the server can only listen on a loopback address, not on '${host}'. Create a key with "npx toolyard keys create"`,
+    )
+  }
+  const app = await createApp(installation, { local, ...options })
   try {
     await app.listen({ host, port })
   } catch (error) {
     await closeGracefully(app, 0)
-    throw refused(error as NodeJS.ErrnoException, host, port)
+    throw listenError(error as NodeJS.ErrnoException, host, port)
   }
-  if (local) log.warn({ host }, 'There are no API keys: requests from this machine are answered without one')
-  const upkeep = new Upkeep({
-    collections: () => installation.manager.getCollections(),
-    clock: installation.clock,
-    log,
-  })
+  if (local) log.warn({ host }, 'There are no API keys: requests from this machine need none')
+  const upkeep = new Upkeep({ collections: () => manager.getCollections(), clock, log })
   const stopListening = installation.onReload(() => upkeep.again())
-  let closed: Promise<void> | undefined
   const close = async () => {
     stopListening()
     const upkeepEnded = upkeep.end()
-    await closeGracefully(app, installation.config.server?.shutdown_ms ?? SHUTDOWN_MS)
+    await closeGracefully(app, installation.config.server?.shutdown_ms ?? SHUTDOWN_TIMEOUT_MS)
     await upkeepEnded
   }
+  let closed: Promise<void> | undefined
   return {
     url: urlOf(app.server.address() as AddressInfo),
     close() {
@@ -64,16 +136,132 @@ export async function serve({ installation, host, port, ...rest }: ServeOptions)
 const urlOf = ({ address, port, family }: AddressInfo): string =>
   `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 
-const unguarded = (host: string): ServeError =>
-  new ServeError(
-    `Without API keys the server can be bound to this machine only, not to '${host}': make a key first, with "npx toolyard keys create"`,
-  )
-
-function refused(error: NodeJS.ErrnoException, host: string, port: number): unknown {
-  if (error.code === 'EADDRINUSE') return new ServeError(`Port ${port} is taken: name another, or 0 for any`)
-  if (error.code === 'EACCES') return new ServeError(`Port ${port} may not be used by this user: name one above 1023`)
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): unknown {
+  if (error.code === 'EADDRINUSE') {
+    return new ServeError(`Port ${port} is already in use. Choose another port, or 0 for any free one`)
+  }
+  if (error.code === 'EACCES') {
+    return new ServeError(`This user may not listen on port ${port}. Choose a port above 1023`)
+  }
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
-    return new ServeError(`This machine has no address '${host}' to listen at`)
+    return new ServeError(`This machine has no address '${host}'`)
   }
   return error
+}
+
+/** Creates the Fastify app of an installation, with all routes. It doesn't listen yet. */
+export async function createApp(installation: Installation, options: AppOptions): Promise<FastifyInstance> {
+  const { version, prometheus, local = false, page } = options
+  const app = fastify({
+    logger: false,
+    bodyLimit: installation.config.limits?.body_bytes ?? MAX_BODY_BYTES,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => {
+      // No hook runs for these requests.
+      reply.headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, request.headers) })
+      answerProblem(installation, error, request, reply)
+    },
+    serverFactory: httpServer,
+  })
+  const tasks = new Map([[SUITES, suiteTask(installation)]])
+  app.decorate('installation', installation)
+  app.decorate('packageVersion', version)
+  app.decorate('prometheus', prometheus)
+  app.decorate('traffic', new Traffic())
+  app.decorate('authenticator', new Authenticator(installation, local))
+  app.decorate('streams', new Streams(installation.clock))
+  app.decorate('jobs', new Jobs({ installation, queue: await installation.openJobQueue(), tasks }))
+  app.decorate('mcp', new McpEndpoint(installation, version))
+  app.decorateRequest('caller')
+  addGauges(app)
+  parseJsonBodies(app)
+  app.setValidatorCompiler(compileValidator)
+  app.setSchemaErrorFormatter(validationError)
+  // Response schemas are documentation only: they remove nothing from a response.
+  app.setSerializerCompiler(() => JSON.stringify)
+  app.setErrorHandler<Error>((error, request, reply) => answerProblem(installation, error, request, reply))
+  addHooks(app)
+  await collectOpenApi(app, version)
+  for (const addRoutes of ROUTES) addRoutes(app)
+  await app.register(openApiRoutes)
+  await app.register((routes) => pageRoutes(routes, page))
+  await app.jobs.work()
+  return app
+}
+
+/** HTTP server with header, request and idle timeouts. */
+function httpServer(listener: RequestListener): Server {
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    },
+    listener,
+  )
+  server.maxConnections = MAX_CONNECTIONS
+  return server
+}
+
+const CIRCUIT = { closed: 0, half_open: 0.5, open: 1 } as const
+
+/** Adds the state of this server to the Prometheus metrics of the installation. */
+function addGauges({ prometheus, installation, streams, traffic }: FastifyInstance): void {
+  const { sink, storage } = installation
+  const gauge = (name: string, help: string, read: () => number | Promise<number>): void =>
+    prometheus.gauge({ name: `toolyard_${name}`, help, read })
+  gauge(
+    'audit_dropped_records',
+    'Audit records dropped since the start because the buffer was full.',
+    () => sink.dropped,
+  )
+  gauge('store_ready', 'Whether the store can be used.', async () => ((await storage.status()).ready ? 1 : 0))
+  gauge('open_streams', 'Open event streams.', () => streams.size)
+  gauge('running_calls', 'Running tool calls of requests.', () => traffic.calls.size)
+  prometheus.toolGauge({
+    name: 'toolyard_tool_circuit_open',
+    help: 'The circuit breaker of a tool: 1 open, 0.5 half open, 0 closed.',
+    *read() {
+      for (const [tool, { state }] of installation.manager.getExecutor().circuits()) yield [tool, CIRCUIT[state]]
+    },
+  })
+}
+
+/**
+ * Shuts a server down. It accepts no new requests, waits for running ones, cancels them after `limitMs`, and ends each
+ * stream with a last event. All answered calls are recorded when this settles. The installation stays open.
+ */
+export async function closeGracefully(app: FastifyInstance, limitMs: number): Promise<void> {
+  const { traffic, streams, mcp, jobs, installation, server } = app
+  const { clock } = installation
+  const ended = new Promise<void>((resolve) => server.close(() => resolve()))
+  traffic.drain()
+  const jobsEnded = jobs.close(limitMs)
+  await untilIdle(clock, limitMs, () => {
+    // A kept-alive connection would keep the server open.
+    server.closeIdleConnections()
+    return !traffic.busy && !mcp.busy && streams.size === 0
+  })
+  traffic.cancelCalls()
+  streams.endAll('shutdown', { error: 'The server is shutting down: try again in a moment' })
+  await mcp.close()
+  await untilIdle(clock, LAST_RESPONSES_TIMEOUT_MS, () => {
+    server.closeIdleConnections()
+    return !traffic.busy && streams.size === 0
+  })
+  server.closeAllConnections()
+  await Promise.all([ended, jobsEnded])
+  await app.close()
+  await settleRecords(installation)
+}
+
+async function untilIdle(clock: Clock, limitMs: number, isIdle: () => boolean): Promise<void> {
+  const end = clock.now() + limitMs
+  while (!isIdle() && clock.now() < end) {
+    await new Promise<void>((resolve) => void clock.after(IDLE_CHECK_MS, resolve))
+  }
 }

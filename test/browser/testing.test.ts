@@ -60,7 +60,7 @@ describe('a run', () => {
     await page.getByText('running …', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByText('You cancelled the run.').waitFor()
-    await expect.poll(() => server.app.service.traffic.calls.size).toBe(0)
+    await expect.poll(() => server.app.traffic.calls.size).toBe(0)
     await page.getByRole('button', { name: 'Run Test' }).waitFor()
   })
 

@@ -145,6 +145,6 @@ describe('toolyard serve', () => {
     })
     const { port } = other.address() as AddressInfo
     const { code, error } = await fails(['--port', String(port)], folder)
-    expect([code, error]).toEqual([2, `Port ${port} is taken: name another, or 0 for any.`])
+    expect([code, error]).toEqual([2, `Port ${port} is already in use. Choose another port, or 0 for any free one.`])
   })
 })

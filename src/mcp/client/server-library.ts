@@ -7,7 +7,7 @@ import type {
   ResourceTemplateType,
 } from '@modelcontextprotocol/client'
 import type { Log } from '../../core/log.ts'
-import type { Library } from '../server/library.ts'
+import type { Library } from '../server/tool-server.ts'
 import { listAll } from './list-all.ts'
 import type { McpConnection } from './mcp-connection.ts'
 

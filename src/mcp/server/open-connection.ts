@@ -3,14 +3,16 @@ import {
   type CallToolResult,
   LOG_LEVEL_META_KEY,
   McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  type Server,
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { writeLog } from '../../core/log.ts'
-import type { Caller } from './caller.ts'
+import { type Log, writeLog } from '../../core/log.ts'
 import { isLevel, type LogLevel } from './report-reader.ts'
-import { serveLibrary } from './serve-library.ts'
-import type { ToolServer } from './tool-server.ts'
+import type { Caller, Library, ToolServer } from './tool-server.ts'
 
 /** The SDK's end of one connection (of one request, in the stateless era), answering out of our registry. */
 export function openConnection(server: ToolServer, caller: Caller): McpServer {
@@ -96,4 +98,37 @@ class Connection extends McpServer {
 function logLevelOf({ mcpReq }: ServerContext): LogLevel | undefined {
   const level = (mcpReq.envelope as Record<string, unknown> | undefined)?.[LOG_LEVEL_META_KEY]
   return isLevel(level) ? level : undefined
+}
+
+/** Answers for resources and prompts out of a library. */
+function serveLibrary(methods: Server, library: Library, caller: Caller, log: Log): void {
+  const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
+      writeLog(log, 'warn', { err: error }, `${what} could not be had`)
+      throw new ProtocolError(ProtocolErrorCode.InternalError, `${what} could not be had: its server did not give it`)
+    }
+  }
+
+  methods.setRequestHandler('resources/list', async () => ({
+    resources: [...(await ask('The list of resources', () => library.listResources(caller.context)))],
+  }))
+  methods.setRequestHandler('resources/templates/list', async () => ({
+    resourceTemplates: [...(await ask('The list of templates', () => library.listResourceTemplates(caller.context)))],
+  }))
+  methods.setRequestHandler('resources/read', async ({ params: { uri } }) => {
+    const found = await ask(`Resource '${uri}'`, () => library.readResource(uri, caller.context))
+    if (found === undefined) throw new ResourceNotFoundError(uri, `Resource '${uri}' not found`)
+    return found
+  })
+  methods.setRequestHandler('prompts/list', async () => ({
+    prompts: [...(await ask('The list of prompts', () => library.listPrompts(caller.context)))],
+  }))
+  methods.setRequestHandler('prompts/get', async ({ params: { name, arguments: args = {} } }) => {
+    const found = await ask(`Prompt '${name}'`, () => library.getPrompt(name, args, caller.context))
+    if (found === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Prompt '${name}' not found`)
+    return found
+  })
 }

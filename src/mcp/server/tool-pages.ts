@@ -2,9 +2,46 @@ import { ProtocolError, ProtocolErrorCode, type Tool } from '@modelcontextprotoc
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
 import { missingPermission, NO_FLAGS } from '../../core/permit.ts'
-import type { Effect, ToolDefinition } from '../../core/tool.ts'
+import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import type { ToolRegistry } from '../../core/tool-registry.ts'
-import { type ListedTool, listedTool } from './listed-tool.ts'
+
+/** A tool as clients see it, and the same as text, which is written once. */
+interface ListedTool {
+  readonly tool: Tool
+  readonly json: string
+}
+
+/** What the effect of a tool says in the protocol's words. */
+const HINTS: Readonly<Record<Effect, Tool['annotations']>> = {
+  read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true },
+  idempotent: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
+  write: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
+}
+
+const ANYTHING = { type: 'object' } as const
+
+/** Writes a tool down for clients: nothing of how it is implemented. */
+function listedTool(definition: ToolDefinition, effect: Effect | undefined, broken: boolean): ListedTool {
+  const { name, description, parameters } = definition
+  const tool: Tool = {
+    name,
+    description,
+    inputSchema: broken || !isPlain(parameters) ? ANYTHING : (parameters as Tool['inputSchema']),
+    ...(effect !== undefined && { annotations: HINTS[effect] }),
+  }
+  return { tool, json: JSON.stringify(tool) }
+}
+
+/** Clients refuse a whole list for one schema that is not of this form. The executor goes by the true one. */
+function isPlain({ $schema, properties, required }: JsonSchema): boolean {
+  const isText = (value: unknown): boolean => typeof value === 'string'
+  return (
+    ($schema === undefined || isText($schema)) &&
+    (properties === undefined ||
+      (typeof properties === 'object' && properties !== null && !Array.isArray(properties))) &&
+    (required === undefined || (Array.isArray(required) && required.every(isText)))
+  )
+}
 
 /** One page of the list of tools; `json` is the same as text. */
 export interface ToolPage {

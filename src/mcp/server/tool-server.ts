@@ -1,15 +1,64 @@
-import { type CallToolResult, type McpServer, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import {
+  type CallToolResult,
+  type GetPromptResult,
+  isCallToolResult,
+  type McpServer,
+  type Prompt,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ReadResourceResult,
+  type Resource,
+  type ResourceTemplateType,
+} from '@modelcontextprotocol/server'
+import type { CallContext } from '../../core/call-context.ts'
 import type { CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import type { ToolExecutor } from '../../core/tool-executor.ts'
 import type { ToolRegistry } from '../../core/tool-registry.ts'
-import { callAnswer } from './call-answer.ts'
-import type { Caller } from './caller.ts'
-import type { Library } from './library.ts'
+import type { ToolResult } from '../../core/tool-result.ts'
 import { type LogLevel, type Notice, type ProgressToken, ReportReader } from './report-reader.ts'
 import { ToolPages } from './tool-pages.ts'
+
+/** Who is at the other end of a connection. A session looks its rights up anew for every request. */
+export interface Caller {
+  context: CallContext
+  /** From which level on it wants to be told what tools log; undefined: not at all. */
+  logLevel: LogLevel | undefined
+}
+
+/** The caller that a context stands for. */
+export const callerOf = (context: CallContext): Caller => ({ context, logLevel: undefined })
+
+/** What `implementation.returns` says of a tool whose results may be content of the protocol: images, audio, resources. */
+const RETURNS_CONTENT = 'mcp_content'
+
+/**
+ * An envelope as the protocol's answer. Only a tool whose definition says so can return content of the protocol: the
+ * result of any other is data, whatever it looks like.
+ */
+export function callAnswer(result: ToolResult, tool: ToolDefinition | undefined): CallToolResult {
+  if (!result.success) return { content: [text(result.error)], structuredContent: { ...result }, isError: true }
+  const value = result.result
+  if (tool?.implementation.returns === RETURNS_CONTENT && isCallToolResult(value)) return contentOf(value)
+  if (typeof value === 'string') return { content: [text(value)] }
+  const content = [text(JSON.stringify(value))]
+  return isObject(value) ? { content, structuredContent: value } : { content }
+}
+
+/** What makes up an answer, and nothing else that the protocol could take for more than that. */
+const contentOf = ({ content, structuredContent, isError, _meta }: CallToolResult): CallToolResult => ({
+  content,
+  ...(structuredContent !== undefined && { structuredContent }),
+  ...(isError !== undefined && { isError }),
+  ...(_meta !== undefined && { _meta }),
+})
+
+const text = (words: string) => ({ type: 'text', text: words }) as const
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export interface ToolServerOptions {
   readonly registry: ToolRegistry
@@ -45,7 +94,7 @@ export type Changed = 'tools' | 'resources' | 'prompts'
 /** Changes within this time are told as one. */
 const QUIET_MS = 100
 
-/** Every permitted tool of a registry, for clients of the Model Context Protocol: what all of its doors share. */
+/** Every permitted tool of a registry, for clients of the Model Context Protocol. The HTTP and stdio handlers share it. */
 export class ToolServer {
   readonly info: { readonly name: string; readonly version: string }
   readonly pages: ToolPages
@@ -104,7 +153,7 @@ export class ToolServer {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Lets go of the registry. Doors are closed by those who opened them. */
+  /** Stops listening to the registry. Handlers are closed separately. */
   close(): void {
     for (const stop of this.#stops) stop()
     this.#calledOff?.()
@@ -136,4 +185,21 @@ export class ToolServer {
 const teller = (reader: ReportReader, notify: AskedCall['notify']) => (report: unknown) => {
   const notice = reader.read(report)
   if (notice !== undefined) notify(notice)
+}
+
+/** Resources and prompts that are served beside the tools: those of the servers that we are a client of. */
+export interface Library {
+  listResources(context: CallContext): Promise<readonly Resource[]>
+  listResourceTemplates(context: CallContext): Promise<readonly ResourceTemplateType[]>
+  /** Undefined where there is none of that address. */
+  readResource(uri: string, context: CallContext): Promise<ReadResourceResult | undefined>
+  listPrompts(context: CallContext): Promise<readonly Prompt[]>
+  /** Undefined where there is none of that name. */
+  getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    context: CallContext,
+  ): Promise<GetPromptResult | undefined>
+  /** Calls back when one of the lists has changed; gives the way to stop that. */
+  onChange?(listener: (what: 'resources' | 'prompts') => void): () => void
 }

@@ -1,14 +1,72 @@
 import type { Installation } from '../../config/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
-import { Cancellation } from '../../core/cancellation.ts'
+import { Cancellation, type CancelSignal } from '../../core/cancellation.ts'
 import { writeLog } from '../../core/log.ts'
 import { pause } from '../../core/pause.ts'
 import { snapshotResult } from '../../core/snapshot.ts'
-import type { Job } from '../../core/storage/job-store.ts'
+import type { Job, JobState } from '../../core/storage/job-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { callOf } from './job-view.ts'
-import { type Task, TaskError } from './task.ts'
+
+/** A job as its callers see it. */
+export interface JobView {
+  readonly id: string
+  readonly tool_name: string
+  /** The id of the key that started it. */
+  readonly caller: string | null
+  readonly state: JobState
+  readonly timeout_ms: number
+  readonly created_at: string
+  readonly started_at: string | null
+  readonly ended_at: string | null
+  /** What the tool reported last. */
+  readonly progress: unknown
+  /** The envelope, when it is over. */
+  readonly result: ToolResult | null
+}
+
+/** What is kept of the call behind a job, in the place of its parameters. */
+export interface StoredCall {
+  readonly params: unknown
+  /** What its caller knows the call by. */
+  readonly idempotency_key?: string
+  /** The trace that asked for it. */
+  readonly traceparent?: string
+}
+
+export const callOf = (job: Job): StoredCall => job.params as StoredCall
+
+export function jobView(job: Job, progress: unknown = job.progress): JobView {
+  const { id, tool, caller, state, timeout_ms, created_at, started_at, ended_at, result } = job
+  return { id, tool_name: tool, caller, state, timeout_ms, created_at, started_at, ended_at, progress, result }
+}
+
+/** What a task is run with. */
+export interface TaskContext {
+  readonly tenant: string
+  /** Who calls it off does not want it to fail: it gives what it has so far. */
+  readonly signal: CancelSignal
+  /** Says how far it is; the last report is kept. */
+  report(progress: unknown): void
+}
+
+/** Work of the server's own that goes on as a job, and is no call of a tool. It is begun once, and never repeated. */
+export interface Task {
+  run(params: unknown, context: TaskContext): Promise<unknown>
+}
+
+/** What stands in the place of a tool's name; the slash keeps it apart from those. */
+export type TaskName = `toolyard/${string}`
+
+export type Tasks = ReadonlyMap<TaskName, Task>
+
+/** A task went wrong, and the message is meant to be read by whoever asked for it. */
+export class TaskError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'TaskError'
+  }
+}
 
 /** How often progress is stored, and looked whether somebody has ended the job. */
 const LOOK_EVERY_MS = 1_000

@@ -9,15 +9,19 @@ import { canonicalText } from '../../core/schema/canonical-text.ts'
 import type { Job, JobQueue, NewJob } from '../../core/storage/job-store.ts'
 import { ToolExecutionError } from '../../core/tool-execution-error.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { JobRun } from './job-run.ts'
-import { callOf, type JobView, jobView, type StoredCall } from './job-view.ts'
-import type { TaskName, Tasks } from './task.ts'
+import { callOf, JobRun, type JobView, jobView, type StoredCall, type TaskName, type Tasks } from './job-run.ts'
 
 const HOUR_MS = 3_600_000
 const SHORTEST_MS = 1_000
 /** How often listeners look at a job that runs here, and at one that does not. */
 const LOOK_HERE_MS = 100
 const LOOK_ELSEWHERE_MS = 500
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly jobs: Jobs
+  }
+}
 
 export interface JobsOptions {
   readonly installation: Installation

@@ -1,7 +1,188 @@
-import type { Message, OfferedTool } from '../../models/model.ts'
+import { guardSchema } from '../../core/schema/guard-schema.ts'
+import { shortened } from '../../core/schema/problem-words.ts'
+import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
+import type { JsonSchema } from '../../core/tool.ts'
+import type { Message, OfferedTool, ToolCall } from '../../models/model.ts'
 import { invalid } from './openai-error.ts'
-import { readMessages } from './read-messages.ts'
-import { readToolChoice, readTools } from './read-tools.ts'
+
+const OBJECT = { type: ['object', 'null'], additionalProperties: true } as const
+const BOOLEAN = { type: ['boolean', 'null'] } as const
+const TOKENS = { type: ['integer', 'null'], minimum: 1 } as const
+
+/** The body of `POST /v1/chat/completions`, as far as it is read; what else stands in it is passed over. */
+export const COMPLETION_SCHEMA = {
+  type: 'object',
+  required: ['model', 'messages'],
+  additionalProperties: true,
+  properties: {
+    model: { type: 'string', minLength: 1, maxLength: 300, description: 'provider:model, as GET /v1/models lists it.' },
+    messages: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 5_000,
+      description: 'Roles system, developer, user, assistant and tool; contents are texts or lists of text parts.',
+    },
+    stream: BOOLEAN,
+    stream_options: { ...OBJECT, properties: { include_usage: BOOLEAN } },
+    max_tokens: TOKENS,
+    max_completion_tokens: TOKENS,
+    temperature: { type: ['number', 'null'], minimum: 0, maximum: 2 },
+    tools: {
+      type: ['array', 'null'],
+      maxItems: 128,
+      description: 'Tools of the client: calls of them are handed back.',
+    },
+    tool_choice: { description: '"auto" (default) or "none"; nothing else is supported.' },
+    n: { type: ['integer', 'null'], description: 'Only 1.' },
+    response_format: { ...OBJECT, description: 'Only {"type": "text"}.' },
+    logprobs: BOOLEAN,
+    modalities: { type: ['array', 'null'] },
+  },
+} as const
+
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+const NO_PARAMETERS: JsonSchema = { type: 'object', properties: {} }
+
+/** The tools that a client brings along. */
+function readTools(tools: readonly unknown[]): OfferedTool[] {
+  return tools.map((tool, index) => readTool(tool, `tools[${index}]`))
+}
+
+/** Whether tools are offered at all. A model cannot be made to call one: what asks for that is refused. */
+function readToolChoice(choice: unknown): 'auto' | 'none' {
+  if (choice === undefined || choice === null || choice === 'auto') return 'auto'
+  if (choice === 'none') return 'none'
+  const given = typeof choice === 'string' ? `"${shortened(choice)}"` : 'by name'
+  throw invalid(
+    'tool_choice',
+    `tool_choice ${given} is not supported, since a model cannot be made to call a tool here: use "auto" or "none"`,
+    'unsupported_value',
+  )
+}
+
+function readTool(tool: unknown, place: string): OfferedTool {
+  const { type, function: given } = Object(tool) as { type?: unknown; function?: unknown }
+  if (type !== 'function') throw invalid(place, `${place}.type must be "function": no other tools are supported`)
+  const { name, description: told, parameters } = Object(given) as Partial<Record<keyof OfferedTool, unknown>>
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    throw invalid(`${place}.function.name`, `${place}.function.name must be 1 to 64 letters, digits, _ or -`)
+  }
+  const description = told ?? ''
+  if (typeof description !== 'string') {
+    throw invalid(`${place}.function.description`, `${place}.function.description must be a text`)
+  }
+  return { name, description, parameters: readSchema(parameters, `${place}.function.parameters`) }
+}
+
+function readSchema(parameters: unknown, place: string): JsonSchema {
+  if (parameters === undefined || parameters === null) return NO_PARAMETERS
+  if (typeof parameters !== 'object' || Array.isArray(parameters)) {
+    throw invalid(place, `${place} must be a JSON Schema of an object`)
+  }
+  const schema: JsonSchema = { type: 'object', ...parameters }
+  if (schema.type !== 'object') throw invalid(`${place}.type`, `${place}.type must be "object"`)
+  try {
+    guardSchema(schema)
+    return schema
+  } catch (error) {
+    if (error instanceof RefusedSchemaError) throw invalid(place, `${place} cannot be used: ${error.message}`)
+    throw error
+  }
+}
+
+type Wire = Readonly<Record<string, unknown>>
+
+/** Messages in OpenAI's form, in ours. Throws an `OpenAiError` that names the one at fault. */
+function readMessages(messages: readonly unknown[]): Message[] {
+  const read: Message[] = []
+  /** The calls of the last assistant message that have no result yet. */
+  const open = new Map<string, string>()
+  for (const [index, message] of messages.entries()) {
+    const place = `messages[${index}]`
+    if (!isObject(message)) throw invalid(place, `${place} must be an object with role and content`)
+    const next = readMessage(message, place, open)
+    if (next.role !== 'tool') requireResults(open, place)
+    if (next.role === 'assistant')
+      for (const { id, function: called } of next.tool_calls ?? []) open.set(id, called.name)
+    read.push(next)
+  }
+  requireResults(open, 'messages')
+  return read
+}
+
+function readMessage(message: Wire, place: string, open: Map<string, string>): Message {
+  const { role } = message
+  switch (role) {
+    case 'system':
+    case 'developer':
+      return { role: 'system', content: readText(message.content, `${place}.content`) }
+    case 'user':
+      return { role, content: readText(message.content, `${place}.content`) }
+    case 'assistant':
+      return readAssistant(message, place)
+    case 'tool':
+      return readResult(message, place, open)
+    default: {
+      const known = 'known are system, developer, user, assistant and tool'
+      throw invalid(`${place}.role`, `${place}.role ${quoted(role)} is not supported: ${known}`)
+    }
+  }
+}
+
+function readAssistant({ content, tool_calls: calls, function_call }: Wire, place: string): Message {
+  if (function_call != null)
+    throw invalid(`${place}.function_call`, `${place}: use tool_calls instead of function_call`)
+  if (calls != null && !Array.isArray(calls)) throw invalid(`${place}.tool_calls`, `${place}.tool_calls must be a list`)
+  const tool_calls = (calls ?? []).map((call: unknown, n: number) => readCall(call, `${place}.tool_calls[${n}]`))
+  if (tool_calls.length === 0) return { role: 'assistant', content: readText(content, `${place}.content`) }
+  if (new Set(tool_calls.map(({ id }) => id)).size < tool_calls.length) {
+    throw invalid(`${place}.tool_calls`, `${place}.tool_calls must have different ids`)
+  }
+  const text = content == null ? '' : readText(content, `${place}.content`)
+  return { role: 'assistant', content: text === '' ? null : text, tool_calls }
+}
+
+function readCall(call: unknown, place: string): ToolCall {
+  const { id, type, function: called } = isObject(call) ? call : {}
+  const { name, arguments: text } = isObject(called) ? called : {}
+  if (type !== 'function') throw invalid(place, `${place}.type must be "function"`)
+  if (typeof id !== 'string' || typeof name !== 'string' || typeof text !== 'string') {
+    throw invalid(place, `${place} must have an id, and a function with name and arguments, all of them text`)
+  }
+  return { id, type, function: { name, arguments: text } }
+}
+
+function readResult({ tool_call_id: id, content }: Wire, place: string, open: Map<string, string>): Message {
+  const name = typeof id === 'string' ? open.get(id) : undefined
+  if (typeof id !== 'string' || name === undefined) {
+    const what = `${place}.tool_call_id ${quoted(id)} must be one of the tool_calls right before, each answered once`
+    throw invalid(`${place}.tool_call_id`, what)
+  }
+  open.delete(id)
+  return { role: 'tool', tool_call_id: id, name, content: readText(content, `${place}.content`) }
+}
+
+function requireResults(open: ReadonlyMap<string, string>, place: string): void {
+  if (open.size === 0) return
+  const ids = [...open.keys()].slice(0, 5).join(', ')
+  throw invalid(place, `Every one of tool_calls needs a message of role "tool" right behind it; missing: ${ids}`)
+}
+
+/** A text, or a list of its parts. */
+function readText(content: unknown, place: string): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) throw invalid(place, `${place} must be a text or a list of text parts`)
+  const parts = content.map((part: unknown, n) => {
+    const { type, text } = isObject(part) ? part : {}
+    if (type === 'text' && typeof text === 'string') return text
+    throw invalid(`${place}[${n}]`, `${place}[${n}]: parts of type ${quoted(type)} are not supported, only "text" is`)
+  })
+  return parts.join('\n')
+}
+
+const isObject = (value: unknown): value is Wire => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const quoted = (value: unknown): string => (typeof value === 'string' ? `"${shortened(value)}"` : `(${typeof value})`)
 
 type Optional<Value> = Value | null | undefined
 

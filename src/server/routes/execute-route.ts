@@ -1,8 +1,19 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from '../../config/callers/caller.ts'
+import type { Config } from '../../config/config.ts'
+import type { Installation } from '../../config/installation.ts'
+import type { CallContext } from '../../core/call-context.ts'
+import { Cancellation } from '../../core/cancellation.ts'
+import { DeepJsonError, parseJson } from '../../core/json-depth.ts'
+import type { CallerRate, RateState } from '../../core/rates.ts'
+import { LIMITS } from '../../core/snapshot.ts'
 import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
-import type { TextRequest } from '../execute/text-request.ts'
-import type { ToolCallDoor } from '../execute/tool-call-door.ts'
-import { JOB_SCHEMA } from './job-routes.ts'
+import type { ToolFailure, ToolResult } from '../../core/tool-result.ts'
+import { isTraceparent } from '../../core/traceparent.ts'
+import { sessionName } from '../http/context.ts'
+import { acceptsEvents } from '../http/event-stream.ts'
+import { JSON_TYPES } from '../http/hooks.ts'
+import { JOB_SCHEMA } from '../jobs/job-routes.ts'
 
 const BODY = {
   type: 'object',
@@ -51,27 +62,217 @@ const failures = Object.fromEntries(
   ),
 )
 
-/**
- * `POST /tools/execute`: what is said of it, and the way there for requests whose address is written otherwise, since
- * the server hands all others to the door itself.
- */
-export function executeRoute(app: FastifyInstance, door: ToolCallDoor): void {
-  app.post(
-    '/tools/execute',
-    {
-      config: { scope: 'call' },
-      schema: {
-        summary: 'Runs a tool',
-        tags: ['tools'],
-        headers: HEADERS,
-        body: BODY,
-        response: { 200: SUCCESS, 202: { ...JOB_SCHEMA, description: 'The job, where Prefer said so' }, ...failures },
+const JSON_TYPE = 'application/json; charset=utf-8'
+const RESPOND_ASYNC = /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i
+
+/** The body of a call. The executor validates the parameters. */
+interface CallBody {
+  readonly tool_name: string
+  readonly params: unknown
+  readonly timeout_ms?: number
+  readonly session_id?: unknown
+}
+
+/** `POST /tools/execute`: runs a tool and answers with its envelope, with events, or with a job. */
+export function executeRoute(app: FastifyInstance): void {
+  const { installation, traffic, streams } = app
+  const contexts = new CallerContexts(installation)
+
+  app.register(async (routes) => {
+    routes.removeAllContentTypeParsers()
+    // Keys such as __proto__ are data here: the executor copies parameters safely.
+    routes.addContentTypeParser<string>(JSON_TYPES, { parseAs: 'string' }, (_request, text, done) => {
+      try {
+        done(null, parseJson(text, LIMITS.bodyDepth))
+      } catch (error) {
+        done(error as SyntaxError)
+      }
+    })
+    routes.post(
+      '/tools/execute',
+      {
+        config: { scope: 'call' },
+        schema: {
+          summary: 'Runs a tool',
+          tags: ['tools'],
+          headers: HEADERS,
+          body: BODY,
+          response: {
+            200: SUCCESS,
+            202: { ...JOB_SCHEMA, description: 'The job, if Prefer asks for one' },
+            ...failures,
+          },
+        },
+        // The schema is documentation: the handler checks the body and answers with an envelope.
+        validatorCompiler: () => () => true,
+        errorHandler: (error, request, reply) => {
+          const problem = bodyProblem(error, request)
+          if (problem === undefined) throw error
+          sendEnvelope(reply, unreadable(problem))
+        },
       },
-      onRequest: (request, reply) => {
-        reply.hijack()
-        door.handle(request.raw as TextRequest, reply.raw)
+      async (request, reply) => {
+        const { headers, caller, body } = request
+        const problem = callProblem(body)
+        if (problem !== undefined) return sendEnvelope(reply, unreadable(problem, body))
+        const { tool_name, params, timeout_ms, session_id } = body as CallBody
+        const session = sessionName(session_id ?? headers['x-session-id'])
+        const context = new RestContext(contexts.of(caller, session))
+        const { 'idempotency-key': key, traceparent, prefer } = headers
+        if (key !== undefined) context.idempotencyKey = key as string
+        if (isTraceparent(traceparent)) context.traceparent = traceparent
+        if (timeout_ms !== undefined) context.timeoutMs = timeout_ms
+        if (prefer !== undefined && RESPOND_ASYNC.test(String(prefer))) {
+          return startJob(app, request, reply, context, session)
+        }
+        const stream = acceptsEvents(request) ? streams.start(reply) : undefined
+        if (stream !== undefined) context.report = (progress) => void stream.send('progress', progress)
+        const { signal } = context
+        traffic.calls.add(signal)
+        reply.raw.on('close', () => signal.abort(undefined))
+        const result = await installation.manager.getExecutor().execute(tool_name, params, context)
+        traffic.calls.delete(signal)
+        if (stream === undefined) return sendEnvelope(reply, result, context)
+        await stream.send('result', result)
+        stream.end()
+        return reply
       },
-    },
-    () => {},
-  )
+    )
+  })
+}
+
+/** Starts the call as a job; the answer says where the result will be. */
+async function startJob(
+  { jobs }: FastifyInstance,
+  { body, caller }: FastifyRequest,
+  reply: FastifyReply,
+  context: RestContext,
+  session: string | undefined,
+): Promise<FastifyReply> {
+  const { tool_name, params } = body as CallBody
+  const { timeoutMs, idempotencyKey, traceparent } = context
+  const started = await jobs.start(caller, {
+    tool_name,
+    params,
+    onRate: (state, rate) => context.onRate(state, rate),
+    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+    ...(session !== undefined && { session }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+    ...(traceparent !== undefined && { traceparent }),
+  })
+  if ('refused' in started) return sendEnvelope(reply, started.refused, context)
+  const { job } = started
+  return reply
+    .code(202)
+    .headers({ location: `/api/jobs/${job.id}`, 'preference-applied': 'respond-async', ...rateHeaders(context) })
+    .send(job)
+}
+
+function sendEnvelope(reply: FastifyReply, result: ToolResult, context?: RestContext): FastifyReply {
+  reply.code(result.success ? 200 : TOOL_ERRORS[result.error_code].status)
+  reply.headers(rateHeaders(context))
+  if (!result.success) {
+    if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', waitSeconds(context?.rateState?.waitMs))
+    else if (result.error_code === 'SERVICE_UNAVAILABLE') reply.header('retry-after', waitSeconds())
+  }
+  return reply.header('content-type', JSON_TYPE).send(JSON.stringify(result))
+}
+
+const waitSeconds = (waitMs = 0): string => String(Math.max(1, Math.ceil(waitMs / 1_000)))
+
+function rateHeaders(context?: RestContext): Record<string, string> {
+  const { rate, rateState } = context ?? {}
+  if (rate === undefined || rateState === undefined) return {}
+  const { waitMs, remaining } = rateState
+  return {
+    'ratelimit-limit': String(rate.calls),
+    'ratelimit-remaining': String(remaining),
+    // The window slides: while calls remain, all of them are free again after one whole window at the latest.
+    'ratelimit-reset': String(Math.ceil((waitMs > 0 ? waitMs : rate.perMs) / 1_000)),
+  }
+}
+
+/** What is wrong with a parsed body; undefined if it is a call. */
+function callProblem(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return body === undefined ? 'the body is not JSON' : 'the body must be one JSON object {"tool_name", "params"}'
+  }
+  const { tool_name, timeout_ms } = body as { tool_name?: unknown; timeout_ms?: unknown }
+  if (tool_name === undefined) return "missing 'tool_name'"
+  if (typeof tool_name !== 'string') return 'tool_name must be a string'
+  return timeout_ms === undefined || typeof timeout_ms === 'number' ? undefined : 'timeout_ms must be a number'
+}
+
+/** What is wrong with a body that could not be parsed; undefined for any other error. */
+function bodyProblem(error: Partial<FastifyError>, { routeOptions }: FastifyRequest): string | undefined {
+  if (error instanceof DeepJsonError) return `the body is ${error.message}`
+  if (error instanceof SyntaxError) return 'the body is not JSON'
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return `the body is larger than ${routeOptions.bodyLimit} bytes`
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return 'send the call as application/json'
+  return error.code?.startsWith('FST_ERR_CTP_') ? 'the body is not JSON' : undefined
+}
+
+/** The envelope of a request that isn't a call. */
+function unreadable(problem: string, body?: unknown): ToolFailure {
+  const { tool_name } = (body ?? {}) as { tool_name?: unknown }
+  return {
+    success: false,
+    error: `Invalid parameters: ${problem}`,
+    error_code: 'INVALID_PARAMETERS',
+    tool_name: typeof tool_name === 'string' ? tool_name : '',
+    execution_time_ms: 0,
+  }
+}
+
+type Of<Name extends keyof CallContext> = NonNullable<CallContext[Name]>
+
+/** The context of one call: that of its caller, the request's additions, and the state of the caller's rate limit. */
+class RestContext implements CallContext {
+  readonly source = 'rest'
+  readonly tenant: Of<'tenant'>
+  readonly caller: Of<'caller'>
+  readonly flags: Of<'flags'>
+  rates?: readonly CallerRate[]
+  /** Aborted when the client disconnects or the server shuts down. */
+  readonly signal = new Cancellation()
+  timeoutMs?: number
+  idempotencyKey?: string
+  traceparent?: string
+  report?: (progress: unknown) => void
+  rate: CallerRate | undefined = undefined
+  rateState: RateState | undefined = undefined
+
+  constructor(ofCaller: CallContext) {
+    this.tenant = ofCaller.tenant as string
+    this.caller = ofCaller.caller as string
+    this.flags = ofCaller.flags as Of<'flags'>
+    if (ofCaller.rates !== undefined) this.rates = ofCaller.rates
+  }
+
+  onRate(state: RateState, rate: CallerRate): void {
+    this.rateState = state
+    this.rate = rate
+  }
+}
+
+/** Caches the context of each caller until its flags or the configuration change. */
+class CallerContexts {
+  readonly #installation: Installation
+  readonly #known = new WeakMap<Caller, { readonly context: CallContext; readonly config: Config }>()
+
+  constructor(installation: Installation) {
+    this.#installation = installation
+  }
+
+  of(caller: Caller, session: string | undefined): CallContext {
+    const { callers, tenants, config } = this.#installation
+    if (session !== undefined) return callers.context(caller, 'rest', session)
+    const known = this.#known.get(caller)
+    if (known !== undefined && known.config === config && known.context.flags === tenants.flags(caller.tenant)) {
+      return known.context
+    }
+    const context = callers.context(caller, 'rest')
+    this.#known.set(caller, { context, config })
+    return context
+  }
 }

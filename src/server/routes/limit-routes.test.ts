@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Config } from '../../config/config.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
-import type { LimitsView } from './limits-view.ts'
+import type { LimitsView } from '../http/views.ts'
 
 const SEES_ALL = ['read', 'call', 'observe', 'installation'] as const
 

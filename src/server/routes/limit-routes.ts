@@ -3,8 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { CONFIG_SCHEMA } from '../../config/config-schema.ts'
 import type { Installation } from '../../config/installation.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import type { Service } from '../service.ts'
-import type { ConfiguredLimit, LimitsView, ShownBudget, ShownCircuit, ShownToolLimit } from './limits-view.ts'
+import type { ConfiguredLimit, LimitsView, ShownBudget, ShownCircuit, ShownToolLimit } from '../http/views.ts'
 import { usableTools } from './tool-routes.ts'
 
 const list = (properties: object, description: string) => ({
@@ -56,7 +55,8 @@ const VIEW = {
 }
 
 /** What holds calls back: limits, budgets and breakers. Looking at them takes nothing of them. */
-export function limitRoutes(app: FastifyInstance, { installation }: Service): void {
+export function limitRoutes(app: FastifyInstance): void {
+  const { installation } = app
   app.get(
     '/api/limits',
     {

@@ -5,7 +5,124 @@ import type { ModelInfo } from '../../models/catalogue/model-info.ts'
 import { MODEL_SCORES_SCHEMA } from '../../models/model-scores.ts'
 import { modelValidation } from '../../validation/model-validation.ts'
 import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
-import type { Service } from '../service.ts'
+import { currentTool, schemaHash } from '../../validation/tool-use/tool-use.ts'
+import { effectiveGate } from '../../validation/tool-use/tool-use-gate.ts'
+import { tenantAsked } from '../http/context.ts'
+import { HttpProblem } from '../http/problem.ts'
+
+const COUNT = {
+  type: 'object',
+  properties: { trials: { type: 'integer' }, successes: { type: 'integer' } },
+} as const
+
+const TOOL_USE_QUERY = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    tenant: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      description: "Another tenant: only with the scope 'installation'. Your own if not given.",
+    },
+    model: { type: 'string', minLength: 1, maxLength: 300, description: 'provider:model' },
+    tool: { type: 'string', minLength: 1, maxLength: 200 },
+  },
+} as const
+
+const FAILURE = {
+  type: 'object',
+  properties: {
+    timestamp: { type: 'string', format: 'date-time' },
+    source: { type: 'string', enum: ['suite', 'run'] },
+    kind: { type: 'string' },
+    message: { type: 'string' },
+    expected: { type: 'string' },
+    actual: { type: 'string' },
+    run_id: { type: 'string', description: 'Where it happened: GET /api/runs/{id}.' },
+  },
+} as const
+
+const TOOL_USE_SCHEMA = {
+  type: 'object',
+  properties: {
+    gate: {
+      type: 'object',
+      description: 'What is done about tools that a model fails with.',
+      properties: {
+        gate: { type: 'string', enum: ['off', 'warn', 'hide'] },
+        minimum_trials: { type: 'integer' },
+        threshold: { type: 'number' },
+      },
+    },
+    tool_use: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          model_id: { type: 'string' },
+          tool: { type: 'string', description: '(unknown) for all tools that the model made up.' },
+          schema_hash: { type: 'string', description: 'Names what the model was shown of the tool.' },
+          schema: {
+            type: 'string',
+            enum: ['current', 'changed', 'gone'],
+            description: 'Whether that is the tool as it is now.',
+          },
+          trials: { type: 'integer' },
+          successes: { type: 'integer' },
+          rate: { type: 'number' },
+          lower_bound: { type: 'number', description: 'What the true rate is at least, with 95 % certainty.' },
+          last_used: { type: 'string', format: 'date-time' },
+          suite: COUNT,
+          run: COUNT,
+          failure_kinds: { type: 'object', additionalProperties: { type: 'integer' } },
+          failures: { type: 'array', items: FAILURE, description: 'The last 20; the newest last.' },
+        },
+      },
+    },
+  },
+} as const
+
+interface ToolUseQuery {
+  readonly tenant?: string
+  readonly model?: string
+  readonly tool?: string
+}
+
+/** How well models use tools. */
+export function validationRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  app.get<{ Querystring: ToolUseQuery }>(
+    '/api/validations/tools',
+    {
+      config: { scope: 'observe' },
+      schema: {
+        summary: 'How well each model uses each tool; with a model and a tool, each failure too',
+        tags: ['models'],
+        querystring: TOOL_USE_QUERY,
+        response: { 200: TOOL_USE_SCHEMA },
+      },
+    },
+    async (request) => {
+      const { model, tool } = request.query
+      const tenant = tenantAsked(request, request.query.tenant)
+      if (tenant === undefined) throw new HttpProblem(400, 'Tools are looked at for one tenant at a time', 'name it')
+      const find = currentTool(installation.manager.getRegistry())
+      const all = await installation.toolUse.list(tenant, (name) => {
+        const current = find(name)
+        return current && schemaHash(current)
+      })
+      const found = all.filter(
+        (use) => (model === undefined || use.model_id === model) && (tool === undefined || use.tool === tool),
+      )
+      const whole = model !== undefined && tool !== undefined
+      return {
+        gate: effectiveGate(installation.config.validation),
+        tool_use: found.map(({ failures, ...use }) => (whole ? { ...use, failures } : use)),
+      }
+    },
+  )
+}
 
 const VALIDATION = {
   type: 'object',
@@ -40,7 +157,8 @@ interface TestBody {
 }
 
 /** The models, and what tests of them have shown. */
-export function modelRoutes(app: FastifyInstance, { installation }: Service): void {
+export function modelRoutes(app: FastifyInstance): void {
+  const { installation } = app
   const tracker = ({ tenant }: Caller): ModelValidationTracker => {
     const { storage, clock } = installation
     return new ModelValidationTracker({ store: storage.validations, tenant, clock })

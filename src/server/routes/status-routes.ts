@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { StorageStatus } from '../../core/storage/storage.ts'
-import type { Service } from '../service.ts'
 
 /** Everybody may ask, so the store is asked for all of them together. */
 const FRESH_MS = 1_000
 
 /** Whether the server is up, and whether it can work. */
-export function statusRoutes(app: FastifyInstance, { installation, traffic, version }: Service): void {
+export function statusRoutes(app: FastifyInstance): void {
+  const { installation, traffic, packageVersion: version } = app
   const storeStatus = latest(installation.clock.now, () => installation.storage.status().catch(() => UNKNOWN))
 
   app.get(

@@ -1,11 +1,111 @@
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Installation } from '../../config/installation.ts'
+import { COST_NOTHING } from '../../config/provider-types.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
+import type { ModelPrices } from '../../models/catalogue/model-info.ts'
+import { splitModelId } from '../../models/catalogue/split-model-id.ts'
+import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
 import { BFCL_CATEGORIES, dataSetsFolder, questionFile } from '../../validation/bfcl/bfcl-category.ts'
-import { loadSuite } from '../../validation/load-suite.ts'
+import { loadSuite, loadSuites } from '../../validation/load-suite.ts'
+import { planFile, planKey, type SuitesPlan, trialsLeft, trialsOf } from '../../validation/running/run-suites.ts'
+import { DEFAULT_UNPRICED_TOKENS } from '../../validation/running/suite-budget.ts'
+import type { HashedSuite, TriedModel } from '../../validation/running/trial.ts'
+import { estimate, hashSuite } from '../../validation/running/trial.ts'
+import { TrialFile } from '../../validation/running/trial-file.ts'
 import { SuiteError } from '../../validation/suites/suite.ts'
-import type { KnownSuite } from './suite-views.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { type KnownSuite, limitsOf, type SuiteEstimate, type SuiteRequest } from '../http/views.ts'
+import { usableTools } from '../routes/tool-routes.ts'
+
+/** More could not be shown as a whole any more. */
+const MOST_TRIALS = 10_000
+const FREE: ModelPrices = { input: 0, output: 0 }
+
+/** A plan that can be run, and where it is written down. */
+interface PreparedSuites extends SuitesPlan {
+  readonly key: string
+  readonly file: string
+}
+
+/** The tools that can be put into cases of a tenant. */
+export function offeredTools(installation: Installation, tenant: string): ToolDefinition[] {
+  const registry = installation.manager.getRegistry()
+  return usableTools(installation, { tenant }).filter(({ name }) => registry.brokenReason(name) === undefined)
+}
+
+/** Loads all that a run needs. Throws an `HttpProblem` that says what of it there is not. */
+export async function prepareSuites(
+  installation: Installation,
+  tenant: string,
+  request: SuiteRequest,
+): Promise<PreparedSuites> {
+  const { repeat = 1 } = request
+  const models = await modelsOf(installation, request)
+  const suites = await suitesOf(installation, tenant, request)
+  const cases = suites.reduce((sum, { suite }) => sum + suite.cases.length, 0)
+  const trials = cases * models.length * repeat
+  if (trials > MOST_TRIALS) {
+    throw new HttpProblem(
+      400,
+      `That would be ${trials} trials, and ${MOST_TRIALS} are the most of one run`,
+      'choose fewer suites or models, repeat less, or set a limit on the cases of each suite',
+    )
+  }
+  const key = planKey({ suites, models, repeat }, tenant)
+  return { suites, models, repeat, key, file: planFile(installation.folder, key) }
+}
+
+/** What a run would use up, before any of it is spent. */
+export async function estimateSuites(prepared: PreparedSuites, request: SuiteRequest): Promise<SuiteEstimate> {
+  const { key, file, models } = prepared
+  const planned = trialsOf(prepared)
+  const left = request.fresh ? planned : trialsLeft(planned, await TrialFile.earlier(file, key, planned))
+  const { tokens, cost } = estimate(left)
+  const unpriced = models.filter(({ prices }) => prices === undefined).map(({ model }) => model.id)
+  const most = limitsOf(request)
+  return {
+    trials: planned.length,
+    made_before: planned.length - left.length,
+    tokens,
+    cost: cost ?? null,
+    free: models.every(({ prices }) => prices?.input === 0 && prices.output === 0),
+    unpriced,
+    most: { cost: most.cost, tokens: most.tokens ?? (unpriced.length > 0 ? DEFAULT_UNPRICED_TOKENS : null) },
+  }
+}
+
+async function modelsOf({ manager, config }: Installation, { models }: SuiteRequest): Promise<TriedModel[]> {
+  const catalogue = await manager.getModels()
+  try {
+    return models.map((id) => {
+      const provider = splitModelId(id)?.provider ?? ''
+      const free = COST_NOTHING.has(config.providers?.[provider]?.type ?? provider)
+      const prices = catalogue.info(id).prices ?? (free ? FREE : undefined)
+      return { model: catalogue.get(id), ...(prices !== undefined && { prices }) }
+    })
+  } catch (error) {
+    if (!(error instanceof UnknownModelError)) throw error
+    throw new HttpProblem(400, error.message, 'GET /api/models/list lists the models')
+  }
+}
+
+async function suitesOf(installation: Installation, tenant: string, request: SuiteRequest): Promise<HashedSuite[]> {
+  const paths = await Promise.all(
+    request.suites.map(async (id) => {
+      const path = await suitePath(installation, id)
+      if (path !== undefined) return path
+      throw new HttpProblem(400, `There is no suite '${id}'`, 'GET /api/suites lists those that there are')
+    }),
+  )
+  try {
+    const suites = await loadSuites(paths, { definitions: offeredTools(installation, tenant) })
+    return suites.map((suite) => hashSuite({ ...suite, cases: suite.cases.slice(0, request.limit) }))
+  } catch (error) {
+    if (!(error instanceof SuiteError)) throw error
+    throw new HttpProblem(400, 'The suite cannot be run', withoutFolder(installation, error.message))
+  }
+}
 
 export const GENERATED = 'generated'
 const SUITE_FILE = /^[^./\\][^/\\]*\.(?:json|jsonl|ndjson)$/i

@@ -1,14 +1,163 @@
 import type { Caller } from '../../config/callers/caller.ts'
 import type { Installation } from '../../config/installation.ts'
+import { writeLog } from '../../core/log.ts'
 import type { Job } from '../../core/storage/job-store.ts'
-import type { ValidationReport } from '../../validation/reports/validation-report.ts'
-import { HttpProblem } from '../http-problem.ts'
-import type { JobView } from '../jobs/job-view.ts'
+import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
+import { buildReport } from '../../validation/reports/build-report.ts'
+import type { ReportedTrial, ValidationReport } from '../../validation/reports/validation-report.ts'
+import { runSuites, TrialRecorder } from '../../validation/running/run-suites.ts'
+import type { PlannedTrial, Stopped, Trial } from '../../validation/running/trial.ts'
+import { outcomeOf } from '../../validation/running/trial.ts'
+import { TrialFileError } from '../../validation/running/trial-file.ts'
+import { HttpProblem } from '../http/problem.ts'
+import {
+  type LatestTrial,
+  type ListedSuiteRun,
+  limitsOf,
+  type ModelProgress,
+  type SuiteEstimate,
+  type SuiteProgress,
+  type SuiteRequest,
+  type SuiteRunView,
+} from '../http/views.ts'
+import { type JobView, type Task, type TaskContext, TaskError, type TaskName } from '../jobs/job-run.ts'
 import type { Jobs } from '../jobs/jobs.ts'
-import { estimateSuites, prepareSuites } from './prepare-suites.ts'
-import type { SuiteRequest } from './suite-request.ts'
-import { SUITES } from './suite-task.ts'
-import type { ListedSuiteRun, SuiteEstimate, SuiteProgress, SuiteRunView } from './suite-views.ts'
+import { estimateSuites, prepareSuites } from './known-suites.ts'
+
+const MOST_LATEST = 8
+const LONGEST_MESSAGE = 300
+
+/** Counts the trials of a run as they are made. */
+class SuiteCount {
+  readonly #models = new Map<string, { -readonly [Key in keyof ModelProgress]: ModelProgress[Key] }>()
+  readonly #planned: number
+  readonly #before: number
+  #made = 0
+  #tokens = 0
+  #cost = 0
+  #latest: LatestTrial[] = []
+  #notRecorded: string | undefined
+
+  constructor(planned: readonly PlannedTrial[], left: readonly PlannedTrial[]) {
+    this.#planned = planned.length
+    this.#before = planned.length - left.length
+    for (const { model } of planned) {
+      const { id } = model.model
+      const known = this.#models.get(id) ?? { id, trials: 0, passed: 0, failed: 0, not_answered: 0 }
+      this.#models.set(id, { ...known, trials: known.trials + 1 })
+    }
+  }
+
+  add(trial: Trial): void {
+    const { verdict, suite, model, repetition, tokens, cost = 0 } = trial
+    const outcome = outcomeOf(trial)
+    const own = this.#models.get(model.model.id)
+    if (own !== undefined && outcome !== 'not_run') own[outcome]++
+    this.#made++
+    this.#tokens += tokens
+    this.#cost += cost
+    const made: LatestTrial = {
+      suite: suite.suite.name,
+      model: model.model.id,
+      case: trial.case.id,
+      repetition,
+      outcome,
+      ...(!verdict.passed && { message: verdict.message.slice(0, LONGEST_MESSAGE) }),
+    }
+    this.#latest = [made, ...this.#latest].slice(0, MOST_LATEST)
+  }
+
+  stop(model: string, stopped: Stopped): void {
+    const own = this.#models.get(model)
+    if (own !== undefined) own.stopped = stopped
+  }
+
+  notRecorded(): void {
+    this.#notRecorded = 'The store did not take the trials: they do not count for the models. Look into the log.'
+  }
+
+  get progress(): SuiteProgress {
+    return {
+      trials: this.#planned,
+      made_before: this.#before,
+      made: this.#made,
+      tokens: this.#tokens,
+      cost: this.#cost,
+      models: [...this.#models.values()].map((one) => ({ ...one })),
+      latest: this.#latest,
+      ...(this.#notRecorded !== undefined && { not_recorded: this.#notRecorded }),
+    }
+  }
+}
+
+/** What the jobs that run suites are known by. */
+export const SUITES: TaskName = 'toolyard/suites'
+
+/** Trials that are shown whole; of the others only what was wrong. */
+const MOST_WHOLE = 500
+
+/** Runs suites as `toolyard validate` does, and puts their trials on record for the tenant. */
+export const suiteTask = (installation: Installation): Task => ({
+  async run(params, context) {
+    try {
+      return await run(installation, params as SuiteRequest, context)
+    } catch (error) {
+      if (error instanceof HttpProblem) throw new TaskError(error.message, { cause: error })
+      if (!(error instanceof TrialFileError)) throw error
+      writeLog(installation.log, 'error', { err: error }, 'The trials of a suite could not be written down')
+      throw new TaskError('The trials could not be written down: the log of the server says more.', { cause: error })
+    }
+  },
+})
+
+async function run(
+  installation: Installation,
+  request: SuiteRequest,
+  { tenant, signal, report }: TaskContext,
+): Promise<ValidationReport> {
+  const { storage, clock, log, toolUse: uses, manager } = installation
+  const prepared = await prepareSuites(installation, tenant, request)
+  const tests = new ModelValidationTracker({ store: storage.validations, tenant, clock })
+  const recorder = new TrialRecorder({ tests, uses, tenant, registry: manager.getRegistry() })
+  let count = new SuiteCount([], [])
+  const tell = (): void => report(count.progress)
+  const work = { ...prepared, budget: limitsOf(request), fresh: request.fresh === true, signal, clock, recorder }
+  const { run: made } = await runSuites(work, {
+    begun(planned, left) {
+      count = new SuiteCount(planned, left)
+      tell()
+    },
+    made(trial) {
+      count.add(trial)
+      tell()
+    },
+    stopped(model, stopped) {
+      count.stop(model, stopped)
+      tell()
+    },
+    notRecorded(err) {
+      writeLog(log, 'error', { err }, 'The trials of a suite are not recorded from here on')
+      count.notRecorded()
+      tell()
+    },
+  })
+  // What was counted is to be seen by whoever looks as soon as it is over.
+  await uses.flush()
+  const { suites, repeat: repetitions } = prepared
+  const createdAt = new Date(clock.wall()).toISOString()
+  return bounded(buildReport(made, { suites, repetitions, createdAt }))
+}
+
+/** What a model did is kept where it was wrong. */
+function bounded(report: ValidationReport): ValidationReport {
+  let whole = 0
+  const trials = report.trials.map((trial): ReportedTrial => {
+    if (trial.kind !== undefined && ++whole <= MOST_WHOLE) return trial
+    const { turns: _turns, expected: _expected, actual: _actual, expectation: _expectation, ...rest } = trial
+    return rest
+  })
+  return { ...report, trials }
+}
 
 const LOOKED_AT = 20
 

@@ -4,10 +4,16 @@ import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
 import type { ModelInfo } from '../../../src/models/catalogue/model-info.ts'
 import type { ModelScores } from '../../../src/models/model-scores.ts'
-import type { PageTool, WholePageTool } from '../../../src/server/page/page-tool.ts'
-import type { Session } from '../../../src/server/page/session.ts'
-import type { SuiteRequest } from '../../../src/server/suites/suite-request.ts'
-import type { KnownSuite, ListedSuiteRun, SuiteEstimate, SuiteRunView } from '../../../src/server/suites/suite-views.ts'
+import type {
+  KnownSuite,
+  ListedSuiteRun,
+  PageTool,
+  Session,
+  SuiteEstimate,
+  SuiteRequest,
+  SuiteRunView,
+  WholePageTool,
+} from '../../../src/server/http/views.ts'
 import type { FileCase } from '../../../src/validation/suites/suite.ts'
 import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use.ts'
 import type { GateSettings } from '../../../src/validation/tool-use/tool-use-gate.ts'

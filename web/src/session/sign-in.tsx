@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
-import type { Session } from '../../../src/server/page/session.ts'
+import type { Session } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { Note } from '../parts/states.tsx'

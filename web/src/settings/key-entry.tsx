@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { ShownKey } from '../../../src/server/routes/shown-key.ts'
+import type { ShownKey } from '../../../src/server/http/views.ts'
 import { request } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'

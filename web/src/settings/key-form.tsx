@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
-import type { Session } from '../../../src/server/page/session.ts'
+import type { Session } from '../../../src/server/http/views.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'

@@ -1,7 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { ListedTenant } from '../../../src/config/callers/listed-tenant.ts'
-import type { RolesView } from '../../../src/server/routes/roles-view.ts'
-import type { ShownKey } from '../../../src/server/routes/shown-key.ts'
+import type { RolesView, ShownKey } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 
 /** A key that has just been made: its text is known this once. */

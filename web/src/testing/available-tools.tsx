@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import type { PageTool } from '../../../src/server/page/page-tool.ts'
+import type { PageTool } from '../../../src/server/http/views.ts'
 import { toolsQuery } from '../api/queries.ts'
 import { Chip, Empty, Failed, Loading } from '../parts/states.tsx'
 import { BoxList } from '../parts/virtual-list.tsx'

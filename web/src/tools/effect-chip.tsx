@@ -1,4 +1,4 @@
-import type { PageTool } from '../../../src/server/page/page-tool.ts'
+import type { PageTool } from '../../../src/server/http/views.ts'
 import { Chip } from '../parts/states.tsx'
 
 /** Whether a call changes something out there: a mock changes nothing, whatever it stands for. */

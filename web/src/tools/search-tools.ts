@@ -1,5 +1,5 @@
 import type { ExecutionMetrics } from '../../../src/core/storage/ledger.ts'
-import type { PageTool } from '../../../src/server/page/page-tool.ts'
+import type { PageTool } from '../../../src/server/http/views.ts'
 import type { Option } from '../parts/choice.tsx'
 
 export type ToolFigures = ExecutionMetrics['tools']

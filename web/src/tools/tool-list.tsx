@@ -1,5 +1,5 @@
 import { Link } from 'wouter'
-import type { PageTool } from '../../../src/server/page/page-tool.ts'
+import type { PageTool } from '../../../src/server/http/views.ts'
 import { count, inPercent, inTime } from '../parts/figures.ts'
 import { KeyIcon } from '../parts/icons.tsx'
 import { Chip } from '../parts/states.tsx'

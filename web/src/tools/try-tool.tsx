@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, useState } from 'react'
-import type { WholePageTool } from '../../../src/server/page/page-tool.ts'
+import type { WholePageTool } from '../../../src/server/http/views.ts'
 import { useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx'

@@ -2,25 +2,23 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { toolyard } from '../../../core/fixtures/code-yard.ts'
-import { callerOf } from '../caller.ts'
 import { POST_HEADERS, statelessMessage } from '../fixtures/http-yard.ts'
-import { ToolServer } from '../tool-server.ts'
-import { PlainAnswers } from './plain-answers.ts'
-import { plainRequest } from './plain-request.ts'
-import { StatelessDoor } from './stateless-door.ts'
+import { callerOf, ToolServer } from '../tool-server.ts'
+import { PlainAnswers, plainRequest } from './plain-request.ts'
+import { StatelessHandler } from './sessions.ts'
 
 /** The same server twice: by itself and over the SDK. */
 async function twoWays() {
   const { registry, executor, add } = toolyard()
   const server = new ToolServer({ registry, executor, version: '1' })
-  const [plain, door] = [new PlainAnswers(server), new StatelessDoor(server, 10)]
+  const [plain, handler] = [new PlainAnswers(server), new StatelessHandler(server, 10)]
   const ways: Record<string, (request: IncomingMessage, response: ServerResponse, body: unknown) => unknown> = {
     '/plain': ({ headers }, response, body) => {
       const read = plainRequest(headers, body)
       if (read === undefined) throw new Error('The message is not plain')
       return plain.answer(read, response, callerOf({}))
     },
-    '/sdk': (request, response, body) => door.handle(request, response, body, callerOf({})),
+    '/sdk': (request, response, body) => handler.handle(request, response, body, callerOf({})),
   }
   const http = createServer((request, response) => {
     let text = ''
@@ -31,7 +29,7 @@ async function twoWays() {
   })
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
-    await door.close()
+    await handler.close()
     http.closeAllConnections()
     http.close()
     server.close()

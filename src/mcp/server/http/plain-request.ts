@@ -1,16 +1,158 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import {
   BAGGAGE_META_KEY,
+  type CallToolResult,
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   classifyInboundRequest,
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  SERVER_INFO_META_KEY,
   SUPPORTED_PROTOCOL_VERSIONS,
   TRACEPARENT_META_KEY,
   TRACESTATE_META_KEY,
 } from '@modelcontextprotocol/server'
-import type { LogLevel, ProgressToken } from '../report-reader.ts'
+import { Cancellation } from '../../../core/cancellation.ts'
+import { writeLog } from '../../../core/log.ts'
+import type { LogLevel, Notice, ProgressToken } from '../report-reader.ts'
+import type { Caller, ToolServer } from '../tool-server.ts'
+import type { Session } from './sessions.ts'
+
+const EVENT_STREAM = [
+  ...['content-type', 'text/event-stream', 'cache-control', 'no-cache, no-transform'],
+  ...['connection', 'keep-alive', 'x-accel-buffering', 'no'],
+]
+
+/** A client that takes nothing is told nothing more than this. */
+const MOST_PENDING_BYTES = 1024 * 1024
+
+/** The answer to one request: a JSON document, or, where something is to be told before it, a stream of events. */
+class Reply {
+  readonly #response: ServerResponse
+  readonly #id: string
+  readonly #sessionHeader: readonly string[]
+  #streams = false
+
+  constructor(response: ServerResponse, id: string | number, sessionId: string | undefined) {
+    this.#response = response
+    this.#id = JSON.stringify(id)
+    this.#sessionHeader = sessionId === undefined ? [] : ['mcp-session-id', sessionId]
+  }
+
+  notify(notice: Notice): void {
+    const { writableEnded, destroyed, writableLength } = this.#response
+    if (writableEnded || destroyed || writableLength > MOST_PENDING_BYTES) return
+    if (!this.#streams) {
+      this.#streams = true
+      this.#response.writeHead(200, [...EVENT_STREAM, ...this.#sessionHeader])
+    }
+    this.#response.write(event(JSON.stringify({ jsonrpc: '2.0', ...notice })))
+  }
+
+  /** Ends with a result, which is given as text. */
+  result(json: string): void {
+    this.#end(`{"result":${json},"jsonrpc":"2.0","id":${this.#id}}`)
+  }
+
+  error(code: number, message: string, data: unknown): void {
+    this.#end(`{"jsonrpc":"2.0","id":${this.#id},"error":${JSON.stringify({ code, message, data })}}`)
+  }
+
+  /** Ends without an answer: nobody waits for that of a cancelled request. */
+  drop(): void {
+    if (!this.#streams) this.#response.writeHead(202, [...this.#sessionHeader])
+    this.#response.end()
+  }
+
+  #end(text: string): void {
+    if (this.#streams) {
+      this.#response.end(event(text))
+      return
+    }
+    const length = String(Buffer.byteLength(text))
+    const headers = ['content-type', 'application/json', 'content-length', length, ...this.#sessionHeader]
+    this.#response.writeHead(200, headers)
+    this.#response.end(text)
+  }
+}
+
+const event = (text: string): string => `event: message\ndata: ${text}\n\n`
+
+/** Answers a plain request by itself: no conversion into the Web's types, no second check of what was checked. */
+export class PlainAnswers {
+  readonly #server: ToolServer
+  readonly #running = new Set<Cancellation>()
+  readonly #resultTail: string
+  readonly #listTail: string
+
+  constructor(server: ToolServer) {
+    this.#server = server
+    // What the stateless era wants to read in every result.
+    const meta = JSON.stringify({ [SERVER_INFO_META_KEY]: server.info })
+    this.#resultTail = `"resultType":"complete","_meta":${meta}}`
+    this.#listTail = `"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":${meta}}`
+  }
+
+  async answer(request: PlainRequest, response: ServerResponse, caller: Caller, session?: Session): Promise<void> {
+    const reply = new Reply(response, request.id, session?.id)
+    try {
+      if (request.method === 'tools/list') {
+        const { json } = this.#server.pages.page(caller.context, request.params.cursor as string | undefined)
+        reply.result(request.stateless ? `{${json},${this.#listTail}` : `{${json}}`)
+      } else {
+        await this.#call(request, response, reply, caller, session)
+      }
+    } catch (error) {
+      if (error instanceof ProtocolError) return reply.error(error.code, error.message, error.data)
+      writeLog(this.#server.log, 'error', { err: error }, 'A request to the MCP server could not be answered')
+      reply.error(ProtocolErrorCode.InternalError, 'Internal error', undefined)
+    }
+  }
+
+  /** Cancels everything that is running. */
+  close(): void {
+    for (const cancellation of this.#running) cancellation.abort(undefined)
+  }
+
+  async #call(
+    request: PlainRequest,
+    response: ServerResponse,
+    reply: Reply,
+    caller: Caller,
+    session: Session | undefined,
+  ): Promise<void> {
+    const cancellation = new Cancellation()
+    this.#running.add(cancellation)
+    // A session outlives its connections, and cancels by a message; without one, to hang up is to cancel.
+    if (session === undefined) response.once('close', () => cancellation.abort(undefined))
+    else session.calls.set(request.id, cancellation)
+    try {
+      const result = await this.#server.call({
+        name: request.params.name as string,
+        args: request.params.arguments,
+        caller,
+        signal: cancellation,
+        progressToken: request.progressToken,
+        logLevel: request.logLevel ?? caller.logLevel,
+        meta: request.params._meta,
+        notify: (notice) => reply.notify(notice),
+      })
+      if (cancellation.aborted) reply.drop()
+      else reply.result(request.stateless ? this.#stateless(result) : JSON.stringify(result))
+    } finally {
+      this.#running.delete(cancellation)
+      if (session?.calls.get(request.id) === cancellation) session.calls.delete(request.id)
+    }
+  }
+
+  #stateless(result: CallToolResult): string {
+    if (result._meta === undefined) return `${JSON.stringify(result).slice(0, -1)},${this.#resultTail}`
+    const _meta = { [SERVER_INFO_META_KEY]: this.#server.info, ...result._meta }
+    return JSON.stringify({ ...result, resultType: 'complete', _meta })
+  }
+}
 
 /** A request for tools that is right in every respect the SDK would check, so that it can be answered without it. */
 export interface PlainRequest {

@@ -3,10 +3,10 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../../core/clock.ts'
 import type { ToolServer } from '../tool-server.ts'
-import { HttpDoor, type HttpDoorOptions } from './http-door.ts'
+import { HttpHandler, type HttpHandlerOptions } from './http-handler.ts'
 import { Refusal } from './refusal.ts'
 
-export interface ServeHttpOptions extends HttpDoorOptions {
+export interface ServeHttpOptions extends HttpHandlerOptions {
   /** 0: any that is free. */
   readonly port: number
   readonly host?: string
@@ -15,7 +15,7 @@ export interface ServeHttpOptions extends HttpDoorOptions {
 /** A server that listens. */
 export interface HttpService {
   readonly url: string
-  readonly door: HttpDoor
+  readonly handler: HttpHandler
   close(): Promise<void>
 }
 
@@ -25,12 +25,12 @@ const PATIENCE_MS = 1_000
 /** Serves the tools at `/mcp` of a server of its own, on the local machine unless told otherwise. */
 export async function serveHttp(server: ToolServer, options: ServeHttpOptions): Promise<HttpService> {
   const { port, host = '127.0.0.1', hosts = [], ...rest } = options
-  const door = new HttpDoor(server, { ...rest, hosts: [bracketed(host), ...hosts] })
+  const handler = new HttpHandler(server, { ...rest, hosts: [bracketed(host), ...hosts] })
   const open = new Set<ServerResponse>()
   const http = createServer((request, response) => {
     open.add(response)
     response.once('close', () => open.delete(response))
-    if (request.url?.split('?', 1)[0] === PATH) void door.handle(request, response)
+    if (request.url?.split('?', 1)[0] === PATH) void handler.handle(request, response)
     else new Refusal(404, -32_000, `The MCP server is at ${PATH}`).answer(response)
   })
   await new Promise<void>((resolve, reject) => {
@@ -44,7 +44,7 @@ export async function serveHttp(server: ToolServer, options: ServeHttpOptions): 
   const stop = async (): Promise<void> => {
     const ended = once(http, 'close')
     http.close()
-    await door.close()
+    await handler.close()
     await allTaken(open, server.clock)
     http.closeAllConnections()
     await ended
@@ -52,7 +52,7 @@ export async function serveHttp(server: ToolServer, options: ServeHttpOptions): 
   let stopped: Promise<void> | undefined
   return {
     url: `http://${bracketed(host)}:${bound}${PATH}`,
-    door,
+    handler,
     close() {
       stopped ??= stop()
       return stopped

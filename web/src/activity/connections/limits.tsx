@@ -1,5 +1,5 @@
 import { Link } from 'wouter'
-import type { LimitsView } from '../../../../src/server/routes/limits-view.ts'
+import type { LimitsView } from '../../../../src/server/http/views.ts'
 import { count, inDate, inMoney, inNumber, inTime } from '../../parts/figures.ts'
 import { Code, Section } from '../../parts/section.tsx'
 import { Chip, Empty, Failed, Loading } from '../../parts/states.tsx'

@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import type { SuiteEstimate } from '../../../../src/server/suites/suite-views.ts'
+import type { SuiteEstimate } from '../../../../src/server/http/views.ts'
 import { count, inMoney, inNumber } from '../../parts/figures.ts'
 import { Note } from '../../parts/states.tsx'
 

@@ -1,4 +1,4 @@
-import type { ListedSuiteRun } from '../../../../src/server/suites/suite-views.ts'
+import type { ListedSuiteRun } from '../../../../src/server/http/views.ts'
 import { Chip } from '../../parts/states.tsx'
 
 const STATES = {

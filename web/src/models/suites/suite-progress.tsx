@@ -1,4 +1,4 @@
-import type { LatestTrial, ModelProgress, SuiteProgress } from '../../../../src/server/suites/suite-views.ts'
+import type { LatestTrial, ModelProgress, SuiteProgress } from '../../../../src/server/http/views.ts'
 import type { ListedModel } from '../../api/queries.ts'
 import { count, inMoney, inNumber, inPercent } from '../../parts/figures.ts'
 import { Chip, Note } from '../../parts/states.tsx'

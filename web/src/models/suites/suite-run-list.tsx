@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import type { ListedSuiteRun } from '../../../../src/server/suites/suite-views.ts'
+import type { ListedSuiteRun } from '../../../../src/server/http/views.ts'
 import { suiteRunsQuery } from '../../api/queries.ts'
 import { inDate } from '../../parts/figures.ts'
 import { Failed } from '../../parts/states.tsx'

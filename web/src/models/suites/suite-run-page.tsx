@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import type { SuiteRunView } from '../../../../src/server/suites/suite-views.ts'
+import type { SuiteRunView } from '../../../../src/server/http/views.ts'
 import { modelsQuery, suiteRunQuery, useMay } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'

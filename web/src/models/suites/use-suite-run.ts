@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import type { SuiteProgress, SuiteRunView } from '../../../../src/server/suites/suite-views.ts'
+import type { SuiteProgress, SuiteRunView } from '../../../../src/server/http/views.ts'
 import { whenServerReturns } from '../../api/connection.ts'
 import { suiteRunQuery } from '../../api/queries.ts'
 import { readEvents } from '../../api/read-events.ts'

@@ -1,0 +1,180 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import {
+  classifyInboundRequest,
+  isInitializeRequest,
+  isJsonContentType,
+  localhostAllowedHostnames,
+  validateHostHeader,
+  validateOriginHeader,
+} from '@modelcontextprotocol/server'
+import type { CallContext } from '../../../core/call-context.ts'
+import { DeepJsonError, parseJson } from '../../../core/json-depth.ts'
+import { writeLog } from '../../../core/log.ts'
+import { LIMITS } from '../../../core/snapshot.ts'
+import { callerOf, type ToolServer } from '../tool-server.ts'
+import { PlainAnswers, type PlainRequest, plainRequest } from './plain-request.ts'
+import { Refusal } from './refusal.ts'
+import { SessionHandler, type SessionLimits, StatelessHandler } from './sessions.ts'
+
+const MOST_KNOWN = 64
+
+/**
+ * Keeps web pages out: a page whose name was made to point at this machine sends its own name as `Host`, and any page
+ * sends its `Origin`.
+ */
+class HostGuard {
+  readonly #hosts: string[]
+  readonly #known = new Set<string>()
+
+  constructor(hosts: readonly string[] = []) {
+    this.#hosts = [...localhostAllowedHostnames(), ...hosts]
+  }
+
+  /** What is wrong with where a request comes from; undefined where nothing is. */
+  fault({ host = '', origin }: IncomingHttpHeaders): string | undefined {
+    if (origin === undefined && this.#known.has(host)) return undefined
+    const checks = [validateHostHeader(host, this.#hosts), validateOriginHeader(origin, this.#hosts)]
+    for (const check of checks) if (!check.ok) return check.message
+    if (this.#known.size < MOST_KNOWN) this.#known.add(host)
+    return undefined
+  }
+}
+
+export interface HttpHandlerOptions extends Partial<SessionLimits> {
+  /** Who sends a request; without it, everybody is the local caller. */
+  readonly contextOf?: (request: IncomingMessage) => CallContext
+  /** Names by which clients may reach this server besides those of the local machine, without ports. */
+  readonly hosts?: readonly string[]
+}
+
+const MAX_BODY_BYTES = 4 * 1024 * 1024
+const MAX_SESSIONS = 1_000
+const IDLE_MS = 30 * 60_000
+const LOCAL: CallContext = Object.freeze({})
+
+/**
+ * The tools over streamable HTTP. Requests that nearly all are (calls and lists of tools, well formed) are answered
+ * here; everything else is the SDK's: with a session where the client is of an older era, and without one otherwise.
+ */
+export class HttpHandler {
+  readonly #server: ToolServer
+  readonly #contextOf: (request: IncomingMessage) => CallContext
+  readonly #guard: HostGuard
+  readonly #plain: PlainAnswers
+  readonly #sessions: SessionHandler
+  readonly #stateless: StatelessHandler
+  #closed = false
+
+  constructor(server: ToolServer, options: HttpHandlerOptions = {}) {
+    const { maxSessions = MAX_SESSIONS, idleMs = IDLE_MS } = options
+    this.#server = server
+    this.#contextOf = options.contextOf ?? (() => LOCAL)
+    this.#guard = new HostGuard(options.hosts)
+    this.#plain = new PlainAnswers(server)
+    this.#sessions = new SessionHandler(server, { maxSessions, idleMs })
+    this.#stateless = new StatelessHandler(server, maxSessions)
+  }
+
+  /** How many clients of older eras have a session. */
+  get sessions(): number {
+    return this.#sessions.size
+  }
+
+  /** Answers one request; `parsedBody` where its body has been read already. A function of its own, to be handed on. */
+  readonly handle = async (request: IncomingMessage, response: ServerResponse, parsedBody?: unknown): Promise<void> => {
+    try {
+      const fault = this.#closed ? 'The server is closing' : this.#guard.fault(request.headers)
+      if (fault !== undefined) throw new Refusal(this.#closed ? 503 : 403, -32_000, fault)
+      const body = request.method === 'POST' ? await readMessage(request, parsedBody) : undefined
+      await this.#route(request, response, body)
+    } catch (error) {
+      if (response.headersSent || response.destroyed) return void response.end()
+      if (error instanceof Refusal) return error.answer(response)
+      writeLog(this.#server.log, 'error', { err: error }, 'A request to the MCP server could not be answered')
+      new Refusal(500, -32_603, 'Internal error').answer(response)
+    }
+  }
+
+  /** Ends sessions and streams, and cancels what is running. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#plain.close()
+    this.#sessions.close()
+    await this.#stateless.close()
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+    const context = this.#contextOf(request)
+    const { headers } = request
+    const plain = request.method === 'POST' ? plainRequest(headers, body) : undefined
+    const id = headers['mcp-session-id'] as string | undefined
+    const isOfSession = id !== undefined && (plain === undefined ? isOlder(request, body) : !plain.stateless)
+    const session = isOfSession ? this.#sessions.find(id, context) : undefined
+    if (isOfSession && session === undefined) {
+      throw new Refusal(404, -32_001, 'The session has ended, or never was: start again with initialize')
+    }
+    if (plain !== undefined && this.#canAnswer(plain)) {
+      if (session !== undefined) this.#sessions.use(session, response)
+      return this.#plain.answer(plain, response, session?.caller ?? callerOf(context), session)
+    }
+    if (session !== undefined) return this.#sessions.handle(session, request, response, body)
+    if (isInitializeRequest(body) && isOlder(request, body)) {
+      return this.#sessions.open(request, response, body, context)
+    }
+    return this.#stateless.handle(request, response, body, callerOf(context))
+  }
+
+  /** A tool that is not there, or that wants its parameters in headers too, is for the SDK to talk about. */
+  #canAnswer({ method, params, stateless }: PlainRequest): boolean {
+    if (method === 'tools/list') return true
+    const tool = this.#server.definition(params.name as string)
+    return tool !== undefined && !(stateless && this.#server.pages.usesHeaders(tool))
+  }
+}
+
+async function readMessage(request: IncomingMessage, parsedBody: unknown): Promise<unknown> {
+  const type = request.headers['content-type'] ?? ''
+  if (type !== 'application/json' && !isJsonContentType(type)) {
+    throw new Refusal(415, -32_000, 'Send the message as application/json')
+  }
+  if (parsedBody !== undefined) return parsedBody
+  const text = await readBody(request, MAX_BODY_BYTES)
+  if (text === undefined) throw new Refusal(413, -32_000, `The message is larger than ${MAX_BODY_BYTES} bytes`)
+  try {
+    return parseJson(text, LIMITS.bodyDepth)
+  } catch (error) {
+    const fault = error instanceof DeepJsonError ? error.message : 'not JSON'
+    throw new Refusal(400, -32_700, `Parse error: the message is ${fault}`)
+  }
+}
+
+/** Whether a request is of an older era, by the SDK's own rules. */
+function isOlder({ method = 'GET', headers }: IncomingMessage, body: unknown): boolean {
+  const header = (name: string): string | undefined => headers[name] as string | undefined
+  const [version, named, name] = [header('mcp-protocol-version'), header('mcp-method'), header('mcp-name')]
+  const outcome = classifyInboundRequest({
+    httpMethod: method,
+    ...(version !== undefined && { protocolVersionHeader: version }),
+    ...(named !== undefined && { mcpMethodHeader: named }),
+    ...(name !== undefined && { mcpNameHeader: name }),
+    ...(body !== undefined && { body }),
+  })
+  return outcome.kind === 'legacy'
+}
+
+/** The body as text; undefined where it is longer than `maxBytes`. Rejects where the client hangs up. */
+function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    if (Number(request.headers['content-length']) > maxBytes) return resolve(undefined)
+    const chunks: Buffer[] = []
+    let bytes = 0
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > maxBytes) resolve(undefined)
+      else chunks.push(chunk)
+    })
+    request.on('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()))
+    request.on('error', reject)
+    request.on('close', () => reject(new Error('The request was cut off')))
+  })
+}

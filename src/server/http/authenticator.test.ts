@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import { openToolServer } from '../fixtures/open-tool-server.ts'
+import { rawRequest } from '../fixtures/raw-request.ts'
+
+const LIST = '/api/tools/list'
+
+describe('a key', () => {
+  test('lets its caller in as a bearer, in any letters, and in a header of its own', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    const key = await server.key('acme')
+    const ways = [{ authorization: `Bearer ${key}` }, { authorization: `bearer  ${key}` }, { 'x-api-key': key }]
+    for (const headers of ways) {
+      expect((await server.get(LIST, headers)).status).toBe(200)
+      expect((await server.call('hello', {}, headers)).status).toBe(200)
+    }
+    const record = { tenant: 'acme', tool: 'hello', source: 'rest' }
+    expect(await server.records('acme')).toMatchObject([record, record, record])
+  })
+
+  test('is refused with 401 where there is none or a wrong one, on the hot route as on others', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    await server.key('acme')
+    const wrong: Record<string, string>[] = [
+      {},
+      { authorization: 'Bearer ty_nobody' },
+      { 'x-api-key': 'ty_nobody' },
+      { authorization: 'Basic dXNlcjpwYXNz' },
+      { authorization: 'Bearer ' },
+      { authorization: '' },
+    ]
+    for (const headers of wrong) {
+      for (const response of [await server.get(LIST, headers), await server.call('hello', {}, headers)]) {
+        expect(response.status).toBe(401)
+        expect(response.headers.get('www-authenticate')).toBe('Bearer')
+        expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+        expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+        expect(await response.json()).toMatchObject({ type: 'about:blank', status: 401, error: expect.any(String) })
+      }
+    }
+    expect(await server.records('acme')).toEqual([])
+  })
+
+  test('that is revoked or past its time no longer lets anybody in', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    const admin = { 'x-api-key': await server.key('acme') }
+    const make = async (body: object) =>
+      (await (await server.post('/api/keys', body, admin)).json()) as { id: string; key: string }
+    const past = await make({ name: 'past', expires_at: '2020-01-01T00:00:00Z' })
+    const future = await make({ name: 'future', expires_at: '2999-01-01T00:00:00Z' })
+    expect((await server.get(LIST, { 'x-api-key': past.key })).status).toBe(401)
+    expect((await server.get(LIST, { 'x-api-key': future.key })).status).toBe(200)
+    await fetch(`${server.url}/api/keys/${future.id}`, { method: 'DELETE', headers: admin })
+    expect((await server.get(LIST, { 'x-api-key': future.key })).status).toBe(401)
+  })
+
+  test('without the scope of a route gets 403, and the sentence names it', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    const headers = { 'x-api-key': await server.key('acme', 'user', ['read']) }
+    expect((await server.get(LIST, headers)).status).toBe(200)
+    for (const response of [await server.call('hello', {}, headers), await server.get('/audit', headers)]) {
+      expect(response.status).toBe(403)
+      expect(await response.json()).toMatchObject({ error: expect.stringMatching(/scope '(call|observe)'/) })
+    }
+  })
+})
+
+describe('without keys', () => {
+  const LOOPBACK = ['localhost', 'LOCALHOST:80', 'tools.localhost:4747', '127.0.0.1', '127.9.8.7:4747', '[::1]:4747']
+  const OTHERS = [
+    'example.com',
+    'localhost.example.com',
+    'notlocalhost',
+    '127.0.0.1.example.com',
+    '128.0.0.1',
+    '127.0.0.256',
+    '[::2]',
+    '0.0.0.0',
+    'localhost:4747:80',
+    'localhost@example.com',
+  ]
+
+  test('a request whose Host names this machine is of the local admin', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    for (const host of LOOPBACK) {
+      const { status } = await rawRequest(`${server.url}/api/keys`, { headers: { host } })
+      expect([host, status]).toEqual([host, 200])
+    }
+  })
+
+  test('a request whose Host is another is refused everywhere, whatever it asks for', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    const body = JSON.stringify({ tool_name: 'hello', params: {} })
+    const type = { 'content-type': 'application/json' }
+    for (const host of OTHERS) {
+      for (const path of [LIST, '/health', '/docs', '/openapi.json', '/nothing', '/mcp']) {
+        expect([host, path, (await rawRequest(server.url + path, { headers: { host } })).status]).toEqual([
+          host,
+          path,
+          403,
+        ])
+      }
+      const call = await rawRequest(`${server.url}/tools/execute`, { method: 'POST', headers: { host, ...type }, body })
+      expect(call).toMatchObject({ status: 403, text: expect.stringContaining('toolyard keys create') })
+    }
+    expect(await server.records()).toEqual([])
+  })
+
+  test('a request of another origin is refused, one of its own is not', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    const { host, port } = new URL(server.url)
+    const ask = async (origin: string) => (await rawRequest(server.url + LIST, { headers: { host, origin } })).status
+    expect(await ask(server.url)).toBe(200)
+    const others = [
+      'https://example.com',
+      'null',
+      `https://${host}`,
+      `http://localhost:${port}`,
+      `http://127.0.0.1:${Number(port) + 1}`,
+      'http://127.0.0.1',
+    ]
+    for (const origin of others) expect([origin, await ask(origin)]).toEqual([origin, 403])
+  })
+
+  test('whatever is sent for a key counts for nothing: many clients cannot but send some', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    expect((await server.get(LIST, { 'x-api-key': 'ty_nobody' })).status).toBe(200)
+    expect((await server.call('hello', {}, { authorization: 'Bearer sk-anything' })).status).toBe(200)
+  })
+
+  test('the first key ends that, it is logged, and revoking all keys does not bring it back', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    const made = await server.post('/api/keys', { name: 'first', role: 'admin' })
+    const { id, key } = (await made.json()) as { id: string; key: string }
+    expect((await server.get(LIST)).status).toBe(401)
+    expect((await server.call('hello')).status).toBe(401)
+    expect(server.log.lines.filter(({ message }) => message.startsWith('There is an API key now'))).toHaveLength(1)
+    const revoked = await fetch(`${server.url}/api/keys/${id}`, { method: 'DELETE', headers: { 'x-api-key': key } })
+    expect(revoked.status).toBe(204)
+    expect(server.installation.callers.size).toBe(0)
+    expect((await server.get(LIST)).status).toBe(401)
+  })
+
+  test('a server that was not opened as local answers nobody without a key', async () => {
+    const server = await openToolServer({ hello: async () => 1 }, {}, { local: false })
+    expect((await server.get(LIST)).status).toBe(401)
+    expect((await server.get('/health')).status).toBe(200)
+  })
+})
+
+test('with keys, any Host and Origin will do, except for MCP', async () => {
+  const server = await openToolServer({ hello: async () => 1 }, { server: { hosts: ['tools.example.com'] } })
+  const key = { 'x-api-key': await server.key('acme') }
+  const ask = async (path: string, headers: Record<string, string>) =>
+    (await rawRequest(server.url + path, { headers: { ...key, ...headers } })).status
+  const elsewhere = { host: 'other.example.com', origin: 'https://other.example.com' }
+  expect(await ask(LIST, elsewhere)).toBe(200)
+  expect(await ask('/mcp', elsewhere)).toBe(403)
+  expect(await ask('/mcp', { host: 'tools.example.com', origin: 'https://other.example.com' })).toBe(403)
+  expect(await ask('/mcp', { host: 'tools.example.com', origin: 'https://tools.example.com' })).not.toBe(403)
+})

@@ -1,0 +1,251 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
+import type { Caller } from '../../config/callers/caller.ts'
+import { LOCAL_CALLER } from '../../config/callers/callers.ts'
+import type { Scope } from '../../config/callers/scopes.ts'
+import type { Config } from '../../config/config.ts'
+import type { Installation } from '../../config/installation.ts'
+import {
+  type Address,
+  type AddressRange,
+  isInRange,
+  readAddress,
+  readRange,
+} from '../../kinds/http/network/address-rules.ts'
+import { HttpProblem } from './problem.ts'
+
+const LOOPBACK = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(?::\d{1,5})?$/i
+
+/** Whether a Host header names this machine, with any port: localhost, what ends in it, 127.0.0.0/8 and [::1]. */
+const isLoopbackHost = (host: string): boolean => LOOPBACK.test(host)
+
+/** Whether only this machine can reach a server that is bound to the address. */
+export const isLoopbackAddress = (address: string): boolean =>
+  isLoopbackHost(address.includes(':') ? `[${address}]` : address)
+
+const PER_SECOND = 20
+const BURST = 100
+const MOST_ADDRESSES = 10_000
+/** Providers give a customer at least this much of IPv6: limiting single addresses would limit nothing. */
+const IPV6_PREFIX = 64
+
+interface Bucket {
+  /** Requests that the address may still make. */
+  left: number
+  /** When `left` was last updated, on the clock of the installation. */
+  atMs: number
+}
+
+/** Limits the requests without a valid key, per client address. Requests with a valid key are never counted. */
+export class UnknownCallers {
+  readonly #installation: Pick<Installation, 'config' | 'clock'>
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MOST_ADDRESSES })
+  #proxies: { readonly of: Config; readonly ranges: readonly AddressRange[] } | undefined = undefined
+
+  constructor(installation: Pick<Installation, 'config' | 'clock'>) {
+    this.#installation = installation
+  }
+
+  /** How many addresses are remembered. */
+  get size(): number {
+    return this.#buckets.size
+  }
+
+  /** Counts a request. Throws the 429 if its address has sent too many. */
+  count(request: IncomingMessage): void {
+    const key = addressKey(clientAddress(request, this.#trusted()))
+    const now = this.#installation.clock.now()
+    let bucket = this.#buckets.get(key)
+    if (bucket === undefined) {
+      bucket = { left: BURST, atMs: now }
+      this.#buckets.set(key, bucket)
+    }
+    bucket.left = Math.min(BURST, bucket.left + ((now - bucket.atMs) * PER_SECOND) / 1_000)
+    bucket.atMs = now
+    if (bucket.left < 1) throw tooMany(Math.ceil((1 - bucket.left) / PER_SECOND))
+    bucket.left--
+  }
+
+  /** A reload may change the trusted proxies. */
+  #trusted(): readonly AddressRange[] {
+    const { config } = this.#installation
+    if (this.#proxies?.of !== config) {
+      const entries = config.server?.trusted_proxies ?? []
+      this.#proxies = { of: config, ranges: entries.map((entry) => readRange(entry, 'server.trusted_proxies')) }
+    }
+    return this.#proxies.ranges
+  }
+}
+
+/**
+ * The address of the client: of the connection, or, behind trusted proxies, the right-most address of X-Forwarded-For
+ * that isn't a trusted proxy. Clients can write anything to the left of it.
+ */
+function clientAddress({ socket, headers }: IncomingMessage, trusted: readonly AddressRange[]): Address | undefined {
+  let client = withoutZone(socket.remoteAddress)
+  const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
+  const isTrusted = (address: Address) => trusted.some((range) => isInRange(address, range))
+  while (client !== undefined && isTrusted(client)) {
+    const before = readAddress(withoutPort(forwarded.pop()?.trim() ?? ''))
+    if (before === undefined) break
+    client = before
+  }
+  return client
+}
+
+/** The address of a connection on a link-local network names the interface too: `fe80::1%eth0`. */
+const withoutZone = (address = ''): Address | undefined => readAddress(address.split('%', 1)[0] as string)
+
+/** Some proxies append the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(entry: string): string {
+  if (entry.startsWith('[')) return entry.slice(1, entry.indexOf(']'))
+  const [address = '', port, ...more] = entry.split(':')
+  return port !== undefined && more.length === 0 ? address : entry
+}
+
+/** Clients of one IPv6 network share a limit. So do connections that are gone already and have no address. */
+function addressKey(address: Address | undefined): string {
+  if (address === undefined) return 'unknown'
+  if (address instanceof ipaddr.IPv4) return address.toString()
+  return ipaddr.IPv6.networkAddressFromCIDR(`${address}/${IPV6_PREFIX}`).toString()
+}
+
+const tooMany = (seconds: number): HttpProblem =>
+  new HttpProblem(
+    429,
+    'Too many requests without a valid API key',
+    `an address may send ${PER_SECOND} a second; try again in ${seconds} s, or send a valid key`,
+    { 'retry-after': String(seconds) },
+  )
+
+const NAME = 'toolyard_key'
+const KEPT_SECONDS = 30 * 24 * 60 * 60
+const FOUND = new RegExp(`(?:^|;\\s*)${NAME}=([^;\\s]+)`)
+
+/** The key that a browser kept for this server; undefined where it kept none. */
+const keyInCookie = ({ cookie }: IncomingHttpHeaders): string | undefined =>
+  cookie === undefined ? undefined : FOUND.exec(cookie)?.[1]
+
+/** Lets the browser keep a key where no script reads it, and send it to this server only from its own pages. */
+export const cookieWith = (key: string, { origin }: IncomingHttpHeaders): string =>
+  [`${NAME}=${key}`, `Max-Age=${KEPT_SECONDS}`, ...ATTRIBUTES, ...secure(origin)].join('; ')
+
+/** Lets the browser forget the key. */
+export const emptyCookie = ({ origin }: IncomingHttpHeaders): string =>
+  [`${NAME}=`, 'Max-Age=0', ...ATTRIBUTES, ...secure(origin)].join('; ')
+
+const ATTRIBUTES = ['Path=/', 'HttpOnly', 'SameSite=Strict']
+
+/** A page that came encrypted, through a proxy, keeps the key for encrypted requests only. */
+const secure = (origin: string | undefined): string[] => (origin?.startsWith('https://') ? ['Secure'] : [])
+
+/**
+ * Whether a request comes from a page of this very server. Browsers say where a request comes from; a cookie they send
+ * along with requests of other pages on the same machine, too, so that it alone proves nothing.
+ */
+export function isOfOwnPage({ host = '', origin, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
+  if (origin !== undefined) return origin.toLowerCase().replace(/^https?:\/\//, '') === host.toLowerCase()
+  return site === undefined || site === 'same-origin' || site === 'none'
+}
+
+const USUAL = 'Bearer '
+const BEARER = /^Bearer +(\S+) *$/i
+
+/** Finds who sends a request, and lets in who may. */
+export class Authenticator {
+  readonly #installation: Installation
+  readonly #unknown: UnknownCallers
+  #local: boolean
+
+  /** `local`: as long as there are no keys, whoever is at this machine needs none. */
+  constructor(installation: Installation, local: boolean) {
+    this.#installation = installation
+    this.#unknown = new UnknownCallers(installation)
+    this.#local = local
+  }
+
+  /** Whether requests without a key are answered. It ends with the first key, and does not come back. */
+  get local(): boolean {
+    if (this.#local && this.#installation.callers.size > 0) {
+      this.#local = false
+      this.#installation.log.info({}, 'There is an API key now: requests without one are refused from here on')
+    }
+    return this.#local
+  }
+
+  /** Without keys, web pages are kept out: by the name that they believe to talk to, and by where they come from. */
+  checkOrigin({ host = '', origin }: IncomingHttpHeaders): void {
+    if (!this.local) return
+    if (!isLoopbackHost(host)) throw new HttpProblem(403, 'The Host header must name this machine', HOW_OTHERS)
+    if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
+      throw new HttpProblem(403, 'Requests of other origins are refused', HOW_OTHERS)
+    }
+  }
+
+  /**
+   * The caller of the request. Throws 401 without a valid key, 429 if its address sends many such requests, and 403 if
+   * the key lacks the scope. Needs the headers only, so that nothing of the body is read before.
+   */
+  authenticate(request: IncomingMessage, scope: Scope | undefined): Caller {
+    const key = keyOf(request.headers)
+    const caller = this.#holder(key)
+    if (caller === undefined) {
+      this.#unknown.count(request)
+      throw unauthorized(key)
+    }
+    if (scope === undefined || !caller.scopes.has(scope)) throw forbidden(scope)
+    return caller
+  }
+
+  /** The caller of the request, whatever its scopes; undefined without a valid key. A wrong key counts as in `enter`. */
+  find(request: IncomingMessage): Caller | undefined {
+    const key = keyOf(request.headers)
+    const caller = this.#holder(key)
+    if (caller === undefined && key !== undefined) this.#unknown.count(request)
+    return caller
+  }
+
+  /** Counts an attempt to sign in, before its body is read. Throws 429 if the address has made too many. */
+  countSignIn(request: IncomingMessage): void {
+    if (!this.local) this.#unknown.count(request)
+  }
+
+  #holder(key: string | undefined): Caller | undefined {
+    // Without keys, whatever is sent for one counts for nothing: many clients cannot but send some.
+    const caller = key === undefined ? undefined : this.#installation.callers.find(key)
+    return caller ?? (this.local ? LOCAL_CALLER : undefined)
+  }
+}
+
+/** The key that a request carries; one that cannot be read is a wrong one, not none. */
+function keyOf(headers: IncomingHttpHeaders): string | undefined {
+  const { authorization, 'x-api-key': key } = headers
+  if (authorization?.startsWith(USUAL)) return authorization.slice(USUAL.length).trim()
+  if (authorization !== undefined) return BEARER.exec(authorization)?.[1] ?? ''
+  return key === undefined ? keyOfPage(headers) : (key as string)
+}
+
+/** The key that the browser kept when somebody signed in. It counts only where our own page asks. */
+function keyOfPage(headers: IncomingHttpHeaders): string | undefined {
+  const key = keyInCookie(headers)
+  if (key !== undefined && !isOfOwnPage(headers)) {
+    throw new HttpProblem(403, 'Requests of other origins are refused', 'a key in a cookie counts for the page only')
+  }
+  return key
+}
+
+const HOW_OTHERS = 'without API keys the server answers only this machine; make a key with "npx toolyard keys create"'
+
+const unauthorized = (key: string | undefined): HttpProblem =>
+  new HttpProblem(
+    401,
+    key === undefined ? 'An API key is required' : 'The API key is not valid',
+    key === undefined
+      ? 'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"'
+      : 'it is unknown, revoked or past its time',
+    { 'www-authenticate': 'Bearer' },
+  )
+
+const forbidden = (scope: Scope | undefined): HttpProblem =>
+  new HttpProblem(403, `The API key lacks the scope '${scope}'`)

@@ -1,0 +1,112 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import type { Caller } from '../../config/callers/caller.ts'
+import type { Scope } from '../../config/callers/scopes.ts'
+import type { Installation } from '../../config/installation.ts'
+import type { CallContext } from '../../core/call-context.ts'
+import type { Cancellation } from '../../core/cancellation.ts'
+import type { Prometheus } from '../../telemetry/prometheus.ts'
+import type { Authenticator } from './authenticator.ts'
+import type { Streams } from './event-stream.ts'
+import { HttpProblem } from './problem.ts'
+
+const RECORDS_TIMEOUT_MS = 2_000
+const MAX_SESSION_LENGTH = 200
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly installation: Installation
+    readonly packageVersion: string
+    readonly prometheus: Prometheus
+    readonly authenticator: Authenticator
+    readonly streams: Streams
+    readonly traffic: Traffic
+  }
+  interface FastifyRequest {
+    /** Only on routes that have a scope. */
+    caller: Caller
+  }
+  interface FastifyContextConfig {
+    /** The scope that the caller needs; null: the route is public. */
+    readonly scope?: Scope | null
+    /** Clients may stay connected indefinitely: a shutdown does not wait for them. */
+    readonly stays?: boolean
+  }
+}
+
+/** The requests and tool calls that this server is working on. A shutdown waits for them. */
+export class Traffic {
+  readonly calls = new Set<Cancellation>()
+  #requests = 0
+  #draining = false
+
+  /** True once the server is shutting down. */
+  get draining(): boolean {
+    return this.#draining
+  }
+
+  get busy(): boolean {
+    return this.calls.size > 0 || this.#requests > 0
+  }
+
+  drain(): void {
+    this.#draining = true
+  }
+
+  /** Counts a request until its response is closed. */
+  count(response: ServerResponse): void {
+    this.#requests++
+    response.on('close', this.#ended)
+  }
+
+  readonly #ended = (): void => {
+    this.#requests--
+  }
+
+  cancelCalls(): void {
+    for (const call of this.calls) call.abort(undefined)
+  }
+}
+
+/** The call context of a request: its caller, and the session it names. */
+export function contextOfRequest(
+  { caller, headers }: FastifyRequest,
+  { callers }: Installation,
+  source: CallContext['source'],
+  session?: string,
+): CallContext {
+  return callers.context(caller, source, sessionName(session ?? headers['x-session-id']))
+}
+
+/** The session name, truncated; undefined if it is empty or not a string. */
+export function sessionName(given: unknown): string | undefined {
+  return typeof given === 'string' && given !== '' ? given.slice(0, MAX_SESSION_LENGTH) : undefined
+}
+
+/** The query parameter that selects another tenant. */
+export const TENANT_QUERY = {
+  tenant: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 64,
+    description: "Another tenant, or * for all. Needs the scope 'installation'. Default: your own tenant.",
+  },
+} as const
+
+/** The tenant whose data a request may read; undefined means all tenants. Throws 403 if the caller may not. */
+export function tenantAsked({ caller }: FastifyRequest, tenant: string | undefined): string | undefined {
+  if (tenant === undefined || tenant === caller.tenant) return caller.tenant
+  if (!caller.scopes.has('installation')) {
+    throw new HttpProblem(403, "Only a key with the scope 'installation' may ask for other tenants")
+  }
+  return tenant === '*' ? undefined : tenant
+}
+
+/** Waits until all answered calls are recorded, but not for a store that lags. */
+export async function settleRecords({ manager, sink, clock }: Installation): Promise<void> {
+  manager.getExecutor().flush()
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const cancel = clock.after(RECORDS_TIMEOUT_MS, resolve)
+  await Promise.race([sink.flush(), late])
+  cancel()
+}

@@ -1,0 +1,126 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { Scope } from '../../config/callers/scopes.ts'
+import { DeepJsonError, isDeep } from '../../core/json-depth.ts'
+import { LIMITS } from '../../core/snapshot.ts'
+import { HttpProblem } from './problem.ts'
+import { corsHeaders, preflightHeaders, SECURITY_HEADERS } from './response-headers.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly knownRoutes: KnownRoutes
+  }
+}
+
+/** The content types of JSON bodies. */
+export const JSON_TYPES = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/
+
+/** A client that takes nothing of a response for this long is disconnected. */
+const STALLED_CLIENT_TIMEOUT_MS = 30_000
+
+/** Adds the hooks of all routes: response headers, authentication, unknown paths and stalled clients. */
+export function addHooks(app: FastifyInstance): void {
+  const { installation, traffic, authenticator } = app
+  const routes = new KnownRoutes()
+  app.decorate('knownRoutes', routes)
+  app.addHook('onRoute', (route) => routes.add(route))
+  app.addHook('onReady', (done) => {
+    const open = routes.all().find(({ scope }) => scope === undefined)
+    done(open && new TypeError(`The route ${open.method} ${open.url} must name its scope, or null`))
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    const { headers, raw } = request
+    reply.headers(SECURITY_HEADERS)
+    if (installation.config.server?.cors_origins !== undefined) reply.headers(corsHeaders(installation, headers))
+    authenticator.checkOrigin(headers)
+    if (request.is404) {
+      answerUnknownPath(request, reply, routes)
+      return
+    }
+    const { scope, stays } = request.routeOptions.config
+    if (scope !== null) request.caller = authenticator.authenticate(raw, scope)
+    if (!stays) traffic.count(reply.raw)
+    done()
+  })
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    const { raw } = reply
+    if (traffic.draining) reply.header('connection', 'close')
+    done(null, payload)
+    // `done` has written the response. A timer for each one would be expensive: few are still waiting for the client.
+    if (!raw.writableEnded || raw.writableLength > 0) raw.setTimeout(STALLED_CLIENT_TIMEOUT_MS, () => raw.destroy())
+  })
+  app.addHook('onError', (_request, reply, _error, done) => {
+    // Fastify closes the connection on a bad body. A client that is still sending might then never read the answer;
+    // without this header, Node.js discards the rest of the body.
+    reply.removeHeader('connection')
+    done()
+  })
+}
+
+/** Answers a CORS preflight. Throws 405 if other methods exist at the path, and otherwise 404. */
+function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes: KnownRoutes): void {
+  const { method, headers, url } = request
+  const preflight = method === 'OPTIONS' && preflightHeaders(request.server.installation, headers)
+  if (preflight) {
+    reply.headers(preflight).code(204).send()
+    return
+  }
+  const allowed = routes.methodsOf(url.split('?', 1)[0] as string)
+  if (allowed.length === 0 || allowed.includes(method)) {
+    throw new HttpProblem(404, 'Not found', 'GET /docs lists the endpoints')
+  }
+  const allow = allowed.join(', ')
+  throw new HttpProblem(405, 'Method not allowed', `${method} is not supported here; use ${allow}`, { allow })
+}
+
+/** Fastify's JSON parser behind the depth check. It refuses keys such as `__proto__`. */
+export function parseJsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<string>(JSON_TYPES, { parseAs: 'string' }, (request, text, done) => {
+    if (isDeep(text, LIMITS.bodyDepth)) done(new DeepJsonError(LIMITS.bodyDepth))
+    else parse(request, text, done)
+  })
+}
+
+export interface KnownRoute {
+  readonly method: string
+  /** As registered: `/api/jobs/:id`, `/docs/*`. */
+  readonly url: string
+  /** The scope that a caller needs; null: none. */
+  readonly scope: Scope | null | undefined
+}
+
+/** Every route of a server. It tells a wrong method from an unknown path. */
+export class KnownRoutes {
+  readonly #routes: {
+    readonly methods: readonly string[]
+    readonly url: string
+    readonly pattern: RegExp
+    readonly options: RouteOptions
+  }[] = []
+
+  add(options: RouteOptions): void {
+    const { method, url } = options
+    this.#routes.push({ methods: [method].flat(), url, pattern: patternOf(url), options })
+  }
+
+  all(): KnownRoute[] {
+    return this.#routes.flatMap(({ methods, url, options: { config } }) =>
+      methods.map((method) => ({ method, url, scope: config?.scope })),
+    )
+  }
+
+  /** The methods of a requested path; empty if the path is unknown. */
+  methodsOf(path: string): string[] {
+    const found = this.#routes.filter(({ pattern }) => pattern.test(path))
+    return [...new Set(found.flatMap(({ methods }) => methods))].sort()
+  }
+}
+
+function patternOf(url: string): RegExp {
+  const parts = url.split(/(:\w+|\*)/).map((part) => {
+    if (part === '*') return '.*'
+    return part.startsWith(':') ? '[^/]+' : RegExp.escape(part)
+  })
+  return new RegExp(`^${parts.join('')}$`)
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { Ajv, type ErrorObject } from 'ajv'
+import addFormats from 'ajv-formats'
+import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import type { Installation } from '../../config/installation.ts'
+import { DeepJsonError } from '../../core/json-depth.ts'
+import { writeLog } from '../../core/log.ts'
+import { ruleInWords, shortened } from '../../core/schema/problem-words.ts'
+import { LIMITS } from '../../core/snapshot.ts'
+import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
+import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ModelValidationError } from '../../validation/model-validation.ts'
+import { SECURITY_HEADERS } from './response-headers.ts'
+
+const OPTIONS = { strict: false, verbose: true, useDefaults: true } as const
+
+/** Bodies are taken as they are. What stands in an address is always text, and becomes the number that is asked for. */
+const bodies = new Ajv(OPTIONS)
+const addresses = new Ajv({ ...OPTIONS, coerceTypes: true })
+addFormats.default(bodies)
+addFormats.default(addresses)
+
+export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
+  (httpPart === 'body' ? bodies : addresses).compile(schema)
+
+/** Says what is wrong with a request, in the words that calls are refused with. */
+export function validationError(errors: readonly object[]): Error {
+  return new Error(inWords(errors[0] as ErrorObject))
+}
+
+function inWords({ instancePath, keyword, params, schema }: ErrorObject): string {
+  const path = instancePath
+    .slice(1)
+    .replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]')
+    .replaceAll('/', '.')
+  const inside = (name: unknown) => shortened(path === '' ? String(name) : `${path}.${name}`)
+  if (keyword === 'required') return `missing '${inside(params.missingProperty)}'`
+  if (keyword === 'additionalProperties') return `'${inside(params.additionalProperty)}' is not known`
+  return `${path === '' ? 'the body' : shortened(path)} ${ruleInWords(keyword, schema)}`
+}
+
+/** What never became a request, by the code of the parser. */
+const STATUS: Readonly<Record<string, readonly [status: number, title: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'The headers are too large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The body is too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
+}
+
+/** Answers what could not be read as a request, and hangs up. */
+export function answerClientError(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const [status, title] = STATUS[error.code ?? ''] ?? [400, 'The request could not be read']
+  const body = JSON.stringify(new HttpProblem(status, title))
+  const headers = {
+    ...SECURITY_HEADERS,
+    'content-type': PROBLEM_TYPE,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+}
+
+/** What is said of a request in the log. */
+interface Asked {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+}
+
+/** What a client is told of an error. Of what nobody foresaw, it learns no more than that; the log has the rest. */
+export const problemOf = (installation: Installation, error: unknown, request: Asked): HttpProblem =>
+  (error instanceof Error ? foreseen(error) : undefined) ?? unforeseen(installation, error, request)
+
+/** Errors whose sentences are meant for clients: our own, and those by which Fastify refuses a request. */
+function foreseen(error: Error): HttpProblem | undefined {
+  if (error instanceof HttpProblem) return error
+  if (error instanceof ToolExecutionError && error.code !== 'EXECUTION_ERROR') {
+    return new HttpProblem(TOOL_ERRORS[error.code].status, error.message)
+  }
+  if (error instanceof ModelValidationError) return new HttpProblem(400, error.message)
+  if (error instanceof DeepJsonError) {
+    return new HttpProblem(400, 'The body is nested too deeply', `it may have at most ${LIMITS.bodyDepth} levels`)
+  }
+  const { statusCode: status, code, message, validation } = error as Partial<FastifyError> & Error
+  if (validation !== undefined) return new HttpProblem(400, 'The request is not valid', message)
+  // Fastify gives this status to an error of the request stream.
+  if (status === 400 && code === 'ECONNRESET') return new HttpProblem(400, 'The client closed the connection')
+  if (status === undefined || status < 400 || status >= 500 || !code?.startsWith('FST_')) return undefined
+  return new HttpProblem(status, message)
+}
+
+function unforeseen({ log }: Installation, err: unknown, { method, url }: Asked): HttpProblem {
+  const id = randomUUID()
+  const path = url?.split('?', 1)[0]
+  writeLog(log, 'error', { err, request_id: id, method, path }, 'A request could not be answered')
+  return new HttpProblem(500, 'The request could not be answered', `the log has more under request_id ${id}`)
+}
+
+/** Why a request is not answered as it was meant to be: told as problem+json. */
+export class HttpProblem extends Error {
+  readonly status: number
+  readonly title: string
+  readonly detail: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, title: string, detail?: string, headers: Readonly<Record<string, string>> = {}) {
+    super(detail === undefined ? title : `${title}: ${detail}`)
+    this.name = 'HttpProblem'
+    this.status = status
+    this.title = title
+    this.detail = detail
+    this.headers = headers
+  }
+
+  toJSON(): object {
+    const { title, status, detail, message } = this
+    return { type: 'about:blank', title, status, ...(detail !== undefined && { detail }), error: message }
+  }
+}
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/** Answers with what went wrong. */
+export function answerProblem(
+  installation: Installation,
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const problem = problemOf(installation, error, request)
+  return reply.headers(problem.headers).code(problem.status).type(PROBLEM_TYPE).send(JSON.stringify(problem))
+}

@@ -1,0 +1,44 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Installation } from '../../config/installation.ts'
+
+/** What every answer carries: it is data for a program, never a page, and nobody keeps it. */
+export const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const
+
+const EXPOSED =
+  'Location, Retry-After, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset'
+const METHODS = 'GET, POST, DELETE'
+const HEADERS =
+  'Authorization, X-API-Key, Content-Type, Accept, Idempotency-Key, X-Session-Id, Prefer, traceparent, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID'
+const PREFLIGHT_SECONDS = '600'
+
+/** What a page of another origin needs to read the answer: nothing unless the configuration names its origin. */
+export function corsHeaders({ config }: Installation, { origin }: IncomingHttpHeaders): Record<string, string> {
+  const origins = config.server?.cors_origins
+  if (origins === undefined || origins.length === 0) return {}
+  if (origin === undefined || !origins.includes(origin)) return { vary: 'Origin' }
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': EXPOSED,
+  }
+}
+
+/** The answer to a browser that asks beforehand; undefined where this is no such question, or not of a known origin. */
+export function preflightHeaders(
+  installation: Installation,
+  headers: IncomingHttpHeaders,
+): Record<string, string> | undefined {
+  if (headers['access-control-request-method'] === undefined) return undefined
+  const allowed = corsHeaders(installation, headers)
+  if (allowed['access-control-allow-origin'] === undefined) return undefined
+  return {
+    ...allowed,
+    'access-control-allow-methods': METHODS,
+    'access-control-allow-headers': HEADERS,
+    'access-control-max-age': PREFLIGHT_SECONDS,
+  }
+}

@@ -1,0 +1,57 @@
+import type { AuditPage, AuditRow } from '../../core/storage/ledger.ts'
+
+/** Gives the page at a cursor; the first without one. */
+export type PageOf = (cursor: { readonly cursor?: string }) => Promise<AuditPage>
+
+const COLUMNS: readonly (keyof AuditRow)[] = [
+  'id',
+  'time',
+  'tenant',
+  'caller',
+  'source',
+  'run_id',
+  'tool',
+  'model',
+  'schema_hash',
+  'params_hash',
+  'outcome',
+  'error_code',
+  'duration_ms',
+  'attempts',
+  'hash',
+]
+
+/** All rows as comma-separated values, page by page. */
+export async function* auditCsv(pageOf: PageOf): AsyncGenerator<string> {
+  yield `${COLUMNS.join(',')}\r\n`
+  for await (const rows of pages(pageOf)) {
+    yield rows.map((row) => `${COLUMNS.map((column) => csvCell(row[column])).join(',')}\r\n`).join('')
+  }
+}
+
+/** All rows as one JSON array, page by page. */
+export async function* auditJson(pageOf: PageOf): AsyncGenerator<string> {
+  yield '['
+  let before = '\n'
+  for await (const rows of pages(pageOf)) {
+    if (rows.length > 0) yield before + rows.map((row) => JSON.stringify(row)).join(',\n')
+    before = rows.length > 0 ? ',\n' : before
+  }
+  yield '\n]\n'
+}
+
+async function* pages(pageOf: PageOf): AsyncGenerator<readonly AuditRow[]> {
+  let cursor: { cursor?: string } | undefined = {}
+  while (cursor !== undefined) {
+    const { rows, next }: AuditPage = await pageOf(cursor)
+    yield rows
+    cursor = next === undefined ? undefined : { cursor: next }
+  }
+}
+
+/** A cell as text. Callers choose the names of tools: one that a spreadsheet would take for a formula is disarmed. */
+export function csvCell(value: string | number | null): string {
+  if (typeof value === 'number') return String(value)
+  const text = value === null ? '' : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

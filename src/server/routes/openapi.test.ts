@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openTestServer, type TestServer } from '../fixtures/open-server.ts'
+
+interface Operation {
+  readonly summary?: string
+  readonly description?: string
+  readonly tags?: string[]
+  readonly security?: object[]
+  readonly responses?: Record<string, { readonly description?: string }>
+}
+interface Document {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string }
+  readonly tags: { readonly name: string }[]
+  readonly components: { readonly securitySchemes: object }
+  readonly paths: Record<string, Record<string, Operation>>
+}
+
+let server: TestServer
+let document: Document
+beforeAll(async () => {
+  server = await openTestServer({}, { local: true })
+  document = (await (await fetch(`${server.url}/openapi.json`)).json()) as Document
+})
+afterAll(() => server.close())
+
+describe('GET /openapi.json', () => {
+  test('describes the server and how to be let in', () => {
+    expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Toolyard', version: '1.2.3' } })
+    expect(document.components.securitySchemes).toMatchObject({
+      bearer: { type: 'http', scheme: 'bearer' },
+      apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+    })
+  })
+
+  test('has every endpoint of the specification', () => {
+    const endpoints = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    expect(endpoints).toEqual(
+      expect.arrayContaining([
+        'POST /tools/execute',
+        'GET /schema/tools',
+        'GET /metrics/tools/execution',
+        'POST /chat',
+        'GET /api/tools/list',
+        'GET /api/models/list',
+        'POST /api/tools/test',
+        'POST /api/tools/validate',
+        'GET /audit',
+        'GET /metrics',
+        'GET /health',
+        'GET /ready',
+        'POST /mcp',
+      ]),
+    )
+  })
+
+  test('says of each what it does, what it belongs to, who may use it and what it answers', () => {
+    const tags = new Set(document.tags.map(({ name }) => name))
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(methods)) {
+        const what = `${method} ${path}`
+        expect([what, operation.summary]).toEqual([what, expect.stringMatching(/^[A-Z].{8,}/)])
+        expect([what, operation.tags?.length]).toEqual([what, 1])
+        for (const tag of operation.tags ?? []) expect(tags).toContain(tag)
+        const open = ['/health', '/ready', '/openapi.json', '/api/session'].includes(path)
+        expect([what, operation.security?.length]).toEqual([what, open ? 0 : 2])
+        expect(operation.description).toMatch(open ? /everybody/ : /scope `\w+`/)
+        for (const { description } of Object.values(operation.responses ?? {})) {
+          expect([what, description]).toEqual([what, expect.stringMatching(/\w/)])
+        }
+      }
+    }
+  })
+})
+
+test('GET /docs is a page that loads nothing from elsewhere', async () => {
+  const page = await fetch(`${server.url}/docs`)
+  expect(page.status).toBe(200)
+  expect(page.headers.get('content-type')).toMatch(/^text\/html/)
+  const policy = String(page.headers.get('content-security-policy'))
+  expect(policy).toContain("default-src 'none'; script-src 'self';")
+  expect(policy).not.toMatch(/https?:/)
+  const html = await page.text()
+  const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path as string)
+  expect(assets.length).toBeGreaterThan(4)
+  for (const path of assets) {
+    expect(path).toMatch(/^\/docs\//)
+    const asset = await fetch(server.url + path)
+    expect([path, asset.status]).toEqual([path, 200])
+    await asset.arrayBuffer()
+  }
+  expect(await (await fetch(`${server.url}/docs/json`)).json()).toEqual(document)
+})

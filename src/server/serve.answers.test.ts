@@ -1,0 +1,194 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openToolServer } from './fixtures/open-tool-server.ts'
+import { rawRequest } from './fixtures/raw-request.ts'
+
+/** Writes bytes to a server; gives all that comes back until it hangs up. */
+async function dial(url: string, text: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let answer = ''
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    answer += chunk
+  })
+  socket.write(text)
+  await once(socket, 'close')
+  return answer
+}
+
+const SECURITY = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
+describe('every answer', () => {
+  test('carries the security headers, and does not say what it was made with', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    const type = { 'content-type': 'application/json' }
+    const answers = [
+      await rawRequest(`${server.url}/api/tools/list`),
+      await rawRequest(`${server.url}/nothing`),
+      await rawRequest(`${server.url}/audit?limit=x`),
+      await rawRequest(`${server.url}/tools/execute`, { method: 'POST', headers: type, body: '{' }),
+      await rawRequest(`${server.url}/tools/execute`, { method: 'POST', headers: { authorization: 'x' } }),
+    ]
+    for (const { headers } of answers) {
+      expect(headers).toMatchObject(SECURITY)
+      expect(headers).not.toHaveProperty('x-powered-by')
+      expect(headers).not.toHaveProperty('server')
+      expect(headers).not.toHaveProperty('access-control-allow-origin')
+    }
+  })
+
+  test('to a path that there is not is 404, and to a method that it does not take 405, as problem+json', async () => {
+    const server = await openToolServer({}, {}, { local: false })
+    const ask = async (method: string, path: string) => {
+      const { status, headers, text } = await rawRequest(server.url + path, { method })
+      expect(headers['content-type']).toMatch(/^application\/problem\+json/)
+      expect(JSON.parse(text)).toMatchObject({ type: 'about:blank', status, title: expect.any(String) })
+      return [status, headers.allow]
+    }
+    expect(await ask('GET', '/nothing')).toEqual([404, undefined])
+    expect(await ask('POST', '/api/jobs/7/8')).toEqual([404, undefined])
+    expect(await ask('GET', '/%E0%A4%A')).toEqual([400, undefined])
+    expect(await ask('GET', '/tools/execute')).toEqual([405, 'POST'])
+    expect(await ask('PUT', '/api/keys/7')).toEqual([405, 'DELETE'])
+    expect(await ask('DELETE', '/health')).toEqual([405, 'GET, HEAD'])
+    expect(await ask('OPTIONS', '/api/tools/list')).toEqual([405, 'GET'])
+  })
+
+  test('to a body that cannot be read is 400, 413 or 415, as problem+json', async () => {
+    const server = await openToolServer({}, { limits: { body_bytes: 1_024 } })
+    const ask = async (body: string, headers: Record<string, string> = {}) => {
+      const response = await server.post('/api/keys', body, headers)
+      expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+      const problem = (await response.json()) as { error: string }
+      expect(problem.error).toMatch(/\w/)
+      return response.status
+    }
+    expect(await ask('{')).toBe(400)
+    expect(await ask('')).toBe(400)
+    expect(await ask('{"__proto__":{}}')).toBe(400)
+    expect(await ask(JSON.stringify({ name: 'x'.repeat(2_000) }))).toBe(413)
+    expect(await ask('name=x', { 'content-type': 'text/plain' })).toBe(415)
+  })
+
+  test('to what nobody foresaw is 500 and leaks nothing; the log has it under the same number', async () => {
+    const server = await openToolServer({})
+    // One of some library's, with a status of its own, is no more meant for clients than any other.
+    for (const more of [{}, { statusCode: 418, code: 'E_OTHER' }]) {
+      server.installation.storage.keys.list = async () => {
+        throw Object.assign(new Error('password=hunter2 at db.internal:5432'), more)
+      }
+      const response = await server.get('/api/keys')
+      const text = await response.text()
+      expect(response.status).toBe(500)
+      expect(text).not.toMatch(/hunter2|internal|stack|\.ts/)
+      const { error } = JSON.parse(text) as { error: string }
+      expect(error).toMatch(/^The request could not be answered/)
+      const line = server.log.lines.findLast(({ message }) => message === 'A request could not be answered')
+      expect(line?.fields).toMatchObject({ method: 'GET', path: '/api/keys', err: expect.any(Error) })
+      expect(error).toContain(String(line?.fields.request_id))
+    }
+  })
+})
+
+test('a client that disconnects in the middle of a body is not logged as an error', async () => {
+  const server = await openToolServer({ hello: async () => 1 })
+  for (const path of ['/tools/execute', '/api/keys']) {
+    const closed = once(server.app.server, 'connection').then(([socket]) => once(socket as Socket, 'close'))
+    const client = connect(Number(new URL(server.url).port), '127.0.0.1')
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
+    client.write(`${head}Content-Length: 100\r\n\r\n{"tool_name":`, () => client.destroy())
+    await closed
+  }
+  await vi.waitFor(() => expect(server.app.traffic.busy).toBe(false))
+  expect(server.log.lines.filter(({ level }) => level === 'error')).toEqual([])
+})
+
+describe('pages of other origins', () => {
+  const ORIGIN = 'https://app.example.com'
+  const ask = (url: string, origin: string, init: Parameters<typeof rawRequest>[1] = {}) =>
+    rawRequest(url, { ...init, headers: { origin, ...init.headers } })
+  const preflight = (url: string, origin: string) =>
+    ask(url, origin, { method: 'OPTIONS', headers: { 'access-control-request-method': 'POST' } })
+
+  test('may read nothing unless the configuration names them', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    const key = { 'x-api-key': await server.key('acme') }
+    expect((await preflight(`${server.url}/tools/execute`, ORIGIN)).status).toBe(405)
+    const answer = await ask(`${server.url}/api/tools/list`, ORIGIN, { headers: key })
+    expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
+  })
+
+  test('may read answers where it does: exactly these, and no others', async () => {
+    const server = await openToolServer({ hello: async () => 1 }, { server: { cors_origins: [ORIGIN] } })
+    const headers = { 'x-api-key': await server.key('acme'), 'content-type': 'application/json' }
+    const asked = await preflight(`${server.url}/tools/execute`, ORIGIN)
+    expect(asked.status).toBe(204)
+    expect(asked.headers).toMatchObject({
+      'access-control-allow-origin': ORIGIN,
+      'access-control-allow-methods': expect.stringContaining('POST'),
+      'access-control-allow-headers': expect.stringMatching(/Authorization.*Idempotency-Key/),
+      vary: 'Origin',
+    })
+    const body = JSON.stringify({ tool_name: 'hello', params: {} })
+    const answers = [
+      await ask(`${server.url}/tools/execute`, ORIGIN, { method: 'POST', headers, body }),
+      await ask(`${server.url}/api/tools/list`, ORIGIN, { headers }),
+      await ask(`${server.url}/tools/execute`, ORIGIN, { method: 'POST', body }),
+      await ask(`${server.url}/tools/execute`, ORIGIN, {
+        method: 'POST',
+        headers: { ...headers, accept: 'text/event-stream' },
+        body,
+      }),
+      await ask(`${server.url}/nothing`, ORIGIN),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 401, 200, 404])
+    for (const answer of answers) {
+      expect(answer.headers).toMatchObject({ 'access-control-allow-origin': ORIGIN, vary: 'Origin' })
+      expect(answer.headers).not.toHaveProperty('access-control-allow-credentials')
+    }
+    for (const other of ['https://app.example.com.evil.com', 'http://app.example.com', 'null']) {
+      expect((await preflight(`${server.url}/tools/execute`, other)).status).toBe(405)
+      const answer = await ask(`${server.url}/api/tools/list`, other, { headers })
+      expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
+    }
+  })
+})
+
+describe('clients that take too long', () => {
+  test('are given 10 seconds for headers, a minute for a request, and answers half a minute to be taken', async () => {
+    const { app } = await openToolServer({})
+    expect(app.server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 60_000, maxConnections: 10_000 })
+  })
+
+  test('are cut off when their headers do not come to an end', async () => {
+    const server = await openToolServer({})
+    server.app.server.headersTimeout = 100
+    const answer = await dial(server.url, 'GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    expect(answer).toContain('application/problem+json')
+  })
+
+  test('are cut off when their body does not come to an end', async () => {
+    const server = await openToolServer({})
+    server.app.server.headersTimeout = 100
+    server.app.server.requestTimeout = 100
+    const head = 'POST /tools/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+    const answer = await dial(server.url, `${head}Content-Length: 100\r\n\r\n{"tool_name":`)
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    expect(await server.records()).toEqual([])
+  })
+
+  test('are told so when what they send is no request, or too large a one', async () => {
+    const server = await openToolServer({})
+    expect(await dial(server.url, 'nonsense\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
+    const large = `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`
+    const answer = await dial(server.url, large)
+    expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+    expect(answer).toContain('nosniff')
+  })
+})

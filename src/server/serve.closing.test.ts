@@ -1,0 +1,91 @@
+import { expect, test, vi } from 'vitest'
+import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
+import { openToolServer } from './fixtures/open-tool-server.ts'
+import { type ReadEvent, readEvents } from './fixtures/read-events.ts'
+import { closeGracefully } from './serve.ts'
+
+const LONG = 60_000
+
+/** A server with a tool that waits until it is told to end, or until it is called off. */
+async function closingYard() {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const { promise: ended, resolve: end } = Promise.withResolvers<string>()
+  const wait = (_params: unknown, { report }: { report(progress: unknown): void }) => {
+    report('begun')
+    begin()
+    return ended
+  }
+  const server = await openToolServer({ wait: { run: wait, effect: 'read' }, hello: async () => 1 })
+  return { ...server, begun, end }
+}
+
+test('running calls may end: they are answered and on record, and new ones are not taken', async () => {
+  const { app, call, begun, end, url, get, records } = await closingYard()
+  const answer = call('wait')
+  await begun
+  const closed = closeGracefully(app, LONG)
+  await vi.waitFor(async () => expect(get('/health')).rejects.toThrow())
+  expect(app.traffic.draining).toBe(true)
+  await expect(fetch(`${url}/tools/execute`, { method: 'POST' })).rejects.toThrow()
+  end('in time')
+  const response = await answer
+  expect(response.headers.get('connection')).toBe('close')
+  expect(await response.json()).toMatchObject({ success: true, result: 'in time' })
+  await closed
+  expect(await records()).toMatchObject([{ tool: 'wait', outcome: 'success' }])
+})
+
+test('what still runs at the limit is called off, answered as cancelled, and on record', async () => {
+  const { app, call, begun, records } = await closingYard()
+  const answer = call('wait')
+  await begun
+  await closeGracefully(app, 50)
+  const response = await answer
+  expect([response.status, await response.json()]).toMatchObject([499, { error_code: 'CANCELLED' }])
+  expect(await records()).toMatchObject([{ tool: 'wait', error_code: 'CANCELLED' }])
+})
+
+test('while it takes nothing new it is not ready, and says so where it is still asked', async () => {
+  const { app, get } = await closingYard()
+  app.traffic.drain()
+  const ready = await get('/ready')
+  expect([ready.status, await ready.json()]).toMatchObject([503, { status: 'draining' }])
+  expect((await get('/health')).status).toBe(200)
+})
+
+test('streams get a last event, and are ended', async () => {
+  const { app, call, begun } = await closingYard()
+  const events = readEvents(await call('wait', {}, { accept: 'text/event-stream' }))
+  await begun
+  const closed = closeGracefully(app, 50)
+  const seen: ReadEvent[] = []
+  for await (const event of events) seen.push(event)
+  await closed
+  expect(seen.map(({ event }) => event)).toEqual(['progress', 'shutdown'])
+  expect(seen.at(-1)?.data).toEqual({ error: 'The server is shutting down: try again in a moment' })
+})
+
+test('a client that only listens, or keeps its connection, does not hold it up', async () => {
+  const { app, post, url, get } = await closingYard()
+  await get('/health')
+  const opened = await post('/mcp', INITIALIZE, POST_HEADERS)
+  const session = {
+    'mcp-session-id': String(opened.headers.get('mcp-session-id')),
+    'mcp-protocol-version': '2025-11-25',
+  }
+  const listening = await fetch(`${url}/mcp`, { headers: { accept: 'text/event-stream', ...session } })
+  expect(listening.status).toBe(200)
+  await closeGracefully(app, LONG)
+  await listening.text().catch(() => {})
+})
+
+test('running calls of MCP clients may end, too', async () => {
+  const { app, post, begun, end } = await closingYard()
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait', arguments: {} } }
+  const answer = post('/mcp', message, POST_HEADERS)
+  await begun
+  const closed = closeGracefully(app, LONG)
+  end('in time')
+  expect(await (await answer).text()).toContain('in time')
+  await closed
+})
