@@ -9,7 +9,7 @@ const root = realpathSync(mkdtempSync(join(tmpdir(), 'isolated-')))
 afterAll(() => rmSync(root, { recursive: true }))
 
 describe('readableFolders', () => {
-  it('are the folder, and on the way up the packages and their descriptions', () => {
+  it('lists the folder, and node_modules and package.json in it and its parents', () => {
     const app = join(root, 'app')
     const own = join(app, 'node_modules/tools/dist')
     mkdirSync(own, { recursive: true })
@@ -19,13 +19,13 @@ describe('readableFolders', () => {
     expect(inside).toEqual([own, join(app, 'node_modules'), join(app, 'package.json')])
   })
 
-  it('are also where a link leads', () => {
+  it('includes the target of a link', () => {
     mkdirSync(join(root, 'real'))
     symlinkSync(join(root, 'real'), join(root, 'link'))
     expect(readableFolders(join(root, 'link'))).toContain(join(root, 'real'))
   })
 
-  it('are also where a link to the packages leads, and the packages beside what a link leads to', () => {
+  it('includes the target of a linked node_modules and the packages beside it', () => {
     const shop = join(root, 'shop')
     for (const folder of ['app', 'store', 'lib/node_modules', 'lib/tools'])
       mkdirSync(join(shop, folder), { recursive: true })

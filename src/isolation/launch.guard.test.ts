@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { processGuard } from './launch.ts'
 
 describe('processGuard', () => {
-  it('leaves out what is not there or does not work', () => {
+  it('leaves out tools that are missing or fail', () => {
     expect(processGuard([['/nowhere/guard', '--'], ['/bin/false']])).toEqual([])
   })
 

@@ -35,7 +35,7 @@ describe('a process that ends in the middle of a call', () => {
     expect((await failsAlone(hostile(name, params))).message).toBe(message)
   })
 
-  it('is told apart when the system killed it', async () => {
+  it('is reported with the signal that killed it', async () => {
     const fresh = new ProcessPool()
     const pid = (await fresh.run(task('pid'), never())) as number
     const call = fresh.run(task('loop'), deadline(5000))
@@ -48,7 +48,7 @@ describe('a process that ends in the middle of a call', () => {
   })
 })
 
-describe('a call of which nobody knows whether it happened', () => {
+describe('a call with an unknown outcome', () => {
   it.each([
     ['a result that is too large', task('gives', { what: 'large' })],
     ['a result that is no JSON', task('gives', { what: 'bigint' })],
@@ -60,7 +60,7 @@ describe('a call of which nobody knows whether it happened', () => {
     expect(error).toHaveProperty('extras', { outcome: 'unknown' })
   })
 
-  it('says so where the pool was closed in its middle, and not where it was waiting', async () => {
+  it('is reported if the pool closes while it runs, but not while it waits', async () => {
     const closing = new ProcessPool({ size: 1 })
     const [running, waiting] = [task('hang'), task('hang')]
     const calls = [running, waiting].map((call) => closing.run(call, never()).catch((error) => error))
@@ -73,7 +73,7 @@ describe('a call of which nobody knows whether it happened', () => {
     expect(await calls[1]).toHaveProperty('extras', {})
   })
 
-  it('does not say so where the handler itself failed', async () => {
+  it('is not reported if the handler itself failed', async () => {
     const error = await pool.run(task('throws', { what: 'coded' }), deadline(5000)).catch((reason) => reason)
     expect(error).toHaveProperty('extras', {})
   })
@@ -113,7 +113,7 @@ describe('a process that writes to its channel', () => {
     await fresh.close()
   })
 
-  it('two answers is heard once, and ended before it gets another call', async () => {
+  it('two answers settles one call, and is ended before the next', async () => {
     const fresh = new ProcessPool()
     const pid = (await fresh.run(task('pid'), never())) as number
     expect(await fresh.run(hostile('settlesTwice', { id: 2 }), deadline(5000))).toBe('first')
@@ -177,7 +177,7 @@ describe('a process that cannot be started', () => {
     process.execPath = execPath
   })
 
-  it('fails the calls that wait for it, is told to the log, and does not keep the next from trying', async () => {
+  it('fails the waiting calls, is logged, and does not stop the next call from trying', async () => {
     const error = vi.fn()
     const broken = new ProcessPool({ log: { ...silentLog, error } })
     process.execPath = '/nowhere/node'

@@ -30,7 +30,7 @@ describe('waiting', () => {
     await pool.close()
   })
 
-  it('is for so many calls only: the next is SERVICE_UNAVAILABLE at once', async () => {
+  it('is limited: the next call is SERVICE_UNAVAILABLE at once', async () => {
     const pool = new ProcessPool({ size: 2, queue: 3 })
     const looping = pool.run(task('loop'), deadline(1500)).catch(late)
     await until(() => pool.pids.length === 2)
@@ -70,7 +70,7 @@ describe('waiting', () => {
 })
 
 describe('tenants', () => {
-  it('leave a process to the others, who overtake', async () => {
+  it('leave a process to other tenants', async () => {
     const pool = new ProcessPool({ size: 2 })
     const greedy = [1, 2, 3].map(() => pool.run(task('loop', {}, { tenant: 'greedy' }), never()))
     const settled = Promise.allSettled(greedy)
@@ -94,7 +94,7 @@ describe('tenants', () => {
 })
 
 describe('closing', () => {
-  it('ends every process, rejects all that runs or waits, and refuses what comes after', async () => {
+  it('ends every process, rejects running and waiting calls, and refuses new ones', async () => {
     const pool = new ProcessPool({ size: 2 })
     await pool.run(task('echo'), never())
     const calls = [task('loop'), task('loop'), task('echo')].map((call) => pool.run(call, never()))

@@ -23,7 +23,7 @@ function setUp(name: string, code: string): { pool: ProcessPool; module: string 
 }
 
 describe('the spare process', () => {
-  it('has loaded the module of the last call before the next one comes', async () => {
+  it('has loaded the module of the last call before the next one', async () => {
     const code = `const at = performance.now()
       export const answer = () => ({ pid: process.pid, age: performance.now() - at })
       export const loop = () => { for (;;); }`
@@ -37,7 +37,7 @@ describe('the spare process', () => {
     expect(second.age).toBeGreaterThan(500)
   })
 
-  it('is not started over and over where it ends by itself', async () => {
+  it('is not restarted in a loop if it ends by itself', async () => {
     const code = `setTimeout(() => process.exit(1), 100)
       export const answer = () => process.pid`
     const { pool, module } = setUp('unfit.mjs', code)

@@ -20,15 +20,15 @@ const failure = (promise: Promise<unknown>) =>
 afterAll(() => pool.close())
 
 describe('a call', () => {
-  it('gives what the handler gives', async () => {
+  it('returns the result of the handler', async () => {
     expect(await run('echo', { a: [1, null, 'x'] })).toEqual({ echo: { a: [1, null, 'x'] } })
   })
 
-  it('gives undefined where the handler gives nothing', async () => {
+  it('returns undefined if the handler returns nothing', async () => {
     expect(await run('nothing')).toBeUndefined()
   })
 
-  it('carries text of every sort unharmed', async () => {
+  it('transports any text unchanged', async () => {
     expect(await run('gives', { what: 'text' })).toBe('line one\nline two \u2028 \ud800 é 漢 \u0000')
   })
 
@@ -49,7 +49,7 @@ describe('a call', () => {
     expect(started.started).toBe(true)
   })
 
-  it('passes reports and the log lines that somebody listens to', async () => {
+  it('passes on reports and enabled log levels', async () => {
     const reports: unknown[] = []
     const lines: unknown[] = []
     const debug = await run(
@@ -70,7 +70,7 @@ describe('a call', () => {
     expect(lines).toEqual([[{ step: 1 }, 'half way']])
   })
 
-  it('drops the reports that are too many, too long or no JSON, and still succeeds', async () => {
+  it('drops reports that are too many, too long or not JSON, and still succeeds', async () => {
     let reports = 0
     await run('chatter', {}, { report: () => reports++ })
     expect(reports).toBe(1000)
@@ -136,7 +136,7 @@ describe('a result that cannot be sent', () => {
     expect((await failure(run('gives', { what }))).message).toMatch(message)
   })
 
-  it('is RESULT_TOO_LARGE where it is too large', async () => {
+  it('is RESULT_TOO_LARGE if it is too large', async () => {
     expect(await failure(run('gives', { what: 'large' }))).toMatchObject({ code: 'RESULT_TOO_LARGE' })
   })
 
@@ -170,7 +170,7 @@ describe('a deadline', () => {
     await looping.close()
   })
 
-  it('that has passed before the call means that nothing is sent', async () => {
+  it('that has already passed sends nothing', async () => {
     const lazy = new ProcessPool()
     const late = task('echo')
     expect(await failure(lazy.run(late, AbortSignal.abort('gone')))).toBe('gone')

@@ -46,7 +46,7 @@ describe('LineReader', () => {
     },
   )
 
-  it('hears nothing after it was stopped in the middle of a chunk', () => {
+  it('ignores the rest of a chunk after it was stopped', () => {
     const lines: string[] = []
     const reader: LineReader = new LineReader(
       10,

@@ -59,7 +59,7 @@ describe.each(Object.entries(underTest))('the kind %s', (name, one) => {
 })
 
 describe('ToolHandlers', () => {
-  test('a handler that comes after its tool, or takes the place of another, is the one that runs', () => {
+  test('runs a handler that is registered or replaced after its tool', () => {
     const late = new ToolHandlers()
     const resolve = kinds(late).internal?.bind(define({ type: 'internal', handler: 'late' }))
     expect(() => resolve?.()).toThrow("Internal handler 'late' not found")

@@ -76,12 +76,12 @@ describe('a LangChain tool', () => {
     expect(ran).not.toHaveBeenCalled()
   })
 
-  test('has run where it is a tool inside of it that refuses parameters', async () => {
+  test('has run if a tool that it called rejected parameters', async () => {
     const inner = giving(() => 'never', { name: 'inner' })
     expect(await run(giving(() => inner.invoke({ town: 'Oslo' })))).toMatchObject({ error_code: 'EXECUTION_ERROR' })
   })
 
-  test('is not run with what only LangChain would see', async () => {
+  test('is not run with parameters that LangChain reads as a tool call', async () => {
     const ran = vi.fn()
     const hidden = { city: 'Oslo', type: 'tool_call', id: 'call_1', name: 'probe', args: { city: 'Paris' } }
     expect(await run(giving(ran), hidden)).toMatchObject({
@@ -137,7 +137,7 @@ describe('a LangChain tool', () => {
     expect(await executor.execute('probe', { city: 'x' }, allowed)).toMatchObject({ result: 'sunny' })
   })
 
-  test('that took the place of another never answers from its cache', async () => {
+  test('that replaced another never uses its cached results', async () => {
     const cached = (answer: string) =>
       giving(() => answer, { metadata: { toolyard: { effect: 'read', cache: { ttl_ms: 60_000 } } } })
     const { executor, registry } = langchainYard([cached('old')])
@@ -164,7 +164,7 @@ describe('the result of a LangChain tool', () => {
     expect(await run(giving(() => new AIMessage('cloudy')))).toMatchObject({ success: true, result: 'cloudy' })
   })
 
-  test('is a failure where a message says so', async () => {
+  test('is a failure if the message has the status error', async () => {
     const message = new ToolMessage({ content: 'No such city', tool_call_id: 'call_1', status: 'error' })
     expect(await run(giving(() => message))).toMatchObject({ error: 'No such city', error_code: 'EXECUTION_ERROR' })
   })
@@ -196,7 +196,7 @@ describe('a tool of @langchain/mcp-adapters', () => {
     )
   })
 
-  test('is told from other LangChain tools, whose names stay', async () => {
+  test('has its parameters renamed, unlike other LangChain tools', async () => {
     const schema = z.object({ deviceName: z.string() })
     for (const other of [
       giving((params) => params, { schema }),

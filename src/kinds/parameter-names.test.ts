@@ -40,7 +40,7 @@ describe('parameter names of MCP tools', () => {
     expect(JSON.stringify(params)).toBe(before)
   })
 
-  test('the same object comes back where nothing changes', () => {
+  test('returns the same object if nothing changes', () => {
     const params = { location: 'Paris' }
     expect(serverNames('weather', params, { type: 'object' })).toBe(params)
   })

@@ -43,7 +43,7 @@ describe('toLangChain', () => {
     expect(await toLangChain({ getExecutor: () => executor })).toHaveLength(1)
   })
 
-  test('gives only those that are allowed, that the caller may use, and that work', async () => {
+  test('returns only tools that are allowed, permitted and not broken', async () => {
     const broken = { parameters: { type: 'object', properties: { a: { $ref: 'http://x.test/y' } } } }
     const { executor } = langchainYard([
       mock('now', 'noon'),
@@ -79,7 +79,7 @@ describe('toLangChain', () => {
     })
   })
 
-  test('tells a model what went wrong in the words of the envelope', async () => {
+  test('tells the model the error of the envelope', async () => {
     const { one, recorded } = await handedOut('get_weather', weather())
     const message = await one.invoke(call('get_weather', {}))
     expect(message).toBeInstanceOf(ToolMessage)
@@ -93,7 +93,7 @@ describe('toLangChain', () => {
     expect(recorded()).toMatchObject([{ tool: 'get_weather', code: 'INVALID_PARAMETERS' }])
   })
 
-  test('throws the error where no model asks', async () => {
+  test('throws the error if there is no model', async () => {
     const { one } = await handedOut('get_weather', weather())
     await expect(one.invoke({})).rejects.toMatchObject({
       name: 'ToolExecutionError',
@@ -186,7 +186,7 @@ describe('LangChain', () => {
     expect(printed).toBe('0 true')
   })
 
-  test('is asked for where it is not installed', async () => {
+  test('is named in the error if it is not installed', async () => {
     const printed = await run('console.log(await toLangChain(manager).catch((error) => error.message))', true)
     expect(printed).toBe('toLangChain needs the package @langchain/core: npm install @langchain/core')
   })

@@ -1,8 +1,7 @@
-import type { Clock } from '../core/clock.ts'
+import { backgroundClock, type Clock } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { Rate, RateState, Rates } from '../core/rates.ts'
 import type { Company, LeaseStore } from '../core/storage/lease-store.ts'
-import { backgroundClock } from './background-clock.ts'
 import { LeasedLimit, type WaitingCall } from './leased-limit.ts'
 
 /** A call without a place waits so long for the store's answer. */

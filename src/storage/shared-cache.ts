@@ -1,7 +1,6 @@
-import type { Clock } from '../core/clock.ts'
+import { backgroundClock, type Clock } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { CacheEntry, CacheFeed } from '../core/storage/lease-store.ts'
-import { backgroundClock } from './background-clock.ts'
 
 /** Results are collected for so long, and handed on in batches. */
 const COLLECT_MS = 50

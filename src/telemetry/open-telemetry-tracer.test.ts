@@ -24,7 +24,7 @@ function yard(options: Parameters<typeof toolyard>[0]) {
   return executor
 }
 
-test('a host gets our spans among its own, below the one in which it calls', async () => {
+test('adds spans below the active span of the host application', async () => {
   const { tracer, spans } = host()
   const executor = yard({ tracer: openTelemetryTracer(tracer) })
   const request = tracer.startSpan('GET /')
@@ -39,13 +39,13 @@ test('a host gets our spans among its own, below the one in which it calls', asy
   })
 })
 
-test('contents go with them only where the host asks for them', async () => {
+test('records contents only if the host application enables them', async () => {
   const { tracer, spans } = host()
   await yard({ tracer: openTelemetryTracer(tracer, { contents: true }) }).execute('echo', { city: 'Oslo' })
   expect(spans()[0]?.attributes).toMatchObject({ 'gen_ai.tool.call.arguments': '{"city":"Oslo"}' })
 })
 
-test('a tracer that nobody listens to costs a call nothing but time', async () => {
+test('a tracer without a provider does not change calls', async () => {
   const executor = yard({ tracer: openTelemetryTracer(trace.getTracer('toolyard')) })
   expect(await executor.execute('echo', { city: 'Oslo' })).toMatchObject({ success: true, result: { city: 'Oslo' } })
 })

@@ -5,7 +5,7 @@ import { openCollector } from './fixtures/collector.ts'
 import { opened } from './fixtures/opened.ts'
 
 describe('a collector', () => {
-  test('that refuses is told of once, and once when it is back, and calls go on', async () => {
+  test('that refuses data is logged once, and once when it recovers', async () => {
     const collector = await openCollector(401)
     const { executor, log } = await opened({
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
@@ -35,7 +35,7 @@ describe('a collector', () => {
     ])
   })
 
-  test('that is not there is told of by its code, without addresses of sockets', async () => {
+  test('that is unreachable is logged with its error code, without addresses', async () => {
     const url = await deadUrl()
     const { executor, log, close } = await opened({
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url,
@@ -48,7 +48,7 @@ describe('a collector', () => {
     ])
   })
 
-  test('that hangs keeps nobody longer than two seconds at the end', { timeout: 20_000 }, async () => {
+  test('that hangs delays the end by two seconds at most', { timeout: 20_000 }, async () => {
     const collector = await openCollector('hangs')
     const { executor, log, close } = await opened({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
     for (let call = 0; call < 5_000; call++) expect((await executor.execute('echo', {})).success).toBe(true)

@@ -9,7 +9,7 @@ import { openTelemetry } from './open-telemetry.ts'
 
 const REMOTE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
-test('nothing is loaded where there is no telemetry', async () => {
+test('loads nothing without telemetry', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--input-type=module',
     '-e',
@@ -137,7 +137,7 @@ describe('spans', () => {
     },
   )
 
-  test('that a caller has not sampled are not sent, nor those that a sampler leaves out', async () => {
+  test('that the caller or the sampler did not sample are not sent', async () => {
     const collector = await openCollector()
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
     const parented = await opened(env)
@@ -165,7 +165,7 @@ describe('spans', () => {
     expect(collector.spans[0]?.parentSpanId).toBeUndefined()
   })
 
-  test('go where the variables say, with their headers and the name of the service', async () => {
+  test('are sent to the configured endpoint, with its headers and the service name', async () => {
     const collector = await openCollector()
     const { executor, close } = await opened({
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/custom`,
@@ -222,7 +222,7 @@ describe('metrics', () => {
     expect(first?.bounds?.slice(0, 3)).toEqual([0.01, 0.02, 0.04])
   })
 
-  test('alone leave the trace of the caller as it is', async () => {
+  test('without traces pass on the trace of the caller', async () => {
     const collector = await openCollector()
     const { tracer, close } = await opened({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${collector.url}/v1/metrics` })
     expect(tracer.start('execute_tool', 'echo', REMOTE).traceparent).toBe(REMOTE)

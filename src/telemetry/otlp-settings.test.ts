@@ -4,7 +4,7 @@ import { otlpSettings } from './otlp-settings.ts'
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' }
 
-test('what is not said is as the specification has it, but for smaller batches', () => {
+test('uses the defaults of the specification, with smaller batches', () => {
   const log = captureLog()
   expect(otlpSettings(ENDPOINT, log)).toEqual({
     traces: { url: 'http://collector:4318/v1/traces', headers: {}, timeoutMs: 10_000 },
@@ -19,7 +19,7 @@ test('what is not said is as the specification has it, but for smaller batches',
   expect(log.lines).toEqual([])
 })
 
-test('a variable for one signal goes before the one for all', () => {
+test('prefers the variable of one signal to the general one', () => {
   const settings = otlpSettings(
     {
       ...ENDPOINT,
@@ -57,14 +57,14 @@ test.each([
   expect(said).toMatch(wanted)
 })
 
-test('headers that cannot be read are reported without what they hold', () => {
+test('reports malformed headers without their values', () => {
   const log = captureLog()
   otlpSettings({ ...ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS: 'Bearer sk-very-secret' }, log)
   expect(log.lines).toHaveLength(1)
   expect(JSON.stringify(log.lines)).not.toContain('secret')
 })
 
-test('a wish for gRPC is answered with a warning', () => {
+test('warns that gRPC is not supported', () => {
   const log = captureLog()
   expect(otlpSettings({ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, log)?.traces).toBeDefined()
   expect(log.lines.map(({ message }) => message)).toEqual([

@@ -65,7 +65,7 @@ const run = (of: Partial<StoredRun>): StoredRun => ({
 })
 
 describe('calls', () => {
-  test('are counted by tool, outcome and error code, for their tenant and in the sums', async () => {
+  test('are counted by tool, outcome and error code, per tenant and in total', async () => {
     const { executor, prometheus } = counted()
     await executor.execute('echo', {}, { tenant: 'acme' })
     await executor.execute('echo', {}, { tenant: 'acme' })
@@ -83,7 +83,7 @@ describe('calls', () => {
     expect(await figure(prometheus, 'nobody', CALLS)).toEqual([])
   })
 
-  test('take as long as they took', async () => {
+  test('are measured by duration', async () => {
     const prometheus = new Prometheus()
     prometheus.write({ records: [record({ executionTimeMs: 50 })], epoch: 0 })
     const buckets = await figure(prometheus, 'acme', 'toolyard_tool_call_duration_seconds_bucket')
@@ -93,7 +93,7 @@ describe('calls', () => {
     ])
   })
 
-  test('of a write that may have happened have an outcome that is unknown', async () => {
+  test('of a write that may have happened have the outcome unknown', async () => {
     const prometheus = new Prometheus()
     prometheus.write({ records: [record({ code: 'TIMEOUT', outcomeUnknown: true })], epoch: 0 })
     expect(await figure(prometheus, 'acme', CALLS)).toEqual([
@@ -101,7 +101,7 @@ describe('calls', () => {
     ])
   })
 
-  test('of tools that are not there make one series, also where others have the tool', async () => {
+  test('of unknown tools share one series, even if other callers have the tool', async () => {
     const { executor, prometheus } = counted()
     await executor.execute('echo', {}, { tenant: 'other' })
     for (let n = 0; n < 50; n++) await executor.execute(`made-up-${n}`, {}, { tenant: 'acme' })
@@ -116,7 +116,7 @@ describe('calls', () => {
     expect(await figure(prometheus, undefined, CALLS)).toEqual([{ tool: 'echo', outcome: 'success', n: 1 }, ...unknown])
   })
 
-  test('that were refused count for their tool where it is known', async () => {
+  test('that were refused count for their tool if it is known', async () => {
     const { executor, prometheus } = counted()
     await executor.execute('echo', {}, { tenant: 'acme' })
     executor.refuse('echo', new ToolExecutionError('EXECUTION_ERROR', 'enough'), { tenant: 'acme' })
@@ -127,7 +127,7 @@ describe('calls', () => {
     ])
   })
 
-  test('of very many tools end in one series for the rest', async () => {
+  test('of very many tools share one series above the limit', async () => {
     const prometheus = new Prometheus()
     prometheus.write({ records: Array.from({ length: 600 }, (_, n) => record({ tool: `tool-${n}` })), epoch: 0 })
     const calls = await figure(prometheus, 'acme', CALLS)
@@ -163,7 +163,7 @@ test('runs are counted by model and end, with their time, tokens and cost', asyn
 })
 
 describe('tenants', () => {
-  test('beyond the thousandth make room for each other, and the sums keep all', async () => {
+  test('above the limit replace the least recently active ones, and totals stay', async () => {
     const prometheus = new Prometheus()
     const call = (tenant: string) => prometheus.write({ records: [record({ tenant })], epoch: 0 })
     for (let n = 0; n < 1_000; n++) call(`tenant-${n}`)
@@ -175,7 +175,7 @@ describe('tenants', () => {
     expect(await figure(prometheus, undefined, CALLS)).toMatchObject([{ n: 1_002 }])
   })
 
-  test('with very many tools make room for each other sooner', async () => {
+  test('with very many tools are replaced earlier', async () => {
     const prometheus = new Prometheus()
     for (let n = 0; n < 50; n++) {
       const records = Array.from({ length: 500 }, (_, at) => record({ tenant: `tenant-${n}`, tool: `tool-${at}` }))
@@ -201,7 +201,7 @@ describe('the whole installation', () => {
     expect(prometheus.contentType).toBe('text/plain; version=0.0.4; charset=utf-8')
   })
 
-  test('leaves out a gauge that fails or does not answer', async () => {
+  test('leaves out a gauge that fails or times out', async () => {
     const prometheus = new Prometheus()
     let ready = 1
     const read = () => {

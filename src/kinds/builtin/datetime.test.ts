@@ -56,7 +56,7 @@ describe('diff', () => {
     })
   })
 
-  test('is negative where the end comes first', () => {
+  test('is negative if the end is before the start', () => {
     expect(call({ operation: 'diff', from: '2026-01-02', to: '2026-01-01', unit: 'hours' })).toMatchObject({
       value: -24,
     })
@@ -154,7 +154,7 @@ test('results do not depend on the settings of the process', () => {
   }
 })
 
-test('still right after more spellings of zones than are kept', () => {
+test('is correct after more spellings of zones than are cached', () => {
   const name = 'europe/zurich'
   for (let mask = 0; mask < 600; mask++) {
     const spelling = [...name].map((letter, bit) => (mask & (1 << bit) ? letter.toUpperCase() : letter)).join('')

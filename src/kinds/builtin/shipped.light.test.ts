@@ -40,7 +40,7 @@ test('every tenant has a house of its own', () => {
   expect(call({ light: 'hall', state: 'off' }, 'b')).toContain('all lights are off')
 })
 
-test('the houses of those who have been away longest are forgotten', () => {
+test('forgets the houses of the least recently active tenants', () => {
   const call = house()
   call({ light: 'porch', state: 'on' }, 'first')
   call({ light: 'porch', state: 'on' }, 'second')

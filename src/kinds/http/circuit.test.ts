@@ -49,7 +49,7 @@ async function opened(failures?: number, openMs?: number) {
   return parts
 }
 
-test('what an attempt gives or throws comes back as it is', async () => {
+test('returns or throws what the attempt does', async () => {
   const { call, circuit: breaker } = circuit()
   const value = { a: 1 }
   const error = answered404()
@@ -89,7 +89,7 @@ test('it says since when it is open, or a trial runs', async () => {
   expect(breaker.state()).toEqual({ state: 'closed', failures: 0 })
 })
 
-test('one success begins the count anew', async () => {
+test('resets the count after one success', async () => {
   const { call, circuit: breaker } = circuit(3)
   for (const outcome of [down(), down(), 'fine', down(), down()]) await call(outcome)
   expect(breaker.state()).toEqual({ state: 'closed', failures: 2 })
@@ -174,7 +174,7 @@ test.each([
   expect(breaker.state()).toEqual({ state: 'closed', failures: 0 })
 })
 
-test('what began before it opened changes nothing afterwards', async () => {
+test('ignores calls that started before it opened', async () => {
   const { call, hold, circuit: breaker, clock, log } = circuit(2, 5_000)
   const [slow, slower, slowest] = [hold(), hold(), hold()]
   await call(down())
@@ -219,7 +219,7 @@ test('a wall clock that is set back holds no circuit open', async () => {
   }
 })
 
-test('a circuit that opens at the first failure says so in good English', async () => {
+test('says "once" if it opens at the first failure', async () => {
   const { call } = await opened(1, 200)
   expect(await call('refused')).toMatchObject({
     message: "The service behind tool 'weather' is unavailable: it failed once. Try again in 1 s.",

@@ -189,21 +189,21 @@ test('JSON that is not called so gives a token all the same', async () => {
   expect(headers.authorization).toBe('Bearer access-token')
 })
 
-test("what else is in the answer is nobody's business", async () => {
+test('ignores other fields of the response', async () => {
   const more = { expires_in: null, refresh_token: null, scope: null, id_token: 'e30.e30.' }
   const { url } = await tokenServer((response, n) => grant(response, n, more))
   const { headers } = await compileAuth(oauth(url), authParts()).apply(REQUEST, 'local')
   expect(headers.authorization).toBe('Bearer access-token-1')
 })
 
-test('a name that leads inside is refused as for every other request', async () => {
+test('refuses a host with a private address, like every other request', async () => {
   const { code, message } = await failure('http://localhost:9/token', authParts({ allow_private: [] }))
   expect(code).toBe('EXECUTION_ERROR')
   expect(message).toMatch(/^Tool 'weather' got no access token: .*'localhost'/)
   expect(message).not.toContain('127.0.0.1')
 })
 
-test('what is said about the outcome of the token request is not said about the call', async () => {
+test('does not apply the outcome of the token request to the call', async () => {
   const thrown = new ToolExecutionError('EXECUTION_ERROR', 'More headers than are read', { outcome: 'unknown' })
   const parts = { ...authParts(), ask: () => Promise.reject(thrown) }
   expect(await failure('https://login.example.com/token', parts)).toMatchObject({
@@ -212,7 +212,7 @@ test('what is said about the outcome of the token request is not said about the 
   })
 })
 
-test('a failure is not kept: the next call asks again', async () => {
+test('does not cache a failure', async () => {
   const { url, received } = await tokenServer((response, n) => (n < 3 ? json(response, {}, 503) : grant(response, n)))
   const plan = compileAuth(oauth(url), authParts())
   for (let n = 0; n < 2; n++) await expect(plan.apply(REQUEST, 'local')).rejects.toThrow('answered 503')

@@ -63,7 +63,7 @@ test('those who wait together fail together, each by the name of its own tool', 
   expect(received).toHaveLength(1)
 })
 
-test('who gives up takes the token away from nobody else', async () => {
+test('a caller that gives up does not affect the others', async () => {
   const { url, received, abandoned, next } = await slowServer()
   const plan = compileAuth(oauth(url), authParts())
   const [first, second] = [new AbortController(), new AbortController()]
@@ -79,7 +79,7 @@ test('who gives up takes the token away from nobody else', async () => {
   expect([received.length, abandoned()]).toEqual([1, 0])
 })
 
-test('when the last one has given up, the request for the token is called off, and the next caller asks anew', async () => {
+test('cancels the token request when the last caller gives up, and the next caller starts a new one', async () => {
   const { url, received, abandoned, next, grantNext } = await slowServer()
   const plan = compileAuth(oauth(url), authParts())
   const callers = [new AbortController(), new AbortController()]
@@ -94,7 +94,7 @@ test('when the last one has given up, the request for the token is called off, a
   expect(received).toHaveLength(2)
 })
 
-test('who has given up before asks for nothing', async () => {
+test('an aborted caller requests nothing', async () => {
   const { url, received } = await tokenServer(grant)
   const plan = compileAuth(oauth(url), authParts())
   const reason = cancelled()

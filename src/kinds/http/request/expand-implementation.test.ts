@@ -51,7 +51,7 @@ describe('variables of an implementation', () => {
     expect(written.headers.a).toBe('x ${HEADER} y')
   })
 
-  test('what has no variables stays as it is', () => {
+  test('keeps definitions without variables', () => {
     const written: HttpImplementation = { type: 'http', url: 'https://a.test/{id}', headers: { a: 'b' } }
     expect(expandImplementation(written, {})).toEqual({ implementation: written, secrets: new Set() })
   })

@@ -15,7 +15,7 @@ function holds(table: readonly (readonly [Readonly<Record<string, unknown>>, str
 }
 
 describe('problems of an implementation', () => {
-  test('there are none where all is well', () => {
+  test('has none for a valid definition', () => {
     const good: readonly Readonly<Record<string, unknown>>[] = [
       { url: 'https://api.example.com' },
       { url: 'http://127.0.0.1:8080/users/{id}?v=1&q={text}' },

@@ -66,7 +66,7 @@ describe('where parameters go', () => {
     expect(pathOf({ url }, { id: 'a', kind: 'b' })).toBe('/a/x-a.b/ab')
   })
 
-  test('what the schema does not name is sent nowhere', () => {
+  test('does not send parameters that the schema does not declare', () => {
     expect(pathOf({}, { q: 1, extra: 2 }, ['q'])).toBe('/things?q=1')
     expect(bodyOf({}, { q: 1, extra: 2 }, ['q'])).toBe('{"q":1}')
     expect(bodyOf({}, { extra: 2 }, [])).toBe(undefined)
@@ -88,7 +88,7 @@ describe('where parameters go', () => {
     expect(build(httpTool({}, [], { parameters }), params).path).toBe('/things?own=4&left=2&right=1&page=3')
   })
 
-  test('what every object inherits is not sent in place of a parameter', () => {
+  test('does not send inherited properties', () => {
     expect(pathOf({}, {}, ['toString', 'valueOf'])).toBe('/things')
     expect(bodyOf({}, {}, ['toString'])).toBe('{}')
   })

@@ -8,7 +8,7 @@ const env = { BASE: 'http://10.0.0.1', SECRET: 'a-long-secret' }
 const warning = (implementation: Readonly<Record<string, unknown>>, settings = {}): string | undefined =>
   new HttpKind({ settings, env, log: silentLog, clock: systemClock }).warning(httpTool(implementation))
 
-test('a tool whose calls would all be refused is warned about when it is loaded', () => {
+test('warns about a tool whose URL is blocked', () => {
   const oauth = { type: 'oauth2', client_id: 'id', client_secret: '${SECRET}' }
   expect(warning({ url: '${BASE}/x' })).toBe(
     'It is blocked by network policy. The host \'10.0.0.1\' was refused: it is a private address. If tools are meant to reach it, add "10.0.0.1" to http.allow_private.',
@@ -20,7 +20,7 @@ test('a tool whose calls would all be refused is warned about when it is loaded'
   expect(warning({ url: 'https://a.test/', auth: { ...oauth, token_url: 'http://[::1]/t' } })).toContain("'::1'")
 })
 
-test('a tool that may go where it leads is not', () => {
+test('does not warn about an allowed URL', () => {
   expect(warning({ url: '${BASE}/x' }, { allow_private: ['10.0.0.0/8'] })).toBe(undefined)
   expect(warning({ url: 'https://a.test/{id}' }, { allowed_domains: ['*.test'] })).toBe(undefined)
   // The variable is asked for elsewhere.

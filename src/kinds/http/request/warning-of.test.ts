@@ -70,7 +70,7 @@ describe('secrets that are written out', () => {
 })
 
 describe('other warnings', () => {
-  test('keys that nothing reads, with the one that was meant', () => {
+  test('unknown keys, with a suggestion', () => {
     expect(warning({ header: {} })).toBe("unknown key 'implementation.header' is ignored: did you mean 'headers'?")
     expect(warning({ mock_response: 1 })).toBe("unknown key 'implementation.mock_response' is ignored")
     expect(warning({ retry: { max_attempts: 1, backof_ms: 1 } })).toBe(
@@ -84,7 +84,7 @@ describe('other warnings', () => {
     )
   })
 
-  test('a secret that is too short to be found again', () => {
+  test('a secret that is too short to be searched for', () => {
     const implementation = {
       url: 'https://a.test/${VERSION}',
       headers: { 'x-key': '${SHORT}' },

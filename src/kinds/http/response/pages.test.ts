@@ -35,7 +35,7 @@ describe('the list of all pages', () => {
     expect(await gather(weather, '/x', { ...pagination, items_path: '$.days' })).toEqual([])
   })
 
-  test('fails where a page is none', async () => {
+  test('fails if a page has no list', async () => {
     const weather = await serve(() => ({ days: 1 }))
     const failed = gather(weather, '/x', { ...pagination, items_path: '$.days' })
     await expect(failed).rejects.toMatchObject({
@@ -45,7 +45,7 @@ describe('the list of all pages', () => {
     })
   })
 
-  test('fails where one page fails: half of it would look like the whole', async () => {
+  test('fails if one page fails', async () => {
     const weather = await serve((query, _, response) => {
       if (query.get('p') === '2') response.writeHead(503, { 'retry-after': '2' }).end()
       return [1]
@@ -56,7 +56,7 @@ describe('the list of all pages', () => {
     })
   })
 
-  test('fails where a page is no JSON', async () => {
+  test('fails if a page is not JSON', async () => {
     const weather = await serve((_, __, response) => response.setHeader('content-type', 'text/html').end('<html>'))
     await expect(gather(weather, '/x', pagination)).rejects.toMatchObject({ code: 'EXECUTION_ERROR' })
   })

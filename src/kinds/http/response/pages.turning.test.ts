@@ -43,7 +43,7 @@ describe('pages by Link', () => {
     expect(log.lines).toMatchObject([{ level: 'debug', message: 'There may be more pages' }])
   })
 
-  test('are ten where nothing is said', async () => {
+  test('are ten by default', async () => {
     const weather = await serve((query, _, response) => {
       const page = Number(query.get('p') ?? 0)
       response.setHeader('link', `<?p=${page + 1}>; rel=next`)
@@ -60,7 +60,7 @@ describe('pages by Link', () => {
     expect(weather.asked).toHaveLength(2)
   })
 
-  test('end where they begin again', async () => {
+  test('end if a page repeats', async () => {
     const weather = await serve((query, _, response) => {
       response.setHeader('link', query.has('b') ? '</x>; rel=next' : '</x?b>; rel=next')
       return [query.has('b')]
@@ -88,7 +88,7 @@ describe('pages by an address in the page', () => {
     expect(await gather(weather, '/x', pagination)).toEqual([false, true])
   })
 
-  test('keep what shows who we are inside the origin, and nowhere else', async () => {
+  test('send credentials to the same origin only', async () => {
     const seen: unknown[] = []
     const weather = await serve((query, { headers }) => {
       seen.push([headers.host, headers.authorization, headers['x-key'], headers['x-kept']])
@@ -117,7 +117,7 @@ describe('pages by an address in the page', () => {
     expect(weather.asked).toHaveLength(1)
   })
 
-  test('are not asked for without encryption where the first one was with it', () => {
+  test('are not requested over http if the first page came over https', () => {
     const request = { method: 'GET', origin: 'https://api.test', path: '/x', headers: {} } as const
     const headers = { link: '<http://api.test/2>; rel=next' }
     const response = { status: 200, body: Buffer.alloc(0), origin: 'https://api.test', path: '/x', headers }
@@ -179,7 +179,7 @@ describe('pages by cursor', () => {
     expect(await gather(weather, '/x', pagination)).toEqual(ITEMS)
   })
 
-  test('end where a cursor comes back', async () => {
+  test('end if a cursor repeats', async () => {
     const weather = await serve((query) => ({ data: [query.get('after')], meta: { next: 'same' } }))
     expect(await gather(weather, '/x', pagination)).toEqual([null, 'same'])
     expect(weather.asked).toHaveLength(2)

@@ -84,7 +84,7 @@ describe('what a service says about its refusal', () => {
     expect(statusError(response, 'weather', new SecretValues(), NOW).message).toMatch(/: Köln$/)
   })
 
-  test('is left out where it is no text', () => {
+  test('is left out if it is not text', () => {
     const body = Buffer.from([0x89, 0x50, 0xff, 0xfe])
     const response = { status: 400, headers: {}, body, origin: '', path: '/' }
     expect(statusError(response, 'weather', new SecretValues(), NOW).message).toBe(`${ANSWERED}400 Bad Request`)

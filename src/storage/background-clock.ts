@@ -1,1 +1,0 @@
-export { backgroundClock } from '../core/clock.ts'
