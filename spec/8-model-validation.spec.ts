@@ -8,7 +8,7 @@ import { validate } from '../src/cli/commands/validate.ts'
 import { installationFolder } from '../src/cli/fixtures/installation-folder.ts'
 import { Installation } from '../src/config/installation.ts'
 import { openTestServer } from '../src/server/fixtures/open-server.ts'
-import { useBrowser } from '../test/browser/open-browser.ts'
+import { openPage as open } from '../test/browser/open-browser.ts'
 import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
 import { openaiModel, serverYard } from './server-yard.ts'
 
@@ -24,7 +24,7 @@ const weather = {
 }
 
 /** A server whose first model has these tests behind it, and its page of models in a browser. */
-async function modelsPage(open: ReturnType<typeof useBrowser>, tests: readonly boolean[]) {
+async function modelsPage(tests: readonly boolean[]) {
   const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   onTestFinished(() => server.close())
   for (const success of tests) {
@@ -40,8 +40,6 @@ async function modelsPage(open: ReturnType<typeof useBrowser>, tests: readonly b
 }
 
 describe('Model validation', () => {
-  const open = useBrowser()
-
   test('per model {model_id, tested, validated, test_count, success_count, last_tested, test_history}', async () => {
     const clock = new ManualClock()
     const tracker = new ModelValidationTracker({ clock })
@@ -79,7 +77,7 @@ describe('Model validation', () => {
       [[true, true, true, true, false], '🔧✓', '4 of 5 tests passed'],
       [[true, true, true, false], '🔧⚠️', '3 of 4 tests passed'],
     ] as const) {
-      const { mini } = await modelsPage(open, tests)
+      const { mini } = await modelsPage(tests)
       await mini.getByText(trials, { exact: true }).waitFor()
       expect(await mini.getByText(sign, { exact: true }).count()).toBe(1)
     }
@@ -154,7 +152,7 @@ describe('Model validation', () => {
   })
 
   test('a history view', async () => {
-    const { mini } = await modelsPage(open, [true, false])
+    const { mini } = await modelsPage([true, false])
     await mini.getByText('History of its tests').click()
     const tests = mini.getByRole('list', { name: /^Tests of Mini/ }).getByRole('listitem')
     expect(await tests.count()).toBe(2)
@@ -164,9 +162,9 @@ describe('Model validation', () => {
   })
 
   test('a warning on models not validated', async () => {
-    const doubtful = await modelsPage(open, [false])
+    const doubtful = await modelsPage([false])
     await doubtful.page.getByText(/^Not validated: Mini, Plain, Bare\./).waitFor()
-    const { page } = await modelsPage(open, [true])
+    const { page } = await modelsPage([true])
     await page.getByText(/^Not validated: Plain, Bare\./).waitFor()
   })
 

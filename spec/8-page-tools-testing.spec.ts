@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openTestServer, type TestServer } from '../src/server/fixtures/open-server.ts'
 import { chooseModel } from '../test/browser/choose-model.ts'
-import { useBrowser } from '../test/browser/open-browser.ts'
+import { openPage as open } from '../test/browser/open-browser.ts'
 import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 describe('Page `/tools-testing`', () => {
-  const open = useBrowser()
   let server: TestServer
   beforeAll(async () => {
     server = await openTestServer(WITH_PLAIN_MODELS, { local: true })

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Change } from '../../src/core/storage/storage.ts'
 import { migrations } from '../../src/storage/postgres/migrations.ts'
 import { captureLog } from '../../src/testing/capture-log.ts'
+import { startPostgres } from '../setup/start-postgres.ts'
 import { ask, type Databases, startDatabases } from './databases.ts'
 import { startProxy } from './proxy.ts'
 import { answer, claimOf, job, settings, until } from './samples.ts'
@@ -158,7 +159,10 @@ describe('changes', () => {
     const url = await databases.create()
     const engine = await databases.open({ url })
     const heard = heardBy(engine)
-    await ask(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'toolyard'")
+    await ask(
+      url,
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    )
     await until(() => expect(new Set(heard)).toEqual(new Set(['keys', 'settings', 'validations', 'cache'])))
     await engine.settings.put(settings('b'))
     await until(() => expect(heard.filter((change) => change === 'settings')).toHaveLength(2))
@@ -222,11 +226,14 @@ describe('a database that goes away', () => {
   }, 60_000)
 
   test('a crash of the database is outlived', async () => {
-    const url = await databases.create()
-    const engine = await databases.open({ url })
+    // All databases of a server crash together, so this one has a server of its own.
+    const postgres = await startPostgres()
+    onTestFinished(() => postgres.stop())
+    const engine = await databases.open({ url: postgres.url })
+    onTestFinished(() => engine.close())
     await engine.settings.put(settings('kept'))
     const [backend] = await ask<{ pid: number }>(
-      url,
+      postgres.url,
       "SELECT pid FROM pg_stat_activity WHERE application_name = 'toolyard' AND datname = current_database()",
     )
     // The server then ends all its processes and starts anew.

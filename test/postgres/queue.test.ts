@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -143,10 +144,11 @@ test('a queue on a database that cannot be reached does not open', async () => {
 
 test('a user who may not create a schema can use one that was made for him', async () => {
   const url = await databases.create()
-  await ask(url, "CREATE ROLE worker LOGIN PASSWORD 'pass'")
-  await ask(url, 'CREATE SCHEMA toolyard_jobs AUTHORIZATION worker')
+  const worker = `worker_${randomUUID().replaceAll('-', '')}`
+  await ask(url, `CREATE ROLE ${worker} LOGIN PASSWORD 'pass'`)
+  await ask(url, `CREATE SCHEMA toolyard_jobs AUTHORIZATION ${worker}`)
   const theirs = new URL(url)
-  theirs.username = 'worker'
+  theirs.username = worker
   theirs.password = 'pass'
   const queue = await openPgBossQueue(theirs.href, { store: { waiting: async () => [] }, log: silentLog })
   await queue.add('a')

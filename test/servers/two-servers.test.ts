@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { startPostgres, type TestPostgres } from '../setup/start-postgres.ts'
+import { type Databases, startDatabases } from '../postgres/databases.ts'
 import { command, type StartedServer, startServer } from './start-server.ts'
 
 const CALLS = 240
 const AT_ONCE = 12
 const LIMIT = 60
 
-let postgres: TestPostgres
+let databases: Databases
 let folder: string
 let env: Record<string, string>
 let servers: [StartedServer, StartedServer]
@@ -20,7 +20,7 @@ let key: string
 const notes = async (): Promise<string[]> => (await readFile(join(folder, 'notes'), 'utf8')).trim().split('\n')
 
 beforeAll(async () => {
-  postgres = await startPostgres()
+  databases = await startDatabases()
   folder = await mkdtemp(join(tmpdir(), 'toolyard-servers-'))
   await writeFile(join(folder, 'notes'), '')
   const notingServer = fileURLToPath(new URL('./noting-server.ts', import.meta.url))
@@ -38,7 +38,7 @@ beforeAll(async () => {
     mcpServers: { notes: { command: process.execPath, args: [notingServer, join(folder, 'notes')] } },
   }
   await writeFile(join(folder, 'toolyard.config.json'), JSON.stringify(config))
-  env = { TOOLYARD_DATABASE_URL: postgres.url, TOOLYARD_DATA: join(folder, 'data') }
+  env = { TOOLYARD_DATABASE_URL: await databases.create(), TOOLYARD_DATA: join(folder, 'data') }
   const { document } = await command(['keys', 'create', '--tenant', 'acme', '--role', 'admin'], env, folder)
   key = document.key
   // At once: the migrations must get along with each other.
@@ -50,7 +50,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const { process } of servers ?? []) process.kill('SIGKILL')
-  await postgres?.stop()
+  await databases?.stop()
   await rm(folder, { recursive: true, force: true })
 }, 30_000)
 
