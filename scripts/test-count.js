@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 
 /**
- * A vitest reporter that prints nothing and writes how many tests passed, failed, were skipped and are still to do to
- * the file named by TOOLYARD_TEST_COUNT. A file that does not load and an error outside of any test count as failed.
+ * A vitest reporter that prints nothing and writes how many tests passed, failed, were skipped and are still to do, and
+ * how long each file took, to the file named by TOOLYARD_TEST_COUNT. A file that does not load and an error outside of any test count as failed.
  */
 export default class TestCount {
   /**
@@ -21,6 +21,11 @@ export default class TestCount {
       }
       if (!module.ok() && count.failed === failedBefore) count.failed += 1
     }
-    if (process.env.TOOLYARD_TEST_COUNT) writeFileSync(process.env.TOOLYARD_TEST_COUNT, JSON.stringify(count))
+    const files = modules.map((module) => {
+      const { collectDuration, duration } = module.diagnostic()
+      return { file: module.relativeModuleId, ms: Math.round(collectDuration + duration) }
+    })
+    const path = process.env.TOOLYARD_TEST_COUNT
+    if (path) writeFileSync(path, JSON.stringify({ ...count, files }))
   }
 }

@@ -5,6 +5,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Databases, startDatabases } from '../postgres/databases.ts'
+import { FULL } from '../setup/full.ts'
 import { command, type StartedServer, startServer } from './start-server.ts'
 
 const CALLS = 240
@@ -150,27 +151,31 @@ describe('two servers on one Postgres', () => {
     expect([code, document.faults]).toEqual([0, []])
   }, 90_000)
 
-  test('a job of a server that died is taken over by another', async () => {
-    const third = await startServer(env, folder)
-    await expect.poll(() => names(third.url), { timeout: 20_000 }).toContain('look')
-    // Any server may take a job: as many are started as it takes for the third to have one.
-    let [path, id] = ['', '']
-    for (let job = 0; job < 20 && path === ''; job++) {
-      id = `job-${job}`
-      const started = await execute(third.url, 'look', { id, ms: 5_000 }, { prefer: 'respond-async' })
-      expect(started.status).toBe(202)
-      await expect.poll(async () => (await takers(id)).length, { timeout: 20_000 }).toBe(1)
-      if ((await takers(id))[0] === third.process.pid) path = started.headers.get('location') as string
-    }
-    third.process.kill('SIGKILL')
-    const state = async () => {
-      const response = await fetch(`${servers[1].url}${path}`, { headers: headers() })
-      return (await response.json()) as { state: string; result: { result?: unknown } | null }
-    }
-    await expect.poll(async () => (await state()).state, { timeout: 60_000, interval: 500 }).toBe('done')
-    expect((await state()).result).toMatchObject({ success: true, result: `seen ${id}` })
-    expect(await takers(id)).toEqual([third.process.pid, servers[1].process.pid])
-  }, 120_000)
+  test.runIf(FULL)(
+    'a job of a server that died is taken over by another',
+    async () => {
+      const third = await startServer(env, folder)
+      await expect.poll(() => names(third.url), { timeout: 20_000 }).toContain('look')
+      // Any server may take a job: as many are started as it takes for the third to have one.
+      let [path, id] = ['', '']
+      for (let job = 0; job < 20 && path === ''; job++) {
+        id = `job-${job}`
+        const started = await execute(third.url, 'look', { id, ms: 5_000 }, { prefer: 'respond-async' })
+        expect(started.status).toBe(202)
+        await expect.poll(async () => (await takers(id)).length, { timeout: 20_000 }).toBe(1)
+        if ((await takers(id))[0] === third.process.pid) path = started.headers.get('location') as string
+      }
+      third.process.kill('SIGKILL')
+      const state = async () => {
+        const response = await fetch(`${servers[1].url}${path}`, { headers: headers() })
+        return (await response.json()) as { state: string; result: { result?: unknown } | null }
+      }
+      await expect.poll(async () => (await state()).state, { timeout: 60_000, interval: 500 }).toBe('done')
+      expect((await state()).result).toMatchObject({ success: true, result: `seen ${id}` })
+      expect(await takers(id)).toEqual([third.process.pid, servers[1].process.pid])
+    },
+    120_000,
+  )
 
   test('the one that is left ends in good order', async () => {
     const running = execute(servers[1].url, 'look', { id: 'last', ms: 1_000 })
