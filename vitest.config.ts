@@ -30,7 +30,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     globalSetup: [at('test/setup/shared-services.ts')],
-    setupFiles: [at('test/setup/loopback-only.ts')],
+    setupFiles: [at('test/setup/loopback-only.ts'), at('test/setup/patient-waits.ts')],
     projects: [
       project('unit', ['src/**/*.test.ts']),
       project('spec', ['spec/**/*.spec.ts']),

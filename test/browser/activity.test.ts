@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { AuditRow } from '../../src/core/storage/audit.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
+import { atRest } from './browser-window.ts'
 import { addressOf, type BusyServer, fits, HOUR, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
 
@@ -55,7 +56,7 @@ describe('the audit log', () => {
     await page.getByText(`${rows.length} calls`, { exact: true }).waitFor()
     expect(await shownTools(page)).toEqual(rows.map(({ tool }) => tool))
     expect(await page.getByRole('button', { name: 'Load more' }).count()).toBe(0)
-    await page.waitForTimeout(1_000)
+    await atRest(page)
     expect(asked.filter((url) => url.includes('/audit?'))).toHaveLength(2)
   })
 

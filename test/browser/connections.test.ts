@@ -104,12 +104,13 @@ describe('connections and limits', () => {
 
   test('are asked for every few seconds, and no more often', async () => {
     const { page, asked } = await open()
+    await page.clock.install()
     await page.goto(server.url + ADDRESS)
     await page.getByText('Error: no broker at all').waitFor()
     const count = () => asked.filter((address) => address.endsWith('/api/limits')).length
     const before = count()
-    await page.waitForTimeout(7_000)
-    expect(count() - before).toBeGreaterThanOrEqual(1)
+    await page.clock.runFor(7_000)
+    await expect.poll(() => count() - before).toBeGreaterThanOrEqual(1)
     expect(count() - before).toBeLessThanOrEqual(3)
   })
 })

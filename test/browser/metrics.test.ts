@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/metrics.ts'
+import { atRest } from './browser-window.ts'
 import { addressOf, type BusyServer, fits, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
 
@@ -96,9 +97,11 @@ describe('the charts', () => {
 
   test('do not ask over and over', async () => {
     const { page, asked } = await open()
-    await page.goto(`${server.url}/activity/metrics`, { waitUntil: 'networkidle' })
-    await page.waitForTimeout(1_500)
-    expect(asked.filter((url) => url.includes('/metrics/'))).toHaveLength(4)
+    const questions = () => asked.filter((url) => url.includes('/metrics/'))
+    await page.goto(`${server.url}/activity/metrics`)
+    await expect.poll(questions).toHaveLength(4)
+    await atRest(page)
+    expect(questions()).toHaveLength(4)
   })
 
   test('that cannot be had say why', async () => {

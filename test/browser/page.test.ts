@@ -14,8 +14,8 @@ let server: Awaited<ReturnType<typeof openUsedServer>>
 
 beforeAll(async () => {
   server = await openUsedServer()
-})
-afterAll(() => server.close())
+}, 180_000)
+afterAll(() => server?.close())
 
 describe.each(PAGES)('the page $name', ({ name, path, ready }) => {
   const load = async (page: Page): Promise<void> => {
