@@ -13,6 +13,8 @@ export default defineConfig({
       { find: /^toolyard\/testing$/, replacement: at('src/testing/index.ts') },
       // Only the tests in src/storage start the storage thread: they import './open-storage.ts'.
       { find: /^(\.\.\/)+(src\/)?storage\/open-storage\.ts$/, replacement: at('test/setup/open-storage.ts') },
+      // Only the tests in src/models/mini/engine ask the model in the box: they import './process-scorer.ts'.
+      { find: /^\.\/engine\/process-scorer\.ts$/, replacement: at('test/setup/recorded-scorer.ts') },
     ],
   },
   test: {
@@ -23,9 +25,12 @@ export default defineConfig({
     maxWorkers: '100%',
     // The code that strips types is WebAssembly; with many threads V8 frees it while it is in use, and crashes.
     execArgv: ['--conditions=toolyard-source', '--no-wasm-code-gc'],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
-    setupFiles: [at('test/setup/loopback-only.ts')],
+    // Long enough for a busy machine: it only matters when something hangs.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
+    globalSetup: [at('test/setup/shared-services.ts')],
+    setupFiles: [at('test/setup/loopback-only.ts'), at('test/setup/patient-waits.ts')],
     projects: [
       project('unit', ['src/**/*.test.ts']),
       project('spec', ['spec/**/*.spec.ts']),

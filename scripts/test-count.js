@@ -11,8 +11,8 @@ export const SPEC_RESULTS = fileURLToPath(new URL('../node_modules/.cache/toolya
  */
 
 /**
- * A vitest reporter that prints nothing. It writes how many tests passed, failed, were skipped and are still to do to
- * the file named by TOOLYARD_TEST_COUNT, and the outcome of the tests in spec/ to SPEC_RESULTS. A file that does not
+ * A vitest reporter that prints nothing. It writes how many tests passed, failed, were skipped and are still to do,
+ * and how long each file took, to the file named by TOOLYARD_TEST_COUNT, and the outcome of the tests in spec/ to SPEC_RESULTS. A file that does not
  * load and an error outside of any test count as failed.
  */
 export default class TestCount {
@@ -39,7 +39,12 @@ export default class TestCount {
       for (const test of module.children.allTests()) count[stateOf(test)] += 1
       if (!module.ok() && count.failed === failedBefore) count.failed += 1
     }
-    if (process.env.TOOLYARD_TEST_COUNT) writeFileSync(process.env.TOOLYARD_TEST_COUNT, JSON.stringify(count))
+    const files = modules.map((module) => {
+      const { collectDuration, duration } = module.diagnostic()
+      return { file: module.relativeModuleId, ms: Math.round(collectDuration + duration) }
+    })
+    const path = process.env.TOOLYARD_TEST_COUNT
+    if (path) writeFileSync(path, JSON.stringify({ ...count, files }))
     // A run of some tests only says nothing about the others of a file.
     if (!this.#filtered) this.#storeSpecResults(modules.filter(({ project }) => project.name === 'spec'))
   }

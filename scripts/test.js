@@ -1,66 +1,91 @@
 // Everything that CI runs: types, lint and format, then all tests. The last line is the sum: `N passed, N failed`.
-// Arguments go to vitest: `npm test -- src/core` runs the tests of one folder, after types and lint.
-// `--full` (`npm run test:full`) also runs what takes minutes, such as every knowledge scenario on PostgreSQL.
-import { spawnSync } from 'node:child_process'
+// `--full` adds what takes minutes, `--times` prints how long each test file took. All other arguments go to vitest:
+// `npm test -- src/core` runs the tests of one folder, after types and lint.
+import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+const SLOWEST = 10
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const scratch = mkdtempSync(join(tmpdir(), 'toolyard-test-'))
-const full = process.argv.includes('--full')
-const args = process.argv.slice(2).filter((arg) => arg !== '--full')
 const total = { passed: 0, failed: 0, skipped: 0, todo: 0 }
+const args = process.argv.slice(2)
+const full = args.includes('--full')
+const times = args.includes('--times')
+const forVitest = args.filter((word) => !['--full', '--times'].includes(word))
+
+const env = {
+  ...process.env,
+  // Programs that tests start find the modules compiled by the one before.
+  NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'toolyard-test'),
+  ...(full && { TOOLYARD_TEST_FULL: '1' }),
+}
 
 /**
- * @param {string} program a path in node_modules
- * @param {string[]} args
- * @param {NodeJS.ProcessEnv} [env]
+ * @param {string[]} command a path in the repository, and its arguments
+ * @param {{ output?: 'inherit' | 'pipe', more?: Record<string, string> }} [options]
+ * @returns {Promise<{ passed: boolean, printed: string }>}
  */
-function run(program, args, env) {
-  const all = [join(root, 'node_modules', program), ...args]
-  return spawnSync(process.execPath, all, {
+function run([program = '', ...rest], { output = 'inherit', more = {} } = {}) {
+  const child = spawn(process.execPath, [join(root, program), ...rest], {
     cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, ...env },
+    stdio: ['ignore', output, output],
+    env: { ...env, ...more },
   })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (printed += text))
+  return new Promise((resolve) => child.on('close', (code) => resolve({ passed: code === 0, printed })))
 }
 
 /**
  * @param {string} title
- * @param {string} program
- * @param {string[]} args
+ * @param {string[]} command
+ * @param {'inherit' | 'pipe'} [output] with `pipe` it is printed at the end, and only if something is wrong
  */
-function check(title, program, args) {
-  console.log(`\n${title}`)
+async function check(title, command, output = 'pipe') {
   const started = performance.now()
-  const passed = run(program, args).status === 0
+  const { passed, printed } = await run(command, { output })
   total[passed ? 'passed' : 'failed'] += 1
+  if (!passed) console.log(printed)
   console.log(`${passed ? '✓' : '✗'} ${title} (${((performance.now() - started) / 1000).toFixed(1)} s)`)
 }
 
-function runTests() {
+async function runTests() {
   const file = join(scratch, 'count.json')
   const reporters = ['--reporter=default', `--reporter=${join(root, 'scripts', 'test-count.js')}`]
-  const { status } = run('vitest/vitest.mjs', ['run', ...reporters, ...args], {
-    TOOLYARD_TEST_COUNT: file,
-    ...(full && { TOOLYARD_TEST_FULL: '1' }),
-  })
+  const command = ['node_modules/vitest/vitest.mjs', 'run', ...reporters, ...forVitest]
+  const { passed } = await run(command, { more: { TOOLYARD_TEST_COUNT: file } })
   try {
-    const count = JSON.parse(readFileSync(file, 'utf8'))
+    const { files, ...count } = JSON.parse(readFileSync(file, 'utf8'))
     for (const key of /** @type {const} */ (['passed', 'failed', 'skipped', 'todo'])) total[key] += count[key]
+    printTimes(files)
   } catch {
     console.log('vitest ended without a count.')
     total.failed += 1
   }
-  if (status !== 0 && total.failed === 0) total.failed += 1
+  if (!passed && total.failed === 0) total.failed += 1
 }
 
-check('types', 'typescript/bin/tsc', ['--noEmit'])
-check('types of the page', 'typescript/bin/tsc', ['--noEmit', '-p', 'web'])
-check('lint and format', '@biomejs/biome/bin/biome', ['check', '--error-on-warnings'])
-runTests()
+/** @param {{ file: string, ms: number }[]} files */
+function printTimes(files) {
+  const shown = files.toSorted((one, other) => other.ms - one.ms).slice(0, times ? files.length : SLOWEST)
+  console.log(times ? 'Test files by time:' : `The ${shown.length} slowest test files:`)
+  for (const { file, ms } of shown) console.log(`${(ms / 1000).toFixed(1).padStart(8)} s  ${file}`)
+}
+
+await Promise.all([
+  check('types', ['node_modules/typescript/bin/tsc', '--noEmit']),
+  check('types of the page', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'web']),
+  check('lint and format', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings']),
+])
+await runTests()
+if (full) {
+  await check('conformance of MCP', ['scripts/mcp-conformance.js'], 'inherit')
+  await check('conformance to faults', ['scripts/conformance.js'], 'inherit')
+}
 rmSync(scratch, { recursive: true, force: true })
 
 if (total.todo > 0) console.log(`${total.todo} to do`)

@@ -8,7 +8,7 @@ import { validate } from '../src/cli/commands/validate.ts'
 import { installationFolder } from '../src/cli/fixtures/installation-folder.ts'
 import { Installation } from '../src/config/installation.ts'
 import { openTestServer } from '../src/server/fixtures/open-server.ts'
-import { useBrowser } from '../test/browser/open-browser.ts'
+import { openPage as open } from '../test/browser/open-browser.ts'
 import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
 import { openaiModel, withServer } from './fixtures/server.ts'
 
@@ -24,7 +24,7 @@ const weather = {
 }
 
 /** Starts a server, records these tests of its first model, and opens its page of models in a browser. */
-async function modelsPage(open: ReturnType<typeof useBrowser>, tests: readonly boolean[]) {
+async function modelsPage(tests: readonly boolean[]) {
   const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   onTestFinished(() => server.close())
   const record = async (tests: readonly boolean[]) => {
@@ -44,8 +44,6 @@ async function modelsPage(open: ReturnType<typeof useBrowser>, tests: readonly b
 }
 
 describe('Model validation', () => {
-  const open = useBrowser()
-
   test('[8.2-1] records the tests of a model', async () => {
     const clock = new ManualClock()
     const tracker = new ModelValidationTracker({ clock })
@@ -78,7 +76,7 @@ describe('Model validation', () => {
   })
 
   test('[8.2-3] shows the badge with the number of trials', async () => {
-    const { mini, page, record } = await modelsPage(open, [])
+    const { mini, page, record } = await modelsPage([])
     for (const [tests, sign, trials] of [
       [[], '🔧⚠️', 'no tests yet'],
       [[true, true, true, false], '🔧⚠️', '3 of 4 tests passed'],
@@ -161,7 +159,7 @@ describe('Model validation', () => {
   })
 
   test('[8.2-8] shows the history of a model', async () => {
-    const { mini } = await modelsPage(open, [true, false])
+    const { mini } = await modelsPage([true, false])
     await mini.getByText('History of its tests').click()
     const tests = mini.getByRole('list', { name: /^Tests of Mini/ }).getByRole('listitem')
     expect(await tests.count()).toBe(2)
@@ -171,9 +169,9 @@ describe('Model validation', () => {
   })
 
   test('[8.2-9] warns about models that are not validated', async () => {
-    const doubtful = await modelsPage(open, [false])
+    const doubtful = await modelsPage([false])
     await doubtful.page.getByText(/^Not validated: Mini, Plain, Bare\./).waitFor()
-    const { page } = await modelsPage(open, [true])
+    const { page } = await modelsPage([true])
     await page.getByText(/^Not validated: Plain, Bare\./).waitFor()
   })
 

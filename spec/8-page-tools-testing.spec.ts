@@ -3,7 +3,7 @@ import { openaiChatFrames } from '../src/models/fixtures/wire-frames.ts'
 import { startWireServer, streamed, type WireServer } from '../src/models/fixtures/wire-server.ts'
 import { openTestServer, type TestServer } from '../src/server/fixtures/open-server.ts'
 import { chooseModel } from '../test/browser/choose-model.ts'
-import { useBrowser } from '../test/browser/open-browser.ts'
+import { openPage as open } from '../test/browser/open-browser.ts'
 import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -11,7 +11,6 @@ vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 const { start, text, openCall, closeCall, finish } = openaiChatFrames
 
 describe('Page `/tools-testing`', () => {
-  const open = useBrowser()
   let wire: WireServer
   let server: TestServer
   /** Starts a server with three models: one takes tools, two do not. */

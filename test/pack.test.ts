@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startServer } from './servers/start-server.ts'
+import { FULL } from './setup/full.ts'
 
 // npm, a compiler and several programs, on a machine that may be busy.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -64,41 +65,46 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<str
   return stdout
 }
 
-describe('the package, packed and installed in an empty folder', () => {
+/** What `npm pack` puts into the package, which it builds first. */
+async function pack(...args: string[]): Promise<{ readonly filename: string; readonly shipped: readonly string[] }> {
+  const [{ filename, files }] = JSON.parse(await run(root, 'npm', 'pack', '--json', '--silent', ...args))
+  return { filename, shipped: files.map(({ path }: { path: string }) => path) }
+}
+
+test('the package holds the built code, the configuration and the documents, and neither sources nor tests', async () => {
+  const { shipped } = await pack('--dry-run')
+  expect(shipped).toEqual(
+    expect.arrayContaining([
+      'bin/toolyard.js',
+      'dist/index.js',
+      'dist/index.d.ts',
+      'mini/model.int8.onnx',
+      'mini/scores.json',
+      'mini/words.int8.bin',
+      'mini/words.txt',
+      'toolyard.config.json',
+      'toolyard.config.schema.json',
+      'LICENSE',
+    ]),
+  )
+  expect(
+    shipped.filter((path) => /\.test\.|\/fixtures\/|^(src|test|spec|scripts|bench|examples)\//.test(path)),
+  ).toEqual([])
+})
+
+describe.runIf(FULL)('the package, packed and installed in an empty folder', () => {
   let folder: string
-  let shipped: string[]
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'toolyard-pack-'))
     await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-    const [packed] = JSON.parse(await run(root, 'npm', 'pack', '--json', '--silent', '--pack-destination', folder))
-    shipped = packed.files.map(({ path }: { path: string }) => path)
+    const { filename } = await pack('--pack-destination', folder)
     const types = JSON.parse(await readFile(join(root, 'node_modules/@types/node/package.json'), 'utf8')).version
     const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', '--fetch-retries=1']
-    await run(folder, 'npm', 'install', ...quiet, join(folder, packed.filename), `@types/node@${types}`)
-  }, 120_000)
+    await run(folder, 'npm', 'install', ...quiet, join(folder, filename), `@types/node@${types}`)
+  })
 
   afterAll(() => rm(folder, { recursive: true, force: true }))
-
-  test('holds the built code, the configuration and the documents, and neither sources nor tests', () => {
-    expect(shipped).toEqual(
-      expect.arrayContaining([
-        'bin/toolyard.js',
-        'dist/index.js',
-        'dist/index.d.ts',
-        'mini/model.int8.onnx',
-        'mini/scores.json',
-        'mini/words.int8.bin',
-        'mini/words.txt',
-        'toolyard.config.json',
-        'toolyard.config.schema.json',
-        'LICENSE',
-      ]),
-    )
-    expect(
-      shipped.filter((path) => /\.test\.|\/fixtures\/|^(src|test|spec|scripts|bench|examples)\//.test(path)),
-    ).toEqual([])
-  })
 
   test('brings no development dependency', async () => {
     const { packages: ours } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))

@@ -6,7 +6,7 @@ import { MemoryLeases } from './fixtures/memory-leases.ts'
 import { pass, settle } from './fixtures/pass-time.ts'
 import { LeasedRates } from './leased-rates.ts'
 
-const RUNS = 400
+const RUNS = process.env.TOOLYARD_TEST_FULL === '1' ? 400 : 80
 
 /** The most calls in any window. */
 function most(times: readonly number[], perMs: number): number {

@@ -10,7 +10,7 @@ import type { Storage } from '../core/storage/storage.ts'
 import { unit } from '../testing/knowledge/given-knowledge.ts'
 import { openStorage } from './open-storage.ts'
 
-const ROUNDS = 4
+const ROUNDS = process.env.TOOLYARD_TEST_FULL === '1' ? 10 : 1
 const BATCH = 20
 const root = mkdtempSync(join(tmpdir(), 'storage-kill-'))
 afterAll(() => rmSync(root, { recursive: true }))

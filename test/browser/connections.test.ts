@@ -1,14 +1,11 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from 'toolyard'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { hostileServer } from '../../src/mcp/fixtures/connect.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
-import { useBrowser } from './open-browser.ts'
+import { openPage as open } from './open-browser.ts'
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
-
-const open = useBrowser()
 const ADDRESS = '/activity/connections'
 const HOSTILE = {
   command: process.execPath,
@@ -75,8 +72,6 @@ describe('connections and limits', () => {
 
   test.each([
     { theme: 'light', width: 1_280 },
-    { theme: 'dark', width: 1_280 },
-    { theme: 'light', width: 360 },
     { theme: 'dark', width: 360 },
   ] as const)('are without fault for axe, and nothing sticks out, $theme at $width', async (options) => {
     const { page, violations, picture } = await open(options)
@@ -109,12 +104,13 @@ describe('connections and limits', () => {
 
   test('are asked for every few seconds, and no more often', async () => {
     const { page, asked } = await open()
+    await page.clock.install()
     await page.goto(server.url + ADDRESS)
     await page.getByText('Error: no broker at all').waitFor()
     const count = () => asked.filter((address) => address.endsWith('/api/limits')).length
     const before = count()
-    await page.waitForTimeout(7_000)
-    expect(count() - before).toBeGreaterThanOrEqual(1)
+    await page.clock.runFor(7_000)
+    await expect.poll(() => count() - before).toBeGreaterThanOrEqual(1)
     expect(count() - before).toBeLessThanOrEqual(3)
   })
 })

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
 import { chooseModel } from './choose-model.ts'
-import { useBrowser } from './open-browser.ts'
+import { openPage as open } from './open-browser.ts'
 import { manyTools } from './shipped-config.ts'
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 const LONG = 'a_name_that_was_made_from_an_address_and_never_seen_by_anybody'
 const ROWS = Array.from({ length: 8_000 }, (_, id) => ({ id, text: 'lorem ipsum dolor sit amet, consectetur' }))
 const WORDS = 'word '.repeat(180_000)
 const STICKS_OUT = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
-const open = useBrowser()
 let server: TestServer
 
 beforeAll(async () => {

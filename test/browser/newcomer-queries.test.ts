@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { useBrowser } from './open-browser.ts'
+import { openPage as open } from './open-browser.ts'
 
 vi.setConfig({ testTimeout: 200_000, hookTimeout: 60_000 })
 
@@ -14,7 +14,6 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** A busy machine may take its time to load the model. */
 const ANSWER_MS = 60_000
 
-const open = useBrowser()
 let folder: string
 let server: ChildProcess
 let url: string

@@ -1,11 +1,7 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { chooseModel } from './choose-model.ts'
 import { openNewcomerServer } from './newcomer-server.ts'
-import { useBrowser } from './open-browser.ts'
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
-
-const open = useBrowser()
+import { openPage as open } from './open-browser.ts'
 
 test('a newcomer runs a tool, tests a model, sees its badge change and finds the calls in the audit log', async () => {
   const server = await openNewcomerServer()

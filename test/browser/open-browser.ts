@@ -1,10 +1,11 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import { launchBrowser, openWindow, type WindowOptions } from './browser-window.ts'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
+import { sharedService } from '../setup/shared-services.ts'
+import { openWindow, type WindowOptions } from './browser-window.ts'
 
-const AXE = fileURLToPath(new URL('../../web/node_modules/axe-core/axe.min.js', import.meta.url))
+const AXE = readFileSync(new URL('../../web/node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
 const PICTURES = fileURLToPath(new URL('../../.vitest/screenshots/', import.meta.url))
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
@@ -26,26 +27,22 @@ export interface OpenPage {
   readonly asked: string[]
   /** What axe finds wrong, each in one line. */
   violations(): Promise<string[]>
-  /** Keeps a picture of the whole page. */
+  /** Keeps a picture of the whole page, if TOOLYARD_TEST_PICTURES is set. */
   picture(name: string): Promise<void>
 }
 
-/** One real Chromium for the tests of a file, ended with them. */
-export function useBrowser(): (options?: PageOptions) => Promise<OpenPage> {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launchBrowser()
-  }, 60_000)
-  afterAll(() => browser?.close())
-  return (options) => openPage(browser, options)
+let connected: Promise<Browser> | undefined
+
+/** The Chromium that all test files share. Each page opens in a context of its own. */
+const browser = (): Promise<Browser> => {
+  connected ??= sharedService('chromium').then((url) => chromium.connect(url))
+  return connected
 }
 
 /** A page in a window of its own. A test in which its console complains, or its policy is broken, fails. */
-async function openPage(browser: Browser, options: PageOptions = {}): Promise<OpenPage> {
+export async function openPage(options: PageOptions = {}): Promise<OpenPage> {
   const { theme = 'light', width = 1_280, mayComplain } = options
-  const context = await openWindow(browser, { theme, width })
-  // Before the page's own, so that its policy need not allow it.
-  await context.addInitScript({ path: AXE })
+  const context = await openWindow(await browser(), { theme, width })
   const page = await context.newPage()
   const complaints: string[] = []
   const asked: string[] = []
@@ -63,10 +60,12 @@ async function openPage(browser: Browser, options: PageOptions = {}): Promise<Op
     context,
     asked,
     async violations() {
+      if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE)
       const found = (await page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(RULES)} })`)) as Findings
       return found.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
     },
     async picture(name) {
+      if (process.env.TOOLYARD_TEST_PICTURES === undefined) return
       mkdirSync(PICTURES, { recursive: true })
       await page.screenshot({ path: `${PICTURES}${name}-${theme}-${width}.png`, fullPage: true })
     },

@@ -1,11 +1,7 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
-import { useBrowser } from './open-browser.ts'
+import { openPage as open } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
-
-const open = useBrowser()
 
 async function openKeyed() {
   const server = await openTestServer(WITH_PLAIN_MODELS)

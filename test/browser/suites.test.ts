@@ -1,17 +1,14 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ModelRequest } from '../../src/models/model.ts'
 import { openScriptedServer, type ScriptedServerOptions } from '../../src/server/fixtures/open-scripted-server.ts'
 import type { GivenTurn } from '../../src/testing/scripted-model.ts'
 import { loadSuite } from '../../src/validation/load-suite.ts'
 import { chooseModel } from './choose-model.ts'
-import { useBrowser } from './open-browser.ts'
+import { openPage as open } from './open-browser.ts'
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
-
-const open = useBrowser()
 const USAGE = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
 const PRICES = { input: 2, output: 10 }
 const PARAMETERS = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] }
@@ -91,8 +88,6 @@ describe('a run of suites', () => {
 
   test.each([
     { theme: 'light', width: 1_280 },
-    { theme: 'dark', width: 1_280 },
-    { theme: 'light', width: 360 },
     { theme: 'dark', width: 360 },
   ] as const)('shows of a failed case what was expected and what came, $theme at $width', async (options) => {
     const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
@@ -242,7 +237,7 @@ describe('a run that is kept', () => {
     const saved = await download
     expect(saved.suggestedFilename()).toMatch(/^run-[\da-f]{8}\.jsonl$/)
     const file = join(server.folder, saved.suggestedFilename())
-    await writeFile(file, await readFile(await saved.path()))
+    await saved.saveAs(file)
     const definitions = server.installation.manager.getRegistry().definitions()
     const { cases } = await loadSuite(file, { definitions })
     expect(cases).toMatchObject([{ about: ['look'], mocks: { look: 'a view' } }])

@@ -1,13 +1,9 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openScriptedServer } from '../../src/server/fixtures/open-scripted-server.ts'
 import { openTestServer } from '../../src/server/fixtures/open-server.ts'
 import { chooseModel } from './choose-model.ts'
-import { useBrowser } from './open-browser.ts'
+import { openPage as open } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
-
-const open = useBrowser()
 
 describe('a run', () => {
   test('is shown as it happens, calls of a turn side by side', async () => {

@@ -1,11 +1,9 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
-import { useBrowser } from './open-browser.ts'
+import { openPage as open } from './open-browser.ts'
 import { manyTools } from './shipped-config.ts'
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 const ORDER = {
   type: 'object',
@@ -32,7 +30,6 @@ const ORDER = {
   },
 }
 
-const open = useBrowser()
 let server: TestServer
 let written: unknown[]
 /** How many tools there are, as the page writes it. */

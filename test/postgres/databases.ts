@@ -3,28 +3,30 @@ import pg from 'pg'
 import { silentLog } from '../../src/core/log.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { openPostgresEngine } from '../../src/storage/postgres/open-postgres-engine.ts'
-import { startPostgres } from '../setup/start-postgres.ts'
+import { sharedService } from '../setup/shared-services.ts'
 
 type Around = Partial<Parameters<typeof openPostgresEngine>[1]>
 type Options = Partial<Parameters<typeof openPostgresEngine>[0]>
 
-/** One PostgreSQL for a test file, with as many empty databases in it as the tests want. */
+/** Databases of one test file, in the PostgreSQL that all test files share. */
 export interface Databases {
   /** The address of a new, empty database. */
   create(): Promise<string>
   /** Opens an engine on a database, a new one where none is given; `stop` closes it. */
   open(options?: Options, around?: Around): Promise<Engine>
+  /** Closes the engines and drops the databases. */
   stop(): Promise<void>
 }
 
 export async function startDatabases(): Promise<Databases> {
-  const postgres = await startPostgres()
+  const server = await sharedService('postgres')
   const engines = new Set<Engine>()
-  let count = 0
+  const names: string[] = []
   const create = async (): Promise<string> => {
-    const name = `test_${++count}`
-    await ask(postgres.url, `CREATE DATABASE ${name}`)
-    const url = new URL(postgres.url)
+    const name = `test_${randomUUID().replaceAll('-', '')}`
+    names.push(name)
+    await ask(server, `CREATE DATABASE ${name}`)
+    const url = new URL(server)
     url.pathname = name
     return url.href
   }
@@ -39,7 +41,7 @@ export async function startDatabases(): Promise<Databases> {
     },
     async stop() {
       await Promise.allSettled([...engines].map((engine) => engine.close()))
-      await postgres.stop()
+      for (const name of names) await ask(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
     },
   }
 }

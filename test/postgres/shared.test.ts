@@ -12,14 +12,15 @@ import { sweep } from '../../src/storage/postgres/postgres-sharing.ts'
 import { PostgresStatements } from '../../src/storage/postgres/postgres-statements.ts'
 import { SharedCache } from '../../src/storage/shared-cache.ts'
 import { sqlStores } from '../../src/storage/sql/sql-stores.ts'
+import { FULL } from '../setup/full.ts'
 import { ask, type Databases, startDatabases } from './databases.ts'
 import { startProxy } from './proxy.ts'
 
 let databases: Databases
 beforeAll(async () => {
   databases = await startDatabases()
-}, 60_000)
-afterAll(() => databases.stop(), 60_000)
+})
+afterAll(() => databases.stop())
 
 const until = (condition: () => unknown) => vi.waitFor(condition, { timeout: 20_000, interval: 50 })
 const leasesOf = ({ leases }: Engine): LeaseStore => leases as LeaseStore
@@ -148,25 +149,29 @@ describe('leases', () => {
     await Promise.all(servers.map((rates) => rates.close()))
     expect(most(times, rate)).toBeLessThanOrEqual(rate.calls * 1.05)
     expect(times.length).toBeGreaterThan(2 * rate.calls)
-  }, 60_000)
+  })
 
-  test('without the database two servers go on, together within the limit', async () => {
-    const proxy = await startProxy(await databases.create())
-    onTestFinished(() => proxy.stop())
-    const engines = await Promise.all([1, 2].map(() => databases.open({ url: proxy.url })))
-    const servers = engines.map((engine) => new LeasedRates(leasesOf(engine), { log: silentLog }))
-    const rate = { calls: 100, perMs: 1_000 }
-    await until(async () => {
-      for (const engine of engines) expect(await leasesOf(engine).company()).toMatchObject({ servers: 2 })
-    })
-    const cut = sleep(1_000).then(() => proxy.cut())
-    const times = await Promise.all(servers.map((rates) => hammer(rates, rate, 13_000)))
-    await cut
-    expect(most(times.flat(), rate)).toBeLessThanOrEqual(rate.calls * 1.05)
-    const end = Math.max(...times.flat())
-    for (const own of times) expect(own.filter((time) => time > end - 2_000).length).toBeGreaterThan(20)
-    await Promise.all(servers.map((rates) => rates.close()))
-  }, 60_000)
+  test.runIf(FULL)(
+    'without the database two servers go on, together within the limit',
+    async () => {
+      const proxy = await startProxy(await databases.create())
+      onTestFinished(() => proxy.stop())
+      const engines = await Promise.all([1, 2].map(() => databases.open({ url: proxy.url })))
+      const servers = engines.map((engine) => new LeasedRates(leasesOf(engine), { log: silentLog }))
+      const rate = { calls: 100, perMs: 1_000 }
+      await until(async () => {
+        for (const engine of engines) expect(await leasesOf(engine).company()).toMatchObject({ servers: 2 })
+      })
+      const cut = sleep(1_000).then(() => proxy.cut())
+      const times = await Promise.all(servers.map((rates) => hammer(rates, rate, 13_000)))
+      await cut
+      expect(most(times.flat(), rate)).toBeLessThanOrEqual(rate.calls * 1.05)
+      const end = Math.max(...times.flat())
+      for (const own of times) expect(own.filter((time) => time > end - 2_000).length).toBeGreaterThan(20)
+      await Promise.all(servers.map((rates) => rates.close()))
+    },
+    60_000,
+  )
 })
 
 describe('the cache feed', () => {

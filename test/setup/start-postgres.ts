@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
 
-/** A PostgreSQL server of its own for one test file. */
+/** A PostgreSQL server. Tests use the shared one of `startDatabases`, unless they stop it or let it crash. */
 export interface TestPostgres {
   readonly url: string
   readonly folder: string
@@ -41,6 +41,8 @@ export async function startPostgres({ durable = false } = {}): Promise<TestPostg
       'listen_addresses=127.0.0.1',
       'unix_socket_directories=',
       `fsync=${durable ? 'on' : 'off'}`,
+      // All test files of a run share one server.
+      'max_connections=400',
     ].flatMap((setting) => ['-c', setting]),
     onLog: (line) => lines.push(line),
     onError: (line) => lines.push(String(line)),

@@ -25,6 +25,10 @@ const COUNTS: Readonly<Record<string, { readonly tests: number; readonly ajv: nu
   'draft2020-12': { tests: 1299, ajv: 1069 },
 }
 
+/** `npm run test:full` asks all groups of tests, `npm test` one of ten. */
+const FULL = process.env.TOOLYARD_TEST_FULL === '1'
+const ONE_OF = FULL ? 1 : 10
+
 if (!existsSync(suite)) console.warn(`skipped: the JSON-Schema-Test-Suite is not at ${suite} (set TOOLYARD_DATA_SETS)`)
 
 describe.skipIf(!existsSync(suite))('the required tests of the JSON-Schema-Test-Suite', () => {
@@ -34,8 +38,10 @@ describe.skipIf(!existsSync(suite))('the required tests of the JSON-Schema-Test-
       const unexplained: string[] = []
       let tests = 0
       let ajv = 0
+      let groups = 0
       for (const file of readdirSync(join(suite, draft)).filter((name) => name.endsWith('.json'))) {
         for (const group of read(join(suite, draft, file)) as Group[]) {
+          if (groups++ % ONE_OF !== 0) continue
           const judge = judgeOf(group.schema, draft)
           for (const test of group.tests) {
             const name = `${file}: ${group.description}: ${test.description}`
@@ -55,7 +61,8 @@ describe.skipIf(!existsSync(suite))('the required tests of the JSON-Schema-Test-
       )
       expect(failures).toEqual(EXPECTED_FAILURES[draft])
       expect(unexplained).toEqual([])
-      expect({ tests, ajv }).toEqual(COUNTS[draft])
+      if (FULL) expect({ tests, ajv }).toEqual(COUNTS[draft])
+      else expect(tests).toBeGreaterThan(50)
     })
   }
 })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
@@ -15,6 +15,7 @@ const shipped: readonly OfferedTool[] = config.tools.registry
 /** The household switches its own lights. */
 const home: readonly OfferedTool[] = [...shipped.filter(({ name }) => name !== 'set_light'), ...household]
 
+// Its scores are recorded (test/setup/recorded-scorer.ts), but for the test of the real model.
 const wire = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
 const model: Model = { id: 'mini:v0', stream: (request) => wire.stream('v0', request) }
 afterAll(() => wire.close())
@@ -28,8 +29,8 @@ const called = (name: string, params: object): Message => ({
 })
 
 /** The calls as [tool, parameters]; each holds against its schema. */
-async function calls(messages: readonly Message[], tools = home): Promise<[string, unknown][]> {
-  const { calls } = await readStream(model, { messages, tools })
+async function calls(messages: readonly Message[], tools = home, asked = model): Promise<[string, unknown][]> {
+  const { calls } = await readStream(asked, { messages, tools })
   return calls.map(({ function: { name, arguments: text } }) => {
     const params = JSON.parse(text)
     const schema = tools.find((tool) => tool.name === name)?.parameters
@@ -66,6 +67,22 @@ describe('mini:v0', { timeout: 60_000 }, () => {
     ['echo testing 1 2 3', 'echo', { text: 'testing 1 2 3' }],
   ])('with the tools that ship: %s', async (said, tool, params) => {
     expect(await calls([user(said)], shipped)).toEqual([[tool, params]])
+  })
+
+  test('the real model understands what its recorded scores do', async () => {
+    vi.stubEnv('TOOLYARD_TEST_MINI', 'real')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const real = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
+    onTestFinished(() => real.close())
+    const asked: Model = { id: 'mini:v0', stream: (request) => real.stream('v0', request) }
+    const ask = (said: string, tools = home) => calls([user(said)], tools, asked)
+    expect(await ask("What's the weather in Paris?", shipped)).toEqual([['get_weather', { location: 'Paris' }]])
+    expect(await ask('Calculate 15% tip on $45', shipped)).toEqual([['calculate', { expression: '45 * 0.15' }]])
+    expect(await ask('reverse hello', shipped)).toEqual([['string', { operation: 'reverse', text: 'hello' }]])
+    const light = { device_name: 'porch light', command: 'on' }
+    expect(await ask('turn on the porch light')).toEqual([['control_zwave_device', light]])
+    expect(await ask('set the volume to fifty percent')).toEqual([['set_volume', { level: 50 }]])
+    expect(await ask('set a timer for two hours')).toEqual([['set_timer', { minutes: 120 }]])
   })
 
   test("What's 2+2? is answered without a call", async () => {

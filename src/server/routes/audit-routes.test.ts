@@ -93,7 +93,9 @@ describe('GET /audit', () => {
 
   test('is exported whole, as a file, with nothing in it that a spreadsheet would run', async () => {
     const { call, get, acme, globex } = await auditYard()
-    await Promise.all(Array.from({ length: 1_100 }, (_, index) => call('hello', { index }, acme)))
+    for (let round = 0; round < 11; round++) {
+      await Promise.all(Array.from({ length: 100 }, (_, index) => call('hello', { index }, acme)))
+    }
     await call('=cmd()', {}, acme)
     await call('hello', {}, globex)
     const csv = await get('/audit?format=csv&limit=1', acme)
