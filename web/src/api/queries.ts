@@ -5,7 +5,16 @@ import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
 import type { ModelInfo } from '../../../src/models/catalogue/model-info.ts'
 import type { ModelScores } from '../../../src/models/model-scores.ts'
-import type { PageTool, WholePageTool, SuiteRequest, KnownSuite, ListedSuiteRun, SuiteEstimate, SuiteRunView, Session } from '../../../src/server/http/views.ts'
+import type {
+  KnownSuite,
+  ListedSuiteRun,
+  PageTool,
+  Session,
+  SuiteEstimate,
+  SuiteRequest,
+  SuiteRunView,
+  WholePageTool,
+} from '../../../src/server/http/views.ts'
 import type { FileCase } from '../../../src/validation/suites/suite-file.ts'
 import type { GateSettings } from '../../../src/validation/tool-use/tool-use-gate.ts'
 import type { ToolUseRecord } from '../../../src/validation/tool-use/tool-use-record.ts'

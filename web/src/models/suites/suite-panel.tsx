@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
-import type { SuiteRequest, ListedSuiteRun } from '../../../../src/server/http/views.ts'
+import type { ListedSuiteRun, SuiteRequest } from '../../../../src/server/http/views.ts'
 import { estimateQuery, type ListedModel, suitesQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { Button } from '../../parts/button.tsx'
