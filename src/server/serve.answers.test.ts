@@ -87,8 +87,8 @@ describe('every answer', () => {
       expect(response.status).toBe(500)
       expect(text).not.toMatch(/hunter2|internal|stack|\.ts/)
       const { error } = JSON.parse(text) as { error: string }
-      expect(error).toMatch(/^The request could not be answered/)
-      const line = server.log.lines.findLast(({ message }) => message === 'A request could not be answered')
+      expect(error).toMatch(/^Internal server error/)
+      const line = server.log.lines.findLast(({ message }) => message === 'Request failed')
       expect(line?.fields).toMatchObject({ method: 'GET', path: '/api/keys', err: expect.any(Error) })
       expect(error).toContain(String(line?.fields.request_id))
     }

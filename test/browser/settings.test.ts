@@ -131,7 +131,7 @@ test('flags are stored over the configuration, and forgotten again, by who sees 
   expect(server.installation.tenants.flags('globex')).toEqual({ calculate: false })
   await form.getByRole('combobox', { name: 'Permission or tool' }).fill('a=b')
   await form.getByRole('button', { name: 'Set the flag' }).click()
-  await page.getByRole('alert').getByText("There can be no flag 'a=b'").waitFor()
+  await page.getByRole('alert').getByText("Invalid flag name 'a=b'").waitFor()
 })
 
 test.each([

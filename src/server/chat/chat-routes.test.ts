@@ -138,7 +138,7 @@ describe('POST /chat', () => {
       [previous(...Array(201).fill({ role: 'user', content: '' })), 'previous_messages must have at most 200 items'],
       [previous({ role: 'system', content: '' }), 'previous_messages[0].role must be one of: user, assistant'],
       [{ message: 'a', model: 'a:b' }, "'model' is not known"],
-      [{ message: 'a', tool_params: {} }, 'no tool_name'],
+      [{ message: 'a', tool_params: {} }, 'needs a tool_name'],
     ]
     for (const [body, problem] of table) expect(await refused(body)).toEqual([400, expect.stringContaining(problem)])
     expect(model.requests).toEqual([])

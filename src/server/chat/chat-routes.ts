@@ -11,14 +11,46 @@ import type { Message } from '../../models/model.ts'
 import { acceptsEvents, type EventStream } from '../http/event-stream.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { ClientRun, type RunWriter, streamRun } from './client-run.ts'
-import { GATE, STOP_REASON } from './run-routes.ts'
 
-/** Of a question, and of one thing that was said before it. */
-const LONGEST_TEXT = 200_000
-const MOST_MESSAGES = 200
-const MOST_ENTRIES = 100
+/** Why a run ended. */
+export const STOP_REASON = {
+  type: 'string',
+  enum: [
+    'stop',
+    'max_iterations',
+    'repeated_calls',
+    'timeout',
+    'budget',
+    'length',
+    'content_filter',
+    'error',
+    'cancelled',
+  ],
+} as const
 
-const TEXT = { type: 'string', maxLength: LONGEST_TEXT } as const
+/** The validation gate's decisions. */
+export const GATE = {
+  type: 'array',
+  description: 'Tools that the model was not offered, or is known to fail with; absent if there are none.',
+  items: {
+    type: 'object',
+    properties: {
+      tool: { type: 'string' },
+      decision: { type: 'string', enum: ['warn', 'hide'] },
+      trials: { type: 'integer' },
+      successes: { type: 'integer' },
+      rate: { type: 'number' },
+      lower_bound: { type: 'number' },
+      threshold: { type: 'number' },
+    },
+  },
+} as const
+
+const MAX_TEXT_LENGTH = 200_000
+const MAX_MESSAGES = 200
+const MAX_ENTRIES = 100
+
+const TEXT = { type: 'string', maxLength: MAX_TEXT_LENGTH } as const
 
 /** The body of `POST /chat`. */
 const CHAT_SCHEMA = {
@@ -29,7 +61,7 @@ const CHAT_SCHEMA = {
     message: { ...TEXT, description: 'The question.' },
     previous_messages: {
       type: 'array',
-      maxItems: MOST_MESSAGES,
+      maxItems: MAX_MESSAGES,
       description: 'What was said before, the oldest first.',
       items: {
         type: 'object',
@@ -40,8 +72,8 @@ const CHAT_SCHEMA = {
     },
     profile: {
       type: 'object',
-      maxProperties: MOST_ENTRIES,
-      description: 'What is known of the one who asks (intent, app, topic, …): the response rules match on it.',
+      maxProperties: MAX_ENTRIES,
+      description: 'Facts about the user (intent, service, topic, …) that the response rules match on.',
     },
     session_id: { type: 'string', minLength: 1, maxLength: 200, description: 'What the calls are counted by.' },
     tool_name: { type: 'string', minLength: 1, maxLength: 200, description: 'Runs first; the answer builds on it.' },
@@ -49,11 +81,11 @@ const CHAT_SCHEMA = {
   },
 } as const
 
-/** The body of `POST /api/tools/test`; what is missing is said by the route, in the words of the page. */
+/** The body of `POST /api/tools/test`. The route itself reports missing fields. */
 const TEST_SCHEMA = {
   type: 'object',
   properties: {
-    query: { type: 'string', maxLength: LONGEST_TEXT },
+    query: { type: 'string', maxLength: MAX_TEXT_LENGTH },
     model: { type: 'string', maxLength: 300, description: 'provider:model' },
   },
 } as const
@@ -125,8 +157,8 @@ function late({ log }: Installation, error: unknown): unknown {
   if (error instanceof ToolRefusedError) return error.result
   const problem = problemOf(error)
   if (problem instanceof HttpProblem) return problem
-  writeLog(log, 'error', { err: error }, 'A run could not be told to its end')
-  return new HttpProblem(500, 'The request could not be answered')
+  writeLog(log, 'error', { err: error }, 'Streaming a run failed')
+  return new HttpProblem(500, 'Internal server error')
 }
 
 /** Status and envelope of `/tools/execute`. */
@@ -173,7 +205,7 @@ export function chatRoutes(app: FastifyInstance): void {
       const { session_id, ...asked } = request.body
       if (asked.message.trim() === '') throw new HttpProblem(400, 'The message is empty')
       if (asked.tool_params !== undefined && asked.tool_name === undefined) {
-        throw new HttpProblem(400, 'There are tool_params, but no tool_name', 'say which tool they are for')
+        throw new HttpProblem(400, 'tool_params needs a tool_name', 'it says which tool to call')
       }
       return answerChat(app, request, reply, asked, session_id)
     },

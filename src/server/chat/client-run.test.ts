@@ -33,7 +33,7 @@ test('what is refused later than that is told as an event', async () => {
   expect(response.status).toBe(200)
   go()
   const events = await Array.fromAsync(readEvents(response))
-  expect(events).toMatchObject([{ event: 'error', data: { status: 500, error: 'The request could not be answered' } }])
+  expect(events).toMatchObject([{ event: 'error', data: { status: 500, error: 'Internal server error' } }])
   expect(JSON.stringify(events)).not.toContain('10.0.0.1')
 })
 

@@ -16,7 +16,7 @@ export type RunEvents = AsyncGenerator<RunEvent, void, undefined>
 /** Writes what happens in a run into a stream. */
 export interface RunWriter {
   write(event: RunEvent): Promise<void>
-  /** The run could not be told to its end. */
+  /** Streaming failed. */
   fail(error: unknown): Promise<void>
 }
 
@@ -66,7 +66,7 @@ async function soon<Value>(promise: Promise<Value>, clock: Clock): Promise<Value
   }
 }
 
-/** A run that a client waits for: it is called off when the client hangs up, or the server has to end. */
+/** A run that a client waits for. It is cancelled when the client disconnects or the server shuts down. */
 export class ClientRun {
   readonly id = randomUUID()
   readonly context: CallContext

@@ -8,23 +8,9 @@ import { type ReplayOptions, replayCassette } from '../../validation/cassettes/r
 import type { FileCase } from '../../validation/suites/suite.ts'
 import { settleRecords, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { GATE, STOP_REASON } from './chat-routes.ts'
 
 /** Why a run ended. */
-export const STOP_REASON = {
-  type: 'string',
-  enum: [
-    'stop',
-    'max_iterations',
-    'repeated_calls',
-    'timeout',
-    'budget',
-    'length',
-    'content_filter',
-    'error',
-    'cancelled',
-  ],
-} as const
-
 const TENANT_QUERY = {
   tenant: {
     type: 'string',
@@ -49,7 +35,7 @@ const LISTED = {
   completion_tokens: { type: 'integer' },
   cost: { type: ['number', 'null'] },
   error: { type: ['string', 'null'] },
-  question: { type: 'string', description: 'Its first 2,000 characters; empty where contents are not kept.' },
+  question: { type: 'string', description: 'Its first 2,000 characters; empty if contents are not stored.' },
   answer: { type: 'string', description: 'Likewise.' },
 } as const
 
@@ -71,24 +57,6 @@ const STEP = {
     params: {},
     result: {},
     recovered: { type: 'boolean', description: 'True for a call that the model printed as text.' },
-  },
-} as const
-
-/** What was decided about tools that the model fails with. */
-export const GATE = {
-  type: 'array',
-  description: 'Which tools the model was not offered, or is known to fail with; absent where there is none.',
-  items: {
-    type: 'object',
-    properties: {
-      tool: { type: 'string' },
-      decision: { type: 'string', enum: ['warn', 'hide'] },
-      trials: { type: 'integer' },
-      successes: { type: 'integer' },
-      rate: { type: 'number' },
-      lower_bound: { type: 'number' },
-      threshold: { type: 'number' },
-    },
   },
 } as const
 
@@ -119,7 +87,7 @@ const RUNS_SCHEMA = {
   type: 'object',
   properties: {
     runs: { type: 'array', items: { type: 'object', properties: LISTED } },
-    next: { type: 'string', description: 'The cursor of the next page, where there is one.' },
+    next: { type: 'string', description: 'The cursor of the next page, if there is one.' },
   },
 } as const
 
@@ -150,7 +118,7 @@ const REPLAYED_SCHEMA = {
       type: 'boolean',
       description: 'Whether it went the same way; with a model: whether it made the same calls.',
     },
-    model: { type: ['string', 'null'], description: 'Who was asked; null where nobody was.' },
+    model: { type: ['string', 'null'], description: 'The model that was asked; null if none was.' },
     difference: { type: ['string', 'null'], description: 'Where it first went another way.' },
     answer: { type: ['object', 'null'], additionalProperties: true, description: 'Absent where it was broken off.' },
   },
@@ -305,9 +273,10 @@ function found(id: string, run: StoredRun | undefined): StoredRun {
   return run
 }
 
-/** Runs are kept tenant by tenant. */
+/** Runs are stored per tenant. */
 function oneTenant(request: FastifyRequest, asked: string | undefined): string {
   const tenant = tenantAsked(request, asked)
-  if (tenant === undefined) throw new HttpProblem(400, 'Runs can be looked at for one tenant at a time', 'name it')
+  if (tenant === undefined)
+    throw new HttpProblem(400, 'Runs are listed for one tenant at a time', 'send its name as ?tenant=')
   return tenant
 }

@@ -133,7 +133,7 @@ describe('without keys', () => {
     const { id, key } = (await made.json()) as { id: string; key: string }
     expect((await server.get(LIST)).status).toBe(401)
     expect((await server.call('hello')).status).toBe(401)
-    expect(server.log.lines.filter(({ message }) => message.startsWith('There is an API key now'))).toHaveLength(1)
+    expect(server.log.lines.filter(({ message }) => message.startsWith('The first API key exists'))).toHaveLength(1)
     const revoked = await fetch(`${server.url}/api/keys/${id}`, { method: 'DELETE', headers: { 'x-api-key': key } })
     expect(revoked.status).toBe(204)
     expect(server.installation.callers.size).toBe(0)

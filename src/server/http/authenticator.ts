@@ -17,16 +17,16 @@ import { HttpProblem } from './problem.ts'
 
 const LOOPBACK = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(?::\d{1,5})?$/i
 
-/** Whether a Host header names this machine, with any port: localhost, what ends in it, 127.0.0.0/8 and [::1]. */
+/** Whether a Host header names this machine: localhost, *.localhost, 127.0.0.0/8 or [::1], with any port. */
 const isLoopbackHost = (host: string): boolean => LOOPBACK.test(host)
 
-/** Whether only this machine can reach a server that is bound to the address. */
+/** Whether a server that listens on this address is reachable from this machine only. */
 export const isLoopbackAddress = (address: string): boolean =>
   isLoopbackHost(address.includes(':') ? `[${address}]` : address)
 
 const PER_SECOND = 20
 const BURST = 100
-const MOST_ADDRESSES = 10_000
+const MAX_ADDRESSES = 10_000
 /** Providers give a customer at least this much of IPv6: limiting single addresses would limit nothing. */
 const IPV6_PREFIX = 64
 
@@ -40,7 +40,7 @@ interface Bucket {
 /** Limits the requests without a valid key, per client address. Requests with a valid key are never counted. */
 export class UnknownCallers {
   readonly #installation: Pick<Installation, 'config' | 'clock'>
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MOST_ADDRESSES })
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_ADDRESSES })
   #proxies: { readonly of: Config; readonly ranges: readonly AddressRange[] } | undefined = undefined
 
   constructor(installation: Pick<Installation, 'config' | 'clock'>) {
@@ -120,29 +120,29 @@ const tooMany = (seconds: number): HttpProblem =>
   )
 
 const NAME = 'toolyard_key'
-const KEPT_SECONDS = 30 * 24 * 60 * 60
+const COOKIE_SECONDS = 30 * 24 * 60 * 60
 const FOUND = new RegExp(`(?:^|;\\s*)${NAME}=([^;\\s]+)`)
 
-/** The key that a browser kept for this server; undefined where it kept none. */
+/** The key in the session cookie. */
 const keyInCookie = ({ cookie }: IncomingHttpHeaders): string | undefined =>
   cookie === undefined ? undefined : FOUND.exec(cookie)?.[1]
 
-/** Lets the browser keep a key where no script reads it, and send it to this server only from its own pages. */
+/** Set-Cookie for a sign-in. Scripts can't read the cookie, and other sites can't send it. */
 export const cookieWith = (key: string, { origin }: IncomingHttpHeaders): string =>
-  [`${NAME}=${key}`, `Max-Age=${KEPT_SECONDS}`, ...ATTRIBUTES, ...secure(origin)].join('; ')
+  [`${NAME}=${key}`, `Max-Age=${COOKIE_SECONDS}`, ...ATTRIBUTES, ...secure(origin)].join('; ')
 
-/** Lets the browser forget the key. */
+/** Set-Cookie for a sign-out. */
 export const emptyCookie = ({ origin }: IncomingHttpHeaders): string =>
   [`${NAME}=`, 'Max-Age=0', ...ATTRIBUTES, ...secure(origin)].join('; ')
 
 const ATTRIBUTES = ['Path=/', 'HttpOnly', 'SameSite=Strict']
 
-/** A page that came encrypted, through a proxy, keeps the key for encrypted requests only. */
+/** The server sees plain HTTP behind a TLS proxy, but the origin of the page tells. */
 const secure = (origin: string | undefined): string[] => (origin?.startsWith('https://') ? ['Secure'] : [])
 
 /**
- * Whether a request comes from a page of this very server. Browsers say where a request comes from; a cookie they send
- * along with requests of other pages on the same machine, too, so that it alone proves nothing.
+ * Whether a request comes from this server's own page. A cookie alone proves nothing: browsers also send it with
+ * requests from other ports of the same host.
  */
 export function isOfOwnPage({ host = '', origin, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
   if (origin !== undefined) return origin.toLowerCase().replace(/^https?:\/\//, '') === host.toLowerCase()
@@ -152,40 +152,40 @@ export function isOfOwnPage({ host = '', origin, 'sec-fetch-site': site }: Incom
 const USUAL = 'Bearer '
 const BEARER = /^Bearer +(\S+) *$/i
 
-/** Finds who sends a request, and lets in who may. */
+/** Identifies the caller of a request and checks its scope. */
 export class Authenticator {
   readonly #installation: Installation
   readonly #unknown: UnknownCallers
   #local: boolean
 
-  /** `local`: as long as there are no keys, whoever is at this machine needs none. */
+  /** `local`: requests from this machine need no key until the first key exists. */
   constructor(installation: Installation, local: boolean) {
     this.#installation = installation
     this.#unknown = new UnknownCallers(installation)
     this.#local = local
   }
 
-  /** Whether requests without a key are answered. It ends with the first key, and does not come back. */
+  /** Whether requests need no key. The first key ends this for good. */
   get local(): boolean {
     if (this.#local && this.#installation.callers.size > 0) {
       this.#local = false
-      this.#installation.log.info({}, 'There is an API key now: requests without one are refused from here on')
+      this.#installation.log.info({}, 'The first API key exists: requests without a key are refused from now on')
     }
     return this.#local
   }
 
-  /** Without keys, web pages are kept out: by the name that they believe to talk to, and by where they come from. */
+  /** Without keys, rejects DNS rebinding by the Host header, and other websites by the Origin header. */
   checkOrigin({ host = '', origin }: IncomingHttpHeaders): void {
     if (!this.local) return
-    if (!isLoopbackHost(host)) throw new HttpProblem(403, 'The Host header must name this machine', HOW_OTHERS)
+    if (!isLoopbackHost(host)) throw new HttpProblem(403, 'The Host header must name this machine', LOCAL_ONLY)
     if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
-      throw new HttpProblem(403, 'Requests of other origins are refused', HOW_OTHERS)
+      throw new HttpProblem(403, 'Cross-origin requests are refused', LOCAL_ONLY)
     }
   }
 
   /**
    * The caller of the request. Throws 401 without a valid key, 429 if its address sends many such requests, and 403 if
-   * the key lacks the scope. Needs the headers only, so that nothing of the body is read before.
+   * the key lacks the scope. Needs no body, so none is read before.
    */
   authenticate(request: IncomingMessage, scope: Scope | undefined): Caller {
     const key = keyOf(request.headers)
@@ -198,7 +198,7 @@ export class Authenticator {
     return caller
   }
 
-  /** The caller of the request, whatever its scopes; undefined without a valid key. A wrong key counts as in `enter`. */
+  /** The caller of the request, whatever its scopes; undefined without a valid key. A wrong key counts as in `authenticate`. */
   find(request: IncomingMessage): Caller | undefined {
     const key = keyOf(request.headers)
     const caller = this.#holder(key)
@@ -212,13 +212,13 @@ export class Authenticator {
   }
 
   #holder(key: string | undefined): Caller | undefined {
-    // Without keys, whatever is sent for one counts for nothing: many clients cannot but send some.
+    // Without keys, any key is ignored: many clients can't send none.
     const caller = key === undefined ? undefined : this.#installation.callers.find(key)
     return caller ?? (this.local ? LOCAL_CALLER : undefined)
   }
 }
 
-/** The key that a request carries; one that cannot be read is a wrong one, not none. */
+/** The key of a request. A malformed header counts as a wrong key, not as none. */
 function keyOf(headers: IncomingHttpHeaders): string | undefined {
   const { authorization, 'x-api-key': key } = headers
   if (authorization?.startsWith(USUAL)) return authorization.slice(USUAL.length).trim()
@@ -226,16 +226,20 @@ function keyOf(headers: IncomingHttpHeaders): string | undefined {
   return key === undefined ? keyOfPage(headers) : (key as string)
 }
 
-/** The key that the browser kept when somebody signed in. It counts only where our own page asks. */
+/** The key of a signed-in browser. It is accepted from our own page only. */
 function keyOfPage(headers: IncomingHttpHeaders): string | undefined {
   const key = keyInCookie(headers)
   if (key !== undefined && !isOfOwnPage(headers)) {
-    throw new HttpProblem(403, 'Requests of other origins are refused', 'a key in a cookie counts for the page only')
+    throw new HttpProblem(
+      403,
+      'Cross-origin requests are refused',
+      'a key in a cookie is accepted from the web UI only',
+    )
   }
   return key
 }
 
-const HOW_OTHERS = 'without API keys the server answers only this machine; make a key with "npx toolyard keys create"'
+const LOCAL_ONLY = 'without API keys the server answers only this machine; make a key with "npx toolyard keys create"'
 
 const unauthorized = (key: string | undefined): HttpProblem =>
   new HttpProblem(
@@ -243,7 +247,7 @@ const unauthorized = (key: string | undefined): HttpProblem =>
     key === undefined ? 'An API key is required' : 'The API key is not valid',
     key === undefined
       ? 'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"'
-      : 'it is unknown, revoked or past its time',
+      : 'it is unknown, revoked or expired',
     { 'www-authenticate': 'Bearer' },
   )
 

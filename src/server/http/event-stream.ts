@@ -8,11 +8,11 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** Whether a request wants its answer as Server-Sent Events. */
+/** Whether a request accepts Server-Sent Events. */
 export const acceptsEvents = ({ headers }: { readonly headers: IncomingHttpHeaders }): boolean =>
   headers.accept?.includes('text/event-stream') === true
 
-/** The open streams of events of this server. */
+/** The open event streams of this server. */
 export class Streams {
   readonly #clock: Clock
   readonly #open = new Set<EventStream>()
@@ -25,18 +25,17 @@ export class Streams {
     return this.#open.size
   }
 
-  /** A stream of events, where the request accepts one; the reply is the stream's from then on. */
+  /** Opens a stream if the request accepts one. The stream then owns the reply. */
   open(request: FastifyRequest, reply: FastifyReply): EventStream | undefined {
     return acceptsEvents(request) ? this.start(reply) : undefined
   }
 
-  /** A stream of events, whatever the request says that it accepts. */
+  /** Opens a stream whatever the request accepts. */
   start(reply: FastifyReply): EventStream {
     reply.hijack()
     return this.over(reply.raw, reply.getHeaders() as OutgoingHttpHeaders)
   }
 
-  /** A stream of events over a response that nobody else writes to. */
   over(response: ServerResponse, headers: OutgoingHttpHeaders): EventStream {
     response.writeHead(200, { ...headers, ...STREAM_HEADERS })
     const stream = new EventStream(response, this.#clock)
@@ -45,7 +44,7 @@ export class Streams {
     return stream
   }
 
-  /** Sends each stream a last event and ends it; who feeds it is told by its signal. */
+  /** Sends each stream a last event and ends it, which aborts its signal. */
   endAll(event: string, data: unknown): void {
     for (const stream of this.#open) {
       void stream.send(event, data)
@@ -55,16 +54,16 @@ export class Streams {
 }
 
 const HEARTBEAT_MS = 15_000
-const PATIENCE_MS = 30_000
-const MOST_WAITING_BYTES = 1024 * 1024
+const SLOW_CLIENT_TIMEOUT_MS = 30_000
+const MAX_PENDING_BYTES = 1024 * 1024
 
-/** Server-Sent Events to one client. A client that does not take them is cut off. */
+/** Server-Sent Events to one client. A client that reads too slowly is disconnected. */
 export class EventStream {
   readonly #response: ServerResponse
   readonly #clock: Clock
   readonly #gone = new AbortController()
   #stopHeartbeat: () => void
-  /** While the client is behind: when it has caught up, and what cuts it off before. */
+  /** Set while the client is behind. */
   #behind: { readonly caughtUp: Promise<void>; readonly stop: () => void } | undefined
 
   constructor(response: ServerResponse, clock: Clock) {
@@ -80,22 +79,22 @@ export class EventStream {
     response.flushHeaders()
   }
 
-  /** Aborts when the client has gone, or the stream has ended. */
+  /** Aborts when the client disconnects or the stream ends. */
   get signal(): AbortSignal {
     return this.#gone.signal
   }
 
-  /** Sends an event, its data as JSON; settles when there is room for the next. Nothing is sent to who has gone. */
+  /** Sends an event with JSON data. Settles when there is room for the next one, or the client has disconnected. */
   send(event: string, data: unknown): Promise<void> {
     return this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
   }
 
-  /** Sends an event that has no name, its data as they stand: one line. */
+  /** Sends an unnamed event with one line of text. */
   sendText(data: string): Promise<void> {
     return this.#write(`data: ${data}\n\n`)
   }
 
-  /** Ends the stream behind what has been sent. */
+  /** Ends the stream after all events sent so far. */
   end(): void {
     this.#stopHeartbeat()
     if (!this.#response.writableEnded) this.#response.end()
@@ -110,7 +109,7 @@ export class EventStream {
   #write(text: string): Promise<void> {
     const { destroyed, writableEnded, writableLength } = this.#response
     if (destroyed || writableEnded) return Promise.resolve()
-    if (writableLength > MOST_WAITING_BYTES) {
+    if (writableLength > MAX_PENDING_BYTES) {
       this.#response.destroy()
       return Promise.resolve()
     }
@@ -120,11 +119,11 @@ export class EventStream {
   }
 
   #wait(): { readonly caughtUp: Promise<void>; readonly stop: () => void } {
-    const callOff = this.#clock.after(PATIENCE_MS, () => this.#response.destroy())
+    const cancel = this.#clock.after(SLOW_CLIENT_TIMEOUT_MS, () => this.#response.destroy())
     const { promise, resolve } = Promise.withResolvers<void>()
     const stop = (): void => {
       this.#response.off('drain', stop)
-      callOff()
+      cancel()
       this.#behind = undefined
       resolve()
     }

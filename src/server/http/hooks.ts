@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import type { Scope } from '../../config/callers/scopes.ts'
 import { DeepJsonError, isDeep } from '../../core/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
@@ -22,24 +22,28 @@ export function addHooks(app: FastifyInstance): void {
   const { installation, traffic, authenticator } = app
   const routes = new KnownRoutes()
   app.decorate('knownRoutes', routes)
-  app.addHook('onRoute', (route) => routes.add(route))
+  app.addHook('onRoute', (route) => {
+    routes.add(route)
+    // A hook per route, because the getter `request.routeOptions` is slow. Plugins may still set the scope later.
+    const guard: onRequestHookHandler = (request, reply, done) => {
+      const { scope, stays } = route.config ?? {}
+      if (scope !== null) request.caller = authenticator.authenticate(request.raw, scope)
+      if (!stays) traffic.count(reply.raw)
+      done()
+    }
+    route.onRequest = [guard, ...[route.onRequest ?? []].flat()]
+  })
   app.addHook('onReady', (done) => {
     const open = routes.all().find(({ scope }) => scope === undefined)
     done(open && new TypeError(`The route ${open.method} ${open.url} must name its scope, or null`))
   })
   app.addHook('onRequest', (request, reply, done) => {
-    const { headers, raw } = request
+    const { headers } = request
     reply.headers(SECURITY_HEADERS)
     if (installation.config.server?.cors_origins !== undefined) reply.headers(corsHeaders(installation, headers))
     authenticator.checkOrigin(headers)
-    if (request.is404) {
-      answerUnknownPath(request, reply, routes)
-      return
-    }
-    const { scope, stays } = request.routeOptions.config
-    if (scope !== null) request.caller = authenticator.authenticate(raw, scope)
-    if (!stays) traffic.count(reply.raw)
-    done()
+    if (request.is404) answerUnknownPath(request, reply, routes)
+    else done()
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
     const { raw } = reply

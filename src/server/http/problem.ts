@@ -16,7 +16,7 @@ import { SECURITY_HEADERS } from './response-headers.ts'
 
 const OPTIONS = { strict: false, verbose: true, useDefaults: true } as const
 
-/** Bodies are taken as they are. What stands in an address is always text, and becomes the number that is asked for. */
+/** Only values in a URL are coerced, because they are always text. */
 const bodies = new Ajv(OPTIONS)
 const addresses = new Ajv({ ...OPTIONS, coerceTypes: true })
 addFormats.default(bodies)
@@ -25,7 +25,7 @@ addFormats.default(addresses)
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
   (httpPart === 'body' ? bodies : addresses).compile(schema)
 
-/** Says what is wrong with a request, in the words that calls are refused with. */
+/** Describes the first schema error with the same words as the tool executor. */
 export function validationError(errors: readonly object[]): Error {
   return new Error(inWords(errors[0] as ErrorObject))
 }
@@ -41,14 +41,14 @@ function inWords({ instancePath, keyword, params, schema }: ErrorObject): string
   return `${path === '' ? 'the body' : shortened(path)} ${ruleInWords(keyword, schema)}`
 }
 
-/** What never became a request, by the code of the parser. */
+/** Errors before there is a request, by the code of Node's parser. */
 const STATUS: Readonly<Record<string, readonly [status: number, title: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers are too large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The body is too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
 }
 
-/** Answers what could not be read as a request, and hangs up. */
+/** Answers bytes that aren't a valid request, and closes the connection. */
 export function answerClientError(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -66,18 +66,17 @@ export function answerClientError(error: Error & { readonly code?: string }, soc
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-/** What is said of a request in the log. */
 interface Asked {
   readonly method?: string | undefined
   readonly url?: string | undefined
 }
 
-/** What a client is told of an error. Of what nobody foresaw, it learns no more than that; the log has the rest. */
+/** Converts any error to a problem. An unexpected error is logged, and the client sees its request_id only. */
 export const problemOf = (installation: Installation, error: unknown, request: Asked): HttpProblem =>
-  (error instanceof Error ? foreseen(error) : undefined) ?? unforeseen(installation, error, request)
+  (error instanceof Error ? expectedProblem(error) : undefined) ?? unexpectedProblem(installation, error, request)
 
-/** Errors whose sentences are meant for clients: our own, and those by which Fastify refuses a request. */
-function foreseen(error: Error): HttpProblem | undefined {
+/** Errors whose messages are meant for clients: our own, and Fastify's 4xx errors. */
+function expectedProblem(error: Error): HttpProblem | undefined {
   if (error instanceof HttpProblem) return error
   if (error instanceof ToolExecutionError && error.code !== 'EXECUTION_ERROR') {
     return new HttpProblem(TOOL_ERRORS[error.code].status, error.message)
@@ -94,14 +93,14 @@ function foreseen(error: Error): HttpProblem | undefined {
   return new HttpProblem(status, message)
 }
 
-function unforeseen({ log }: Installation, err: unknown, { method, url }: Asked): HttpProblem {
+function unexpectedProblem({ log }: Installation, err: unknown, { method, url }: Asked): HttpProblem {
   const id = randomUUID()
   const path = url?.split('?', 1)[0]
-  writeLog(log, 'error', { err, request_id: id, method, path }, 'A request could not be answered')
-  return new HttpProblem(500, 'The request could not be answered', `the log has more under request_id ${id}`)
+  writeLog(log, 'error', { err, request_id: id, method, path }, 'Request failed')
+  return new HttpProblem(500, 'Internal server error', `see the server log for request_id ${id}`)
 }
 
-/** Why a request is not answered as it was meant to be: told as problem+json. */
+/** An error response as problem+json. */
 export class HttpProblem extends Error {
   readonly status: number
   readonly title: string
@@ -125,7 +124,6 @@ export class HttpProblem extends Error {
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** Answers with what went wrong. */
 export function answerProblem(
   installation: Installation,
   error: Error,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Installation } from '../../config/installation.ts'
 
-/** What every answer carries: it is data for a program, never a page, and nobody keeps it. */
+/** On every response: it is data, not a page, and must not be cached. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
@@ -15,7 +15,7 @@ const HEADERS =
   'Authorization, X-API-Key, Content-Type, Accept, Idempotency-Key, X-Session-Id, Prefer, traceparent, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID'
 const PREFLIGHT_SECONDS = '600'
 
-/** What a page of another origin needs to read the answer: nothing unless the configuration names its origin. */
+/** CORS headers, if the configuration allows any origin. */
 export function corsHeaders({ config }: Installation, { origin }: IncomingHttpHeaders): Record<string, string> {
   const origins = config.server?.cors_origins
   if (origins === undefined || origins.length === 0) return {}
@@ -27,7 +27,7 @@ export function corsHeaders({ config }: Installation, { origin }: IncomingHttpHe
   }
 }
 
-/** The answer to a browser that asks beforehand; undefined where this is no such question, or not of a known origin. */
+/** The headers of a CORS preflight response; undefined if it isn't a preflight from an allowed origin. */
 export function preflightHeaders(
   installation: Installation,
   headers: IncomingHttpHeaders,

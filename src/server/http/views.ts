@@ -137,7 +137,7 @@ export interface WholePageTool extends PageTool {
   readonly parameters: JsonSchema
 }
 
-/** Whom the page talks for: nobody yet, the person at this machine, or the holder of a key. */
+/** The session of the web UI: signed out, local without a key, or signed in with a key. */
 export interface Session {
   readonly state: 'signed_out' | 'local' | 'signed_in'
   /** The id of the key, or `local`. */

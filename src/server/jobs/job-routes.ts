@@ -81,7 +81,7 @@ export function jobRoutes(app: FastifyInstance): void {
           await stream.send(event, data)
       } catch (err) {
         // There is no other way left to say it: the stream ends without a result.
-        writeLog(installation.log, 'error', { err, job: params.id }, 'A job could not be followed to its end')
+        writeLog(installation.log, 'error', { err, job: params.id }, 'Streaming a job failed')
       }
       stream.end()
       return reply

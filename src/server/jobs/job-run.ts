@@ -25,7 +25,7 @@ export interface JobView {
   readonly result: ToolResult | null
 }
 
-/** What is kept of the call behind a job, in the place of its parameters. */
+/** The call behind a job, stored in place of its parameters. */
 export interface StoredCall {
   readonly params: unknown
   /** What its caller knows the call by. */
@@ -46,7 +46,7 @@ export interface TaskContext {
   readonly tenant: string
   /** Who calls it off does not want it to fail: it gives what it has so far. */
   readonly signal: CancelSignal
-  /** Says how far it is; the last report is kept. */
+  /** Reports progress; the last report is stored. */
   report(progress: unknown): void
 }
 
@@ -60,7 +60,7 @@ export type TaskName = `toolyard/${string}`
 
 export type Tasks = ReadonlyMap<TaskName, Task>
 
-/** A task went wrong, and the message is meant to be read by whoever asked for it. */
+/** A task failed with a message for its caller. */
 export class TaskError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -70,12 +70,12 @@ export class TaskError extends Error {
 
 /** How often progress is stored, and looked whether somebody has ended the job. */
 const LOOK_EVERY_MS = 1_000
-const MOST_PROGRESS_BYTES = 65_536
+const MAX_PROGRESS_BYTES = 65_536
 /** A job that servers have died of so often is not tried again. */
-const MOST_ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 /** The pauses before a tool that is busy is asked again. */
 const FIRST_PAUSE_MS = 500
-const LONGEST_PAUSE_MS = 15_000
+const MAX_PAUSE_MS = 15_000
 /** The pauses before the end of a job is written again, where the store does not take it. */
 const END_PAUSES_MS = [200, 1_000, 5_000, 15_000]
 
@@ -94,7 +94,7 @@ export class JobRun {
   readonly #repeatable: boolean
   #progress: unknown = null
   #unsaved = false
-  /** Why it was called off: by who wants it ended, by the end of this server, or because it is no longer ours. */
+  /** Why it was cancelled: by a caller, by a shutdown, or because another server took the job. */
   #calledOff: 'cancelled' | 'shutdown' | 'lost' | undefined
 
   constructor(job: Job, installation: Installation, task?: Task) {
@@ -111,7 +111,7 @@ export class JobRun {
     return this.#progress
   }
 
-  /** Calls the tool off; whoever ends the job this way has it marked as cancelled. */
+  /** Cancels the tool call. The caller marks the job as cancelled. */
   cancel(why: 'cancelled' | 'shutdown' | 'lost'): void {
     this.#calledOff ??= why
     this.#cancellation.abort(undefined)
@@ -126,7 +126,7 @@ export class JobRun {
       // What may be repeated is left to the next server, or to this one when it is back.
       const left = this.#calledOff === 'shutdown' && this.#repeatable && wasCancelled(result)
       if (left || this.#calledOff === 'lost') return
-      await this.#end(this.#told(result))
+      await this.#end(this.#stored(result))
     } catch (err) {
       writeLog(log, 'error', { err, job: this.job.id, tool: this.job.tool }, 'The end of a job could not be stored')
     } finally {
@@ -139,17 +139,17 @@ export class JobRun {
     const { job } = this
     const { clock } = this.#installation
     const context = this.#context()
-    if (job.attempts > MOST_ATTEMPTS) return this.#executor.refuse(job.tool, givenUp(job), context)
+    if (job.attempts > MAX_ATTEMPTS) return this.#executor.refuse(job.tool, givenUp(job), context)
     const until = clock.now() + job.timeout_ms
-    for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, LONGEST_PAUSE_MS)) {
+    for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(2 * wait, MAX_PAUSE_MS)) {
       const result = await this.#executor.execute(job.tool, callOf(job).params, context)
       if (result.success || result.error_code !== 'RATE_LIMITED' || clock.now() + wait > until) return result
-      // Called off meanwhile, the call is made once more, and answers that it was.
+      // If it was cancelled meanwhile, the next call returns CANCELLED.
       await pause(wait, clock, this.#cancellation).catch(() => {})
     }
   }
 
-  /** One that another server has begun is not begun again: nobody is at hand who would pay for it twice. */
+  /** A task that another server began is not restarted: it may be expensive. */
   async #runTask(task: Task): Promise<ToolResult> {
     const { job } = this
     const { clock, log } = this.#installation
@@ -193,15 +193,15 @@ export class JobRun {
 
   readonly #report = (progress: unknown): void => {
     try {
-      this.#progress = snapshotResult(progress, MOST_PROGRESS_BYTES)
+      this.#progress = snapshotResult(progress, MAX_PROGRESS_BYTES)
       this.#unsaved = true
     } catch (err) {
       writeLog(this.#installation.log, 'debug', { err, job: this.job.id }, 'A report of progress was left out')
     }
   }
 
-  /** The result as it is kept: it says what the executor of this server cannot know. */
-  #told(result: ToolResult): ToolResult {
+  /** The result to store, with facts that the executor can't know. */
+  #stored(result: ToolResult): ToolResult {
     if (result.success) return result
     const { job } = this
     const mayHaveHappened = job.attempts > 1 && !this.#repeatable && REFUSED.has(result.error_code)

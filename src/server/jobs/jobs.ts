@@ -108,7 +108,7 @@ export class Jobs {
     }
   }
 
-  /** Accepts a task of the server's own; whether the caller may is for the one who asks here to see to. */
+  /** Accepts a task of the server. Check the caller's permissions first. */
   async startTask(caller: Caller, task: TaskName, params: unknown): Promise<JobView> {
     const { limits } = this.#installation.config
     const job = await this.#create({
@@ -152,7 +152,7 @@ export class Jobs {
     return this.#installation.storage.jobs.list(tenant, limit, undefined, task)
   }
 
-  /** Ends a job, whoever works on it; one that has ended stays as it is. */
+  /** Cancels a job on any server. A finished job stays as it is. */
   async cancel(caller: Caller, id: string, task?: TaskName): Promise<JobView | undefined> {
     const job = await this.#find(caller, id, task)
     if (job === undefined) return undefined
@@ -183,7 +183,7 @@ export class Jobs {
     }
   }
 
-  /** Takes no more jobs; those that run may end within the limit, and are called off after it. */
+  /** Accepts no more jobs, and cancels running ones after the limit. */
   async close(limitMs: number): Promise<void> {
     this.#closing = true
     await this.#queue.close(limitMs)
@@ -238,7 +238,7 @@ export class Jobs {
     return task === undefined ? !this.#tasks.has(tool as TaskName) : tool === task
   }
 
-  /** Ends a job that does not run here. Who takes it has it, so that nobody can begin it any more. */
+  /** Ends a job that doesn't run here. Taking it from the queue prevents others from starting it. */
   async #callOff(job: Job): Promise<void> {
     const { storage, manager, clock } = this.#installation
     const { id, tenant, caller, tool } = job

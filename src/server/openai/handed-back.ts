@@ -4,9 +4,9 @@ import type { Caller } from '../../config/callers/caller.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { AssistantMessage, Message, ToolCall } from '../../models/model.ts'
 
-const KEPT_MS = 60 * 60_000
-const MOST_ENTRIES = 10_000
-const MOST_CHARACTERS = 64 * 1024 * 1024
+const TTL_MS = 60 * 60_000
+const MAX_ENTRIES = 10_000
+const MAX_CHARACTERS = 64 * 1024 * 1024
 
 type Result = Extract<Message, { role: 'tool' }>
 
@@ -31,10 +31,10 @@ export class HandedBackCalls {
 
   constructor(clock: Clock) {
     this.#entries = new LRUCache({
-      max: MOST_ENTRIES,
-      maxSize: MOST_CHARACTERS,
+      max: MAX_ENTRIES,
+      maxSize: MAX_CHARACTERS,
       sizeCalculation: ({ before, turn, postponed }) => JSON.stringify([before, turn, postponed]).length,
-      ttl: KEPT_MS,
+      ttl: TTL_MS,
       updateAgeOnGet: true,
       ttlResolution: 0,
       perf: { now: () => clock.now() },

@@ -79,7 +79,7 @@ class Completions {
         fail: (error) => stream.sendText(JSON.stringify(openAiErrorOf(installation, error, request))),
       }
     }
-    // A run that is over at once may have failed, which is said best with a status.
+    // A run that ends at once may have failed: then a status is better than a stream.
     const judge = (early: RunEvent): void => {
       if (early.type === 'answer') finishReason(early.answer)
     }
@@ -133,7 +133,7 @@ export function openAiRoutes(app: FastifyInstance): void {
   })
 }
 
-/** Nobody knows when a model was made. */
+/** The creation time of models is unknown. */
 const modelObject = (id: string) => ({
   id,
   object: 'model',

@@ -130,5 +130,5 @@ function timeOf(query: AuditQuery, name: 'from' | 'to'): number | undefined {
   if (text === undefined) return undefined
   const time = Date.parse(text)
   if (!Number.isNaN(time)) return time
-  throw new HttpProblem(400, 'The request is not valid', `there is no time ${name}=${text}`)
+  throw new HttpProblem(400, 'The request is not valid', `${name}=${text} is not a valid time`)
 }

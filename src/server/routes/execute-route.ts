@@ -91,7 +91,8 @@ export function executeRoute(app: FastifyInstance): void {
     routes.post(
       '/tools/execute',
       {
-        config: { scope: 'call' },
+        // `traffic.calls` counts the call, and `streams` its events: the request need not be counted, too.
+        config: { scope: 'call', stays: true },
         schema: {
           summary: 'Runs a tool',
           tags: ['tools'],
@@ -108,13 +109,13 @@ export function executeRoute(app: FastifyInstance): void {
         errorHandler: (error, request, reply) => {
           const problem = bodyProblem(error, request)
           if (problem === undefined) throw error
-          sendEnvelope(reply, unreadable(problem))
+          reply.send(envelope(reply, unreadable(problem)))
         },
       },
       async (request, reply) => {
         const { headers, caller, body } = request
         const problem = callProblem(body)
-        if (problem !== undefined) return sendEnvelope(reply, unreadable(problem, body))
+        if (problem !== undefined) return envelope(reply, unreadable(problem, body))
         const { tool_name, params, timeout_ms, session_id } = body as CallBody
         const session = sessionName(session_id ?? headers['x-session-id'])
         const context = new RestContext(contexts.of(caller, session))
@@ -132,7 +133,7 @@ export function executeRoute(app: FastifyInstance): void {
         reply.raw.on('close', () => signal.abort(undefined))
         const result = await installation.manager.getExecutor().execute(tool_name, params, context)
         traffic.calls.delete(signal)
-        if (stream === undefined) return sendEnvelope(reply, result, context)
+        if (stream === undefined) return envelope(reply, result, context)
         await stream.send('result', result)
         stream.end()
         return reply
@@ -148,7 +149,7 @@ async function startJob(
   reply: FastifyReply,
   context: RestContext,
   session: string | undefined,
-): Promise<FastifyReply> {
+): Promise<string | object> {
   const { tool_name, params } = body as CallBody
   const { timeoutMs, idempotencyKey, traceparent } = context
   const started = await jobs.start(caller, {
@@ -160,22 +161,27 @@ async function startJob(
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     ...(traceparent !== undefined && { traceparent }),
   })
-  if ('refused' in started) return sendEnvelope(reply, started.refused, context)
+  if ('refused' in started) return envelope(reply, started.refused, context)
   const { job } = started
-  return reply
+  reply
     .code(202)
     .headers({ location: `/api/jobs/${job.id}`, 'preference-applied': 'respond-async', ...rateHeaders(context) })
-    .send(job)
+  return job
 }
 
-function sendEnvelope(reply: FastifyReply, result: ToolResult, context?: RestContext): FastifyReply {
+/**
+ * Sets status and headers, and returns the body. The handler returns text: a returned `reply` would be awaited through
+ * stream listeners, and an object would need a serializer.
+ */
+function envelope(reply: FastifyReply, result: ToolResult, context?: RestContext): string {
+  reply.header('content-type', JSON_TYPE)
   reply.code(result.success ? 200 : TOOL_ERRORS[result.error_code].status)
   reply.headers(rateHeaders(context))
   if (!result.success) {
     if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', waitSeconds(context?.rateState?.waitMs))
     else if (result.error_code === 'SERVICE_UNAVAILABLE') reply.header('retry-after', waitSeconds())
   }
-  return reply.header('content-type', JSON_TYPE).send(JSON.stringify(result))
+  return JSON.stringify(result)
 }
 
 const waitSeconds = (waitMs = 0): string => String(Math.max(1, Math.ceil(waitMs / 1_000)))

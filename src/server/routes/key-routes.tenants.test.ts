@@ -60,10 +60,10 @@ describe('tenants', () => {
   })
 
   test.each([
-    ['acme', { 'a=b': true }, "There can be no flag 'a=b'"],
-    ['acme', { '': true }, "There can be no flag ''"],
+    ['acme', { 'a=b': true }, "Invalid flag name 'a=b'"],
+    ['acme', { '': true }, "Invalid flag name ''"],
     ['acme', { a: 'yes' }, 'flags.a must be'],
-    ['not a name', { a: true }, "There can be no tenant 'not a name'"],
+    ['not a name', { a: true }, "Invalid tenant name 'not a name'"],
   ])('of %j with flags %j are refused', async (id, flags, words) => {
     const { change } = await openYard()
     const answer = await change(id, flags)

@@ -114,9 +114,9 @@ export function tenantRoutes(app: FastifyInstance): void {
       if (!caller.scopes.has('installation')) {
         throw new HttpProblem(403, "Only a key with the scope 'installation' may change what a tenant may use")
       }
-      if (!TENANT_NAME.test(id)) throw new HttpProblem(400, `There can be no tenant '${id}'`, NAMES)
+      if (!TENANT_NAME.test(id)) throw new HttpProblem(400, `Invalid tenant name '${id}'`, NAMES)
       const odd = Object.keys(flags).find((flag) => !isFlagName(flag))
-      if (odd !== undefined) throw new HttpProblem(400, `There can be no flag '${odd.slice(0, LONGEST_FLAG)}'`, A_FLAG)
+      if (odd !== undefined) throw new HttpProblem(400, `Invalid flag name '${odd.slice(0, LONGEST_FLAG)}'`, A_FLAG)
       await changeFlags(settings, id, new Map(Object.entries(flags)))
       await installation.tenants.load(settings)
       return one(id)
@@ -255,7 +255,7 @@ function checkRights(caller: Caller, role: Role, scopes: readonly Scope[] | unde
   const given = ROLES[role].filter((scope) => scopes === undefined || scopes.includes(scope))
   const missing = given.filter((scope) => !caller.scopes.has(scope))
   if (missing.length === 0) return
-  throw new HttpProblem(403, 'A key cannot give what it does not have', `your key lacks ${missing.join(', ')}`)
+  throw new HttpProblem(403, 'A key cannot grant scopes that it does not have', `your key lacks ${missing.join(', ')}`)
 }
 
 const shown = ({ hash: _hash, tenant: _tenant, ...key }: StoredKey, usedAt?: number): ShownKey => ({

@@ -106,7 +106,8 @@ export function validationRoutes(app: FastifyInstance): void {
     async (request) => {
       const { model, tool } = request.query
       const tenant = tenantAsked(request, request.query.tenant)
-      if (tenant === undefined) throw new HttpProblem(400, 'Tools are looked at for one tenant at a time', 'name it')
+      if (tenant === undefined)
+        throw new HttpProblem(400, 'Tools are listed for one tenant at a time', 'send its name as ?tenant=')
       const find = currentTool(installation.manager.getRegistry())
       const all = await installation.toolUse.list(tenant, (name) => {
         const current = find(name)

@@ -75,7 +75,7 @@ export function sessionRoutes(app: FastifyInstance): void {
       const key = body.key.trim()
       const caller = installation.callers.find(key)
       if (caller === undefined) {
-        throw new HttpProblem(401, 'The API key is not valid', 'it is unknown, revoked or past its time')
+        throw new HttpProblem(401, 'The API key is not valid', 'it is unknown, revoked or expired')
       }
       reply.header('set-cookie', cookieWith(key, headers))
       return sessionOf(caller)
@@ -101,5 +101,5 @@ export function sessionRoutes(app: FastifyInstance): void {
 }
 
 function refuseOthers(headers: Parameters<typeof isOfOwnPage>[0]): void {
-  if (!isOfOwnPage(headers)) throw new HttpProblem(403, 'Requests of other origins are refused')
+  if (!isOfOwnPage(headers)) throw new HttpProblem(403, 'Cross-origin requests are refused')
 }

@@ -19,7 +19,7 @@ import { type KnownSuite, limitsOf, type SuiteEstimate, type SuiteRequest } from
 import { usableTools } from '../routes/tool-routes.ts'
 
 /** More could not be shown as a whole any more. */
-const MOST_TRIALS = 10_000
+const MAX_TRIALS = 10_000
 const FREE: ModelPrices = { input: 0, output: 0 }
 
 /** A plan that can be run, and where it is written down. */
@@ -34,7 +34,7 @@ export function offeredTools(installation: Installation, tenant: string): ToolDe
   return usableTools(installation, { tenant }).filter(({ name }) => registry.brokenReason(name) === undefined)
 }
 
-/** Loads all that a run needs. Throws an `HttpProblem` that says what of it there is not. */
+/** Loads everything that a run needs. Throws an `HttpProblem` that names what is missing. */
 export async function prepareSuites(
   installation: Installation,
   tenant: string,
@@ -45,10 +45,10 @@ export async function prepareSuites(
   const suites = await suitesOf(installation, tenant, request)
   const cases = suites.reduce((sum, { suite }) => sum + suite.cases.length, 0)
   const trials = cases * models.length * repeat
-  if (trials > MOST_TRIALS) {
+  if (trials > MAX_TRIALS) {
     throw new HttpProblem(
       400,
-      `That would be ${trials} trials, and ${MOST_TRIALS} are the most of one run`,
+      `The run would have ${trials} trials; the limit is ${MAX_TRIALS}`,
       'choose fewer suites or models, repeat less, or set a limit on the cases of each suite',
     )
   }
@@ -95,7 +95,7 @@ async function suitesOf(installation: Installation, tenant: string, request: Sui
     request.suites.map(async (id) => {
       const path = await suitePath(installation, id)
       if (path !== undefined) return path
-      throw new HttpProblem(400, `There is no suite '${id}'`, 'GET /api/suites lists those that there are')
+      throw new HttpProblem(400, `There is no suite '${id}'`, 'GET /api/suites lists the suites')
     }),
   )
   try {
@@ -138,14 +138,14 @@ export async function knownSuites(
   return [{ id: GENERATED, kind: 'generated', name: GENERATED }, ...read, ...(await yardsticks())]
 }
 
-/** What the loader knows a suite by; undefined where there is none of that id. */
+/** The loader's source of a suite; undefined if the id is unknown. */
 export async function suitePath(installation: Installation, id: string): Promise<string | undefined> {
   if (id === GENERATED) return id
   if (id.startsWith('bfcl:')) return (await yardsticks()).some((one) => one.id === id) ? id : undefined
   return (await suiteFiles(installation)).includes(id) ? join(suitesFolder(installation), id) : undefined
 }
 
-/** Where on this machine a file is, is nobody's business. */
+/** Hides the paths of this machine. */
 export const withoutFolder = (installation: Installation, message: string): string =>
   message.replaceAll(join(suitesFolder(installation), '/'), '')
 

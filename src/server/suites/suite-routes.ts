@@ -218,7 +218,7 @@ export function suiteRoutes(app: FastifyInstance): void {
         }
       } catch (err) {
         // There is no other way left to say it: the stream ends without a result.
-        writeLog(installation.log, 'error', { err, run: params.id }, 'A run of suites could not be followed to its end')
+        writeLog(installation.log, 'error', { err, run: params.id }, 'Streaming a suite run failed')
       }
       stream.end()
       return reply

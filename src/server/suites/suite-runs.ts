@@ -24,8 +24,8 @@ import { type JobView, type Task, type TaskContext, TaskError, type TaskName } f
 import type { Jobs } from '../jobs/jobs.ts'
 import { estimateSuites, prepareSuites } from './known-suites.ts'
 
-const MOST_LATEST = 8
-const LONGEST_MESSAGE = 300
+const MAX_LATEST = 8
+const MAX_MESSAGE_LENGTH = 300
 
 /** Counts the trials of a run as they are made. */
 class SuiteCount {
@@ -62,9 +62,9 @@ class SuiteCount {
       case: trial.case.id,
       repetition,
       outcome,
-      ...(!verdict.passed && { message: verdict.message.slice(0, LONGEST_MESSAGE) }),
+      ...(!verdict.passed && { message: verdict.message.slice(0, MAX_MESSAGE_LENGTH) }),
     }
-    this.#latest = [made, ...this.#latest].slice(0, MOST_LATEST)
+    this.#latest = [made, ...this.#latest].slice(0, MAX_LATEST)
   }
 
   stop(model: string, stopped: Stopped): void {
@@ -94,7 +94,7 @@ class SuiteCount {
 export const SUITES: TaskName = 'toolyard/suites'
 
 /** Trials that are shown whole; of the others only what was wrong. */
-const MOST_WHOLE = 500
+const MAX_WHOLE = 500
 
 /** Runs suites as `toolyard validate` does, and puts their trials on record for the tenant. */
 export const suiteTask = (installation: Installation): Task => ({
@@ -141,18 +141,18 @@ async function run(
       tell()
     },
   })
-  // What was counted is to be seen by whoever looks as soon as it is over.
+  // Flush, so that the next reader sees all counts.
   await uses.flush()
   const { suites, repeat: repetitions } = prepared
   const createdAt = new Date(clock.wall()).toISOString()
   return bounded(buildReport(made, { suites, repetitions, createdAt }))
 }
 
-/** What a model did is kept where it was wrong. */
+/** Stores the details of failed trials only. */
 function bounded(report: ValidationReport): ValidationReport {
   let whole = 0
   const trials = report.trials.map((trial): ReportedTrial => {
-    if (trial.kind !== undefined && ++whole <= MOST_WHOLE) return trial
+    if (trial.kind !== undefined && ++whole <= MAX_WHOLE) return trial
     const { turns: _turns, expected: _expected, actual: _actual, expectation: _expectation, ...rest } = trial
     return rest
   })

@@ -90,7 +90,7 @@ export class HttpHandler {
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.end()
       if (error instanceof Refusal) return error.answer(response)
-      writeLog(this.#server.log, 'error', { err: error }, 'A request to the MCP server could not be answered')
+      writeLog(this.#server.log, 'error', { err: error }, 'MCP request failed')
       new Refusal(500, -32_603, 'Internal error').answer(response)
     }
   }

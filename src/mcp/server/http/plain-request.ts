@@ -26,7 +26,7 @@ const EVENT_STREAM = [
 ]
 
 /** A client that takes nothing is told nothing more than this. */
-const MOST_PENDING_BYTES = 1024 * 1024
+const MAX_PENDING_BYTES = 1024 * 1024
 
 /** The answer to one request: a JSON document, or, where something is to be told before it, a stream of events. */
 class Reply {
@@ -43,7 +43,7 @@ class Reply {
 
   notify(notice: Notice): void {
     const { writableEnded, destroyed, writableLength } = this.#response
-    if (writableEnded || destroyed || writableLength > MOST_PENDING_BYTES) return
+    if (writableEnded || destroyed || writableLength > MAX_PENDING_BYTES) return
     if (!this.#streams) {
       this.#streams = true
       this.#response.writeHead(200, [...EVENT_STREAM, ...this.#sessionHeader])
@@ -106,7 +106,7 @@ export class PlainAnswers {
       }
     } catch (error) {
       if (error instanceof ProtocolError) return reply.error(error.code, error.message, error.data)
-      writeLog(this.#server.log, 'error', { err: error }, 'A request to the MCP server could not be answered')
+      writeLog(this.#server.log, 'error', { err: error }, 'MCP request failed')
       reply.error(ProtocolErrorCode.InternalError, 'Internal error', undefined)
     }
   }
@@ -188,8 +188,8 @@ const META_KEYS = new Set([
   CLIENT_CAPABILITIES_META_KEY,
   LOG_LEVEL_META_KEY,
 ])
-const MOST_ENVELOPES = 256
-const LONGEST_ENVELOPE = 2_000
+const MAX_ENVELOPES = 256
+const MAX_ENVELOPE_LENGTH = 2_000
 
 /** What clients say of themselves with every request of the stateless era, and the SDK has found right once. */
 const soundEnvelopes = new Set<string>()
@@ -249,9 +249,9 @@ function isSoundEnvelope(body: Record<string, unknown>, meta: Record<string, unk
   const { progressToken, traceparent, tracestate, baggage, ...envelope } = meta
   const text = JSON.stringify(envelope)
   if (soundEnvelopes.has(text)) return true
-  if (text.length > LONGEST_ENVELOPE) return false
+  if (text.length > MAX_ENVELOPE_LENGTH) return false
   if (classifyInboundRequest({ httpMethod: 'POST', body }).kind !== 'modern') return false
-  if (soundEnvelopes.size >= MOST_ENVELOPES) soundEnvelopes.clear()
+  if (soundEnvelopes.size >= MAX_ENVELOPES) soundEnvelopes.clear()
   soundEnvelopes.add(text)
   return true
 }
