@@ -1,9 +1,10 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { captureLog } from '../../../testing/capture-log.ts'
 import { ModelError } from '../../model-error.ts'
 import { findPackages } from './find-packages.ts'
@@ -20,6 +21,20 @@ const scorer = (options: Partial<ProcessScorerOptions> = {}): ProcessScorer => {
 afterEach(async () => {
   await Promise.all(made.splice(0).map((one) => one.close()))
 })
+
+/** Answers as the process of the model does, without the model. */
+const QUICK = `
+  const span = { from: [], to: [], start: [], end: [], absent: 0 }
+  process.on('disconnect', () => process.exit())
+  process.on('message', ({ type, id, pairs }) => {
+    if (type === 'load') process.send({ type: 'loaded' })
+    else setTimeout(() => process.send({ type: 'scored', id, scores: pairs.map(() => ({ relevance: 1, span })) }), 20)
+  })
+`
+const programs = mkdtempSync(join(tmpdir(), 'mini-programs-'))
+afterAll(() => rm(programs, { recursive: true }))
+const quick = join(programs, 'quick.mjs')
+writeFileSync(quick, QUICK)
 
 const weather: Pair = { meant: 'tool: get weather. Get the weather needs: location', said: 'weather in Zürich, İzmir?' }
 const place: Pair = { meant: 'value: location: City name of get weather', said: 'weather in Zürich, İzmir?' }
@@ -68,7 +83,7 @@ describe('the process of the model', { timeout: 60_000 }, () => {
   })
 
   test('a process that is killed is replaced, and nobody notices', async () => {
-    const one = scorer()
+    const one = scorer({ program: quick })
     await one.score([weather])
     const before = one.pid as number
     const scoring = one.score(Array.from({ length: 40 }, () => weather))
@@ -129,7 +144,7 @@ describe('the process of the model', { timeout: 60_000 }, () => {
   })
 
   test('an abort is thrown at once, and the others go on', async () => {
-    const one = scorer()
+    const one = scorer({ program: quick })
     const controller = new AbortController()
     const reason = new Error('enough')
     const aborted = one.score([weather], controller.signal)
@@ -140,14 +155,14 @@ describe('the process of the model', { timeout: 60_000 }, () => {
   })
 
   test('without work it ends, and comes back', async () => {
-    const one = scorer({ idleMs: 50 })
+    const one = scorer({ program: quick, idleMs: 50 })
     await one.score([weather])
     await gone(one.pid ?? 0)
     expect(await one.score([weather])).toHaveLength(1)
   })
 
   test('once closed it is gone, and says so', async () => {
-    const one = scorer()
+    const one = scorer({ program: quick })
     await one.score([weather])
     const pid = one.pid as number
     await one.close()
