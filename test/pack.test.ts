@@ -67,7 +67,9 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<str
 
 /** What `npm pack` puts into the package, which it builds first. */
 async function pack(...args: string[]): Promise<{ readonly filename: string; readonly shipped: readonly string[] }> {
-  const [{ filename, files }] = JSON.parse(await run(root, 'npm', 'pack', '--json', '--silent', ...args))
+  const printed = await run(root, 'npm', 'pack', '--json', '--silent', ...args)
+  // The build may print lines before it.
+  const [{ filename, files }] = JSON.parse(printed.slice(printed.search(/^\[/m)))
   return { filename, shipped: files.map(({ path }: { path: string }) => path) }
 }
 
