@@ -59,7 +59,7 @@ describe('runs', () => {
     for (const loose of [false, true]) {
       const failed = await run((terminal) => runsReplay(terminal, file, { loose }))
       expect(failed).toMatchObject({ code: 1, out: '' })
-      expect(failed.err).toContain('calculate is called with {}, and the cassette has calculate with {"expression"')
+      expect(failed.err).toContain('calculate is called with {}, but the cassette has calculate with {"expression"')
     }
     const document = await json((terminal) => runsReplay(terminal, file, {}))
     expect(document).toMatchObject({ mode: 'strict', same: false, error: expect.any(String) })
@@ -86,7 +86,7 @@ describe('runs', () => {
     const { run } = await asked({ storage: { runs: false } })
     expect(await run(save({}))).toMatchObject({
       code: 2,
-      err: expect.stringContaining("Run 'run-1' cannot be replayed"),
+      err: expect.stringContaining("Run 'run-1' can't be replayed"),
     })
   })
 

@@ -134,8 +134,9 @@ const MAX_FRONT_MATTER = 20_000
 // Each of these is linear in the length of a line, and is applied to a line without its indent.
 /** Backticks further on in the line make it inline code. */
 const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/
+/** A longer line is text: a pattern that reads millions of characters runs out of stack. */
+const MAX_MARKED_LINE = 10_000
 const UNDERLINE = /^(?:={2,}|-{2,})\s*$/
-// Two patterns, because a repeated group runs out of stack on a long line.
 const RULE_START = /^([-*_])\s*\1\s*\1/
 const RULE = /^(?:[-\s]+|[*\s]+|[_\s]+)$/
 const ITEM = /^(?:[-*+]|\d{1,10}[.)])\s/
@@ -165,6 +166,7 @@ function headingAt(
 
 /** The level of the heading that a line of `=` or `-` makes of the line above it, or 0. */
 function underlineLevel(text: string, ink: number, end: number): number {
+  if (end - ink > MAX_MARKED_LINE) return 0
   const line = text.slice(ink, end)
   if (!UNDERLINE.test(line)) return 0
   return line.startsWith('=') ? 1 : 2
@@ -176,11 +178,13 @@ function isItem(text: string, ink: number, end: number): boolean {
   // Most lines begin with a letter: they need no pattern.
   if (first < STAR || first > NINE) return false
   const line = text.slice(ink, end)
-  return ITEM.test(line) && !(RULE_START.test(line) && RULE.test(line))
+  if (!ITEM.test(line)) return false
+  return line.length > MAX_MARKED_LINE || !(RULE_START.test(line) && RULE.test(line))
 }
 
 /** Whether the line is the one under the head of a table. */
 function isDelimiterRow(text: string, ink: number, end: number): boolean {
+  if (end - ink > MAX_MARKED_LINE) return false
   const line = text.slice(ink, end)
   return DELIMITER_ROW.test(line) && line.includes('-') && line.includes('|')
 }
