@@ -94,7 +94,7 @@ describe('toolyard serve', () => {
     )
     await begun('b')
     second.server.process.kill('SIGTERM')
-    await expect.poll(() => second.server.said()).toContain('Once more ends it at once')
+    await expect.poll(() => second.server.said()).toContain('Press Ctrl-C again to stop now')
     expect(await second.server.end()).not.toBe(0)
     // The call would have taken 20 s more, and would have been answered.
     expect(await cut).toBe('cut off')
