@@ -139,7 +139,7 @@ const openaiEmbeddings: EmbeddingWireMaker = (settings, around) => {
     telling: tellingOf(settings, around),
     async load() {
       const { createOpenAI } = await import('@ai-sdk/openai')
-      // Where there is no key, there is no header; the package drops what is undefined, though its types do not say so.
+      // Without a key there is no header: the package drops undefined values, although its types forbid them.
       const all = { ...(key === '' && { Authorization: undefined }), ...headers } as Record<string, string>
       const baseURL = (base_url ?? OPENAI).replace(/(?<!\/)\/+$/, '')
       const provider = createOpenAI({ baseURL, apiKey: key, headers: all })

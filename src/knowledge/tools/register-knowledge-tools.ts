@@ -28,7 +28,7 @@ export function addKnowledgeHandlers(handlers: ToolHandlers, collections: Collec
   }
 }
 
-/** Registers the knowledge tools that ask a model, each where there is no tool of that name. */
+/** Registers the knowledge tools that ask a model, unless a tool of that name exists. */
 export function registerModelTools(registry: ToolRegistry, parts: ModelToolParts): void {
   for (const { definition } of modelTools(parts)) if (!registry.has(definition.name)) registry.register(definition)
 }

@@ -26,7 +26,7 @@ export const openaiWire: WireMaker = (settings, around) => {
     async load() {
       const { createOpenAI } = await import('@ai-sdk/openai')
       const keyless = key === '' && { Authorization: undefined }
-      // Where there is no key, there is no header; the package drops what is undefined, though its types do not say so.
+      // Without a key there is no header: the package drops undefined values, although its types forbid them.
       const all = { ...keyless, ...headers } as Record<string, string>
       return createOpenAI({ baseURL, apiKey: key, headers: all })[api]
     },
