@@ -11,10 +11,11 @@ export default defineConfig({
       // Vite can't resolve a package by its own name, so this repeats the `toolyard-source` condition of `exports`.
       { find: /^toolyard$/, replacement: at('src/index.ts') },
       { find: /^toolyard\/testing$/, replacement: at('src/testing/index.ts') },
+      { find: /^@toolyard\/mini$/, replacement: at('packages/mini/src/index.ts') },
       // Only the tests in src/storage start the storage thread: they import './open-storage.ts'.
       { find: /^(\.\.\/)+(src\/)?storage\/open-storage\.ts$/, replacement: at('test/setup/open-storage.ts') },
-      // Only the tests in src/models/mini/engine ask the model in the box: they import './process-scorer.ts'.
-      { find: /^\.\/engine\/process-scorer\.ts$/, replacement: at('test/setup/recorded-scorer.ts') },
+      // Only the tests in packages/mini/src/engine ask the model in the box: they import './process-reader.ts'.
+      { find: /^\.\/engine\/process-reader\.ts$/, replacement: at('test/setup/recorded-reader.ts') },
     ],
   },
   test: {
@@ -32,7 +33,7 @@ export default defineConfig({
     globalSetup: [at('test/setup/shared-services.ts')],
     setupFiles: [at('test/setup/loopback-only.ts'), at('test/setup/patient-waits.ts')],
     projects: [
-      project('unit', ['src/**/*.test.ts']),
+      project('unit', ['src/**/*.test.ts', 'packages/**/*.test.ts']),
       project('spec', ['spec/**/*.spec.ts']),
       project('whole', ['test/**/*.test.ts']),
       project('conformance', ['conformance/**/*.test.ts']),

@@ -1,5 +1,4 @@
-// Makes what the package needs: the page, and dist/ with JavaScript and declarations of src/, and nothing that an earlier
-// build left.
+// Builds what the packages ship: the page, and dist/ of packages/mini and of Toolyard, without leftovers of an earlier build.
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,6 +10,10 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
 await installFolder(join(root, 'web'), 'the page', () => {})
 await buildPage(root)
-rmSync(join(root, 'dist'), { recursive: true, force: true })
-const args = [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'tsconfig.build.json')]
-process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
+// Toolyard is compiled against the declarations of the package.
+for (const folder of [join(root, 'packages/mini'), root]) {
+  rmSync(join(folder, 'dist'), { recursive: true, force: true })
+  const args = [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(folder, 'tsconfig.build.json')]
+  process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
+  if (process.exitCode !== 0) break
+}

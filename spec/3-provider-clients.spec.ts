@@ -259,7 +259,7 @@ describe('Provider clients', () => {
     }
     const plain = { id: 'mini:plain', name: 'Plain', capabilities: [] }
     const { catalogue } = await configuredCatalogue({ models: [priced, plain] })
-    expect(catalogue.list()).toMatchObject([priced, plain, { id: 'mini:v0' }])
+    expect(catalogue.list()).toMatchObject([priced, plain, { id: 'mini:v1' }])
     expect(catalogue.info('mini:priced').prices).toEqual({ input: 2.5, output: 10 })
     expect(() => checkConfig({ models: [{ ...plain, prices: { input: 1 } }] }, 'x.json')).toThrow(
       "x.json: missing 'models[0].prices.output'",

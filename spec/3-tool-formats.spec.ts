@@ -2,7 +2,7 @@ import { ToolRegistry } from 'toolyard'
 import { captureLog } from 'toolyard/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { toQwenForm } from '../src/models/qwen-form.ts'
+import { toQwenForm } from '../src/models/providers/ollama.ts'
 import { mock, withTools } from './fixtures/tool-manager.ts'
 
 const parameters = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] }

@@ -1,15 +1,18 @@
 import { type Config, ConfigError, silentLog, ToolManager } from 'toolyard'
 import { captureLog } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { buildMessages } from '../src/chat/rules/build-messages.ts'
-import { NoResponseRuleError } from '../src/chat/rules/no-response-rule-error.ts'
-import type { Profile, ResponseRule } from '../src/chat/rules/response-rule.ts'
-import { ResponseRules } from '../src/chat/rules/response-rules.ts'
-import { ruleRun } from '../src/chat/rules/rule-run.ts'
-import { ModelCatalogue } from '../src/models/catalogue/model-catalogue.ts'
+import {
+  buildMessages,
+  NoResponseRuleError,
+  type Profile,
+  type ResponseRule,
+  ResponseRules,
+  ruleRun,
+} from '../src/chat/response-rules.ts'
+import { ModelCatalogue } from '../src/models/model-catalogue.ts'
 import { runCommand } from './fixtures/command-line.ts'
 
-const rule = (more: Partial<ResponseRule> = {}): ResponseRule => ({ llm: 'mini', model: 'v0', prompt: '', ...more })
+const rule = (more: Partial<ResponseRule> = {}): ResponseRule => ({ llm: 'mini', model: 'v1', prompt: '', ...more })
 
 /** Rules by the name of their model. */
 const rules = (named: Readonly<Record<string, ResponseRule['match']>>) =>
@@ -34,7 +37,7 @@ describe('Response rules', () => {
     })
     start({ responses: [whole] })
     expect(ruleRun(whole)).toEqual({
-      model_id: 'mini:v0',
+      model_id: 'mini:v1',
       service: 'mini',
       max_tokens: 500,
       temperature: 0.2,
@@ -55,7 +58,7 @@ describe('Response rules', () => {
     expect(weather.match({ intent: 'greeting' }, 'Weather?').model).toBe('rest')
     expect(weather.match({}, "What's the Weather in Paris?").model).toBe('weather')
     expect(() => start({ responses: [rule({ match: { intent_regexp: '/(/' } })] })).toThrow(
-      /responses\[0\]\.match\.intent_regexp .* is no regular expression/,
+      /responses\[0\]\.match\.intent_regexp .* isn't a regular expression/,
     )
   })
 

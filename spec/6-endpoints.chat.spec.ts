@@ -103,7 +103,7 @@ describe('Endpoints', () => {
 
   test('[6.1-17] POST /api/tools/test answers 400 without query or model', async () => {
     const { post } = await withServer([])
-    for (const body of [{}, { query: 'x' }, { model: 'mini:v0' }, { query: '', model: 'mini:v0' }]) {
+    for (const body of [{}, { query: 'x' }, { model: 'mini:v1' }, { query: '', model: 'mini:v1' }]) {
       const answer = await post('/api/tools/test', body)
       expect([answer.status, answer.body.error]).toEqual([400, 'Missing query or model'])
     }

@@ -223,7 +223,7 @@ describe('Endpoints', () => {
 
   test('[6.1-20] POST /api/tools/validate answers 400 without model or success', async () => {
     const { post } = await withServer([])
-    for (const body of [{}, { model: 'mini:v0' }, { success: true }]) {
+    for (const body of [{}, { model: 'mini:v1' }, { success: true }]) {
       const { status, body: problem } = await post('/api/tools/validate', body)
       expect([status, typeof problem.error]).toEqual([400, 'string'])
     }

@@ -83,7 +83,7 @@ describe('All five', () => {
     // One of the configuration stays. With a model that cannot write there are none.
     const own = await configured([mock('summarize', 'mine')], { config: { providers, responses: [rule] } })
     expect(await own.execute('summarize', { text: 'Long.' })).toMatchObject({ result: 'mine' })
-    const config = { responses: [{ llm: 'mini', model: 'v0', prompt: '' }] }
+    const config = { responses: [{ llm: 'mini', model: 'v1', prompt: '' }] }
     expect((await configured([], { config })).registry.list()).toEqual([])
     // What a model stores is found by others later: `ingest_docs` is there only if it is listed.
     const listed = await configured(['ingest_docs'], { config })

@@ -67,7 +67,7 @@ describe('ingest_docs (60 s, with progress)', () => {
       }
       expect(await execute('ingest_docs', { content: sections(101), chunk_size: 220 })).toMatchObject({
         error_code: 'INVALID_PARAMETERS',
-        error: expect.stringMatching(/content makes 101 chunks, and one call takes 100\. Divide it .* several calls/),
+        error: expect.stringMatching(/content makes 101 chunks, but one call accepts 100\. Split it .* document_id/),
       })
     })
 

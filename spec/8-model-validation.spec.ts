@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { ModelValidationTracker, silentLog } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { validate } from '../src/cli/commands/validate.ts'
+import { Installation } from '../src/app/installation.ts'
+import { validate } from '../src/cli/commands/validate/validate.ts'
 import { installationFolder } from '../src/cli/fixtures/installation-folder.ts'
-import { Installation } from '../src/config/installation.ts'
 import { openTestServer } from '../src/server/fixtures/open-server.ts'
 import { openPage as open } from '../test/browser/open-browser.ts'
 import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
@@ -30,7 +30,7 @@ async function modelsPage(tests: readonly boolean[]) {
   const record = async (tests: readonly boolean[]) => {
     for (const success of tests) {
       const error = success ? {} : { error: 'It made up the weather' }
-      const body = JSON.stringify({ model: 'mini:v0', success, ...error })
+      const body = JSON.stringify({ model: 'mini:v1', success, ...error })
       const headers = { 'content-type': 'application/json' }
       const { status } = await fetch(`${server.url}/api/tools/validate`, { method: 'POST', headers, body })
       expect(status).toBe(200)
@@ -39,7 +39,7 @@ async function modelsPage(tests: readonly boolean[]) {
   await record(tests)
   const { page } = await open()
   await page.goto(`${server.url}/models`)
-  const mini = page.getByRole('list', { name: 'Models' }).locator('> li').filter({ hasText: 'mini:v0' })
+  const mini = page.getByRole('list', { name: 'Models' }).locator('> li').filter({ hasText: 'mini:v1' })
   return { page, mini, record }
 }
 

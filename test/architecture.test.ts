@@ -9,6 +9,8 @@ import {
   noCycles,
   noDefaultExports,
   noLongFiles,
+  packagesAreOptional,
+  packagesStandAlone,
   webImportsTypes,
 } from './setup/architecture-rules.ts'
 import { parseSource, readSources } from './setup/source-file.ts'
@@ -105,7 +107,7 @@ const PUBLIC: readonly string[] = [
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const files = [...readSources(root, 'src'), ...readSources(root, 'web')]
+const files = ['src', 'packages', 'web'].flatMap((folder) => readSources(root, folder))
 
 /** A rule, the sentence it stands for, and a file that breaks it. */
 const rules = [
@@ -114,6 +116,13 @@ const rules = [
   ['nothing in src imports what is not shipped', arrows, 'src/cli/a.ts', "import '../../scripts/x.js'"],
   ['only tests import testing', arrows, 'src/kinds/a.ts', "import type { X } from '../testing/x.ts'"],
   ['of the kinds only mcp looks into mcp', arrows, 'src/kinds/http.ts', "const x = await import('../mcp/x.ts')"],
+  ['a package imports nothing of Toolyard', packagesStandAlone, 'packages/mini/src/a.ts', "import '../../../src/a.ts'"],
+  [
+    'optional packages are loaded at run time',
+    packagesAreOptional,
+    'src/cli/a.ts',
+    "import { a } from '@toolyard/mini'",
+  ],
   ['the core imports no I/O', coreImportsNoIo, 'src/core/a.ts', "import { readFile } from 'node:fs/promises'"],
   ['the core looks at no environment', coreLooksNowhere, 'src/core/a.ts', 'export const home = process.env.HOME'],
   ['the page imports types only', webImportsTypes, 'web/src/a.tsx', "import { x } from '../../src/server/x.ts'"],

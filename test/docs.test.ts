@@ -6,7 +6,7 @@ import { parseSync } from 'oxc-parser'
 import { ToolErrorCode } from 'toolyard'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { publishedSchema } from '../src/config/config-schema.ts'
-import { TOOL_ERRORS } from '../src/core/tool-error-code.ts'
+import { TOOL_ERRORS } from '../src/core/tool-result.ts'
 
 const MOST_IMAGE_BYTES = 150_000
 const root = new URL('..', import.meta.url).pathname

@@ -1,12 +1,10 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { redactedJson } from '../src/core/redact.ts'
 import { readReply } from '../src/knowledge/tools/ask-for.ts'
-import { AnswerReader } from '../src/models/ai-sdk/ask-ai-sdk.ts'
-import { toPrompt } from '../src/models/ai-sdk/to-prompt.ts'
-import { langchainMessages } from '../src/models/langchain/langchain-messages.ts'
-import { LangchainReader } from '../src/models/langchain/langchain-model.ts'
+import { AnswerReader, toPrompt } from '../src/models/ai-sdk/ai-sdk-model.ts'
+import { LangchainReader, langchainMessages } from '../src/models/langchain/langchain-model.ts'
 import type { Message } from '../src/models/model.ts'
-import { ollamaMessages } from '../src/models/providers/ollama.ts'
+import { ollamaMessage } from '../src/models/providers/ollama.ts'
 
 const DEEP = '['.repeat(1_000_000)
 const CALL = { id: 'a', type: 'function', function: { name: 'x', arguments: DEEP } } as const
@@ -20,7 +18,7 @@ test.each<[string, () => unknown]>([
     () => toPrompt(MESSAGES, { marksFailures: true, systemAnywhere: true }),
   ],
   ['arguments that go back to a LangChain model', () => langchainMessages(MESSAGES)],
-  ['arguments that go back to Ollama', () => ollamaMessages(MESSAGES)],
+  ['arguments that go back to Ollama', () => MESSAGES.map(ollamaMessage)],
   [
     'arguments from an AI SDK model',
     () => [...new AnswerReader().read({ type: 'tool-call', toolCallId: 'a', toolName: 'x', input: DEEP })],

@@ -2,11 +2,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { SCORES } from '@toolyard/mini'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { mergeScores, scoresTable } from '../bench/mini/scores.ts'
 import { writeScores } from '../bench/mini/write-scores.ts'
-import { readScores } from '../src/models/mini/read-scores.ts'
 import type { CategoryScore } from '../src/models/model-scores.ts'
+import { readScores } from '../src/models/model-scores.ts'
 
 const row = (name: string, more: Partial<CategoryScore> = {}): CategoryScore => ({
   name,
@@ -92,8 +93,8 @@ test('the table says what is right, the most frequent mistake first, and whose r
   ])
 })
 
-test('docs/mini.md shows mini/scores.json as it is', async () => {
+test('docs/mini.md shows packages/mini/scores.json as it is', async () => {
   const page = await readFile(new URL('../docs/mini.md', import.meta.url), 'utf8')
-  const scores = await readScores()
+  const scores = await readScores(SCORES)
   expect(page).toContain(`${START}\n\n${scores && scoresTable(scores)}\n\n${END}`)
 })

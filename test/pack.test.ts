@@ -66,24 +66,23 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<str
 }
 
 /** What `npm pack` puts into the package, which it builds first. */
-async function pack(...args: string[]): Promise<{ readonly filename: string; readonly shipped: readonly string[] }> {
-  const printed = await run(root, 'npm', 'pack', '--json', '--silent', ...args)
+async function pack(
+  folder: string,
+  ...args: string[]
+): Promise<{ readonly filename: string; readonly shipped: readonly string[] }> {
+  const printed = await run(folder, 'npm', 'pack', '--json', '--silent', ...args)
   // The build may print lines before it.
   const [{ filename, files }] = JSON.parse(printed.slice(printed.search(/^\[/m)))
   return { filename, shipped: files.map(({ path }: { path: string }) => path) }
 }
 
 test('the package holds the built code, the configuration and the documents, and neither sources nor tests', async () => {
-  const { shipped } = await pack('--dry-run')
+  const { shipped } = await pack(root, '--dry-run')
   expect(shipped).toEqual(
     expect.arrayContaining([
       'bin/toolyard.js',
       'dist/index.js',
       'dist/index.d.ts',
-      'mini/model.int8.onnx',
-      'mini/scores.json',
-      'mini/words.int8.bin',
-      'mini/words.txt',
       'toolyard.config.json',
       'toolyard.config.schema.json',
       'LICENSE',
@@ -94,16 +93,34 @@ test('the package holds the built code, the configuration and the documents, and
   ).toEqual([])
 })
 
+test('the package of the built-in model holds its built code and its weights, and neither sources nor training code', async () => {
+  const { shipped } = await pack(join(root, 'packages/mini'), '--dry-run')
+  expect(shipped).toEqual(
+    expect.arrayContaining([
+      'index.js',
+      'dist/index.js',
+      'dist/index.d.ts',
+      'scores.json',
+      'weights/model.int8.onnx',
+      'weights/tokenizer.json',
+      'weights/tokenizer_config.json',
+      'NOTICE',
+    ]),
+  )
+  expect(shipped.filter((path) => /\.test\.|\/fixtures\/|^(src|train)\//.test(path))).toEqual([])
+})
+
 describe.runIf(FULL)('the package, packed and installed in an empty folder', () => {
   let folder: string
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'toolyard-pack-'))
     await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-    const { filename } = await pack('--pack-destination', folder)
+    const packed = [join(root, 'packages/mini'), root].map((one) => pack(one, '--pack-destination', folder))
+    const tarballs = (await Promise.all(packed)).map(({ filename }) => join(folder, filename))
     const types = JSON.parse(await readFile(join(root, 'node_modules/@types/node/package.json'), 'utf8')).version
     const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', '--fetch-retries=1']
-    await run(folder, 'npm', 'install', ...quiet, join(folder, filename), `@types/node@${types}`)
+    await run(folder, 'npm', 'install', ...quiet, ...tarballs, `@types/node@${types}`)
   })
 
   afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -168,6 +185,11 @@ describe.runIf(FULL)('the package, packed and installed in an empty folder', () 
       name: 'get_weather',
       result: { success: true, result: { temperature: 22 } },
     })
+  })
+
+  test('answers with the built-in model', async () => {
+    const printed = await run(folder, 'npx', 'toolyard', 'chat', 'turn on the porch light', '--model', 'mini:v1')
+    expect(printed).toContain('porch')
   })
 
   test('can be required', async () => {

@@ -23,9 +23,9 @@ const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
   }: typeof import('../src/kinds/http/request/url-template.ts')) =>
     urlTemplate('https://example.com/{a}?b={b}', 'https://example.com/{a}?b={b}'),
   'src/mcp/stdio/clean-text.ts': () => undefined,
-  'src/models/mini/choose/operations.ts': ({
+  'packages/mini/src/choose/operations.ts': ({
     operationsOf,
-  }: typeof import('../src/models/mini/choose/operations.ts')) =>
+  }: typeof import('../packages/mini/src/choose/operations.ts')) =>
     operationsOf([
       {
         name: 'operation',
@@ -36,28 +36,17 @@ const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
         members: [],
       },
     ]),
-  'src/models/mini/fill/direction.ts': () => undefined,
-  'src/models/mini/talk/small-talk.ts': () => undefined,
-  'src/models/mini/values/arithmetic.ts': () => undefined,
-  'src/models/mini/values/booleans.ts': ({
-    namesBoolean,
-    negated,
-    negates,
-    saidBoolean,
-  }: typeof import('../src/models/mini/values/booleans.ts')) => [
-    saidBoolean('include_all_taxes', 'with taxes'),
-    namesBoolean('include_taxes', 'whether to add them', 'with taxes'),
-    negated('no taxes', 3),
-    negates('no taxes'),
-  ],
-  'src/models/mini/values/conversions.ts': () => undefined,
-  'src/models/mini/values/durations.ts': ({ timeUnit }: typeof import('../src/models/mini/values/durations.ts')) =>
+  'packages/mini/src/fill/direction.ts': () => undefined,
+  'packages/mini/src/talk/small-talk.ts': () => undefined,
+  'packages/mini/src/values/arithmetic.ts': () => undefined,
+  'packages/mini/src/values/conversions.ts': () => undefined,
+  'packages/mini/src/values/durations.ts': ({ timeUnit }: typeof import('../packages/mini/src/values/durations.ts')) =>
     timeUnit('length', 'number of days'),
-  'src/models/mini/values/measures.ts': () => undefined,
-  'src/models/mini/values/numbers-in.ts': () => undefined,
-  'src/models/mini/values/option-words.ts': ({
+  'packages/mini/src/values/measures.ts': () => undefined,
+  'packages/mini/src/values/numbers-in.ts': () => undefined,
+  'packages/mini/src/values/option-words.ts': ({
     saidOptions,
-  }: typeof import('../src/models/mini/values/option-words.ts')) =>
+  }: typeof import('../packages/mini/src/values/option-words.ts')) =>
     saidOptions(['cooling mode', 'heat'], 'turn on the cooling mode or heating'),
   'src/models/printed-calls/read-printed.ts': () => undefined,
   'src/openapi/plain-text.ts': () => undefined,
@@ -66,9 +55,11 @@ const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
   'src/server/http/authenticator.ts': () => undefined,
 }
 /** They build a pattern that somebody wrote only to see whether it is one; RE2 runs what is not simple. */
-const CHECKED_AT_RUN_TIME = ['src/chat/rules/intent-pattern.ts', 'src/core/schema/linear-pattern.ts']
+const CHECKED_AT_RUN_TIME = ['src/chat/intent-pattern.ts', 'src/core/schema/linear-pattern.ts']
 
-const sources = readSources(root, 'src').filter(({ path }) => !/\.test\.tsx?$|\/fixtures\//.test(path))
+const sources = ['src', 'packages']
+  .flatMap((folder) => readSources(root, folder))
+  .filter(({ path }) => !/\.test\.tsx?$|\/fixtures\//.test(path))
 const literals: Pattern[] = []
 const building: string[] = []
 for (const { path, text } of sources) {

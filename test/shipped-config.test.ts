@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ToolManager } from '../src/app/tool-manager.ts'
+import { openManager, shippedConfig } from '../src/cli/common/open.ts'
+import { choicesOf, parameterSchema } from '../src/cli/common/params.ts'
 import { captureTerminal, emptyFolder, toolyard } from '../src/cli/fixtures/toolyard.ts'
-import { openManager, shippedConfig } from '../src/cli/open.ts'
-import { choicesOf, parameterSchema } from '../src/cli/params.ts'
-import type { ToolManager } from '../src/config/tool-manager.ts'
 import type { ToolDefinition } from '../src/core/tool.ts'
 
 const NAMES = ['get_weather', 'calculate', 'echo', 'datetime', 'string', 'set_light', 'search_documents']

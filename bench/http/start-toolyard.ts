@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hashApiKey, newApiKey } from '../../src/config/callers/api-key.ts'
-import type { Config, ToolDefinition } from '../../src/index.ts'
-import { silentLog } from '../../src/index.ts'
+import { hashApiKey, newApiKey } from '../../src/app/callers.ts'
+import { type Config, silentLog, type ToolDefinition } from '../../src/index.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { temporaryFolder } from '../storage/temporary-folder.ts'
 import { weatherTool } from '../toolyard.ts'
@@ -44,7 +43,7 @@ const CONFIG: Config = {
   limits: { calls_per_minute: 10_000_000 },
   // The vectors of its own docs, which a new server makes in the background, are another matter.
   knowledge: { embedder: 'none' },
-  responses: [{ llm: 'mini', model: 'v0', prompt: 'Use the tools.', tools: { enabled: true } }],
+  responses: [{ llm: 'mini', model: 'v1', prompt: 'Use the tools.', tools: { enabled: true } }],
 }
 
 /** `toolyard serve` on this machine, over an embedded store in a folder of its own, with one key. */

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { miniWire } from '../../src/models/mini/mini-wire.ts'
+import { miniWire } from '../../src/models/mini-wire.ts'
 import type { Model, OfferedTool } from '../../src/models/model.ts'
-import { readStream } from '../../src/testing/read-stream.ts'
+import { readStream } from '../../src/testing/model-contract.ts'
 import { developmentCases } from '../mini/development.ts'
 
 export interface MiniOptions {
@@ -31,8 +31,8 @@ export interface MiniResult {
 
 /** Asks the model in the box with more and more tools on offer, one question after the other, then many at once. */
 export async function mini({ tools: sizes, queries, batch }: MiniOptions): Promise<MiniResult> {
-  const wire = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
-  const model: Model = { id: 'mini:v0', stream: (request) => wire.stream('v0', request) }
+  const wire = await miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
+  const model: Model = { id: 'mini:v1', stream: (request) => wire.stream('v1', request) }
   const { calls } = developmentCases()
   const offered = [...new Map(calls.flatMap(({ tools }) => tools.map((tool) => [tool.name, tool]))).values()]
   const ask = async (at: number, tools: readonly OfferedTool[]): Promise<number> => {

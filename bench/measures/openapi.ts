@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { parseDocument } from '../../src/openapi/documents.ts'
 import { importOpenapi } from '../../src/openapi/import-openapi.ts'
-import { parseDocument } from '../../src/openapi/parse-document.ts'
 
 const FILE = fileURLToPath(import.meta.resolve('@octokit/openapi/generated/api.github.com.json'))
 

@@ -4,11 +4,12 @@
  */
 import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
+import { findPackages } from '../../packages/mini/src/engine/find-packages.ts'
+import { ProcessReader } from '../../packages/mini/src/engine/process-reader.ts'
+import type { Question } from '../../packages/mini/src/engine/tool-reader.ts'
+import { textOf } from '../../packages/mini/src/fill/read-tool.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { findPackages } from '../../src/models/mini/engine/find-packages.ts'
-import type { Pair } from '../../src/models/mini/engine/pair-scorer.ts'
-import { ProcessScorer } from '../../src/models/mini/engine/process-scorer.ts'
-import { toolText, valueText } from '../../src/models/mini/pair-texts.ts'
+import { startWorker } from '../../src/models/mini-wire.ts'
 import { median } from '../statistics.ts'
 import { table } from '../table.ts'
 import { developmentCases } from './development.ts'
@@ -19,54 +20,54 @@ if (other === undefined) {
   process.exit(2)
 }
 const ROUNDS = 5
-const PAIRS = 64
+const QUESTIONS = 64
 
 const packages = findPackages('mini')
 const engines = [
   { name: 'onnxruntime-web', runtime: packages.runtimes.at(-1) as string },
   { name: other.replace(/^.*node_modules\//, '').replace(/\/.*$/, ''), runtime: pathToFileURL(other).href },
 ]
-const pairs = developmentCases()
-  .calls.flatMap(({ turns, tools: [tool] }): Pair[] => {
-    const said = turns[0]?.at(-1)?.content ?? ''
-    if (tool === undefined) return []
-    const names = Object.keys((tool.parameters.properties ?? {}) as object)
-    return [toolText(tool.name, tool.description, names), valueText(names[0] ?? '', '', tool.name)].map((meant) => ({
-      meant,
-      said,
-    }))
-  })
-  .slice(0, PAIRS)
+const questions = developmentCases()
+  .calls.flatMap(({ turns, tools: [tool] }): Question[] =>
+    tool === undefined ? [] : [{ said: turns[0]?.at(-1)?.content ?? '', tool: textOf(tool).text }],
+  )
+  .slice(0, QUESTIONS)
 
-const found = engines.map((engine) => ({ ...engine, start: [] as number[], pair: [] as number[], mb: [] as number[] }))
+const found = engines.map((engine) => ({
+  ...engine,
+  start: [] as number[],
+  question: [] as number[],
+  mb: [] as number[],
+}))
 for (let round = 0; round < ROUNDS; round++) {
-  for (const { runtime, start, pair, mb } of found) {
-    const scorer = new ProcessScorer({
+  for (const { runtime, start, question, mb } of found) {
+    const reader = new ProcessReader({
       packages: { ...packages, runtimes: [runtime] },
-      name: 'mini:v0',
-      log: silentLog,
+      host: { id: 'mini:v1', log: silentLog, startWorker },
     })
     const begun = performance.now()
-    await scorer.score(pairs.slice(0, 1))
+    await reader.read(questions.slice(0, 1))
     start.push(performance.now() - begun)
-    await scorer.score(pairs)
+    await reader.read(questions)
     const warm = performance.now()
-    await scorer.score(pairs)
-    pair.push((performance.now() - warm) / pairs.length)
-    const status = readFileSync(`/proc/${scorer.pid}/status`, 'latin1')
+    await reader.read(questions)
+    question.push((performance.now() - warm) / questions.length)
+    const status = readFileSync(`/proc/${reader.pid}/status`, 'latin1')
     mb.push(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024)
-    await scorer.close()
+    await reader.close()
   }
 }
 console.log(
   table(
-    ['engine', 'start and first pair, ms', 'a pair, ms', 'memory, MB'],
-    found.map(({ name, start, pair, mb }) => [
+    ['engine', 'start and first question, ms', 'a question, ms', 'memory, MB'],
+    found.map(({ name, start, question, mb }) => [
       name,
       median(start).toFixed(0),
-      median(pair).toFixed(1),
+      median(question).toFixed(1),
       median(mb).toFixed(0),
     ]),
   ),
 )
-console.log(`\n${ROUNDS} processes of each in turns, one thread, ${PAIRS} pairs in batches; the middle of each.`)
+console.log(
+  `\n${ROUNDS} processes of each in turns, one thread, ${QUESTIONS} questions in batches; the middle of each.`,
+)

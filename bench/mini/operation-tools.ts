@@ -1,6 +1,6 @@
 import { globSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { readOpenapi } from '../../src/cli/read-openapi.ts'
+import { readOpenapi } from '../../src/cli/commands/import/read-openapi.ts'
 import type { OfferedTool } from '../../src/models/model.ts'
 import { importOpenapi } from '../../src/openapi/import-openapi.ts'
 

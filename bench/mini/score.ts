@@ -1,18 +1,18 @@
 /**
  * `node bench/mini/score.ts [--write] [category…]`: how well the model in the box does, by the rules of BFCL, and what it
  * takes. `development` and `development_no` are requests of our own. `--write` puts each row, as soon as it is known, into
- * mini/scores.json, which the server gives away, and into docs/mini.md. Only counts are printed and written, no case.
+ * packages/mini/scores.json, which the server gives away, and into docs/mini.md. Only counts are printed and written, no case.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { findPackages } from '../../packages/mini/src/engine/find-packages.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { findPackages } from '../../src/models/mini/engine/find-packages.ts'
-import { miniWire } from '../../src/models/mini/mini-wire.ts'
+import { miniWire } from '../../src/models/mini-wire.ts'
 import type { CategoryScore } from '../../src/models/model-scores.ts'
-import { ProviderClient } from '../../src/models/provider-client.ts'
+import { ProviderClient } from '../../src/models/providers/provider-client.ts'
 import { bfclCategory } from '../../src/validation/bfcl/bfcl-category.ts'
 import { loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
 import { DEVELOPMENT_NOW, type DevelopmentCase, developmentCases } from './development.ts'
@@ -38,7 +38,7 @@ const find: typeof findPackages = (name) => ({
   ...(engine !== undefined && { runtimes: [pathToFileURL(engine).href] }),
 })
 const clock = { ...systemClock, wall: () => DEVELOPMENT_NOW }
-const wire = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock }, find)
+const wire = await miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock }, { find })
 const mini = new ProviderClient({ name: 'mini', type: 'mini' }, wire, { log: silentLog, clock: systemClock })
 
 console.log('| category | cases | right | ms, middle | ms, 95 of 100 | wrong |\n| --- | --- | --- | --- | --- | --- |')
@@ -95,7 +95,7 @@ async function scoreOf({ name, own, call_wanted, load }: Category): Promise<{ sc
 
 /** Of which kind the mistake is, if there is one. */
 async function mistakeIn({ turns, tools, judge }: DevelopmentCase): Promise<string | undefined> {
-  const { content, tool_calls = [] } = await mini.generateChat(turns[0] ?? [], 'v0', { tools })
+  const { content, tool_calls = [] } = await mini.generateChat(turns[0] ?? [], 'v1', { tools })
   const calls = tool_calls.map((call) => ({ tool: call.function.name, params: JSON.parse(call.function.arguments) }))
   const verdict = judge([{ calls, answer: content ?? '' }])
   if (verdict.passed) return undefined

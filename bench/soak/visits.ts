@@ -16,7 +16,7 @@ const CALL = { tool_name: NAME, params: PARAMS }
 const QUESTIONS = ["What's the weather in Paris?", 'Calculate 15% tip on $45', 'What is 20% of 80?', "What's 2+2?"]
 const question = () => QUESTIONS[Math.floor(Math.random() * QUESTIONS.length)]
 const completion = (stream: boolean) => ({
-  model: 'mini:v0',
+  model: 'mini:v1',
   messages: [{ role: 'user', content: question() }],
   stream,
 })

@@ -1,6 +1,6 @@
 import type { CallEntry } from '../../src/core/storage/ledger.ts'
 import type { StoredRun } from '../../src/core/storage/run-store.ts'
-import type { ToolErrorCode } from '../../src/core/tool-error-code.ts'
+import type { ToolErrorCode } from '../../src/core/tool-result.ts'
 import type { ChainRow } from '../../src/storage/ledger/ledger-tables.ts'
 
 export const TENANTS = 20
@@ -70,7 +70,7 @@ export function runOf(number: number, at: number, next: () => number): { run: St
 }
 
 /** A call as its row would be; the hashes have the right length only. */
-export const chainRowOf = ({ model: _model, params, unknown, ...call }: CallEntry): ChainRow => ({
+export const chainRowOf = ({ params, unknown, ...call }: CallEntry): ChainRow => ({
   ...call,
   chain: '',
   seq: 0,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { silentLog } from '../../src/index.ts'
-import { LiveFigures } from '../../src/storage/ledger/figures/live-figures.ts'
-import { figuresKeptMs } from '../../src/storage/ledger/housekeeper.ts'
+import { LiveFigures } from '../../src/storage/ledger/live-figures.ts'
+import { figuresKeptMs } from '../../src/storage/ledger/storage-ledger.ts'
 import { openSqliteEngine } from '../../src/storage/sqlite/sqlite-engine.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
 import { ManualClock } from '../../src/testing/manual-clock.ts'
@@ -48,7 +48,7 @@ async function feedFigures(
     const now = until + keepMs.minute + 1
     for (const runs = runsUntil(until); fed < runs; fed++) {
       const { run, calls } = runOf(fed, hour + next() * (until - hour), next)
-      for (const call of calls) figures.call(chainRowOf(call), call.model, now)
+      figures.calls(calls.map(chainRowOf), now)
       figures.run(run, now)
     }
     const { cells, written } = figures.due(now, 'all')

@@ -1,21 +1,17 @@
 import type { CallContext } from '../core/call-context.ts'
+import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { parseJson } from '../core/json-depth.ts'
 import { LIMITS } from '../core/snapshot.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
-import type { ToolExecutor } from '../core/tool-executor.ts'
-import type { ToolResult } from '../core/tool-result.ts'
+import { ToolExecutionError, type ToolResult } from '../core/tool-result.ts'
 import type { ToolCall } from '../models/model.ts'
 import type { CallGuard } from './call-guard.ts'
 import type { RunEvent, TrackedCall } from './run.ts'
 import type { RunObserver } from './run-observer.ts'
 
-/** The turn that asks for calls. */
 export interface CallingTurn {
   readonly context: CallContext
   readonly guard: CallGuard
   readonly iteration: number
-  /** Whether anybody wants to hear of results and progress as they come. */
-  readonly tell: boolean
   readonly observers: readonly RunObserver[]
 }
 
@@ -27,9 +23,9 @@ interface Judged {
 
 const NOT_RUN = { not_run: true } as const
 
-/** The calls of one turn: run beside each other, so many at a time, told of as they end, kept in order. */
+/** Runs the calls of one turn concurrently, up to a limit, and returns the results in the model's order. */
 export class CallBatch {
-  /** Some call was one too many: the run is over when the others have ended. */
+  /** A repeated call ends the run after the other calls. */
   readonly endsRun: boolean
   readonly #executor: ToolExecutor
   readonly #turn: CallingTurn
@@ -54,12 +50,11 @@ export class CallBatch {
     this.endsRun = endsRun
   }
 
-  /** The calls with their results, in the model's order; whole when `next` has nothing more to tell. */
+  /** Complete when `next` returns undefined. */
   get tracked(): readonly TrackedCall[] {
     return this.#tracked
   }
 
-  /** The next thing that happened; undefined when all calls have ended. */
   async next(most: number): Promise<RunEvent | undefined> {
     for (;;) {
       while (this.#running < most && this.#next < this.#calls.length) this.#start(this.#next++)
@@ -71,11 +66,9 @@ export class CallBatch {
     }
   }
 
-  /** Settles when the calls that run have ended; no more are begun. */
+  /** Starts no more calls and waits for the running ones. */
   async ended(): Promise<void> {
-    for (let event = await this.next(0); event !== undefined; event = await this.next(0)) {
-      // Nobody is there to be told.
-    }
+    for (let event = await this.next(0); event !== undefined; event = await this.next(0)) {}
   }
 
   #start(index: number): void {
@@ -96,27 +89,24 @@ export class CallBatch {
   #ended(index: number, result: ToolResult, refused?: typeof NOT_RUN): void {
     const { call, params } = this.#calls[index] as Judged
     const recovered = call.metadata?.recovered === true ? ({ recovered: true } as const) : undefined
-    const { iteration, tell, observers } = this.#turn
+    const { iteration, observers } = this.#turn
     const tracked = { tool: call.function.name, params, result, iteration, ...recovered, ...refused }
     this.#tracked[index] = tracked
-    for (const observer of observers) observer.called(tracked, index)
-    if (tell) this.#events.push({ type: 'call-result', id: call.id, call: tracked })
-    if (tell || this.#running === 0 || this.#next < this.#calls.length) this.#wake?.()
+    for (const observer of observers) observer.callEnded?.(tracked, index)
+    this.#events.push({ type: 'call-result', id: call.id, call: tracked })
+    this.#wake?.()
   }
 
-  /** With an ear for progress, where anybody is told of it. */
   #contextOf({ id, function: { name } }: ToolCall): CallContext {
-    const { context, tell } = this.#turn
-    if (!tell) return context
     const report = (progress: unknown): void => {
       this.#events.push({ type: 'call-progress', id, tool: name, progress })
       this.#wake?.()
     }
-    return { ...context, report }
+    return { ...this.#turn.context, report }
   }
 }
 
-/** The model's arguments, or the text itself if it isn't JSON: the executor refuses that. */
+/** Returns text that isn't JSON unchanged: the executor refuses it. */
 function readArguments(text: string): unknown {
   if (text.trim() === '') return {}
   try {

@@ -10,7 +10,7 @@ const failed = (error: string): ToolResult => ({
   execution_time_ms: 1,
 })
 
-/** What becomes of calls made one a turn: `.` runs, `x` is refused, `!` ends the run. */
+/** Judges one call per turn: `.` runs, `x` is refused, `!` ends the run. */
 function verdicts(...calls: readonly (readonly [string, unknown])[]): string {
   const guard = new CallGuard()
   return calls
@@ -25,7 +25,7 @@ const a = ['a', { n: 1 }] as const
 const b = ['b', { n: 1 }] as const
 const c = ['c', { n: 1 }] as const
 
-describe('the guard of a run', () => {
+describe('CallGuard', () => {
   test.each([
     ['the same call', [a, a, a, a], '..x!'],
     ['the same call with others in between', [a, b, a, c, a, ['d', {}], a], '....x.!'],
@@ -40,8 +40,8 @@ describe('the guard of a run', () => {
       ],
       '..x',
     ],
-    ['two calls in turn', [a, b, a, b, a, b], '....x!'],
-    ['two calls in turn, with another after the warning', [a, b, a, b, a, c, c], '....x..'],
+    ['two alternating calls', [a, b, a, b, a, b], '....x!'],
+    ['two alternating calls, with another after the warning', [a, b, a, b, a, c, c], '....x..'],
     [
       'texts that were no JSON',
       [
@@ -55,14 +55,14 @@ describe('the guard of a run', () => {
     expect(verdicts(...calls)).toBe(expected)
   })
 
-  test('two calls in turn within one turn are only refused: the model has not been told yet', () => {
+  test('refuses alternating calls within one turn without ending the run', () => {
     const guard = new CallGuard()
     for (let round = 0; round < 2; round++) for (const [tool, params] of [a, b]) guard.judge(tool, params, 1)
     expect(guard.judge(...a, 1)).toMatchObject({ ends: false })
     expect(guard.judge(...b, 1)).toMatchObject({ ends: false })
   })
 
-  test('one error after the other, of the same tool', () => {
+  test('refuses a tool that fails with the same error three times in a row', () => {
     const guard = new CallGuard()
     for (let n = 0; n < 3; n++) {
       expect(guard.judge('tool', { n }, n)).toBeUndefined()

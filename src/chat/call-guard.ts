@@ -1,7 +1,7 @@
 import { canonicalText } from '../core/schema/canonical-text.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 
-/** Why a call is not run, and whether the run is over with it. */
+/** Why a call isn't run, and whether that ends the run. */
 export interface Refusal {
   readonly message: string
   readonly ends: boolean
@@ -10,27 +10,19 @@ export interface Refusal {
 const RUNS_OF_ONE_CALL = 2
 const RUNS_INTO_ONE_ERROR = 3
 
-/** What one tool failed with last, and how often in a row. */
 interface Streak {
   readonly error: string
   count: number
   refused: boolean
 }
 
-/**
- * Sees to it that a run gets somewhere. The same call runs twice; the third is refused with the reason, and the fourth
- * ends the run. Two calls in alternation: the first of the third round is refused, and going on with it in a later turn
- * ends the run. A tool that failed three times in a row with the same error: the next call is refused, the one after
- * it ends the run.
- */
+/** Stops repeated calls, alternating calls and calls that keep failing: refuses one, then ends the run. */
 export class CallGuard {
   readonly #counts = new Map<string, number>()
   readonly #streaks = new Map<string, Streak>()
-  /** The last calls, the newest last. */
   readonly #recent: string[] = []
   #alternationRefusedIn: number | undefined = undefined
 
-  /** Gives a refusal, or nothing where the call may run. */
   judge(tool: string, params: unknown, iteration: number): Refusal | undefined {
     const key = keyOf(tool, params)
     const count = (this.#counts.get(key) ?? 0) + 1
@@ -42,7 +34,6 @@ export class CallGuard {
     return this.#refuseError(tool)
   }
 
-  /** Takes note of how a call ended that was run. */
   learn(tool: string, result: ToolResult): void {
     if (result.success) {
       if (this.#streaks.size > 0) this.#streaks.delete(tool)
@@ -59,7 +50,7 @@ export class CallGuard {
     if (alternates) this.#alternationRefusedIn ??= iteration
     const advice = 'Use the results you have, call with other parameters, or answer'
     const message = alternates
-      ? `Tool '${tool}' was not run: the same two calls were made in turn, over and over, with the same parameters. ${advice}`
+      ? `Tool '${tool}' was not run: the same two calls keep alternating with the same parameters. ${advice}`
       : `Tool '${tool}' was not run: it was already called twice with exactly these parameters. ${advice}`
     return { message, ends: goesOn || count > RUNS_OF_ONE_CALL + 1 }
   }
@@ -70,12 +61,12 @@ export class CallGuard {
     const ends = streak.refused
     streak.refused = true
     return {
-      message: `Tool '${tool}' was not run: its last ${streak.count} calls failed with the same error. Do without it, or answer`,
+      message: `Tool '${tool}' was not run: its last ${streak.count} calls failed with the same error. Use another tool, or answer`,
       ends,
     }
   }
 
-  /** Whether the calls before this one were it and one other, in turn, for two rounds. */
+  /** Whether this call and one other have alternated for two rounds. */
   #alternates(key: string): boolean {
     const recent = this.#recent
     const n = recent.length
@@ -88,7 +79,7 @@ function keyOf(tool: string, params: unknown): string {
   try {
     return `${tool}\n${canonicalText(params)}`
   } catch {
-    // Nested too deeply to be read, which the executor refuses: all such calls of a tool are alike.
+    // The executor refuses values that are nested too deeply.
     return `${tool}\n`
   }
 }

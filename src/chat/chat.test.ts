@@ -1,18 +1,16 @@
 import { describe, expect, test, vi } from 'vitest'
 import { never } from '../core/fixtures/code-yard.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
-import { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
+import { ModelCatalogue } from '../models/model-catalogue.ts'
 import { type GivenTurn, scripted } from '../testing/scripted-model.ts'
-import { Chat } from './chat.ts'
-import { loopYard, told, wellFormed } from './fixtures/loop-yard.ts'
-import { NoResponseRuleError } from './rules/no-response-rule-error.ts'
-import { ResponseRules } from './rules/response-rules.ts'
-import { ToolRefusedError } from './tool-refused-error.ts'
+import { Chat, ToolRefusedError } from './chat.ts'
+import { loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
+import { NoResponseRuleError, ResponseRules } from './response-rules.ts'
 
-/** A chat whose one rule is for questions about the weather, and leads to a model that says what it is told to. */
+/** A chat with one rule for weather questions and a scripted model. */
 function chatYard(...turns: GivenTurn[]) {
   const runs: StoredRun[] = []
-  const { loop, registry, executor, add, records } = loopYard({ onRun: (run) => void runs.push(run) })
+  const { loop, registry, executor, add, records } = loopSetup({ onRun: (run) => void runs.push(run) })
   const model = scripted(...turns)
   const models = new ModelCatalogue([{ name: 'scripted', model: () => model }])
   const rule = { match: { intent_regexp: '/weather/' }, llm: 'scripted', model: 'turns', prompt: 'Be brief.' }
@@ -23,8 +21,8 @@ function chatYard(...turns: GivenTurn[]) {
 const location = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] }
 const PARIS = { message: 'How is the weather?', tool_name: 'get_weather', tool_params: { location: 'Paris' } }
 
-describe('a question with a tool', () => {
-  test('runs it first, and the model reads its envelope', async () => {
+describe('a message with tool_name', () => {
+  test('runs the tool first and shows its result to the model', async () => {
     const { chat, add, model } = chatYard('Blue.')
     add('get_weather', () => ({ sky: 'blue' }), { parameters: location })
     const { content, tool_calls } = await chat.answer(PARIS)
@@ -42,7 +40,7 @@ describe('a question with a tool', () => {
     expect(wellFormed(messages)).toBe(true)
   })
 
-  test('belongs to the run, and is the first of its steps', async () => {
+  test('records the call as the first step of the run', async () => {
     const { chat, add, executor, records, runs } = chatYard('Blue.')
     add('get_weather', () => ({ sky: 'blue' }), { parameters: location })
     await chat.answer({ ...PARIS, context: { runId: 'run-1', source: 'rest' } })
@@ -62,7 +60,7 @@ describe('a question with a tool', () => {
     expect(run?.steps[0]?.started_at).toBe(run?.started_at)
   })
 
-  test('tells of it as it happens', async () => {
+  test('streams events of the call', async () => {
     const { chat, add } = chatYard('Blue.')
     add(
       'get_weather',
@@ -83,7 +81,7 @@ describe('a question with a tool', () => {
     ['no JSON', { tool_params: 1n }, 'INVALID_PARAMETERS'],
     ['denied', { tool_name: 'secret' }, 'PERMISSION_DENIED'],
     ['limited', { tool_name: 'limited' }, 'RATE_LIMITED'],
-  ])('that is %s is an error with the envelope, and no model is asked', async (_, change, code) => {
+  ])('rejects with the result and asks no model if the call is %s', async (_, change, code) => {
     const { chat, add, model, runs, executor } = chatYard('Blue.', 'Blue.')
     add('get_weather', () => 1, { parameters: location })
     add('secret', () => 1, { permissions: ['secrets'] })
@@ -96,7 +94,7 @@ describe('a question with a tool', () => {
     expect(runs).toEqual([])
   })
 
-  test('that fails while it runs is answered about', async () => {
+  test('asks the model about a tool that failed while running', async () => {
     const { chat, add, model } = chatYard('It is broken.')
     add(
       'get_weather',
@@ -112,7 +110,7 @@ describe('a question with a tool', () => {
     expect(model.requests[0]?.messages.at(-1)?.content).toContain('no thermometer')
   })
 
-  test('that its caller cancels asks no model', async () => {
+  test('asks no model if the caller cancels', async () => {
     const { chat, add, model } = chatYard('Blue.')
     const controller = new AbortController()
     add(
@@ -130,7 +128,7 @@ describe('a question with a tool', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('runs nothing where nobody would answer', async () => {
+  test('runs nothing if no rule matches', async () => {
     const { chat, add } = chatYard()
     const run = vi.fn(() => 1)
     add('get_weather', run, { parameters: location })

@@ -1,48 +1,63 @@
 import { randomUUID } from 'node:crypto'
 import type { CallContext } from '../core/call-context.ts'
-import type { ToolExecutor } from '../core/tool-executor.ts'
-import type { ToolRegistry } from '../core/tool-registry.ts'
-import type { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
+import type { ToolExecutor } from '../core/execution/tool-executor.ts'
+import type { ToolRegistry } from '../core/execution/tool-registry.ts'
+import type { ToolErrorCode, ToolFailure, ToolResult } from '../core/tool-result.ts'
 import type { Message, ToolCall } from '../models/model.ts'
+import type { ModelCatalogue } from '../models/model-catalogue.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
-import { buildMessages } from './rules/build-messages.ts'
-import type { Profile } from './rules/response-rule.ts'
-import type { ResponseRules } from './rules/response-rules.ts'
-import { type RuleRun, ruleRun } from './rules/rule-run.ts'
+import { buildMessages, type Profile, type ResponseRules, type RuleRun, ruleRun } from './response-rules.ts'
 import type { RunAnswer, RunEvent, RunRequest, TrackedCall } from './run.ts'
-import { NOBODY } from './run-observer.ts'
+import { NO_OBSERVERS } from './run-observer.ts'
 import type { ToolLoop } from './tool-loop.ts'
-import { isRefusal, ToolRefusedError } from './tool-refused-error.ts'
+
+const REFUSALS: ReadonlySet<ToolErrorCode> = new Set([
+  'TOOL_NOT_FOUND',
+  'INVALID_PARAMETERS',
+  'PERMISSION_DENIED',
+  'RATE_LIMITED',
+])
+
+/** The executor refused the call requested by `tool_name`; no model was asked. */
+export class ToolRefusedError extends Error {
+  readonly result: ToolFailure
+
+  constructor(result: ToolFailure) {
+    super(result.error)
+    this.name = 'ToolRefusedError'
+    this.result = result
+  }
+}
+
+const isRefusal = (result: ToolResult): result is ToolFailure => !result.success && REFUSALS.has(result.error_code)
 
 const UNREADABLE = '…'
 
-/** A call that the caller asked for, and what the model reads of it: as if it had made the call itself. */
+/** A requested call, and its messages as if the model had made the call. */
 interface FirstCall {
   readonly tracked: TrackedCall
   readonly messages: readonly Message[]
 }
 
-/** Runs a tool before any model is asked. Throws a `ToolRefusedError`; a tool that failed while it ran is an answer. */
+/** Runs the requested tool first. Throws a `ToolRefusedError`; a tool that fails while running is a normal result. */
 async function* firstCall(
   executor: ToolExecutor,
   tool: { readonly name: string; readonly params: unknown },
   context: CallContext,
-  tell: boolean,
 ): AsyncGenerator<RunEvent, FirstCall, undefined> {
   const call: ToolCall = {
     id: `call_${randomUUID()}`,
     type: 'function',
     function: { name: tool.name, arguments: textOf(tool.params) },
   }
-  const turn = { context, guard: new CallGuard(), iteration: 0, tell, observers: NOBODY }
+  const turn = { context, guard: new CallGuard(), iteration: 0, observers: NO_OBSERVERS }
   const batch = new CallBatch(executor, turn, [call])
   for (let event = await batch.next(1); event !== undefined; event = await batch.next(1)) {
-    if (event.type === 'call-result') refuse(event.call)
+    if (event.type === 'call-result' && isRefusal(event.call.result)) throw new ToolRefusedError(event.call.result)
     yield event
   }
   const [tracked] = batch.tracked as [TrackedCall]
-  refuse(tracked)
   const content = JSON.stringify(tracked.result)
   return {
     tracked,
@@ -53,27 +68,22 @@ async function* firstCall(
   }
 }
 
-function refuse({ result }: TrackedCall): void {
-  if (isRefusal(result)) throw new ToolRefusedError(result)
-}
-
 function textOf(params: unknown): string {
   try {
     return JSON.stringify(params === undefined ? {} : params) ?? UNREADABLE
   } catch {
-    // Nested too deeply, or no JSON at all: the executor refuses this text with a sentence.
+    // The executor refuses this text.
     return UNREADABLE
   }
 }
 
-/** The handler behind tools that search documents. */
 const SEARCH_HANDLER = 'rag_query'
 
 interface Found {
   readonly results?: readonly { readonly text?: unknown; readonly source?: unknown }[]
 }
 
-/** What the documents say about a message, as text; empty where nothing is found or nothing can be searched. */
+/** Searches the documents for a message; returns an empty string if there is nothing to search or nothing is found. */
 async function findContext(
   message: string,
   registry: ToolRegistry,
@@ -88,23 +98,20 @@ async function findContext(
   return results.map(({ text, source }) => `[${source}]\n${text}`).join('\n\n')
 }
 
-/** One question to be answered. */
 export interface ChatRequest {
   readonly message: string
   readonly previous_messages?: readonly Message[]
   readonly profile?: Profile
-  /** `provider:model`: this model answers, with every tool, whatever the response rules say. */
+  /** `provider:model`: bypasses the response rules and offers every tool. */
   readonly model?: string
-  /** This tool runs first, and the answer is given with its result in mind. */
+  /** Runs before the model is asked, which sees the result. */
   readonly tool_name?: string
   readonly tool_params?: unknown
-  /** Who asks, with what rights; its signal cancels the answer. */
+  /** The caller and its permissions; the signal cancels the answer. */
   readonly context?: CallContext
 }
 
-/** How a model is asked where no response rule is. */
 const TRIAL: Partial<RuleRun> = { max_tokens: 500 }
-/** What a model is told where nobody configured a prompt. */
 export const TRIAL_PROMPT = 'You are a helpful assistant with access to tools. Use them when appropriate.'
 
 export interface ChatParts {
@@ -115,14 +122,13 @@ export interface ChatParts {
   readonly executor: ToolExecutor
 }
 
-/** Who answers a question, and how. */
 interface Chosen {
   readonly prompt: string
   readonly context: CallContext
   readonly run: Omit<RunRequest, 'messages' | 'context' | 'prior_calls'>
 }
 
-/** Answers questions: by the response rules, or by one model. */
+/** Answers messages with the model that a response rule selects, or with a given one. */
 export class Chat {
   readonly #parts: ChatParts
 
@@ -130,27 +136,22 @@ export class Chat {
     this.#parts = parts
   }
 
-  /**
-   * Carries a question to its answer. Rejects where no rule matches, the model is unknown, or `tool_name` is refused
-   * (`ToolRefusedError`): no model is asked then.
-   */
+  /** Rejects if no rule matches, the model is unknown, or `tool_name` is refused (`ToolRefusedError`). */
   async answer(request: ChatRequest): Promise<RunAnswer> {
-    const chosen = this.#choose(request)
-    const first = this.#first(request, chosen, false)
-    // It has nothing to tell on its way.
-    const { value } = (await first?.next()) ?? {}
-    return this.#parts.loop.answer(await this.#prepare(request, chosen, value as FirstCall | undefined))
+    let answer: RunAnswer | undefined
+    for await (const event of this.run(request)) if (event.type === 'answer') answer = event.answer
+    return answer as RunAnswer
   }
 
-  /** The same, told as it happens. */
+  /** Streams the same as events. */
   async *run(request: ChatRequest): AsyncGenerator<RunEvent, void, undefined> {
     const chosen = this.#choose(request)
-    const first = this.#first(request, chosen, true)
-    const called = first && (yield* first)
-    yield* this.#parts.loop.run(await this.#prepare(request, chosen, called))
+    const { tool_name: name, tool_params: params } = request
+    const first =
+      name === undefined ? undefined : yield* firstCall(this.#parts.executor, { name, params }, chosen.context)
+    yield* this.#parts.loop.run(await this.#prepare(request, chosen, first))
   }
 
-  /** Who answers, and how: settled before anything happens. */
   #choose({ message, profile = {}, model: asked, context = {} }: ChatRequest): Chosen {
     const { models, rules } = this.#parts
     const rule = asked === undefined ? rules.match(profile, message) : undefined
@@ -161,11 +162,6 @@ export class Chat {
       context: { ...context, runId: context.runId ?? randomUUID() },
       run: { ...run, model: models.get(model_id), ...(prices !== undefined && { prices }) },
     }
-  }
-
-  #first({ tool_name, tool_params }: ChatRequest, { context }: Chosen, tell: boolean) {
-    if (tool_name === undefined) return undefined
-    return firstCall(this.#parts.executor, { name: tool_name, params: tool_params }, context, tell)
   }
 
   async #prepare(request: ChatRequest, { prompt, context, run }: Chosen, first?: FirstCall): Promise<RunRequest> {

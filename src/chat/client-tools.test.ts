@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { OfferedTool } from '../models/model.ts'
 import { scripted } from '../testing/scripted-model.ts'
-import { ClientToolError } from './client-tool-error.ts'
-import { call, GO, loopYard, told, wellFormed } from './fixtures/loop-yard.ts'
+import { ClientToolError } from './client-tools.ts'
+import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
 
 const open_door: OfferedTool = {
   name: 'open_door',
@@ -10,17 +10,17 @@ const open_door: OfferedTool = {
   parameters: { type: 'object', properties: { door: { type: 'string' } } },
 }
 
-describe('tools of the client', () => {
-  test('are offered beside the registered ones', async () => {
-    const { loop, add } = loopYard()
+describe('client tools', () => {
+  test('are offered with the registered tools', async () => {
+    const { loop, add } = loopSetup()
     add('tool', () => 1)
     const model = scripted('Hi.')
     await loop.answer({ model, messages: GO, client_tools: [open_door] })
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['tool', 'open_door'])
   })
 
-  test('a turn that calls one ends the run, and hands the call back', async () => {
-    const { loop, add } = loopYard()
+  test('end the run when called, and return the call', async () => {
+    const { loop, add } = loopSetup()
     add('tool', () => 1)
     const model = scripted(call('tool'), { text: 'I open it.', ...call('open_door', { door: 'front' }) })
     const { answer, messages } = await told(loop.run({ model, messages: GO, client_tools: [open_door] }))
@@ -31,8 +31,8 @@ describe('tools of the client', () => {
     expect(messages.at(-1)).toEqual({ role: 'assistant', content: 'I open it.', tool_calls: [handed] })
   })
 
-  test('registered tools of the same turn are not run, and the model can read that', async () => {
-    const { loop, add } = loopYard()
+  test('prevent registered tools of the same turn from running, and tell the model', async () => {
+    const { loop, add } = loopSetup()
     const write = vi.fn(() => 1)
     add('write', write)
     const model = scripted({ calls: [{ name: 'write' }, { name: 'open_door' }] })
@@ -48,8 +48,8 @@ describe('tools of the client', () => {
     expect(wellFormed([...messages, result])).toBe(true)
   })
 
-  test('a turn that calls none of them goes on as ever', async () => {
-    const { loop, add } = loopYard()
+  test('do not affect turns that call none of them', async () => {
+    const { loop, add } = loopSetup()
     add('tool', () => 1)
     const answer = await loop.answer({
       model: scripted(call('tool'), 'Done.'),
@@ -60,27 +60,27 @@ describe('tools of the client', () => {
     expect(answer).not.toHaveProperty('client_calls')
   })
 
-  test('one with the name of a tool that is offered is refused before anything is asked', async () => {
-    const { loop, add } = loopYard()
+  test('are rejected if their name is taken', async () => {
+    const { loop, add } = loopSetup()
     add('open_door', () => 1)
     const model = scripted('Hi.')
     const refused = loop.answer({ model, messages: GO, client_tools: [open_door] })
     await expect(refused).rejects.toThrow(ClientToolError)
-    await expect(refused).rejects.toThrow("The tool 'open_door' is there already")
+    await expect(refused).rejects.toThrow("The tool 'open_door' already exists")
     expect(model.requests).toEqual([])
   })
 
-  test('one with the name of a tool that this caller cannot see is its own', async () => {
-    const { loop, add } = loopYard()
+  test('may have the name of a tool that the caller cannot see', async () => {
+    const { loop, add } = loopSetup()
     add('open_door', () => 1, { permissions: ['doors'] })
     const model = scripted(call('open_door'))
     const answer = await loop.answer({ model, messages: GO, client_tools: [open_door] })
     expect(answer.client_calls).toHaveLength(1)
   })
 
-  test('two of one name are refused', async () => {
-    const { loop } = loopYard()
+  test('are rejected if two have the same name', async () => {
+    const { loop } = loopSetup()
     const refused = loop.answer({ model: scripted('Hi.'), messages: GO, client_tools: [open_door, open_door] })
-    await expect(refused).rejects.toThrow("'open_door' is given twice")
+    await expect(refused).rejects.toThrow("Two client tools are named 'open_door'")
   })
 })

@@ -1,24 +1,34 @@
 import type { ToolFailure } from '../core/tool-result.ts'
 import type { Message, OfferedTool, ToolCall } from '../models/model.ts'
-import { ClientToolError } from './client-tool-error.ts'
 import type { Offer } from './tool-offer.ts'
+
+/** The name of a client tool is already taken. */
+export class ClientToolError extends Error {
+  readonly tool: string
+
+  constructor(tool: string, message: string) {
+    super(message)
+    this.name = 'ClientToolError'
+    this.tool = tool
+  }
+}
 
 export const NO_CLIENT_TOOLS: readonly OfferedTool[] = Object.freeze([])
 
-/** Adds the caller's own tools to an offer. Each name means one tool, or it is not known whose turn it is. */
+/** Adds the client's tools to an offer. Names must be unique, or it would be unclear who runs a call. */
 export function besideClientTools(offer: Offer, clientTools: readonly OfferedTool[]): readonly OfferedTool[] {
   if (clientTools.length === 0) return offer.tools
   const names = new Set(offer.names)
   for (const { name } of clientTools) {
     if (!names.has(name)) names.add(name)
     else if (offer.names.has(name)) {
-      throw new ClientToolError(name, `The tool '${name}' is there already, and run by the server: rename yours`)
-    } else throw new ClientToolError(name, `The tool '${name}' is given twice: name each tool once`)
+      throw new ClientToolError(name, `The tool '${name}' already exists on the server: rename yours`)
+    } else throw new ClientToolError(name, `Two client tools are named '${name}': rename one of them`)
   }
   return [...offer.tools, ...clientTools]
 }
 
-/** What the model reads about a call of ours beside calls of the client's: nothing was run, so nothing runs twice. */
+/** Tells the model that a server tool wasn't run because the same turn called client tools. */
 export function postponed({ id, function: { name } }: ToolCall): Message {
   const envelope: ToolFailure = {
     success: false,

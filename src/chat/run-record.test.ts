@@ -4,19 +4,19 @@ import type { StoredRun } from '../core/storage/run-store.ts'
 import { ModelError } from '../models/model-error.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
 import { scripted } from '../testing/scripted-model.ts'
-import { call, GO, loopYard } from './fixtures/loop-yard.ts'
+import { call, GO, loopSetup } from './fixtures/loop-setup.ts'
 import type { ToolLoopOptions } from './tool-loop.ts'
 
-/** A loop whose runs are kept by the test. */
+/** A loop that records its runs. */
 function keptYard(options: ToolLoopOptions = {}) {
   const runs: StoredRun[] = []
-  return { ...loopYard({ onRun: (run) => void runs.push(run), ...options }), runs }
+  return { ...loopSetup({ onRun: (run) => void runs.push(run), ...options }), runs }
 }
 
 const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
 
-describe('the record of a run', () => {
-  test('holds who asked what, what came of it, and every step with its time', async () => {
+describe('RunRecord', () => {
+  test('contains the caller, question, answer and every step with its time', async () => {
     const clock = new ManualClock()
     const { loop, add, runs } = keptYard({ clock })
     add('slow', ({ n }) => {
@@ -93,7 +93,7 @@ describe('the record of a run', () => {
     ])
   })
 
-  test('is told before the answer is', async () => {
+  test('is passed on before the answer event', async () => {
     const { loop, runs } = keptYard()
     for await (const event of loop.run({ model: scripted('Hi.'), messages: GO })) {
       if (event.type === 'answer') expect(runs).toHaveLength(1)
@@ -101,7 +101,7 @@ describe('the record of a run', () => {
     expect(runs).toHaveLength(1)
   })
 
-  test('has the calls in the order of the model, whichever ended first', async () => {
+  test("lists calls in the model's order", async () => {
     const { loop, add, runs } = keptYard()
     add('wait', async ({ ms }) => later(ms as number))
     const calls = [20, 1].map((ms) => ({ name: 'wait', arguments: { ms } }))
@@ -109,7 +109,7 @@ describe('the record of a run', () => {
     expect(runs[0]?.steps.flatMap(({ params }) => (params ? [params] : []))).toEqual([{ ms: 20 }, { ms: 1 }])
   })
 
-  test('says what a model failed with', async () => {
+  test("contains the model's error", async () => {
     const { loop, runs } = keptYard()
     const model = scripted({ text: 'It is', error: new ModelError('openai:m: overloaded. Try later') })
     await loop.answer({ model, messages: GO })
@@ -122,7 +122,7 @@ describe('the record of a run', () => {
     ])
   })
 
-  test('has the last question where a limit was reached', async () => {
+  test('contains the final request after a limit', async () => {
     const { loop, add, runs } = keptYard()
     add('tool', () => 1)
     await loop.answer({ model: scripted(call('tool'), 'I got 1.'), messages: GO, max_iterations: 1 })
@@ -130,7 +130,7 @@ describe('the record of a run', () => {
     expect(runs[0]?.steps.at(-1)).toMatchObject({ type: 'model', iteration: 2, text: 'I got 1.' })
   })
 
-  test('is made of a run that its caller cancels', async () => {
+  test('is created for a cancelled run', async () => {
     const { loop, add, runs } = keptYard()
     const controller = new AbortController()
     add('hang', () => {
@@ -145,7 +145,7 @@ describe('the record of a run', () => {
     })
   })
 
-  test('is made of a run that is left while calls go on, and waits for them', async () => {
+  test('waits for running calls when the caller leaves', async () => {
     const { loop, add, runs } = keptYard()
     add('quick', () => 1)
     add('hang', () => never())
@@ -159,7 +159,7 @@ describe('the record of a run', () => {
     ])
   })
 
-  test('is made of a run that is left in mid-turn, with what was said', async () => {
+  test('contains the partial answer when the caller leaves during a turn', async () => {
     const { loop, runs } = keptYard()
     for await (const _ of loop.run({ model: scripted('One two three'), messages: GO })) break
     expect(runs).toMatchObject([
@@ -167,7 +167,7 @@ describe('the record of a run', () => {
     ])
   })
 
-  test('holds no secrets, and nothing endless', async () => {
+  test('contains no secrets and no long values', async () => {
     const { loop, add, runs } = keptYard()
     add('read', () => ({ text: 'x'.repeat(100_000), password: 'hunter2' }))
     add('list', () => Array.from({ length: 20 }, () => 'y'.repeat(400)))
@@ -182,7 +182,7 @@ describe('the record of a run', () => {
     expect(runs[0]?.steps[3]?.result).toMatch(/^\{"success":true.*… \(\d+ characters\)$/)
   })
 
-  test('keeps so many steps, and counts the others', async () => {
+  test('limits the number of steps', async () => {
     const { loop, add, runs } = keptYard()
     add('tool', () => 1)
     const calls = Array.from({ length: 300 }, (_, n) => ({ name: 'tool', arguments: { n } }))
@@ -191,19 +191,19 @@ describe('the record of a run', () => {
     expect(runs[0]?.steps).toHaveLength(200)
   })
 
-  test('that nobody can take fails no run, and is reported', async () => {
+  test('logs an error if it cannot be stored', async () => {
     const onRun = vi.fn(() => {
       throw new Error('disk full')
     })
-    const { loop, log } = loopYard({ onRun })
+    const { loop, log } = loopSetup({ onRun })
     expect(await loop.answer({ model: scripted('Hi.'), messages: GO })).toMatchObject({ content: 'Hi.' })
     expect(onRun).toHaveBeenCalledTimes(1)
     expect(log.at('error')).toMatchObject([{ err: { message: 'disk full' } }])
   })
 })
 
-test('a call knows the model that asked for it, and the run', async () => {
-  const { loop, add, executor, records } = loopYard()
+test('passes the model and run id to calls', async () => {
+  const { loop, add, executor, records } = loopSetup()
   add('tool', () => 1)
   await loop.answer({ model: scripted(call('tool'), ''), messages: GO, context: { runId: 'run-1' } })
   executor.flush()

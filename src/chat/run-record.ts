@@ -1,32 +1,79 @@
-import { LOCAL_TENANT } from '../core/call.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
+import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import { redact, redactedJson, redactText } from '../core/redact.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
-import { costOf } from '../models/catalogue/cost-of.ts'
-import type { Message, OfferedTool } from '../models/model.ts'
+import type { Message, OfferedTool, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import type { RunAnswer, RunRequest, StopReason, TrackedCall } from './run.ts'
+import { costOf, type ModelPrices } from '../models/model-info.ts'
+import type { Budget, RunAnswer, RunRequest, StopReason, TrackedCall } from './run.ts'
 import type { RunObserver } from './run-observer.ts'
-import type { RecordedTurn } from './run-recording.ts'
 import type { TurnReader } from './turn-reader.ts'
 
-/** In characters: of one text, of the parameters of one call, of one result. */
-const LONGEST_VALUE = 65_536
-/** Of one run. */
-const LONGEST_RECORDING = 262_144
+interface RecordedRequest {
+  readonly messages: readonly Message[]
+  readonly offered: readonly string[]
+  /** Only tools that were called. */
+  readonly tools: readonly OfferedTool[]
+  readonly client_tools?: readonly OfferedTool[]
+  readonly max_iterations: number
+  readonly max_tokens?: number
+  readonly temperature?: number
+  readonly budget?: Budget
+  readonly prices?: ModelPrices
+}
+
+interface RecordedModelCall {
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+  readonly recovered?: true
+}
+
+export interface RecordedTurn {
+  readonly text: string
+  readonly calls: readonly RecordedModelCall[]
+  /** A stop reason if the turn didn't finish. */
+  readonly finish_reason: string
+  readonly error?: string
+  readonly usage?: Usage
+  /** Since the start of the run. */
+  readonly started_ms: number
+  readonly duration_ms: number
+}
+
+/** Iteration 0 holds calls made before the model was asked. */
+export interface RecordedCall extends TrackedCall {
+  readonly index: number
+  readonly started_ms: number
+  readonly duration_ms: number
+}
+
+export interface RunRecording {
+  /** Sentences about missing parts; empty if the recording is complete. */
+  readonly incomplete: readonly string[]
+  readonly request: RecordedRequest
+  readonly turns: readonly RecordedTurn[]
+  readonly calls: readonly RecordedCall[]
+  readonly answer: Pick<RunAnswer, 'content' | 'stop_reason' | 'final_answer' | 'error'>
+}
+
+/** Characters per text, parameters or result. */
+const MAX_VALUE_CHARACTERS = 65_536
+/** Characters per run. */
+const MAX_RECORDING_CHARACTERS = 262_144
 
 interface Times {
   readonly started_ms: number
   readonly duration_ms: number
 }
 
-/** Writes down what a run can be replayed from: whole, as long as it is of a sensible size, and without secrets. */
-class RunTape {
+/** Records everything needed to replay a run, within limits and without secrets. */
+class RecordingWriter {
   readonly #request: RunRequest
   readonly #incomplete = new Set<string>()
-  /** JSON texts, each written once. */
+  /** Serialized. */
   readonly #turns: string[] = []
   readonly #calls: { readonly iteration: number; readonly index: number; readonly text: string }[] = []
   #length = 0
@@ -37,31 +84,31 @@ class RunTape {
 
   turn({ text, calls, reason, usage, failure }: TurnReader, failed: StopReason | undefined, times: Times): void {
     const said: Pick<RecordedTurn, 'text' | 'calls' | 'error'> = {
-      text: this.#short(text, 'an answer of the model'),
+      text: this.#short(text, 'a model response'),
       calls: calls.map(({ id, function: { name, arguments: written }, metadata }) => ({
         id,
         name,
         arguments: this.#short(written, 'the parameters of a call'),
         ...(metadata?.recovered === true && { recovered: true }),
       })),
-      // Other errors may hold addresses, and are not shown either.
+      // Other errors may contain addresses.
       ...(failure?.thrown instanceof ModelError && { error: failure.thrown.message }),
     }
     const rest = { finish_reason: failed ?? reason, ...(usage !== undefined && { usage }), ...times }
-    this.#keep(joined(redactedJson(said), JSON.stringify(rest)), (text) => this.#turns.push(text))
+    this.#append(joined(redactedJson(said), JSON.stringify(rest)), (text) => this.#turns.push(text))
   }
 
   call(call: TrackedCall, index: number, times: Times): void {
     const { iteration } = call
     let text = redactedJson({ ...call, index, ...times })
-    if (text.length > LONGEST_VALUE) text = redactedJson({ ...this.#shortened(call), index, ...times })
-    this.#keep(text, (text) => this.#calls.push({ iteration, index, text }))
+    if (text.length > MAX_VALUE_CHARACTERS) text = redactedJson({ ...this.#shortened(call), index, ...times })
+    this.#append(text, (text) => this.#calls.push({ iteration, index, text }))
   }
 
-  /** The whole, as JSON text of a `RunRecording`. `tools` are those that were offered. */
+  /** Returns a `RunRecording` as JSON. */
   end(answer: RunAnswer, tools: readonly OfferedTool[], maxIterations: number): string {
     const { content, stop_reason, final_answer, error } = answer
-    if (stop_reason === 'timeout') this.#incomplete.add('The run was ended by its time limit, which no replay reaches.')
+    if (stop_reason === 'timeout') this.#incomplete.add('The time limit ended the run, which a replay cannot repeat.')
     const request = this.#asked(answer, tools, maxIterations)
     const ended = redactedJson({
       content: this.#short(content, 'the answer'),
@@ -69,7 +116,7 @@ class RunTape {
       ...(final_answer !== undefined && { final_answer: this.#short(final_answer, 'the answer') }),
       ...(error !== undefined && { error }),
     })
-    // Calls end in any order; they are kept in the model's.
+    // Calls finish in any order.
     const calls = this.#calls.sort((a, b) => a.iteration - b.iteration || a.index - b.index).map(({ text }) => text)
     const incomplete = JSON.stringify([...this.#incomplete])
     return `{"incomplete":${incomplete},"request":${request},"turns":[${this.#turns}],"calls":[${calls}],"answer":${ended}}`
@@ -79,7 +126,7 @@ class RunTape {
     const { messages, client_tools, max_tokens, temperature, budget, prices } = this.#request
     const called = new Set(tool_calls.map(({ tool }) => tool))
     let said = '{"messages":[]}'
-    this.#keep(redactedJson({ messages: messages.map((message) => this.#message(message)) }), (text) => {
+    this.#append(redactedJson({ messages: messages.map((message) => this.#message(message)) }), (text) => {
       said = text
     })
     const rest = {
@@ -95,7 +142,7 @@ class RunTape {
     return joined(said, JSON.stringify(rest))
   }
 
-  /** What only the provider understands is left out. */
+  /** Omits provider metadata. */
   #message(message: Message): Message {
     if (message.role !== 'assistant') return { ...message, content: this.#short(message.content, 'a message') }
     const { role, content, tool_calls } = message
@@ -107,75 +154,73 @@ class RunTape {
   #shortened({ params, result, ...call }: TrackedCall): TrackedCall {
     const short = (value: unknown, what: string): unknown => {
       const { length } = JSON.stringify(value) ?? ''
-      return length > LONGEST_VALUE ? this.#leftOut(length, what) : value
+      return length > MAX_VALUE_CHARACTERS ? this.#leftOut(length, what) : value
     }
-    const kept = result.success ? { ...result, result: short(result.result, 'a result') } : result
-    return { ...call, params: short(params, 'the parameters of a call'), result: kept }
+    const stored = result.success ? { ...result, result: short(result.result, 'a result') } : result
+    return { ...call, params: short(params, 'the parameters of a call'), result: stored }
   }
 
   #short(text: string, what: string): string {
-    return text.length > LONGEST_VALUE ? this.#leftOut(text.length, what) : text
+    return text.length > MAX_VALUE_CHARACTERS ? this.#leftOut(text.length, what) : text
   }
 
   #leftOut(length: number, what: string): string {
-    this.#incomplete.add(`${what} of more than ${LONGEST_VALUE} characters was left out.`)
+    this.#incomplete.add(`Left out ${what} of more than ${MAX_VALUE_CHARACTERS} characters.`)
     return `[${length} characters left out]`
   }
 
-  #keep(text: string, add: (text: string) => void): void {
+  #append(text: string, add: (text: string) => void): void {
     this.#length += text.length
-    if (this.#length <= LONGEST_RECORDING) add(text)
-    else this.#incomplete.add(`Of a run longer than ${LONGEST_RECORDING} characters the rest was left out.`)
+    if (this.#length <= MAX_RECORDING_CHARACTERS) add(text)
+    else this.#incomplete.add(`Left out everything after the first ${MAX_RECORDING_CHARACTERS} characters.`)
   }
 }
 
 const shownOf = ({ name, description, parameters }: OfferedTool): OfferedTool => ({ name, description, parameters })
 
-/** Two objects in JSON as one. */
+/** Merges two JSON objects. */
 const joined = (a: string, b: string): string => `${a.slice(0, -1)},${b.slice(1)}`
 
-/** Who keeps runs, and what is needed to write them down. */
-export interface RunKeeper {
+export interface RunRecordOptions {
   readonly onRun: (run: StoredRun) => void
   readonly clock: Clock
   readonly log: Log
-  /** For runs that name none. */
   readonly maxIterations: number
 }
 
-/** Of one text, of the parameters of one call, of one result. */
-const LONGEST_CONTENT = 2_000
-/** Of one run; the others are counted, not kept. */
-const MOST_STEPS = 200
+/** Characters per text, parameters or result. */
+const MAX_CONTENT_CHARACTERS = 2_000
+/** Further steps are counted but not stored. */
+const MAX_STEPS = 200
 
 interface PlacedStep {
   readonly index: number
   readonly step: RunStep
 }
 
-/** Writes down one run: every turn of the model and every call, bounded, without secrets. */
+/** Records the turns and calls of a run, within limits and without secrets. */
 export class RunRecord implements RunObserver {
-  readonly #keeper: RunKeeper
+  readonly #options: RunRecordOptions
   readonly #request: RunRequest
   readonly #context: CallContext
   readonly #tools: readonly OfferedTool[]
-  readonly #tape: RunTape
+  readonly #recording: RecordingWriter
   readonly #steps: PlacedStep[] = []
   readonly #startedMs: number
-  /** When the clock that times are taken by stood at 0: all times of a run are told by the same. */
+  /** Converts the monotonic clock to wall time. */
   readonly #epochMs: number
   #turns = 0
   #turn: { readonly reader: TurnReader; readonly startedMs: number } | undefined
 
-  constructor(keeper: RunKeeper, request: RunRequest, context: CallContext, tools: readonly OfferedTool[]) {
-    this.#keeper = keeper
+  constructor(options: RunRecordOptions, request: RunRequest, context: CallContext, tools: readonly OfferedTool[]) {
+    this.#options = options
     this.#request = request
     this.#context = context
     this.#tools = tools
-    this.#tape = new RunTape(request)
+    this.#recording = new RecordingWriter(request)
     const before = request.prior_calls ?? []
-    this.#startedMs = keeper.clock.now() - before.reduce((ms, { result }) => ms + result.execution_time_ms, 0)
-    this.#epochMs = keeper.clock.wall() - keeper.clock.now()
+    this.#startedMs = options.clock.now() - before.reduce((ms, { result }) => ms + result.execution_time_ms, 0)
+    this.#epochMs = options.clock.wall() - options.clock.now()
     let startedMs = this.#startedMs
     for (const [index, call] of before.entries()) {
       this.#called(call, index, startedMs)
@@ -183,49 +228,49 @@ export class RunRecord implements RunObserver {
     }
   }
 
-  asked(reader: TurnReader): void {
+  turnStarted(reader: TurnReader): void {
     this.#turns++
-    this.#turn = { reader, startedMs: this.#keeper.clock.now() }
+    this.#turn = { reader, startedMs: this.#options.clock.now() }
   }
 
-  heard(turn: TurnReader, failed?: StopReason): void {
+  turnEnded(turn: TurnReader, failed?: StopReason): void {
     const { text, calls, reason, usage } = turn
     const cost = usage && costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
-    const startedMs = this.#turn?.startedMs ?? this.#keeper.clock.now()
+    const startedMs = this.#turn?.startedMs ?? this.#options.clock.now()
     this.#turn = undefined
     const duration_ms = this.#since(startedMs)
-    this.#tape.turn(turn, failed, { started_ms: this.#sinceStart(startedMs), duration_ms })
+    this.#recording.turn(turn, failed, { started_ms: this.#sinceStart(startedMs), duration_ms })
     this.#add(-1, {
       type: 'model',
       iteration: this.#turns,
       started_at: this.#wall(startedMs),
       duration_ms,
       finish_reason: failed ?? reason,
-      text: redactText(text, LONGEST_CONTENT),
+      text: redactText(text, MAX_CONTENT_CHARACTERS),
       tool_calls: calls.length,
       ...(usage !== undefined && { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens }),
       ...(cost !== undefined && { cost }),
     })
   }
 
-  called(call: TrackedCall, index: number): void {
-    this.#called(call, index, this.#keeper.clock.now() - call.result.execution_time_ms)
+  callEnded(call: TrackedCall, index: number): void {
+    this.#called(call, index, this.#options.clock.now() - call.result.execution_time_ms)
   }
 
-  ended(answer: RunAnswer, iterations: number): void {
-    // A run that was left in mid-turn has heard no more of it.
-    if (this.#turn !== undefined) this.heard(this.#turn.reader, answer.stop_reason)
+  runEnded(answer: RunAnswer, iterations: number): void {
+    // The run ended during a turn.
+    if (this.#turn !== undefined) this.turnEnded(this.#turn.reader, answer.stop_reason)
     try {
-      this.#keeper.onRun(this.#run(answer, iterations))
+      this.#options.onRun(this.#run(answer, iterations))
     } catch (err) {
-      writeLog(this.#keeper.log, 'error', { err, run_id: this.#context.runId }, 'The record of a run was lost')
+      writeLog(this.#options.log, 'error', { err, run_id: this.#context.runId }, 'Could not store a run')
     }
   }
 
   #called(call: TrackedCall, index: number, startedMs: number): void {
     const { tool, params, result, iteration, recovered } = call
     const { execution_time_ms } = result
-    this.#tape.call(call, index, { started_ms: this.#sinceStart(startedMs), duration_ms: execution_time_ms })
+    this.#recording.call(call, index, { started_ms: this.#sinceStart(startedMs), duration_ms: execution_time_ms })
     this.#add(index, {
       type: 'tool',
       iteration,
@@ -255,24 +300,23 @@ export class RunRecord implements RunObserver {
       prompt_tokens: answer.usage?.prompt_tokens ?? 0,
       completion_tokens: answer.usage?.completion_tokens ?? 0,
       cost: answer.cost ?? null,
-      error: answer.error === undefined ? null : redactText(answer.error, LONGEST_CONTENT),
-      question: redactText(questionOf(messages), LONGEST_CONTENT),
-      answer: redactText(answer.content, LONGEST_CONTENT),
-      // Calls end in any order; they are kept in the model's.
+      error: answer.error === undefined ? null : redactText(answer.error, MAX_CONTENT_CHARACTERS),
+      question: redactText(questionOf(messages), MAX_CONTENT_CHARACTERS),
+      answer: redactText(answer.content, MAX_CONTENT_CHARACTERS),
       steps: this.#steps
         .sort((a, b) => a.step.iteration - b.step.iteration || a.index - b.index)
         .map(({ step }) => step),
       ...(answer.gate !== undefined && { gate: answer.gate }),
-      recording: this.#tape.end(answer, this.#tools, this.#request.max_iterations ?? this.#keeper.maxIterations),
+      recording: this.#recording.end(answer, this.#tools, this.#request.max_iterations ?? this.#options.maxIterations),
     }
   }
 
   #add(index: number, step: RunStep): void {
-    if (this.#steps.length < MOST_STEPS) this.#steps.push({ index, step })
+    if (this.#steps.length < MAX_STEPS) this.#steps.push({ index, step })
   }
 
   #since(startedMs: number): number {
-    return Math.round((this.#keeper.clock.now() - startedMs) * 1_000) / 1_000
+    return Math.round((this.#options.clock.now() - startedMs) * 1_000) / 1_000
   }
 
   #sinceStart(ms: number): number {
@@ -287,9 +331,9 @@ export class RunRecord implements RunObserver {
 const questionOf = (messages: readonly Message[]): string =>
   messages.findLast(({ role }) => role === 'user')?.content ?? ''
 
-/** The value where it is short, else the beginning of its text. */
+/** Replaces a long value with the beginning of its JSON. */
 function bounded(value: unknown): unknown {
-  const kept = redact(value)
-  const text = JSON.stringify(kept) ?? ''
-  return text.length > LONGEST_CONTENT ? redactText(text, LONGEST_CONTENT) : kept
+  const stored = redact(value)
+  const text = JSON.stringify(stored) ?? ''
+  return text.length > MAX_CONTENT_CHARACTERS ? redactText(text, MAX_CONTENT_CHARACTERS) : stored
 }

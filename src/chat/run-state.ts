@@ -1,20 +1,20 @@
 import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
-import { costOf } from '../models/catalogue/cost-of.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
+import { costOf } from '../models/model-info.ts'
 import type { CallBatch } from './call-batch.ts'
 import { postponed } from './client-tools.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './run.ts'
 import { RunBudget, workingTime } from './run-budget.ts'
-import { NOBODY, type RunObserver } from './run-observer.ts'
+import { NO_OBSERVERS, type RunObserver } from './run-observer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 const LIMIT_REACHED = 'I reached the maximum number of tool calls. Please try rephrasing your request.'
 const NO_ANSWER = 'I encountered an issue processing your request.'
 
-/** What a run says where its model has not answered. */
+/** The answer if the model gave none. */
 function stopSentence(reason: StopReason, limit: string | undefined): string {
   switch (reason) {
     case 'max_iterations':
@@ -31,17 +31,15 @@ function stopSentence(reason: StopReason, limit: string | undefined): string {
   }
 }
 
-/** Why a run has to end before its model is done. */
 type Interruption = 'cancelled' | 'timeout'
 
-/** What ends a run early: its caller, and the time it may take. `work` ends first, so that a last question fits in. */
+/** Cancels a run on abort or timeout. `work` ends first, to leave time for a final request. */
 class RunSignals {
-  /** For the last question. */
   readonly whole = new Cancellation()
   /** For turns with tools, and their calls. */
   readonly work: Cancellation
   readonly #caller: CancelSignal | undefined
-  readonly #callOff: (() => void)[] = []
+  readonly #timers: (() => void)[] = []
   readonly #cancel = (): void => this.#end(this.#caller?.reason)
 
   constructor(caller: CancelSignal | undefined, wallTimeMs: number | undefined, clock: Clock) {
@@ -49,23 +47,21 @@ class RunSignals {
     const workingMs = wallTimeMs && workingTime(wallTimeMs)
     this.work = workingMs === wallTimeMs ? this.whole : new Cancellation()
     if (wallTimeMs !== undefined && workingMs !== undefined) {
-      const late = new DOMException('The run took too long', 'TimeoutError')
-      this.#callOff.push(clock.after(workingMs, () => this.work.abort(late)))
-      this.#callOff.push(clock.after(wallTimeMs, () => this.#end(late)))
+      const late = new DOMException('The run timed out', 'TimeoutError')
+      this.#timers.push(clock.after(workingMs, () => this.work.abort(late)))
+      this.#timers.push(clock.after(wallTimeMs, () => this.#end(late)))
     }
     if (caller?.aborted) this.#cancel()
     else caller?.addEventListener('abort', this.#cancel)
   }
 
-  /** Why the work is over, where it is. */
   get interruption(): Interruption | undefined {
     if (this.#caller?.aborted) return 'cancelled'
     return this.work.aborted ? 'timeout' : undefined
   }
 
-  /** Ends what still runs, and lets go of timers and of the caller's signal. */
   close(): void {
-    for (const callOff of this.#callOff) callOff()
+    for (const cancel of this.#timers) cancel()
     this.#caller?.removeEventListener('abort', this.#cancel)
     this.#end(undefined)
   }
@@ -76,28 +72,25 @@ class RunSignals {
   }
 }
 
-/** The effect of a tool that the server runs. */
 type EffectOf = NonNullable<ModelRequest['effectOf']>
 
-/** How the work of a run came to its end. */
+/** How a run ended. */
 export interface Ending {
   readonly reason: StopReason
-  /** What the model said. */
   readonly content?: string
   readonly error?: string
-  /** The limit that was reached, as a part of a sentence. */
+  /** The exhausted limit, as part of a sentence. */
   readonly limit?: string
-  /** The turn that asked for tools of the client, and what it asked of them. */
+  /** The calls of client tools, and their turn. */
   readonly handBack?: { readonly turn: TurnReader; readonly calls: readonly ToolCall[] }
 }
 
-/** Everything that a run knows while it goes on. */
+/** The state of a run: its conversation, budget, signals and observers. */
 export class RunState {
   readonly messages: Message[]
   readonly tracked: TrackedCall[]
-  /** Who follows the run. */
-  observers: readonly RunObserver[] = NOBODY
-  /** What was decided about tools that the model fails with. */
+  observers: readonly RunObserver[] = NO_OBSERVERS
+  /** The decisions of the validation gate. */
   gate: readonly GateDecision[] | undefined = undefined
   readonly #signals: RunSignals
   iteration = 0
@@ -106,7 +99,7 @@ export class RunState {
   readonly #silence: SilenceWatch
   readonly #effectOf: EffectOf
   readonly #budget: RunBudget | undefined
-  /** The question as last put: the next is the same, with more messages in it. */
+  /** Reused while only the messages change. */
   #question: ModelRequest | undefined = undefined
   #over = false
 
@@ -124,7 +117,7 @@ export class RunState {
     this.#signals = new RunSignals(context?.signal, budget?.wall_time_ms, silence.clock)
   }
 
-  /** Asks the model, unless a limit forbids it; the last question offers no tools and may use what was kept back. */
+  /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
   ask(tools: readonly OfferedTool[], last: boolean): TurnReader | Ending {
     const { model, temperature } = this.#request
     const { interruption, whole, work } = this.#signals
@@ -139,7 +132,7 @@ export class RunState {
       messages: this.messages,
       tools,
       effectOf: this.#effectOf,
-      // A model that does not look costs no signal.
+      // Created lazily: an AbortSignal is expensive.
       get signal() {
         return cancellation.signal
       },
@@ -150,18 +143,16 @@ export class RunState {
     return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
   }
 
-  /** Why the turn failed: it was ended from outside, or the model did not answer. */
   failed(turn: TurnReader): Ending {
     const { interruption } = this.#signals
-    for (const observer of this.observers) observer.heard(turn, interruption ?? 'error')
+    for (const observer of this.observers) observer.turnEnded?.(turn, interruption ?? 'error')
     if (interruption !== undefined) return this.#interrupted(interruption)
     return { reason: 'error', content: turn.text, error: problemOf(turn.failure?.thrown, this.model.id) }
   }
 
-  /** Takes note of what a turn cost. */
   spent(turn: TurnReader): void {
     const { usage, text, calls } = turn
-    for (const observer of this.observers) observer.heard(turn)
+    for (const observer of this.observers) observer.turnEnded?.(turn)
     if (usage !== undefined) this.usage = this.usage === undefined ? usage : sum(this.usage, usage)
     this.#budget?.spend(
       usage,
@@ -169,14 +160,13 @@ export class RunState {
     )
   }
 
-  /** What a turn used up, to be told; nothing where its provider does not say. */
+  /** Undefined if the provider doesn't report usage. */
   usageOf({ usage }: TurnReader): RunEvent | undefined {
     if (usage === undefined) return undefined
     const cost = costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
     return { type: 'usage', usage, ...(cost !== undefined && { cost }) }
   }
 
-  /** Adds the results of calls, each to its own message. */
   add(calls: readonly ToolCall[], tracked: readonly TrackedCall[]): void {
     for (let index = 0; index < tracked.length; index++) {
       const call = tracked[index] as TrackedCall
@@ -191,7 +181,6 @@ export class RunState {
     }
   }
 
-  /** Adds what the model said to the conversation. */
   heard({ text, calls, metadata }: TurnReader): void {
     this.messages.push({
       role: 'assistant',
@@ -201,7 +190,7 @@ export class RunState {
     })
   }
 
-  /** Ends the run where a turn calls tools of the client: nothing else that it asks for is run. */
+  /** Ends the run if the turn calls client tools; its other calls aren't run. */
   handBack(turn: TurnReader): Ending | undefined {
     const { client_tools } = this.#request
     if (client_tools === undefined) return undefined
@@ -209,7 +198,6 @@ export class RunState {
     return calls.length === 0 ? undefined : { reason: 'stop', content: turn.text, handBack: { turn, calls } }
   }
 
-  /** The answer, and the conversation with it. */
   answered(ending: Ending, said: string): RunEvent {
     const answer = this.#answer(ending, said)
     if (ending.handBack === undefined) this.messages.push({ role: 'assistant', content: answer.content })
@@ -222,14 +210,13 @@ export class RunState {
     return { type: 'answer', answer, messages: this.messages }
   }
 
-  /** The run has its answer. */
   get over(): boolean {
     return this.#over
   }
 
-  /** The run is left before its answer: tells so when the calls have ended. */
+  /** The caller left before the answer: notifies observers when all calls have ended. */
   async left(calls: CallBatch | undefined): Promise<void> {
-    if (this.observers === NOBODY) return
+    if (this.observers === NO_OBSERVERS) return
     await calls?.ended()
     this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
   }
@@ -259,15 +246,14 @@ export class RunState {
 
   #tellEnd(answer: RunAnswer): void {
     this.#over = true
-    for (const observer of this.observers) observer.ended(answer, this.iteration)
+    for (const observer of this.observers) observer.runEnded(answer, this.iteration)
   }
 
   #begun(turn: TurnReader): TurnReader {
-    for (const observer of this.observers) observer.asked(turn)
+    for (const observer of this.observers) observer.turnStarted?.(turn)
     return turn
   }
 
-  /** Ends what still runs, and lets go of timers and of the caller's signal. */
   close(): void {
     this.#signals.close()
   }
@@ -276,12 +262,10 @@ export class RunState {
     return this.#request.model
   }
 
-  /** Ends the turns, and the calls made in them. */
   get signal(): CancelSignal {
     return this.#signals.work
   }
 
-  /** What all turns cost together, where the prices are known. */
   get cost(): number | undefined {
     const { usage } = this
     return usage && costOf(this.#request.prices, usage.prompt_tokens, usage.completion_tokens)
@@ -292,9 +276,9 @@ export class RunState {
   }
 }
 
-/** Only what was meant to be read is passed on: other errors may hold addresses. */
+/** Other errors may contain addresses. */
 function problemOf(thrown: unknown, id: string): string {
-  return thrown instanceof ModelError ? thrown.message : `Model ${id} failed. The log says more`
+  return thrown instanceof ModelError ? thrown.message : `Model ${id} failed. See the log`
 }
 
 function sum(a: Usage, b: Usage): Usage {

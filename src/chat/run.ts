@@ -1,32 +1,32 @@
 import type { CallContext } from '../core/call-context.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolResult } from '../core/tool-result.ts'
-import type { ModelPrices } from '../models/catalogue/model-info.ts'
 import type { Message, Model, ModelEvent, OfferedTool, ToolCall, Usage } from '../models/model.ts'
+import type { ModelPrices } from '../models/model-info.ts'
 
-/** One conversation to be carried to its answer. */
+/** A conversation to run with a model and its tools. */
 export interface RunRequest {
   readonly model: Model
   readonly messages: readonly Message[]
   /** The rule's `llm`; by default the provider in the model's id. */
   readonly service?: string
-  /** Absent: every tool the caller may use; empty: none. */
+  /** Every permitted tool by default. */
   readonly allowed_tools?: readonly string[]
-  /** The caller's own: offered beside the others, and never run here. A turn that calls one ends the run. */
+  /** Tools that the client runs. A turn that calls one ends the run. */
   readonly client_tools?: readonly OfferedTool[]
-  /** Made for this run before its model is asked; they stand first in `tool_calls`. */
+  /** Calls made before the model is asked. */
   readonly prior_calls?: readonly TrackedCall[]
   readonly max_iterations?: number
-  readonly max_tokens?: number
-  readonly temperature?: number
+  readonly max_tokens?: number | undefined
+  readonly temperature?: number | undefined
   readonly budget?: Budget
-  /** Per million tokens; needed for a budget in money. */
-  readonly prices?: ModelPrices
-  /** Who asks, with what rights; its signal cancels the run. */
+  /** USD per million tokens; required for a cost budget. */
+  readonly prices?: ModelPrices | undefined
+  /** The caller and its permissions; the signal cancels the run. */
   readonly context?: CallContext
 }
 
-/** What a run may use up; each is optional, and none is ever exceeded. */
+/** Hard limits of a run. */
 export interface Budget {
   readonly wall_time_ms?: number
   readonly tokens?: number
@@ -44,16 +44,16 @@ export type StopReason =
   | 'error'
   | 'cancelled'
 
-/** One call of a run: what the model sent, and the whole envelope it got. */
+/** A call with the parameters that the model sent, and its result. */
 export interface TrackedCall {
   readonly tool: string
-  /** The raw text where it was not JSON. */
+  /** The raw text if it isn't JSON. */
   readonly params: unknown
   readonly result: ToolResult
   readonly iteration: number
-  /** The model wrote the call as text, and it was found there. */
+  /** The model wrote the call as text. */
   readonly recovered?: true
-  /** The loop did not have it run: it was made before, over and over. */
+  /** The loop refused a repeated call. */
   readonly not_run?: true
 }
 
@@ -63,26 +63,25 @@ export interface RunAnswer {
   readonly model: string
   readonly tool_calls: readonly TrackedCall[]
   readonly stop_reason: StopReason
-  /** Which tools the model was not offered, or is known to fail with; absent where there is none. */
+  /** The decisions of the validation gate. */
   readonly gate?: readonly GateDecision[]
-  /** Calls of `client_tools`, for the caller to run: the model waits for their results. `stop_reason` is then `stop`. */
+  /** Calls of `client_tools` that the client has to run; `stop_reason` is `stop`. */
   readonly client_calls?: readonly ToolCall[]
   readonly max_iterations_reached?: true
-  /** What the model said when asked once more without tools, after the limit. */
+  /** The answer to the final request without tools, after `max_iterations`. */
   readonly final_answer?: string
-  /** Why the model did not answer, where `stop_reason` is `error`. */
+  /** Set if `stop_reason` is `error`. */
   readonly error?: string
-  /** Summed over all turns, where the provider says it. */
+  /** The sum of all turns, if the provider reports usage. */
   readonly usage?: Usage
-  /** From `prices`. */
   readonly cost?: number
 }
 
-/** What happens in a run, as it happens; `gate`, where there is one, is the first, `answer` the last. */
+/** The events of a run: `gate` comes first, if at all, and `answer` last. */
 export type RunEvent =
   | { readonly type: 'gate'; readonly decisions: readonly GateDecision[] }
   | Exclude<ModelEvent, { type: 'finish' }>
-  /** What a turn used up, when it is over and before its calls are made; only where the provider says it. */
+  /** After each turn, if the provider reports usage. */
   | { readonly type: 'usage'; readonly usage: Usage; readonly cost?: number }
   | { readonly type: 'call-progress'; readonly id: string; readonly tool: string; readonly progress: unknown }
   | { readonly type: 'call-result'; readonly id: string; readonly call: TrackedCall }

@@ -3,21 +3,21 @@ import { later, never } from '../core/fixtures/code-yard.ts'
 import type { Model } from '../models/model.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
 import { scripted } from '../testing/scripted-model.ts'
-import { call, GO, loopYard, told, wellFormed } from './fixtures/loop-yard.ts'
+import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
 
 const spent = (prompt_tokens: number, completion_tokens: number) => ({
   usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
 })
 const city = (n: number) => call('weather', { n })
 
-function weatherYard(options: Parameters<typeof loopYard>[0] = {}) {
-  const yard = loopYard(options)
+function weatherYard(options: Parameters<typeof loopSetup>[0] = {}) {
+  const yard = loopSetup(options)
   yard.add('weather', () => 'blue')
   return yard
 }
 
-describe('a budget of tokens', () => {
-  test('ends the work while a last question still fits in, and its answer is the content', async () => {
+describe('a token budget', () => {
+  test('reserves tokens for a final answer', async () => {
     const { loop } = weatherYard()
     const model = scripted({ ...city(1), ...spent(1_000, 50) }, { ...city(2), ...spent(1_200, 50) }, 'Blue so far.')
     const answer = await loop.answer({ model, messages: GO, budget: { tokens: 4_000 } })
@@ -25,7 +25,7 @@ describe('a budget of tokens', () => {
     expect(model.requests.at(-1)?.tools).toEqual([])
   })
 
-  test('lets no turn say more than what is left of it', async () => {
+  test('limits each turn to the remaining tokens', async () => {
     const { loop } = weatherYard()
     const model = scripted({ ...city(1), ...spent(1_000, 50) }, 'Done.')
     await loop.answer({ model, messages: GO, budget: { tokens: 10_000 }, max_tokens: 8_500 })
@@ -35,7 +35,7 @@ describe('a budget of tokens', () => {
     expect(second).toBeGreaterThan(5_000)
   })
 
-  test('where not even a last question fits in, the sentence names the limit and nothing more is asked', async () => {
+  test('names the limit if no tokens are left for a final answer', async () => {
     const { loop } = weatherYard()
     const model = scripted({ ...city(1), ...spent(1_900, 50) }, 'Never said.')
     const { answer, messages } = await told(loop.run({ model, messages: GO, budget: { tokens: 2_000 } }))
@@ -46,14 +46,14 @@ describe('a budget of tokens', () => {
     expect(wellFormed(messages)).toBe(true)
   })
 
-  test('too small to begin with: no model is asked', async () => {
+  test('asks no model if it is too small', async () => {
     const { loop } = weatherYard()
     const model = scripted('Never said.')
     expect(await loop.answer({ model, messages: GO, budget: { tokens: 100 } })).toMatchObject({ stop_reason: 'budget' })
     expect(model.requests).toHaveLength(0)
   })
 
-  test('is never exceeded, by any number of turns, also where the provider does not count', async () => {
+  test('is never exceeded, even without usage from the provider', async () => {
     for (const counts of [true, false]) {
       for (const tokens of [1_500, 3_000, 10_000]) {
         const { loop } = weatherYard()
@@ -61,7 +61,7 @@ describe('a budget of tokens', () => {
         const model: Model = {
           id: 'count:er',
           async *stream({ messages, tools, max_tokens = 0 }) {
-            // One token a byte is the worst there is.
+            // One token per byte is the worst case.
             const prompt = Buffer.byteLength(JSON.stringify([messages.map(({ content }) => content)])) + tools.length
             used += prompt + max_tokens
             const id = `${used}`
@@ -71,7 +71,7 @@ describe('a budget of tokens', () => {
             }
             const usage = { prompt_tokens: prompt, completion_tokens: max_tokens, total_tokens: prompt + max_tokens }
             yield { type: 'finish', reason: 'tool_calls', ...(counts && { usage }) }
-            // Without a count the bytes of the answer are taken, so it must not be longer than it looks.
+            // Without usage, the loop counts bytes.
             if (!counts) used += id.length + 20 - max_tokens
           },
         }
@@ -82,10 +82,10 @@ describe('a budget of tokens', () => {
   })
 })
 
-describe('a budget of money', () => {
+describe('a cost budget', () => {
   const prices = { input: 1_000, output: 2_000 }
 
-  test('is kept, by the prices of the model', async () => {
+  test("uses the model's prices", async () => {
     const { loop } = weatherYard()
     const model = scripted({ ...city(1), ...spent(1_000, 100) }, { text: 'Blue.', ...spent(1_200, 10) })
     const answer = await loop.answer({ model, messages: GO, budget: { cost: 2.7 }, prices })
@@ -93,7 +93,7 @@ describe('a budget of money', () => {
     expect(answer.cost).toBeCloseTo(2.42)
   })
 
-  test('says how much it was where nothing is left', async () => {
+  test('names the limit when it is exhausted', async () => {
     const { loop } = weatherYard()
     const model = scripted({ ...city(1), ...spent(1_000, 400) }, 'Never said.')
     const { content } = await loop.answer({ model, messages: GO, budget: { cost: 2 }, prices })
@@ -101,23 +101,23 @@ describe('a budget of money', () => {
     expect(model.requests).toHaveLength(1)
   })
 
-  test('without prices it is refused, since it could not be kept', async () => {
+  test('is rejected without prices', async () => {
     const { loop } = weatherYard()
     const run = loop.answer({ model: scripted('Hello.'), messages: GO, budget: { cost: 2 } })
     await expect(run).rejects.toThrow('models[].prices')
   })
 
-  test('a model that costs nothing may go on', async () => {
+  test('does not limit a free model', async () => {
     const { loop } = weatherYard()
     const run = { model: scripted(city(1), 'Blue.'), messages: GO, budget: { cost: 1 } }
     expect(await loop.answer({ ...run, prices: { input: 0, output: 0 } })).toMatchObject({ content: 'Blue.' })
   })
 })
 
-describe('a budget of time', () => {
-  test('ends calls and turns in time for a last question', async () => {
+describe('a time budget', () => {
+  test('cancels calls and turns in time for a final answer', async () => {
     const clock = new ManualClock()
-    const { loop, add } = loopYard({ clock })
+    const { loop, add } = loopSetup({ clock })
     add('hang', never, { timeout_ms: 600_000 })
     const model = scripted(call('hang'), 'It hung.')
     const run = loop.answer({ model, messages: GO, budget: { wall_time_ms: 20_000 } })
@@ -128,9 +128,9 @@ describe('a budget of time', () => {
     expect(answer.tool_calls[0]?.result).toMatchObject({ error_code: 'CANCELLED', outcome: 'unknown' })
   })
 
-  test('where the last question takes too long as well, the sentence names the limit', async () => {
+  test('names the limit if the final answer takes too long', async () => {
     const clock = new ManualClock()
-    const { loop, add } = loopYard({ clock })
+    const { loop, add } = loopSetup({ clock })
     add('hang', never)
     const model = scripted(call('hang'), { delayMs: 10_000, clock, text: 'Never said.' })
     const run = loop.answer({ model, messages: GO, budget: { wall_time_ms: 20_000 } })
@@ -142,8 +142,8 @@ describe('a budget of time', () => {
     expect(clock.pending).toBeLessThanOrEqual(1)
   })
 
-  test('too short to keep something back: used up whole, and then the sentence', async () => {
-    const { loop, add } = loopYard()
+  test('has no reserve if it is too short', async () => {
+    const { loop, add } = loopSetup()
     add('hang', never)
     const model = scripted(call('hang'), 'Never said.')
     const answer = await loop.answer({ model, messages: GO, budget: { wall_time_ms: 60 } })

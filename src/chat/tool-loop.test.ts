@@ -4,9 +4,9 @@ import type { Model, ModelEvent } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { ManualClock } from '../testing/manual-clock.ts'
 import { scripted } from '../testing/scripted-model.ts'
-import { call, GO, loopYard, told, wellFormed } from './fixtures/loop-yard.ts'
+import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
 
-/** A model that begins to answer and then says nothing, whatever its signal does. */
+/** A model that stops sending events and ignores its signal. */
 const deaf = (...first: ModelEvent[]): Model => ({
   id: 'deaf:model',
   async *stream() {
@@ -15,9 +15,9 @@ const deaf = (...first: ModelEvent[]): Model => ({
   },
 })
 
-describe('what a run tells', () => {
-  test('text, calls, progress and results as they come, and the answer last', async () => {
-    const { loop, add } = loopYard()
+describe('the events of a run', () => {
+  test('include text, calls, progress and results as they happen, and the answer last', async () => {
+    const { loop, add } = loopSetup()
     add('count', async (_, { report }) => {
       report('half')
       await later(1)
@@ -44,8 +44,8 @@ describe('what a run tells', () => {
     expect(wellFormed(messages)).toBe(true)
   })
 
-  test('a result is told when it is there, not when its turn has come', async () => {
-    const { loop, add } = loopYard()
+  test('include results in order of completion', async () => {
+    const { loop, add } = loopSetup()
     add('wait', async ({ ms }) => later(ms as number))
     const calls = [30, 1].map((ms) => ({ name: 'wait', arguments: { ms } }))
     const { events, answer } = await told(loop.run({ model: scripted({ calls }, ''), messages: GO }))
@@ -54,8 +54,8 @@ describe('what a run tells', () => {
     expect(answer.tool_calls.map(({ params }) => params)).toEqual([{ ms: 30 }, { ms: 1 }])
   })
 
-  test('what the provider wants back goes back: of the turn, and of each call', async () => {
-    const { loop, add } = loopYard()
+  test('return provider metadata of turns and calls to the provider', async () => {
+    const { loop, add } = loopSetup()
     add('tool', () => 1)
     const calls = [{ name: 'tool', metadata: { signature: 'abc' } }]
     const model = scripted({ calls, metadata: { reasoning: ['r1'] } }, 'Done.')
@@ -66,8 +66,8 @@ describe('what a run tells', () => {
     })
   })
 
-  test('a call that was found in the text is marked', async () => {
-    const { loop, add } = loopYard()
+  test('mark recovered calls', async () => {
+    const { loop, add } = loopSetup()
     add('tool', () => 1)
     const calls = [
       { name: 'tool', metadata: { recovered: true } },
@@ -77,16 +77,16 @@ describe('what a run tells', () => {
     expect(tool_calls.map(({ recovered }) => recovered)).toEqual([true, undefined])
   })
 
-  test('no arguments at all are an empty object', async () => {
-    const { loop, add } = loopYard()
+  test('treats empty arguments as an empty object', async () => {
+    const { loop, add } = loopSetup()
     const run = vi.fn(() => 1)
     add('tool', run)
     const { tool_calls } = await loop.answer({ model: scripted(call('tool', ''), 'Done.'), messages: GO })
     expect(tool_calls).toMatchObject([{ params: {}, result: { success: true } }])
   })
 
-  test('usage is summed over the turns, and priced', async () => {
-    const { loop, add } = loopYard()
+  test('sum up usage and cost', async () => {
+    const { loop, add } = loopSetup()
     add('tool', () => 1)
     const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
     const model = scripted({ ...call('tool'), usage }, { text: 'Done.', usage })
@@ -97,8 +97,8 @@ describe('what a run tells', () => {
 })
 
 describe('a model that fails', () => {
-  test('its sentence is in the answer, and what it had said', async () => {
-    const { loop } = loopYard()
+  test('returns its error message and partial text', async () => {
+    const { loop } = loopSetup()
     const model = scripted({ text: 'It is', error: new ModelError('openai:m: overloaded. Try later') })
     expect(await loop.answer({ model, messages: GO })).toMatchObject({
       content: 'It is',
@@ -107,8 +107,8 @@ describe('a model that fails', () => {
     })
   })
 
-  test('errors that were not meant to be read are logged, not passed on', async () => {
-    const { loop, log } = loopYard()
+  test('logs unexpected errors but does not return them', async () => {
+    const { loop, log } = loopSetup()
     const answer = await loop.answer({ model: scripted(new Error('connect 10.0.0.1:443')), messages: GO })
     expect(JSON.stringify(answer)).not.toContain('10.0.0.1')
     expect(answer.error).toContain('scripted:turns failed')
@@ -119,13 +119,13 @@ describe('a model that fails', () => {
     ['throws before it streams', { id: 'a:b', stream: () => assertNever() }],
     ['ends without a finish', { id: 'a:b', async *stream() {} }],
     ['streams nothing that can be read', { id: 'a:b', stream: () => ({}) as never }],
-  ])('one that %s ends the run in an answer', async (_, model) => {
-    const { loop } = loopYard()
+  ])('ends the run with an answer if it %s', async (_, model) => {
+    const { loop } = loopSetup()
     expect(await loop.answer({ model, messages: GO })).toMatchObject({ stop_reason: 'error' })
   })
 
-  test('a call that had not ended is not run', async () => {
-    const { loop, add } = loopYard()
+  test('does not run an incomplete call', async () => {
+    const { loop, add } = loopSetup()
     const run = vi.fn()
     add('tool', run)
     const model: Model = {
@@ -140,9 +140,9 @@ describe('a model that fails', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  test('one that says nothing any more is not waited for', async () => {
+  test('times out a silent model', async () => {
     const clock = new ManualClock()
-    const { loop } = loopYard({ clock })
+    const { loop } = loopSetup({ clock })
     const run = loop.answer({ model: deaf({ type: 'text-delta', text: 'Well' }), messages: GO })
     await later(1)
     await clock.advance(290_000)
@@ -152,8 +152,8 @@ describe('a model that fails', () => {
 })
 
 describe('cancelling', () => {
-  test('reaches every call that runs, and leaves each with its result', async () => {
-    const { loop, add } = loopYard({ maxParallelCalls: 2 })
+  test('cancels running calls and keeps their results', async () => {
+    const { loop, add } = loopSetup({ maxParallelCalls: 2 })
     const caller = new AbortController()
     const aborted: unknown[] = []
     add('hang', ({ n }, { signal }) => {
@@ -173,8 +173,8 @@ describe('cancelling', () => {
     expect(model.requests).toHaveLength(1)
   })
 
-  test('ends a turn of a model that does not care for signals', async () => {
-    const { loop } = loopYard()
+  test('ends the turn of a model that ignores its signal', async () => {
+    const { loop } = loopSetup()
     const caller = new AbortController()
     const run = told(loop.run({ model: deaf(), messages: GO, context: { signal: caller.signal } }))
     setImmediate(() => caller.abort())
@@ -183,8 +183,8 @@ describe('cancelling', () => {
     expect(wellFormed(messages)).toBe(true)
   })
 
-  test('at the last iteration is a cancelled run all the same', async () => {
-    const { loop, add } = loopYard()
+  test('cancels a run in its last iteration', async () => {
+    const { loop, add } = loopSetup()
     const caller = new AbortController()
     add('stop', () => caller.abort())
     const run = { model: scripted(call('stop'), 'Never said.'), messages: GO, max_iterations: 1 }
@@ -192,8 +192,8 @@ describe('cancelling', () => {
     expect(answer.stop_reason).toBe('cancelled')
   })
 
-  test('who leaves a run early ends its calls', async () => {
-    const { loop, add } = loopYard()
+  test('leaving a run cancels its calls', async () => {
+    const { loop, add } = loopSetup()
     const ended = vi.fn()
     add('hang', (_, { signal }) => {
       signal.addEventListener('abort', ended)
@@ -208,8 +208,8 @@ describe('cancelling', () => {
     expect(ended).toHaveBeenCalledOnce()
   })
 
-  test('a signal that outlives many runs keeps nothing of them', async () => {
-    const { loop, add } = loopYard()
+  test('removes listeners from a signal that outlives runs', async () => {
+    const { loop, add } = loopSetup()
     add('tool', () => 1)
     const { signal } = new AbortController()
     const added = vi.spyOn(signal, 'addEventListener')
@@ -220,9 +220,9 @@ describe('cancelling', () => {
   })
 })
 
-describe('the guard', () => {
-  test('two calls in turn, over and over: the third round is refused, and going on with it ends the run', async () => {
-    const { loop, add } = loopYard()
+describe('repeated calls', () => {
+  test('end the run when two calls keep alternating', async () => {
+    const { loop, add } = loopSetup()
     const run = vi.fn(() => 1)
     add('a', run)
     add('b', run)
@@ -230,12 +230,12 @@ describe('the guard', () => {
     const model = scripted(a, b, a, b, a, b, 'I stop here.')
     const answer = await loop.answer({ model, messages: GO, max_iterations: 10 })
     expect(answer).toMatchObject({ stop_reason: 'repeated_calls', content: 'I stop here.' })
-    expect(answer.tool_calls[4]?.result).toMatchObject({ error: expect.stringContaining('in turn') })
+    expect(answer.tool_calls[4]?.result).toMatchObject({ error: expect.stringContaining('keep alternating') })
     expect(run).toHaveBeenCalledTimes(4)
   })
 
-  test('a tool that fails with the same error three times in a row is not run again, and insisting ends the run', async () => {
-    const { loop, add } = loopYard()
+  test('end the run when a tool keeps failing with the same error', async () => {
+    const { loop, add } = loopSetup()
     const run = vi.fn(() => {
       throw new Error('no such table')
     })
@@ -247,8 +247,8 @@ describe('the guard', () => {
     expect(run).toHaveBeenCalledTimes(3)
   })
 
-  test('a success in between, or another error, begins the count anew', async () => {
-    const { loop, add } = loopYard()
+  test('start over after a success or another error', async () => {
+    const { loop, add } = loopSetup()
     add('query', ({ n }) => {
       if (n === 3) return 1
       throw new Error(n === 6 ? 'other' : 'same')
@@ -259,8 +259,8 @@ describe('the guard', () => {
     expect(answer.tool_calls.filter(({ result }) => !result.success)).toHaveLength(7)
   })
 
-  test('parameters nested too deeply to compare do not hurt it', async () => {
-    const { loop, add } = loopYard()
+  test('accept deeply nested parameters', async () => {
+    const { loop, add } = loopSetup()
     add('tool', () => 1)
     const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
     const { tool_calls } = await loop.answer({ model: scripted(call('tool', deep), 'Done.'), messages: GO })

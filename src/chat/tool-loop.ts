@@ -1,44 +1,38 @@
 import { randomUUID } from 'node:crypto'
-import { LOCAL_TENANT } from '../core/call.ts'
 import type { CallContext } from '../core/call-context.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { DeadlineWheel } from '../core/deadline-wheel.ts'
+import { LOCAL_TENANT } from '../core/execution/call.ts'
+import type { ToolExecutor } from '../core/execution/tool-executor.ts'
+import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
-import type { ToolExecutor } from '../core/tool-executor.ts'
-import type { ToolRegistry } from '../core/tool-registry.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
-import { CallReport, type OnCalls } from './call-report.ts'
 import { besideClientTools, NO_CLIENT_TOOLS } from './client-tools.ts'
 import type { RunAnswer, RunEvent, RunRequest, StopReason } from './run.ts'
-import { type RunKeeper, RunRecord } from './run-record.ts'
+import { callReport, type OnCalls, RunTrace } from './run-observer.ts'
+import { RunRecord, type RunRecordOptions } from './run-record.ts'
 import { type Ending, RunState } from './run-state.ts'
-import { RunTrace } from './run-trace.ts'
-import type { ToolGate } from './tool-gate.ts'
-import { type Offer, ToolOffer } from './tool-offer.ts'
+import { type Offer, type ToolGate, ToolOffer } from './tool-offer.ts'
 import { type SilenceWatch, TurnReader } from './turn-reader.ts'
 
 export interface ToolLoopOptions {
   readonly log?: Log
   readonly clock?: Clock
-  /** For runs that name none. */
   readonly maxIterations?: number
-  /** Calls of one turn at a time. */
   readonly maxParallelCalls?: number
   readonly tracer?: Tracer
-  /** Told of every run when it is over. */
   readonly onRun?: (run: StoredRun) => void
-  /** Told of the calls of every run when it is over, and what they were made with. */
   readonly onCalls?: OnCalls
-  /** Decides which tools a model is warned of, or not offered. */
+  /** Decides which tools are hidden from a model, or trigger a warning. */
   readonly gate?: ToolGate
 }
 
 export const DEFAULT_MAX_ITERATIONS = 5
 const DEFAULT_MAX_PARALLEL_CALLS = 8
-/** Here the model has been stopped before it had the last word. */
+/** These runs end with a final request without tools. */
 const ASKED_ONCE_MORE: ReadonlySet<StopReason> = new Set(['max_iterations', 'repeated_calls', 'timeout', 'budget'])
 
 /** The loop between a model and its tools. Every run ends in an answer. */
@@ -50,7 +44,7 @@ export class ToolLoop {
   readonly #silence: SilenceWatch
   readonly #maxIterations: number
   readonly #maxParallelCalls: number
-  readonly #keeper: RunKeeper | undefined
+  readonly #recordOptions: RunRecordOptions | undefined
   readonly #onCalls: OnCalls | undefined
   readonly #gate: ToolGate | undefined
   readonly #tracer: Tracer | undefined
@@ -63,33 +57,28 @@ export class ToolLoop {
     this.#silence = { clock: this.#clock, wheel: new DeadlineWheel(this.#clock) }
     this.#maxIterations = options.maxIterations ?? DEFAULT_MAX_ITERATIONS
     this.#maxParallelCalls = options.maxParallelCalls ?? DEFAULT_MAX_PARALLEL_CALLS
-    const kept = { clock: this.#clock, log: this.#log, maxIterations: this.#maxIterations }
-    this.#keeper = options.onRun && { onRun: options.onRun, ...kept }
+    const recordOptions = { clock: this.#clock, log: this.#log, maxIterations: this.#maxIterations }
+    this.#recordOptions = options.onRun && { onRun: options.onRun, ...recordOptions }
     this.#onCalls = options.onCalls
     this.#gate = options.gate
     this.#tracer = options.tracer
   }
 
-  /** Carries a conversation to its answer. */
   async answer(request: RunRequest): Promise<RunAnswer> {
     let answer: RunAnswer | undefined
-    for await (const event of this.#run(request, false)) if (event.type === 'answer') answer = event.answer
+    for await (const event of this.run(request)) if (event.type === 'answer') answer = event.answer
     return answer as RunAnswer
   }
 
-  /** The same, told as it happens; the last event is the answer. Leaving it early ends everything that runs. */
-  run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
-    return this.#run(request, true)
-  }
-
-  /** The one loop. Who only wants the answer is not told the rest, which saves a step for each event. */
-  async *#run(request: RunRequest, tell: boolean): AsyncGenerator<RunEvent, void, undefined> {
+  /** Streams events; the last one is the answer. Leaving early cancels everything. */
+  async *run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
     const whole = this.#offer.to(request.context?.flags, request.allowed_tools)
     const gated = this.#gate?.(whole, request.model.id, request.context?.tenant ?? LOCAL_TENANT)
     const offer = gated?.offer ?? whole
     const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)
-    if (tools.length === 0) this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without')
-    // What a client's own tool does is not known here, also if a tool of the server has the same name.
+    if (tools.length === 0)
+      this.#log.warn({ model: request.model.id }, 'No tools available: the model answers without tools')
+    // The effect of a client tool is unknown, even if a server tool has the same name.
     const effectOf = (name: string) => (offer.names.has(name) ? this.#executor.effectOf(name) : undefined)
     const run = new RunState(request, tools, this.#silence, effectOf)
     const guard = new CallGuard()
@@ -100,23 +89,21 @@ export class ToolLoop {
     let ending: Ending | undefined
     let batch: CallBatch | undefined
     try {
-      if (tell && run.gate !== undefined) yield { type: 'gate', decisions: run.gate }
+      if (run.gate !== undefined) yield { type: 'gate', decisions: run.gate }
       while (ending === undefined) {
         const turn = run.ask(tools, false)
         if (!(turn instanceof TurnReader)) {
           ending = turn
           break
         }
-        if (tell) for (let event = await turn.read(); event !== undefined; event = await turn.read()) yield event
-        else await turn.drain()
+        for (let event = await turn.read(); event !== undefined; event = await turn.read()) yield event
         ending = this.#endingAt(run, turn)
-        const used = tell ? run.usageOf(turn) : undefined
+        const used = run.usageOf(turn)
         if (used !== undefined) yield used
         if (ending !== undefined) break
         const { iteration } = run
-        batch = new CallBatch(this.#executor, { context, guard, iteration, tell, observers }, turn.calls)
-        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most))
-          if (tell) yield event
+        batch = new CallBatch(this.#executor, { context, guard, iteration, observers }, turn.calls)
+        for (let event = await batch.next(most); event !== undefined; event = await batch.next(most)) yield event
         run.heard(turn)
         run.add(turn.calls, batch.tracked)
         if (batch.endsRun) ending = { reason: 'repeated_calls' }
@@ -130,13 +117,13 @@ export class ToolLoop {
     }
   }
 
-  /** What the calls of a run are made with. Who wants to know of runs follows this one from here on. */
+  /** Creates the call context and the observers. */
   #begin(run: RunState, request: RunRequest, { names, tools }: Offer, gate: RunAnswer['gate']): CallContext {
     if (gate !== undefined) {
       run.gate = gate
-      this.#log.warn({ model: request.model.id, gate }, 'The model is known to fail with some of the tools')
+      this.#log.warn({ model: request.model.id, gate }, 'The model fails with some of its tools')
     }
-    // Progress is told by events, and one key cannot stand for many calls.
+    // Progress becomes events, and an idempotency key can't identify several calls.
     const { report: _report, idempotencyKey: _key, ...caller } = request.context ?? {}
     const context: CallContext = {
       ...caller,
@@ -147,14 +134,14 @@ export class ToolLoop {
       signal: run.signal,
     }
     const trace = this.#tracer && new RunTrace(this.#tracer, request.model, context, this.#log)
-    const record = this.#keeper && new RunRecord(this.#keeper, request, context, tools)
-    const calls = this.#onCalls && new CallReport(this.#onCalls, context, this.#log)
+    const record = this.#recordOptions && new RunRecord(this.#recordOptions, request, context, tools)
+    const calls = this.#onCalls && callReport(this.#onCalls, context, this.#log)
     const observers = [trace, record, calls].filter((one) => one !== undefined)
     if (observers.length > 0) run.observers = observers
     return trace?.traceparent === undefined ? context : { ...context, traceparent: trace.traceparent }
   }
 
-  /** What a turn came to, where the model asks for nothing more. */
+  /** Undefined if the model called tools. */
   #endingAt(run: RunState, turn: TurnReader): Ending | undefined {
     if (turn.failure !== undefined) return this.#failed(run, turn)
     const asks = turn.calls.length > 0
@@ -178,7 +165,7 @@ export class ToolLoop {
     return ending
   }
 
-  /** Asks the model once more, without tools, where it was stopped before it had the last word. */
+  /** Asks once more without tools, because a limit stopped the model before its answer. */
   async *#conclude(run: RunState, ending: Ending): AsyncGenerator<RunEvent, void, undefined> {
     const last = run.ask([], true)
     if (!(last instanceof TurnReader)) {

@@ -1,8 +1,17 @@
-import { missingPermission, NO_FLAGS } from '../core/permit.ts'
+import { missingPermission, NO_FLAGS } from '../core/execution/permit.ts'
+import type { ToolRegistry } from '../core/execution/tool-registry.ts'
+import type { GateDecision } from '../core/storage/run-store.ts'
 import type { ToolDefinition } from '../core/tool.ts'
-import type { ToolRegistry } from '../core/tool-registry.ts'
 
-/** The tools that a run may use. */
+export interface GatedOffer {
+  readonly offer: Offer
+  readonly decisions: readonly GateDecision[]
+}
+
+/** Hides tools from a model, or warns about them; undefined if none. Synchronous: runs never wait for a store. */
+export type ToolGate = (offer: Offer, model: string, tenant: string) => GatedOffer | undefined
+
+/** The tools available to a run. */
 export interface Offer {
   readonly tools: readonly ToolDefinition[]
   readonly names: ReadonlySet<string>
@@ -12,7 +21,7 @@ type Flags = Readonly<Record<string, boolean>>
 
 const EVERY_TOOL: readonly string[] = Object.freeze([])
 
-/** Who is offered what: worked out once for each version of the registry, however many tools and runs there are. */
+/** Caches offers per registry version, so that a run's cost doesn't depend on the number of tools. */
 export class ToolOffer {
   readonly #registry: ToolRegistry
   #version = -1
@@ -22,7 +31,7 @@ export class ToolOffer {
     this.#registry = registry
   }
 
-  /** What the caller may use of `allowed`; without it, all that the caller may use. */
+  /** The permitted tools in `allowed`; all permitted tools by default. */
   to(flags: Flags = NO_FLAGS, allowed: readonly string[] = EVERY_TOOL): Offer {
     if (this.#version !== this.#registry.version) {
       this.#version = this.#registry.version

@@ -5,10 +5,9 @@ import { AbortableStream } from '../models/abortable-stream.ts'
 import type { FinishReason, Metadata, Model, ModelEvent, ModelRequest, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 
-/** A model that says nothing for so long is not waited for. */
-const LONGEST_SILENCE_MS = 300_000
+const SILENCE_TIMEOUT_MS = 300_000
 
-/** What notices that a model has gone silent: one timer for all turns. */
+/** One timer for all turns. */
 export interface SilenceWatch {
   readonly clock: Clock
   readonly wheel: DeadlineWheel
@@ -16,14 +15,14 @@ export interface SilenceWatch {
 
 type Spoken = Exclude<ModelEvent, { type: 'finish' }>
 
-/** Reads one turn of a model, event by event, and keeps what the loop needs of it. */
+/** Reads a turn event by event, and collects its text, calls and usage. */
 export class TurnReader extends DeadlineEntry {
   text = ''
   readonly calls: ToolCall[] = []
   reason: FinishReason = 'error'
   usage: Usage | undefined = undefined
   metadata: Metadata | undefined = undefined
-  /** Why the turn ended before its finish, where it did. */
+  /** Set if the turn didn't finish. */
   failure: { readonly thrown: unknown } | undefined = undefined
   readonly #model: Model
   readonly #silence: SilenceWatch
@@ -35,7 +34,7 @@ export class TurnReader extends DeadlineEntry {
     this.#model = model
     this.#silence = silence
     this.#lastEventMs = silence.clock.now()
-    silence.wheel.add(this, this.#lastEventMs + LONGEST_SILENCE_MS)
+    silence.wheel.add(this, this.#lastEventMs + SILENCE_TIMEOUT_MS)
     try {
       this.#events = new AbortableStream(model.stream(request), signal)
     } catch (thrown) {
@@ -43,7 +42,7 @@ export class TurnReader extends DeadlineEntry {
     }
   }
 
-  /** The next event to pass on; undefined when the turn is over, well or with a `failure`. */
+  /** Undefined when the turn is over. */
   async read(): Promise<Spoken | undefined> {
     try {
       const read = await this.#events?.next()
@@ -56,18 +55,7 @@ export class TurnReader extends DeadlineEntry {
     }
   }
 
-  /** Reads the turn to its end, where nobody wants to be told of its events. */
-  async drain(): Promise<void> {
-    try {
-      if ((await this.#events?.each(this.#take)) === false) throw this.#brokenOff()
-      if (this.failure !== undefined) this.#close()
-    } catch (thrown) {
-      this.failure = { thrown }
-      this.#close()
-    }
-  }
-
-  /** Keeps what matters of an event; says whether it was the last. */
+  /** Returns whether the event was the last. */
   readonly #take = (event: ModelEvent): boolean => {
     if (event.type === 'finish') {
       this.#finish(event)
@@ -81,8 +69,8 @@ export class TurnReader extends DeadlineEntry {
 
   override expire(): void {
     const { clock, wheel } = this.#silence
-    const due = this.#lastEventMs + LONGEST_SILENCE_MS
-    const problem = `Model ${this.#model.id} said nothing for ${LONGEST_SILENCE_MS / 1_000} s. Try again`
+    const due = this.#lastEventMs + SILENCE_TIMEOUT_MS
+    const problem = `Model ${this.#model.id} sent nothing for ${SILENCE_TIMEOUT_MS / 1_000} s. Try again`
     if (clock.now() < due) wheel.add(this, due)
     else this.#events?.giveUp(new ModelError(problem))
   }
@@ -92,7 +80,7 @@ export class TurnReader extends DeadlineEntry {
   }
 
   #finish({ reason, usage, metadata }: ModelEvent & { type: 'finish' }): void {
-    // Any call means that the model waits for results, whatever it says.
+    // Some providers report another reason beside calls.
     this.reason = this.calls.length > 0 ? 'tool_calls' : reason
     this.usage = usage
     this.metadata = metadata

@@ -3,8 +3,8 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { printable } from './common/terminal.ts'
 import { BIN, config, ENV, emptyFolder, folder, mock, spawnToolyard, toolyard } from './fixtures/toolyard.ts'
-import { printable } from './printable.ts'
 
 const ESCAPE = '\u001b'
 afterAll(emptyFolder)
@@ -17,15 +17,15 @@ describe('wrong usage exits with 2 and a sentence', () => {
     [['keys', 'revoke'], `Missing required argument 'id'. See "toolyard keys revoke --help".`],
     [['help', 'tols'], `Unknown command 'tols'. See "toolyard --help".`],
     [[], 'No command given. See "toolyard --help".'],
-    [['exec', 'echo', 'hello'], "'hello' is neither a JSON object nor a key=value pair."],
-    [['exec', 'echo', 'a b=1'], "'a b=1' is neither a JSON object nor a key=value pair."],
+    [['exec', 'echo', 'hello'], '"hello" is neither a JSON object nor a key=value pair.'],
+    [['exec', 'echo', 'a b=1'], '"a b=1" is neither a JSON object nor a key=value pair.'],
     [['tools', '--config', ''], '--config needs a file name, but got an empty string.'],
     [['exec', 'echo', '--timeout', 'soon'], "--timeout takes a number of milliseconds, not 'soon'."],
     [['exec', 'echo', '{"text":'], 'the parameter is not valid JSON: '],
     [['exec', 'echo', '[1]'], 'the parameter must be a JSON object, not an array.'],
     [['exec', 'echo', 'null'], 'the parameter must be a JSON object, not null.'],
-    [['exec', 'echo', 'a=1', 'b'], "'b' is not a key=value pair."],
-    [['exec', 'echo', 'a=1', 'a=2'], "'a' is given twice."],
+    [['exec', 'echo', 'a=1', 'b'], '"b" is not a key=value pair.'],
+    [['exec', 'echo', 'a=1', 'a=2'], '"a" is given twice.'],
     [['exec', 'echo', '-'], 'stdin is not valid JSON: '],
     [['tools', '--config', 'nowhere.json'], 'nowhere.json: there is no such file.'],
     [['completion', 'tcsh'], "There is no completion for the shell 'tcsh', only for bash, zsh, fish."],
@@ -64,7 +64,7 @@ describe('wrong usage exits with 2 and a sentence', () => {
   })
 })
 
-describe('what a terminal would act on never reaches it', () => {
+describe('control characters are escaped', () => {
   const hostile = `${ESCAPE}]0;title\u0007\u009b31m\u202eevil\r\nnext`
 
   test('in results, names and errors', async () => {

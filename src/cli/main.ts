@@ -1,8 +1,14 @@
-import { type Command, CommanderError } from 'commander'
-import { printable } from './printable.ts'
-import { createProgram } from './program.ts'
-import { createTerminal, type Io, processIo, type Terminal } from './terminal.ts'
-import { UsageError } from './usage-error.ts'
+import { Command, CommanderError } from 'commander'
+import {
+  createTerminal,
+  type Done,
+  type Io,
+  packageVersion,
+  printable,
+  processIo,
+  type Terminal,
+  UsageError,
+} from './common/terminal.ts'
 
 const SEE_HELP = 'See "toolyard --help".'
 
@@ -94,4 +100,83 @@ function fail(terminal: Terminal, error: unknown): number {
 function asksForJson(words: readonly string[]): boolean {
   const end = words.indexOf('--')
   return words.slice(0, end === -1 ? undefined : end).includes('--json')
+}
+
+const EXAMPLES = `
+Examples:
+  $ toolyard demo                                        see what Toolyard does
+  $ toolyard serve                                       serve the tools over HTTP
+  $ toolyard tools                                       list the tools
+  $ toolyard exec get_weather location=Paris             run a tool
+  $ toolyard exec calculate '{"expression":"2+2"}'       run a tool with JSON parameters
+  $ toolyard search "how long may a call take"           search the documents
+  $ echo '{"text":"hi"}' | toolyard exec echo - --json   read parameters from stdin, print the JSON envelope
+
+Results go to stdout, everything else to stderr.
+Exit code 0: success. 1: the call failed. 2: wrong usage or configuration. 130: interrupted.`
+
+type Define = (command: Command, terminal: Terminal, done: Done) => void
+
+/** The commands. Each loads its options, its arguments and its code when it is named. */
+const COMMANDS: Readonly<Record<string, readonly [description: string, load: () => Promise<Define>]>> = {
+  serve: ['Serve the tools over HTTP', async () => (await import('./commands/serve.ts')).defineServe],
+  exec: ['Run a tool and print its result', async () => (await import('./commands/exec.ts')).defineExec],
+  tools: [
+    'List the tools: name, kind, effect and description',
+    async () => (await import('./commands/tools.ts')).defineTools,
+  ],
+  chat: ['Ask a model that can use the tools', async () => (await import('./commands/chat.ts')).defineChat],
+  validate: [
+    'Measure which models can use which tools',
+    async () => (await import('./commands/validate/validate.ts')).defineValidate,
+  ],
+  models: ['List, add and download models', async () => (await import('./commands/models.ts')).defineModels],
+  mcp: [
+    'Inspect MCP servers, call their tools, or serve over MCP',
+    async () => (await import('./commands/mcp/mcp.ts')).defineMcp,
+  ],
+  import: [
+    'Create tools from an API description',
+    async () => (await import('./commands/import/import.ts')).defineImport,
+  ],
+  ingest: [
+    'Add documents to a searchable collection',
+    async () => (await import('./commands/ingest/ingest.ts')).defineIngest,
+  ],
+  search: ['Search a collection of documents', async () => (await import('./commands/search.ts')).defineSearch],
+  keys: ['Create, list and revoke API keys', async () => (await import('./commands/keys.ts')).defineKeys],
+  tenants: [
+    'List tenants and change what each may use',
+    async () => (await import('./commands/tenants.ts')).defineTenants,
+  ],
+  audit: ['List, export and verify the audit log', async () => (await import('./commands/audit.ts')).defineAudit],
+  runs: ['List, show, save and replay runs', async () => (await import('./commands/runs.ts')).defineRuns],
+  validations: [
+    'List, export and import validation results',
+    async () => (await import('./commands/validate/validations.ts')).defineValidations,
+  ],
+  demo: ['Show what Toolyard does in six calls', async () => (await import('./commands/demo.ts')).defineDemo],
+  completion: [
+    'Print a shell completion script',
+    async () => (await import('./commands/completion.ts')).defineCompletion,
+  ],
+}
+
+/** Creates the program. It loads only the commands that the words name, because loading takes most of the start-up time. */
+export async function createProgram(terminal: Terminal, words: readonly string[], done: Done): Promise<Command> {
+  const program = new Command('toolyard')
+    .description('Runs tools for AI models: validates, times out, records and measures every call.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .option('--json', 'print exactly one JSON document to stdout')
+    .option('--config <file>', 'configuration (default: TOOLYARD_CONFIG, ./toolyard.config.json, the shipped one)')
+    .option('--verbose', 'log to stderr')
+    .helpOption('-h, --help', 'show help; also after a command')
+    .helpCommand('help [command]', 'Show help for a command')
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', EXAMPLES)
+  for (const [name, [description, load]] of Object.entries(COMMANDS)) {
+    const command = program.command(name).description(description)
+    if (words.includes(name)) (await load())(command, terminal, done)
+  }
+  return program
 }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigError, checkConfig } from './check-config.ts'
-import { configuredModels } from './configured-models.ts'
+import { configuredModels } from './model-settings.ts'
 
-const GONE = 'demo:rules is gone, and mini:v0 took its place: write mini for demo, and v0 for rules.'
-const rule = (more: object) => ({ responses: [{ llm: 'mini', model: 'v0', prompt: '', ...more }] })
+const GONE = 'demo:rules was replaced by mini:v1: write mini instead of demo, and v1 instead of rules.'
+const rule = (more: object) => ({ responses: [{ llm: 'mini', model: 'v1', prompt: '', ...more }] })
 const model = (...ids: string[]) => ({ models: ids.map((id) => ({ id, name: id, capabilities: [] })) })
 
 describe('checkConfig', () => {
-  test('takes everything that the documentation has', () => {
+  test('accepts everything in the documentation', () => {
     const config = {
       providers: {
         openai: { api_key: '${OPENAI_API_KEY}', headers: { a: 'b' }, timeout_ms: 1, api: 'responses' },
@@ -80,9 +80,9 @@ describe('checkConfig', () => {
       'providers.mine.type must be one of: openai, anthropic, gemini, ollama, llama, mini',
     ],
     [
-      'a name that is no type',
+      'a name that is not a type',
       { providers: { mine: {} } },
-      "providers.mine.type is missing, and 'mine' is none: give it one of openai,",
+      "providers.mine.type is missing, and 'mine' isn't a type: use one of openai,",
     ],
     [
       'an address that is none',
@@ -112,7 +112,7 @@ describe('checkConfig', () => {
     [
       'an id that comes twice',
       model('mini:a', 'mini:b', 'mini:a'),
-      "models[2].id 'mini:a' is at models[0] already: remove one of them.",
+      "models[2].id 'mini:a' is the same as models[0].id: remove one of them.",
     ],
     [
       'a rule for no provider',
@@ -122,24 +122,24 @@ describe('checkConfig', () => {
     [
       'a pattern that is none',
       rule({ match: { intent_regexp: '/(/' } }),
-      "responses[0].match.intent_regexp '/(/' is no regular expression: Unterminated group.",
+      "responses[0].match.intent_regexp '/(/' isn't a regular expression: Unterminated group.",
     ],
     [
       'a pattern that backtracks',
       rule({ match: { intent_regexp: '/(?!a)/' } }),
       "responses[0].match.intent_regexp '/(?!a)/' cannot be matched in bounded time",
     ],
-  ])('refuses %s with its place and what to do', (_, config, message) => {
+  ])('refuses %s with its path and a fix', (_, config, message) => {
     expect(() => checkConfig(config, 'x.json')).toThrow(ConfigError)
     expect(() => checkConfig(config, 'x.json')).toThrow(`x.json: ${message}`)
   })
 
-  test('says all that is wrong at once', () => {
+  test('reports all problems at once', () => {
     const config = { ...rule({ llm: 'a', match: { intent_regexp: 'x' } }), ...model('b:c') }
-    expect(() => checkConfig(config, 'x.json')).toThrow(/Provider b not found.*Provider a not found.*is no regular/)
+    expect(() => checkConfig(config, 'x.json')).toThrow(/Provider b not found.*Provider a not found.*isn.t a regular/)
   })
 
-  test('a key that is of the wrong type is not shown', () => {
+  test("doesn't show a key of the wrong type", () => {
     expect(() => checkConfig({ providers: { openai: { api_key: ['hidden'] } } }, 'x.json')).toThrow(
       /^x\.json: providers\.openai\.api_key must be a string\.$/,
     )
@@ -147,13 +147,13 @@ describe('checkConfig', () => {
 })
 
 describe('configuredModels', () => {
-  test('mini:v0 is among them without being configured, unless mini is something else', () => {
-    expect(configuredModels({}).map(({ id }) => id)).toEqual(['mini:v0'])
+  test('includes mini:v1 unless mini has another type', () => {
+    expect(configuredModels({}).map(({ id }) => id)).toEqual(['mini:v1'])
     expect(configuredModels({ providers: { mini: { timeout_ms: 5 } } })).toHaveLength(1)
-    expect(configuredModels(model('mini:v0'))).toHaveLength(1)
+    expect(configuredModels(model('mini:v1'))).toHaveLength(1)
     expect(configuredModels({ ...model('office:m'), providers: { office: { type: 'ollama' } } })).toMatchObject([
       { id: 'office:m' },
-      { id: 'mini:v0' },
+      { id: 'mini:v1' },
     ])
     expect(configuredModels({ providers: { mini: { type: 'ollama' } } })).toEqual([])
   })

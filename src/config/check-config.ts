@@ -1,4 +1,4 @@
-import { intentPattern } from '../chat/rules/intent-pattern.ts'
+import { intentPattern } from '../chat/intent-pattern.ts'
 import { hasVariable } from '../core/expand-variables.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { suggest } from '../core/suggest.ts'
@@ -6,27 +6,28 @@ import type { JsonSchema } from '../core/tool.ts'
 import { readRange } from '../kinds/http/network/address-rules.ts'
 import { NetworkRules } from '../kinds/http/network/network-rules.ts'
 import { embeddingWires } from '../knowledge/embedding/embedding-wires.ts'
-import { LOCAL_PROVIDER } from '../knowledge/embedding/local/local-model.ts'
-import { splitModelId } from '../models/catalogue/split-model-id.ts'
+import { LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
+import { splitModelId } from '../models/model-info.ts'
 import type { Config, ProviderConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
-import { isWebAddress } from './is-web-address.ts'
-import { NO_EMBEDDER, typeOf } from './knowledge-settings.ts'
-import { type McpEntry, mcpEntries } from './mcp-entries.ts'
-import { modelProblem, providerNotFound } from './model-problem.ts'
+import { type McpEntry, mcpEntries } from './mcp-settings.ts'
 import {
   CANNOT_WRITE,
   EMBEDDED_PROVIDER,
   FORMER_PROVIDER,
   FORMER_PROVIDER_GONE,
+  isWebAddress,
+  modelProblem,
+  NO_EMBEDDER,
   PROVIDER_TYPES,
-} from './provider-types.ts'
+  providerNotFound,
+  typeOf,
+} from './model-settings.ts'
 
-/** A name of a tool has 64 characters with most providers, and the tool's own name should fit in beside this one. */
-const LONGEST_NAME = 64
+/** Most providers limit tool names to 64 characters, and tool names may contain the server's. */
+const MAX_NAME_LENGTH = 64
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
-/** What is wrong with the MCP servers of a configuration, beyond what its schema says. */
 function mcpProblems(config: Config): string[] {
   const entries = mcpEntries(config)
   return entries.flatMap((entry, index) => [
@@ -37,27 +38,27 @@ function mcpProblems(config: Config): string[] {
 }
 
 function nameProblem({ name, place }: McpEntry, before: readonly McpEntry[]): string[] {
-  if (name === '' || name.length > LONGEST_NAME) {
-    return [`${place} cannot be called so: give it a name of 1 to ${LONGEST_NAME} letters, digits, _, . and -.`]
+  if (name === '' || name.length > MAX_NAME_LENGTH) {
+    return [`${place} is not a valid name: use 1 to ${MAX_NAME_LENGTH} letters, digits, _, . and -.`]
   }
   const first = before.find((one) => one.name === name)
-  return first === undefined ? [] : [`${place} is called '${name}', as ${first.place} is: rename one of them.`]
+  return first === undefined ? [] : [`${place} and ${first.place} have the same name '${name}': rename one of them.`]
 }
 
 function reachProblem({ place, server }: McpEntry): string[] {
   const { type, command, url } = server
   if (command !== undefined && url !== undefined) {
-    return [`${place} has both command and url: remove the one that it is not reached by.`]
+    return [`${place} has both command and url: remove one of them.`]
   }
   if (command === undefined && url === undefined) {
     const needed = type === undefined ? ['command', 'url'] : [type === 'stdio' ? 'command' : 'url']
     const near = Object.keys(server).find((key) => suggest(key, needed).length > 0)
-    const fix = near === undefined ? 'add it.' : `did you mean it by '${near}'?`
+    const fix = near === undefined ? 'add it.' : `did you mean that instead of '${near}'?`
     return [`${place} lacks ${needed.join(' or ')}: ${fix}`]
   }
   if (type !== undefined && (type === 'stdio') !== (command !== undefined)) {
     const has = command === undefined ? 'url' : 'command'
-    return [`${place}.type is '${type}', which does not go with ${has}: remove type, and it is found out.`]
+    return [`${place}.type is '${type}', which doesn't match ${has}: remove type to detect it.`]
   }
   if (url !== undefined && !url.includes('${') && !isWebAddress(url)) {
     return [`${place}.url must be an http or https address, such as http://127.0.0.1:3000/mcp.`]
@@ -68,9 +69,9 @@ function reachProblem({ place, server }: McpEntry): string[] {
 const headerProblems = ({ place, server: { headers = {} } }: McpEntry): string[] =>
   Object.keys(headers)
     .filter((name) => !HEADER_NAME.test(name))
-    .map((name) => `${place}.headers: ${JSON.stringify(name)} cannot be the name of a header.`)
+    .map((name) => `${place}.headers: ${JSON.stringify(name)} is not a valid header name.`)
 
-/** What a schema cannot say of a configuration that fits it: each problem with its path and what to do. */
+/** Problems beyond the schema, each with its path and a fix. */
 function configProblems(config: Config): string[] {
   const { providers = {}, models = [], responses = [] } = config
   const known = [...new Set([...Object.keys(providers), EMBEDDED_PROVIDER])]
@@ -91,7 +92,7 @@ function configProblems(config: Config): string[] {
   ]
 }
 
-/** An address or a domain that is none would open nothing, or close nothing, and nobody would know. */
+/** An invalid address or domain would silently have no effect. */
 function networkProblem(read: () => unknown): string[] {
   try {
     read()
@@ -106,7 +107,7 @@ function providerProblems(name: string, provider: ProviderConfig): string[] {
   const type = provider.type ?? name
   if (type === FORMER_PROVIDER) return [`${place}: ${FORMER_PROVIDER_GONE}`]
   if (!PROVIDER_TYPES.some((one) => one === type)) {
-    return [`${place}.type is missing, and '${name}' is none: give it one of ${PROVIDER_TYPES.join(', ')}.`]
+    return [`${place}.type is missing, and '${name}' isn't a type: use one of ${PROVIDER_TYPES.join(', ')}.`]
   }
   const problems: string[] = []
   const { base_url, api, grammar } = provider
@@ -121,7 +122,7 @@ function providerProblems(name: string, provider: ProviderConfig): string[] {
 
 function twice(id: string, index: number, ids: readonly string[]): string[] {
   const first = ids.indexOf(id)
-  return first < index ? [`models[${index}].id '${id}' is at models[${first}] already: remove one of them.`] : []
+  return first < index ? [`models[${index}].id '${id}' is the same as models[${first}].id: remove one of them.`] : []
 }
 
 function patternProblem(literal: string | undefined, place: string): string[] {
@@ -133,7 +134,6 @@ function patternProblem(literal: string | undefined, place: string): string[] {
   }
 }
 
-/** What is wrong with `knowledge`; `known` are the providers. */
 function knowledgeProblems(config: Config, known: readonly string[]): string[] {
   const { model, embedder } = config.knowledge ?? {}
   return [
@@ -144,7 +144,7 @@ function knowledgeProblems(config: Config, known: readonly string[]): string[] {
 
 function cannotWrite(config: Config, model: string): string[] {
   if (!CANNOT_WRITE.has(typeOf(config, model) ?? '')) return []
-  return [`knowledge.model '${model}' follows rules and cannot write: name a language model.`]
+  return [`knowledge.model '${model}' can't write text: use a language model.`]
 }
 
 function embedderProblems(config: Config, embedder: string, known: readonly string[]): string[] {
@@ -155,12 +155,12 @@ function embedderProblems(config: Config, embedder: string, known: readonly stri
   if (provider === LOCAL_PROVIDER && !known.includes(LOCAL_PROVIDER)) return []
   const types = Object.keys(embeddingWires)
   if (types.includes(typeOf(config, embedder) ?? '')) return []
-  return [`${place} '${embedder}': ${provider} has no embedding models; take a provider of type ${types.join(', ')}.`]
+  return [`${place} '${embedder}': ${provider} has no embedding models. Use a provider of type ${types.join(', ')}.`]
 }
 
 const STEP = /\["(?:[^"\\]|\\.)*"\]|\[\d+\]|[^.[\]]+/g
 
-/** The last step of a path such as `responses[0].tools.enabld`, and the keys that a schema has in its place. */
+/** The last step of a path such as `responses[0].tools.enabld`, and the keys that the schema allows there. */
 function knownKeys(path: string, schema: JsonSchema): { readonly key: string; readonly keys: string[] } {
   const steps = path.match(STEP) ?? []
   const key = steps.pop() ?? path
@@ -176,7 +176,7 @@ function part(schema: JsonSchema | undefined, name: string): JsonSchema | undefi
   return typeof value === 'object' && value !== null ? (value as JsonSchema) : undefined
 }
 
-/** A configuration that cannot be started with; the message names file, path and fix. */
+/** An invalid configuration. The message names file, path and fix. */
 export class ConfigError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -184,7 +184,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Gives the value back as a configuration, or throws a `ConfigError` about `place` (a file name, as a rule). */
+/** Returns the value as a configuration, or throws a `ConfigError` that starts with `place`, usually a file name. */
 export function checkConfig(value: unknown, place: string): Config {
   const compiled = compileSchema(CONFIG_SCHEMA)
   const problems = compiled.check?.(value)

@@ -1,52 +1,56 @@
 import { HTTP_IMPLEMENTATION_SCHEMA } from '../kinds/http/definition/http-implementation.ts'
-import { MCP_SERVER_TYPES } from './mcp-server-types.ts'
-import { PROVIDER_TYPES } from './provider-types.ts'
+import { MCP_SERVER_TYPES } from './config.ts'
+import { PROVIDER_TYPES } from './model-settings.ts'
 import { SERVICE_SCHEMA } from './service-schema.ts'
 
-/** Pasted from other clients: what only those know is no fault. */
+/** Additional keys are allowed: entries are copied from other clients. */
 const MCP_SERVERS = {
   type: 'object',
   description: 'MCP servers, as Claude Desktop, Cursor and VS Code have them. ${VAR} is replaced from the environment.',
   additionalProperties: {
     type: 'object',
     properties: {
-      type: { enum: MCP_SERVER_TYPES, description: 'How it is spoken to; by default found out.' },
+      type: { enum: MCP_SERVER_TYPES, description: 'The transport. Default: detected.' },
       command: {
         type: 'string',
         minLength: 1,
-        description: 'The program to start; it speaks on its stdin and stdout.',
+        description: 'The program to start; it communicates over stdin and stdout.',
       },
       args: { type: 'array', items: { type: 'string' } },
       env: {
         type: 'object',
         additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
-        description: 'What it gets of the environment, besides PATH, HOME and a few.',
+        description: 'Environment variables, besides PATH, HOME and a few others.',
       },
-      cwd: { type: 'string', minLength: 1, description: 'The folder that it runs in.' },
-      url: { type: 'string', minLength: 1, description: 'The address of a server that runs already.' },
+      cwd: { type: 'string', minLength: 1, description: 'The working directory.' },
+      url: { type: 'string', minLength: 1, description: 'The address of a running server.' },
       headers: { type: 'object', additionalProperties: { type: 'string' }, description: 'Sent with every request.' },
       oauth: {
         type: 'object',
-        description: 'The client that its authorization server knows, where that lets none register itself.',
+        description: "A registered client, if the authorization server doesn't support dynamic registration.",
         properties: {
           client_id: { type: 'string', minLength: 1 },
           client_secret: { type: 'string', minLength: 1 },
           private_key: { type: 'string', minLength: 1, description: 'In PEM, for client_credentials.' },
-          issuer: { type: 'string', minLength: 1, description: 'The authorization server; no other gets the secret.' },
+          issuer: {
+            type: 'string',
+            minLength: 1,
+            description: 'The only authorization server that receives the secret.',
+          },
           grant_type: {
             enum: ['authorization_code', 'client_credentials'],
-            description: 'With client_credentials nobody has to log in.',
+            description: 'client_credentials needs no login.',
           },
         },
       },
-      disabled: { type: 'boolean', description: 'With true it is left out.' },
-      pin: { type: 'boolean', description: 'With true, tools that change are refused until approved.' },
-      check: { type: 'string', minLength: 1, description: 'What to look at where it cannot be reached.' },
+      disabled: { type: 'boolean', description: 'true disables the server.' },
+      pin: { type: 'boolean', description: 'true refuses changed tools until they are approved.' },
+      check: { type: 'string', minLength: 1, description: "What to check if the server can't be reached." },
     },
   },
 } as const
 
-/** The configuration file, as JSON Schema: what is checked at the start, and what editors complete from. */
+/** The JSON Schema of the configuration file. */
 export const CONFIG_SCHEMA = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Toolyard configuration',
@@ -56,55 +60,58 @@ export const CONFIG_SCHEMA = {
     $schema: { type: 'string' },
     tools: {
       type: 'object',
-      description: 'The tools, and how they are run.',
+      description: 'Tools and how they run.',
       additionalProperties: false,
       properties: {
-        enabled: { type: 'boolean', description: 'Only true enables tools; without it there are none anywhere.' },
+        enabled: { type: 'boolean', description: 'Only true enables tools.' },
         max_iterations: {
           type: 'integer',
           minimum: 1,
           maximum: 100,
-          description: 'Turns with tool calls in one run; 5 if not given.',
+          description: 'The maximum number of turns with tool calls in one run. Default: 5.',
         },
         default_timeout_ms: {
           type: 'integer',
           minimum: 1,
-          description: 'The deadline of tools that name none; 30000 if not given.',
+          description: 'The default timeout of tools. Default: 30000.',
         },
         max_parallel_calls: {
           type: 'integer',
           minimum: 1,
           maximum: 100,
-          description: 'Calls of one turn at a time; 8 if not given.',
+          description: 'The maximum number of parallel calls in one turn. Default: 8.',
         },
-        registry: { type: 'array', description: 'Tool definitions; a bad one is reported and skipped.' },
+        registry: { type: 'array', description: 'Tool definitions. Invalid ones are skipped with a warning.' },
       },
     },
     providers: {
       type: 'object',
-      description: 'Where models are asked, by name. ${VAR} is replaced from the environment.',
+      description: 'Model providers by name. ${VAR} is replaced from the environment.',
       propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,64}$' },
       additionalProperties: {
         type: 'object',
         additionalProperties: false,
         properties: {
-          type: { enum: PROVIDER_TYPES, description: 'What it speaks; by default what it is called.' },
-          base_url: { type: 'string', minLength: 1, description: 'Where it is, if not where its makers put it.' },
+          type: { enum: PROVIDER_TYPES, description: 'The API type. Default: the name.' },
+          base_url: { type: 'string', minLength: 1, description: "The address, if it isn't the official one." },
           api_key: { type: 'string', minLength: 1, description: 'As "${OPENAI_API_KEY}", not the key itself.' },
           headers: {
             type: 'object',
             additionalProperties: { type: 'string' },
             description: 'Sent with every request.',
           },
-          timeout_ms: { type: 'integer', minimum: 1, description: 'The deadline of one answer.' },
-          api: { enum: ['responses', 'chat'], description: 'Which API of OpenAI; chat where base_url is set.' },
-          grammar: { type: 'boolean', description: 'Whether llama holds calls to their schema.' },
+          timeout_ms: { type: 'integer', minimum: 1, description: 'The timeout of one response.' },
+          api: {
+            enum: ['responses', 'chat'],
+            description: 'The OpenAI API. Default: chat if base_url is set, otherwise responses.',
+          },
+          grammar: { type: 'boolean', description: 'Whether llama constrains calls to their schema.' },
         },
       },
     },
     models: {
       type: 'array',
-      description: 'The models that are offered, and what is known of them.',
+      description: 'The available models.',
       items: {
         type: 'object',
         required: ['id', 'name', 'capabilities'],
@@ -115,7 +122,7 @@ export const CONFIG_SCHEMA = {
           capabilities: {
             type: 'array',
             items: { type: 'string', minLength: 1 },
-            description: 'With function-calling the model takes tools.',
+            description: 'function-calling enables tools.',
           },
           prices: {
             type: 'object',
@@ -127,14 +134,14 @@ export const CONFIG_SCHEMA = {
           printed_calls: {
             enum: ['off', 'read', 'all'],
             description:
-              'Which tools run if the model prints a call as text: none, those with effect read, or all; read if not given.',
+              'Which tools run if the model prints a call as text: none, those with effect read, or all. Default: read.',
           },
         },
       },
     },
     responses: {
       type: 'array',
-      description: 'Who is answered by which model; the first rule that matches answers.',
+      description: 'Rules that select the model. The first match applies.',
       items: {
         type: 'object',
         required: ['llm', 'model', 'prompt'],
@@ -142,14 +149,14 @@ export const CONFIG_SCHEMA = {
         properties: {
           match: {
             type: 'object',
-            description: 'All must hold; without it the rule always matches.',
+            description: 'All conditions must match. Without it the rule always matches.',
             properties: {
               intent_regexp: { type: 'string', description: 'Like "/(weather|forecast)/i".' },
             },
             additionalProperties: { type: ['string', 'number', 'boolean'] },
           },
-          llm: { type: 'string', minLength: 1, description: 'A key of providers.' },
-          model: { type: 'string', minLength: 1, description: 'Without the provider.' },
+          llm: { type: 'string', minLength: 1, description: 'A provider name.' },
+          model: { type: 'string', minLength: 1, description: 'The model name without the provider.' },
           prompt: { type: 'string', description: 'The system message; {{name}} is replaced.' },
           max_tokens: { type: 'integer', minimum: 1 },
           temperature: { type: 'number', minimum: 0, maximum: 2 },
@@ -161,14 +168,14 @@ export const CONFIG_SCHEMA = {
               allowed_tools: {
                 type: 'array',
                 items: { type: 'string', minLength: 1 },
-                description: 'None where empty; without it every tool the caller may use.',
+                description: 'An empty list allows none. Default: every tool that the caller may use.',
               },
               max_iterations: { type: 'integer', minimum: 1, maximum: 100 },
             },
           },
           budget: {
             type: 'object',
-            description: 'What one run may use up.',
+            description: 'The limits of one run.',
             additionalProperties: false,
             properties: {
               wall_time_ms: { type: 'integer', minimum: 1 },
@@ -181,28 +188,28 @@ export const CONFIG_SCHEMA = {
     },
     http: {
       type: 'object',
-      description: 'Where HTTP tools may go.',
+      description: 'Network policy of HTTP tools.',
       additionalProperties: false,
       properties: {
         allowed_domains: {
           type: 'array',
           items: { type: 'string', minLength: 1 },
           description:
-            'The only hosts: "api.example.com", or "*.example.com" for those below it. A tool may narrow it further.',
+            'The allowed hosts: "api.example.com", or "*.example.com" for its subdomains. A tool may restrict them further.',
         },
         allow_private: {
           type: 'array',
           items: { type: 'string', minLength: 1 },
-          description: 'Addresses inside that may be reached, such as "10.1.2.0/24". None if not given.',
+          description: 'Private addresses that are allowed, such as "10.1.2.0/24". Default: none.',
         },
       },
     },
     ...SERVICE_SCHEMA,
     mcpServers: MCP_SERVERS,
-    servers: { ...MCP_SERVERS, description: 'What VS Code calls mcpServers.' },
+    servers: { ...MCP_SERVERS, description: 'The name of mcpServers in VS Code.' },
     inputs: {
       type: 'array',
-      description: 'What VS Code asks its user for; here the variable TOOLYARD_INPUT_<ID> answers.',
+      description: 'Prompts of VS Code. Here the value comes from the variable TOOLYARD_INPUT_<ID>.',
       items: {
         type: 'object',
         required: ['id'],
@@ -259,7 +266,7 @@ export const DEFINITION_SCHEMA = {
   },
 } as const
 
-/** An entry that stands for the definitions in a file. */
+/** An entry that includes the definitions in a file. */
 const INCLUDE_SCHEMA = {
   type: 'object',
   required: ['include'],
@@ -269,13 +276,13 @@ const INCLUDE_SCHEMA = {
   },
 } as const
 
-/** An entry that names a knowledge tool instead of writing out its definition. */
+/** An entry that names a shipped tool. */
 const SHIPPED_SCHEMA = {
   enum: ['ingest_docs', 'summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs'],
   description: 'A tool that comes with Toolyard.',
 } as const
 
-/** All together, for editors: what `toolyard.config.schema.json` holds. */
+/** The content of `toolyard.config.schema.json`, for editors. */
 export function publishedSchema(): object {
   const { tools } = CONFIG_SCHEMA.properties
   const { implementation, ...rest } = DEFINITION_SCHEMA.properties

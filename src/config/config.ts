@@ -1,11 +1,15 @@
-import type { ResponseRule } from '../chat/rules/response-rule.ts'
+import type { ResponseRule } from '../chat/response-rules.ts'
 import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
-import type { ModelInfo } from '../models/catalogue/model-info.ts'
+import type { ModelInfo } from '../models/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
 import type { GateSettings } from '../validation/tool-use/tool-use-gate.ts'
-import type { McpServerType } from './mcp-server-types.ts'
 
-/** What the configuration says; every section is optional. Entries of `registry` are checked one by one when loaded. */
+/** The transport. The three names in the middle mean the same in different clients. */
+export const MCP_SERVER_TYPES = ['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse'] as const
+
+type McpServerType = (typeof MCP_SERVER_TYPES)[number]
+
+/** The configuration. Entries of `registry` are checked when loaded. */
 export interface Config {
   readonly $schema?: string
   readonly tools?: {
@@ -23,30 +27,26 @@ export interface Config {
   readonly tenants?: Readonly<Record<string, TenantConfig>>
   readonly limits?: LimitsConfig
   readonly storage?: StorageConfig
-  /** What is done about tools that a model fails with. */
   readonly validation?: GateSettings
   readonly server?: ServerConfig
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
-  /** What VS Code calls `mcpServers`. */
+  /** The name of `mcpServers` in VS Code. */
   readonly servers?: Readonly<Record<string, McpServerConfig>>
-  /** What VS Code asks its user for. */
+  /** Prompts of VS Code. */
   readonly inputs?: readonly McpInput[]
 }
 
-/** What the knowledge tools work with. */
 export interface KnowledgeConfig {
-  /** The model that they ask, as `provider:model`. */
+  /** As `provider:model`. */
   readonly model?: string
-  /** What makes vectors, as `provider:model`; `none` where nothing is to. */
+  /** As `provider:model`, or `none`. */
   readonly embedder?: string
 }
 
-/** One entry of `tenants`. */
 export interface TenantConfig {
   readonly flags?: Readonly<Record<string, boolean>>
 }
 
-/** What one caller may use. */
 export interface LimitsConfig {
   readonly calls_per_session?: number
   readonly calls_per_minute?: number
@@ -54,14 +54,12 @@ export interface LimitsConfig {
   readonly job_timeout_ms?: number
 }
 
-/** What is kept, and for how long. */
 export interface StorageConfig {
   readonly keep_days?: number
   readonly audit?: 'batched' | 'durable'
   readonly runs?: boolean
 }
 
-/** The HTTP server. */
 export interface ServerConfig {
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
@@ -69,13 +67,13 @@ export interface ServerConfig {
   readonly shutdown_ms?: number
 }
 
-/** One entry of `providers`; `${VAR}` in address, key and headers is replaced from the environment. */
+/** `${VAR}` in address, key and headers is replaced from the environment. */
 export type ProviderConfig = Omit<ProviderSettings, 'name' | 'type'> & {
-  /** By default the name that it stands under. */
+  /** Default: the name of the entry. */
   readonly type?: string
 }
 
-/** One entry of `mcpServers`, in the form of the usual clients; keys of theirs that are not here are left alone. */
+/** An entry of `mcpServers` in the usual format. Other keys are ignored. */
 export interface McpServerConfig {
   readonly type?: McpServerType
   readonly command?: string
@@ -84,16 +82,15 @@ export interface McpServerConfig {
   readonly cwd?: string
   readonly url?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The client that its authorization server knows; keys of others are left alone here too. */
+  /** A client that is registered with the authorization server. */
   readonly oauth?: McpOAuthConfig
   readonly disabled?: boolean
-  /** Tools whose definition has changed are refused until they are approved. */
+  /** Changed tools are refused until they are approved. */
   readonly pin?: boolean
-  /** What to look at where the server cannot be reached. */
+  /** What to check if the server can't be reached. */
   readonly check?: string
 }
 
-/** A client that somebody has registered with an authorization server. */
 export interface McpOAuthConfig {
   readonly client_id?: string
   readonly client_secret?: string
@@ -102,7 +99,6 @@ export interface McpOAuthConfig {
   readonly grant_type?: 'authorization_code' | 'client_credentials'
 }
 
-/** An entry of VS Code's `inputs`. */
 export interface McpInput {
   readonly id: string
   readonly description?: string

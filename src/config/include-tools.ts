@@ -3,24 +3,23 @@ import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { ConfigError } from './check-config.ts'
 import type { Config } from './config.ts'
 
-/** The longest file of definitions that is read. */
-const MOST_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = 256 * 1024 * 1024
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EISDIR: 'it is a folder, not a file',
-  EACCES: 'it may not be read',
+  EACCES: 'permission denied',
 }
 
-/** Where each entry of a registry stands, for those that are put together from several files. */
+/** The place of each entry in registries with included files. */
 const places = new WeakMap<readonly unknown[], readonly string[]>()
 
-/** Where an entry of `tools.registry` was written: `tools.registry[2]`, or `tools/github.json[2]`. */
+/** The place of an entry: `tools.registry[2]`, or `tools/github.json[2]`. */
 export function placeOf(registry: readonly unknown[], index: number): string {
   return places.get(registry)?.[index] ?? `tools.registry[${index}]`
 }
 
-/** The file that an entry of `tools.registry` includes; undefined where it is a definition. */
+/** The file that an entry includes; undefined if it is a definition. */
 export function includedFile(entry: unknown): string | undefined {
   if (typeof entry !== 'object' || entry === null || !Object.hasOwn(entry, 'include')) return undefined
   const { include, name, implementation } = entry as Readonly<Record<string, unknown>>
@@ -28,8 +27,8 @@ export function includedFile(entry: unknown): string | undefined {
 }
 
 /**
- * The configuration with each `{"include": "tools/github.json"}` in `tools.registry` replaced by the definitions in that
- * file. Rejects with a `ConfigError` where it cannot be read, or lies outside the folder of the configuration file.
+ * Replaces each `{"include": "tools/github.json"}` in `tools.registry` by the definitions in that file. Rejects with a
+ * `ConfigError` if the file can't be read or is outside the folder of the configuration file.
  */
 export async function includeTools(config: Config, file: string): Promise<Config> {
   const entries = config.tools?.registry ?? []
@@ -47,7 +46,7 @@ export async function includeTools(config: Config, file: string): Promise<Config
     const [beside] = Object.keys(entry as object).filter((key) => key !== 'include' && !key.startsWith('$'))
     if (beside !== undefined) {
       throw new ConfigError(
-        `${file}: ${place} has '${beside}' beside its include, where nothing reads it: write it into the definitions of that file.`,
+        `${file}: ${place} has '${beside}' beside its include, which has no effect: move it to the definitions in that file.`,
       )
     }
     const definitions = await readIncluded(included, file, place)
@@ -67,15 +66,15 @@ async function readIncluded(included: string, file: string, place: string): Prom
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (error) {
-    throw fault(`not valid JSON: ${error instanceof Error ? error.message : error}. Mend it, or import it again.`)
+    throw fault(`not valid JSON: ${error instanceof Error ? error.message : error}. Fix it, or import it again.`)
   }
-  if (!Array.isArray(value)) throw fault('it must hold a list of tool definitions, between [ and ].')
+  if (!Array.isArray(value)) throw fault('it must contain an array of tool definitions.')
   const nested = value.findIndex((entry) => includedFile(entry) !== undefined)
   if (nested < 0) return value
   throw fault(`${included}[${nested}] includes another file: move that entry to tools.registry of the configuration.`)
 }
 
-/** Links are followed before it is decided where the file lies. */
+/** Resolves links before checking the folder. */
 async function readInside(included: string, file: string, fault: (problem: string) => ConfigError): Promise<string> {
   const folder = dirname(resolve(file))
   try {
@@ -85,14 +84,14 @@ async function readInside(included: string, file: string, fault: (problem: strin
       throw fault('it is outside the folder of the configuration: move it there.')
     }
     const found = await stat(real)
-    // What is no file, such as a pipe, may never come to its end.
+    // Reading a pipe may never end.
     if (!found.isFile() && !found.isDirectory()) throw fault('it is not a file.')
-    if (found.size > MOST_BYTES) throw fault('it is larger than 256 MB: split it.')
+    if (found.size > MAX_BYTES) throw fault('it is larger than 256 MB: split it.')
     return await readFile(real, 'utf8')
   } catch (error) {
     if (error instanceof ConfigError) throw error
     const { code } = error as NodeJS.ErrnoException
     const reason = REASONS[code ?? ''] ?? `it cannot be read (${code})`
-    throw fault(`${reason}. Put it there, or remove the entry.`)
+    throw fault(`${reason}. Create it, or remove the entry.`)
   }
 }

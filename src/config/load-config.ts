@@ -8,15 +8,15 @@ export { ConfigError } from './check-config.ts'
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EISDIR: 'it is a folder, not a file',
-  EACCES: 'it may not be read',
+  EACCES: 'permission denied',
 }
 
-/** Reads and checks a configuration file, and what it includes. */
+/** Reads and checks a configuration file and its includes. */
 export async function loadConfigFile(file: string): Promise<{ readonly config: Config }> {
   return { config: await includeTools(await readConfigFile(file), file) }
 }
 
-/** Reads and checks the file alone: what it includes is not looked at. */
+/** Reads and checks the file without its includes. */
 export async function readConfigFile(file: string): Promise<Config> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const reason = REASONS[error.code ?? ''] ?? `it cannot be read (${error.code})`

@@ -12,7 +12,7 @@ const read = (config: object, env: Record<string, string> = {}) =>
 const one = (server: object, env: Record<string, string> = {}, more: object = {}) =>
   read({ mcpServers: { one: server }, ...more }, env)
 
-describe('what is pasted from other clients', () => {
+describe('configurations of other clients', () => {
   test('Claude Desktop: a program', () => {
     const args = ['-y', '@modelcontextprotocol/server-filesystem', '/tmp']
     const { servers, skipped, warnings } = one({ command: 'npx', args, env: { DEBUG: '1', PORT: 3000, GONE: null } })
@@ -50,12 +50,12 @@ describe('what is pasted from other clients', () => {
       {
         name: 'shop',
         problem:
-          "servers.shop.env.KEY: The input 'api-key' (Key of the shop) is asked for by an editor only: set the environment variable TOOLYARD_INPUT_API_KEY instead",
+          "servers.shop.env.KEY: The input 'api-key' (Key of the shop) can't be prompted for: set the environment variable TOOLYARD_INPUT_API_KEY instead",
       },
     ])
   })
 
-  test('what only other clients know is left alone; what may be a mistake, or is lost, is warned of', () => {
+  test('ignores keys of other clients, and warns about mistakes and unsupported keys', () => {
     const { servers, warnings } = one({
       command: 'x',
       alwaysAllow: ['a'],
@@ -68,13 +68,13 @@ describe('what is pasted from other clients', () => {
     })
     expect(servers).toHaveLength(1)
     expect(warnings.map(({ problem }) => problem)).toEqual([
-      'mcpServers.one: envFile is not read here: name what the server needs under env',
+      'mcpServers.one: envFile is not supported: list the variables under env',
       "mcpServers.one: unknown key 'arg' is ignored: did you mean 'args'?",
       expect.stringContaining("unknown key 'disabledTools' is ignored"),
     ])
   })
 
-  test('a disabled server is left out, whatever it lacks', () => {
+  test('leaves a disabled server out', () => {
     expect(one({ command: '${NOWHERE}', disabled: true })).toEqual({
       servers: [],
       skipped: [],
@@ -83,7 +83,7 @@ describe('what is pasted from other clients', () => {
     })
   })
 
-  test('names that cannot be part of the name of a tool get hyphens', () => {
+  test("replaces characters that tool names don't allow", () => {
     const mcpServers = { 'Figma Dev Mode': { command: 'a' }, '@x/y.z_1': { command: 'b' } }
     expect(read({ mcpServers }).servers.map(({ name }) => name)).toEqual(['Figma-Dev-Mode', 'x-y.z_1'])
   })
@@ -118,10 +118,10 @@ describe('variables', () => {
     [{ command: 'x', args: ['a', '${env:TOKEN}'] }, 'mcpServers.one.args[1]: The environment variable TOKEN'],
     [{ url: 'https://${HOST}/mcp' }, 'mcpServers.one.url: The environment variable HOST is not set'],
     [{ command: 'x', cwd: '${constructor}' }, 'The environment variable constructor is not set'],
-    [{ command: '${command:pick}' }, '${command:pick} is known to an editor only'],
-    [{ url: '${BAD}' }, 'mcpServers.one.url is no http or https address: check the variables in it'],
-    [{ url: 'http://x', headers: { A: '${LINES}' } }, 'mcpServers.one.headers.A holds a character'],
-  ])('%j is skipped, and only that', (server, problem) => {
+    [{ command: '${command:pick}' }, '${command:pick} works only in an editor'],
+    [{ url: '${BAD}' }, 'mcpServers.one.url is not an http or https address: check the variables in it'],
+    [{ url: 'http://x', headers: { A: '${LINES}' } }, 'mcpServers.one.headers.A contains an invalid character'],
+  ])('skips only %j', (server, problem) => {
     const env = { BAD: 'file:///etc/passwd', LINES: 'secret\nvalue' }
     const { servers, skipped } = read({ mcpServers: { one: server, two: { command: 'x' } } }, env)
     expect(servers.map(({ name }) => name)).toEqual(['two'])
@@ -129,7 +129,7 @@ describe('variables', () => {
     expect(JSON.stringify(skipped)).not.toMatch(/secret|passwd/)
   })
 
-  test('a secret that stands in the file is warned of, and not repeated', () => {
+  test('warns about a literal secret without showing it', () => {
     const { warnings } = one({
       command: 'x',
       env: { API_KEY: 'sk-1234567890abcdef1234', PATH: '/bin', KEY: '${A:-b}' },
@@ -137,7 +137,7 @@ describe('variables', () => {
     expect(warnings).toEqual([
       {
         name: 'one',
-        problem: 'mcpServers.one.env.API_KEY holds a secret itself: put that into an environment variable',
+        problem: 'mcpServers.one.env.API_KEY contains a secret: put it into an environment variable',
       },
     ])
   })
@@ -166,7 +166,7 @@ describe('a registered client', () => {
       { client_id: 'us', callbackPort: 8080, other: '${NOT_SET}' },
       { clientId: 'us', isMachine: false },
     ],
-  ])('%j is taken', (oauth, expected) => {
+  ])('accepts %j', (oauth, expected) => {
     const { servers, skipped, warnings } = one({ url, oauth }, env)
     expect({ skipped, warnings }).toEqual({ skipped: [], warnings: [] })
     expect(servers[0]?.reach).toEqual({ type: 'auto', url, headers: {}, oauth: expected })
@@ -177,8 +177,14 @@ describe('a registered client', () => {
     [{ client_id: '${NONE}' }, 'The environment variable NONE is not set'],
     [{ client_id: 'us', grant_type: 'client_credentials' }, 'needs either client_secret or private_key'],
     [{ client_id: 'us', private_key: '${KEY}' }, 'private_key is for "grant_type": "client_credentials"'],
-    [{ client_id: 'us', private_key: '${SECRET}', grant_type: 'client_credentials' }, 'is no RSA or EC key in PEM'],
-    [{ client_id: 'us', private_key: '${ED}', grant_type: 'client_credentials' }, 'is no RSA or EC key in PEM'],
+    [
+      { client_id: 'us', private_key: '${SECRET}', grant_type: 'client_credentials' },
+      "isn't an RSA or EC key in PEM format",
+    ],
+    [
+      { client_id: 'us', private_key: '${ED}', grant_type: 'client_credentials' },
+      "isn't an RSA or EC key in PEM format",
+    ],
   ])('%j leaves the server out', (oauth, problem) => {
     const { servers, skipped } = one({ url, oauth: { ...oauth, issuer } }, env)
     expect(servers).toEqual([])
@@ -188,16 +194,16 @@ describe('a registered client', () => {
 
   test.each([
     [{ clientId: 'us' }, 'mcpServers.one.oauth is ignored: it has no client_id'],
-    [{ client_id: 'us', client_secret: '${SECRET}' }, 'mcpServers.one.oauth names no issuer: its secret goes to'],
-    [{ client_id: 'us', client_secret: 'plain', issuer }, 'mcpServers.one.oauth.client_secret holds a secret itself'],
-  ])('%j is warned of', (oauth, problem) => {
+    [{ client_id: 'us', client_secret: '${SECRET}' }, 'mcpServers.one.oauth has no issuer: its secret is sent to'],
+    [{ client_id: 'us', client_secret: 'plain', issuer }, 'mcpServers.one.oauth.client_secret contains a secret'],
+  ])('warns about %j', (oauth, problem) => {
     const { servers, warnings } = one({ url, oauth }, env)
     expect(servers).toHaveLength(1)
     expect(warnings).toEqual([{ name: 'one', problem: expect.stringContaining(problem) }])
   })
 })
 
-describe('what stops the start', () => {
+describe('configuration errors', () => {
   test.each<[object, string]>([
     [{ mcpServer: {} }, "unknown key 'mcpServer': did you mean 'mcpServers'?"],
     [{ mcpServers: [] }, 'mcpServers must be an object'],
@@ -207,19 +213,19 @@ describe('what stops the start', () => {
     [{ mcpServers: { a: {} } }, 'mcpServers.a lacks command or url: add it.'],
     [
       { mcpServers: { a: { serverUrl: 'http://x' } } },
-      "mcpServers.a lacks command or url: did you mean it by 'serverUrl'?",
+      "mcpServers.a lacks command or url: did you mean that instead of 'serverUrl'?",
     ],
-    [
-      { mcpServers: { a: { type: 'sse', command: 'x' } } },
-      "mcpServers.a.type is 'sse', which does not go with command",
-    ],
+    [{ mcpServers: { a: { type: 'sse', command: 'x' } } }, "mcpServers.a.type is 'sse', which doesn't match command"],
     [{ mcpServers: { a: { command: 'x', url: 'http://x' } } }, 'mcpServers.a has both command and url'],
     [{ mcpServers: { a: { url: 'localhost:3000' } } }, 'mcpServers.a.url must be an http or https address'],
-    [{ mcpServers: { a: { url: 'http://x', headers: { 'a b': 'c' } } } }, 'mcpServers.a.headers: "a b" cannot be'],
-    [{ mcpServers: { 日本: { command: 'x' } } }, 'mcpServers.日本 cannot be called so: give it a name'],
+    [
+      { mcpServers: { a: { url: 'http://x', headers: { 'a b': 'c' } } } },
+      'mcpServers.a.headers: "a b" is not a valid header name',
+    ],
+    [{ mcpServers: { 日本: { command: 'x' } } }, 'mcpServers.日本 is not a valid name: use 1 to 64'],
     [
       { mcpServers: { 'a b': { command: 'x' } }, servers: { 'a/b': { command: 'x' } } },
-      `servers.a/b is called 'a-b', as mcpServers["a b"] is: rename one of them.`,
+      `servers.a/b and mcpServers["a b"] have the same name 'a-b': rename one of them.`,
     ],
     [{ inputs: [{ type: 'promptString' }] }, "missing 'inputs[0].id'"],
   ])('%j', (config, problem) => {

@@ -3,29 +3,28 @@ import { homedir } from 'node:os'
 import { basename, resolve, sep } from 'node:path'
 import { type Environment, variableIn } from '../core/expand-variables.ts'
 import { redact } from '../core/redact.ts'
+import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'
 import type { McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
-import type { Config, McpInput, McpOAuthConfig } from './config.ts'
+import type { Config, McpInput, McpOAuthConfig, McpServerConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
-import { isWebAddress } from './is-web-address.ts'
-import { type McpEntry, mcpEntries } from './mcp-entries.ts'
+import { isWebAddress } from './model-settings.ts'
 
-/** What the variables of a server's entry are looked up in. */
 interface McpScope {
   readonly env: Environment
   readonly inputs: readonly McpInput[]
-  /** What editors call the workspace folder: here, the folder that Toolyard runs in. */
+  /** The workspace folder of editors: here the current folder. */
   readonly folder: string
 }
 
 const VARIABLE = /\$\{([^{}]+)\}/g
 const FROM_ENVIRONMENT = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
-/** What VS Code would ask itself for. */
+/** Only VS Code can resolve these. */
 const EDITORS_OWN = /^(command|config):/
 
 /**
- * The text with its variables replaced: `${VAR}`, `${env:VAR}`, `${VAR:-default}`, `${input:id}`, and the folders that
- * editors know. Anything else in `${…}` is the shell's, and stays. `problems` says what is missing, without any value.
+ * Replaces `${VAR}`, `${env:VAR}`, `${VAR:-default}`, `${input:id}` and the folders that editors define. Any other
+ * `${…}` is left to the shell. `problems` never contains a value.
  */
 function expandMcpText(text: string, scope: McpScope): { readonly text: string; readonly problems: string[] } {
   const problems: string[] = []
@@ -44,7 +43,7 @@ function lookUp(inside: string, scope: McpScope): Found | undefined {
   const place = placeCalled(inside, scope)
   if (place !== undefined) return { value: place }
   if (inside.startsWith('input:')) return inputCalled(inside.slice('input:'.length), scope)
-  if (EDITORS_OWN.test(inside)) return { problem: `\${${inside}} is known to an editor only: write its value instead` }
+  if (EDITORS_OWN.test(inside)) return { problem: `\${${inside}} works only in an editor: write its value instead` }
   const [, name, fallback] = FROM_ENVIRONMENT.exec(inside) ?? []
   if (name === undefined) return undefined
   const value = variableIn(scope.env, name) ?? fallback
@@ -59,7 +58,7 @@ function placeCalled(name: string, { folder }: McpScope): string | undefined {
   return name === 'pathSeparator' || name === '/' ? sep : undefined
 }
 
-/** There is nobody to ask: a variable answers. */
+/** Inputs are read from the environment instead of a prompt. */
 function inputCalled(id: string, { env, inputs }: McpScope): Found {
   const variable = `TOOLYARD_INPUT_${id.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`
   const value = variableIn(env, variable)
@@ -67,17 +66,17 @@ function inputCalled(id: string, { env, inputs }: McpScope): Found {
   const about = inputs.find((input) => input.id === id)?.description
   const what = about === undefined ? `'${id}'` : `'${id}' (${about})`
   return {
-    problem: `The input ${what} is asked for by an editor only: set the environment variable ${variable} instead`,
+    problem: `The input ${what} can't be prompted for: set the environment variable ${variable} instead`,
   }
 }
 
 const KEYS = ['client_id', 'client_secret', 'private_key', 'issuer', 'grant_type'] as const
 
-/** What is read of an entry's `oauth`; other clients keep other things there. */
+/** The supported keys. Other clients may have more. */
 const oauthKeys = (oauth: McpOAuthConfig): Record<string, string> =>
   Object.fromEntries(KEYS.flatMap((key) => (oauth[key] === undefined ? [] : [[key, oauth[key]]])))
 
-/** The client of an entry, or what is wrong with it; every variable is replaced. */
+/** Returns the client, or the problem. */
 function oauthClient(oauth: Readonly<Record<string, string>>): OAuthClientSettings | string {
   const { client_id: clientId = '', client_secret: clientSecret, private_key: privateKey, issuer, grant_type } = oauth
   if (clientId === '') return 'client_id is empty'
@@ -86,7 +85,7 @@ function oauthClient(oauth: Readonly<Record<string, string>>): OAuthClientSettin
     return 'client_credentials needs either client_secret or private_key'
   }
   if (privateKey !== undefined && !isMachine) return 'private_key is for "grant_type": "client_credentials"'
-  if (privateKey !== undefined && !isSigningKey(privateKey)) return 'private_key is no RSA or EC key in PEM'
+  if (privateKey !== undefined && !isSigningKey(privateKey)) return "private_key isn't an RSA or EC key in PEM format"
   return {
     clientId,
     isMachine,
@@ -105,19 +104,18 @@ function isSigningKey(pem: string): boolean {
   }
 }
 
-/** What a configuration says of MCP servers, in an environment. */
+/** The MCP servers of a configuration. */
 export interface McpReading {
   readonly servers: McpServerSettings[]
-  /** Servers that lack something, each with a sentence that says what. */
   readonly skipped: { readonly name: string; readonly problem: string }[]
-  /** What is ignored, or unwise; the server is there all the same. */
+  /** Problems that don't prevent the server from starting. */
   readonly warnings: { readonly name: string; readonly problem: string }[]
   /** Servers with `disabled: true`. */
   readonly disabled: string[]
 }
 
 const KNOWN = Object.keys(CONFIG_SCHEMA.properties.mcpServers.additionalProperties.properties)
-/** What other clients keep in an entry, and what means nothing here; comments, too. */
+/** Keys of other clients that have no effect here. */
 const FOREIGN = new Set([
   ...['alwaysAllow', 'autoApprove', 'autoStart', 'trust', 'timeout', 'initTimeout', 'startupTimeout', 'dev'],
   ...['gallery', 'version', 'provider', 'tags', 'name', 'displayName', 'description', 'note', 'notes', 'comment'],
@@ -125,10 +123,10 @@ const FOREIGN = new Set([
 ])
 const COMMENT = /^(_|\$|\/\/|#)/
 const LOST: Readonly<Record<string, string>> = {
-  envFile: 'envFile is not read here: name what the server needs under env',
+  envFile: 'envFile is not supported: list the variables under env',
 }
 
-/** The servers to connect to, with every variable replaced. The configuration has been checked. */
+/** Reads the servers of a checked configuration and replaces the variables. */
 export function readMcpServers(config: Config, env: Environment, folder = process.cwd()): McpReading {
   const reading: McpReading = { servers: [], skipped: [], warnings: [], disabled: [] }
   const scope: McpScope = { env, inputs: config.inputs ?? [], folder }
@@ -151,8 +149,8 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
   const filled = (text: string, key: string, taken: RegExp): string => {
     const expanded = expandMcpText(text, scope)
     for (const problem of expanded.problems) problems.push(`${place}.${key}: ${problem}`)
-    // The value may be a secret, and is not shown.
-    if (!taken.test(expanded.text)) problems.push(`${place}.${key} holds a character that cannot be passed on`)
+    // Doesn't show the value: it may be a secret.
+    if (!taken.test(expanded.text)) problems.push(`${place}.${key} contains an invalid character`)
     return expanded.text
   }
   const each = (values: Readonly<Record<string, unknown>> = {}, key: string, taken: RegExp) =>
@@ -176,7 +174,7 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
   const before = problems.length
   const address = filled(url, 'url', NO_NUL)
   if (problems.length === before && !isWebAddress(address)) {
-    problems.push(`${place}.url is no http or https address: check the variables in it`)
+    problems.push(`${place}.url is not an http or https address: check the variables in it`)
   }
   const how = type === undefined ? 'auto' : type === 'sse' ? 'sse' : 'http'
   const client = oauth?.client_id && oauthClient(each(oauthKeys(oauth), 'oauth', NO_NUL))
@@ -185,9 +183,8 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
   return { ...more, reach: typeof client === 'object' ? { ...reach, oauth: client } : reach }
 }
 
-/** What a program can be started with. */
 const NO_NUL = /^[^\0]*$/
-/** What a header can hold: `fetch` would show the whole value in its complaint. */
+/** Checked here because the error of `fetch` would show the value. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 function warningsOf({ place, server }: McpEntry): string[] {
@@ -198,12 +195,12 @@ function warningsOf({ place, server }: McpEntry): string[] {
   if (oauth !== undefined && oauth.client_id === undefined) {
     odd.push(`${place}.oauth is ignored: it has no client_id`)
   } else if ((oauth?.client_secret ?? oauth?.private_key) !== undefined && oauth?.issuer === undefined) {
-    odd.push(`${place}.oauth names no issuer: its secret goes to whichever authorization server the server names`)
+    odd.push(`${place}.oauth has no issuer: its secret is sent to any authorization server that the MCP server names`)
   }
   const secrets = Object.entries({ env, headers, oauth: { ...oauth } }).flatMap(([key, values = {}]) =>
     Object.entries(values)
       .filter(([name, value]) => typeof value === 'string' && !value.includes('${') && isSecret(name, value))
-      .map(([name]) => `${place}.${key}.${name} holds a secret itself: put that into an environment variable`),
+      .map(([name]) => `${place}.${key}.${name} contains a secret: put it into an environment variable`),
   )
   return [...odd, ...secrets]
 }
@@ -215,3 +212,24 @@ function unknown(key: string): string {
 
 const isSecret = (name: string, value: string): boolean =>
   value !== '' && JSON.stringify(redact({ [name]: value })) !== JSON.stringify({ [name]: value })
+
+export interface McpEntry {
+  readonly key: string
+  /** The key, with characters that tool names don't allow replaced. */
+  readonly name: string
+  readonly place: string
+  readonly server: McpServerConfig
+}
+
+export function mcpEntries({ mcpServers = {}, servers = {} }: Config): McpEntry[] {
+  return Object.entries({ mcpServers, servers }).flatMap(([section, entries]) =>
+    Object.entries(entries).map(([key, server]) => {
+      const place = pathText({ parent: { parent: undefined, step: section }, step: key })
+      return { key, name: serverName(key), place, server }
+    }),
+  )
+}
+
+/** Other clients allow names such as `Figma Dev Mode`. Here they may become part of a tool name, `<server>__<tool>`. */
+const serverName = (key: string): string =>
+  key.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+|(?<![-_.])[-_.]+$/g, '')

@@ -1,25 +1,27 @@
-/** The parts of the configuration beside tools and models: knowledge, who may call, how often, and what is kept. */
+/** The sections of the configuration besides tools and models. */
 export const SERVICE_SCHEMA = {
   knowledge: {
     type: 'object',
-    description: 'What the knowledge tools work with.',
+    description: 'Settings of the knowledge tools.',
     additionalProperties: false,
     properties: {
       model: {
         type: 'string',
         minLength: 1,
-        description: 'The model that summarizes and the like, as provider:model; else that of the first response rule.',
+        description:
+          'The model of the knowledge tools, as provider:model. Default: the model of the first response rule.',
       },
       embedder: {
         type: 'string',
         minLength: 1,
-        description: 'What makes vectors, as provider:model, or "none"; else local:minilm-l6-v2 where it is installed.',
+        description:
+          'The embedding model, as provider:model, or "none". Default: local:minilm-l6-v2 if it is installed.',
       },
     },
   },
   tenants: {
     type: 'object',
-    description: 'Who the callers belong to. What is stored with "toolyard tenants set" goes before.',
+    description: 'The tenants of callers. Flags set with "toolyard tenants set" override these.',
     propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,64}$' },
     additionalProperties: {
       type: 'object',
@@ -35,67 +37,67 @@ export const SERVICE_SCHEMA = {
   },
   limits: {
     type: 'object',
-    description: 'What one caller may use.',
+    description: 'The limits of one caller.',
     additionalProperties: false,
     properties: {
       calls_per_session: {
         type: 'integer',
         minimum: 1,
         maximum: 100_000,
-        description: 'Tool calls; 1000 if not given.',
+        description: 'Tool calls. Default: 1000.',
       },
       calls_per_minute: { type: 'integer', minimum: 1, maximum: 10_000_000, description: 'Tool calls of one caller.' },
       body_bytes: {
         type: 'integer',
         minimum: 1_024,
         maximum: 67_108_864,
-        description: 'Of one request; 1 MB if not given.',
+        description: 'The maximum size of a request. Default: 1 MB.',
       },
       job_timeout_ms: {
         type: 'integer',
         minimum: 1_000,
-        description: 'The longest that a job may take; 1 hour if not given.',
+        description: 'The maximum timeout of a job. Default: 1 hour.',
       },
     },
   },
   storage: {
     type: 'object',
-    description: 'What is kept, and for how long.',
+    description: 'What is stored, and for how long.',
     additionalProperties: false,
     properties: {
       keep_days: {
         type: 'integer',
         minimum: 1,
         maximum: 3_650,
-        description: 'Audit, runs and figures; 7 if not given.',
+        description: 'Retention of audit log, runs and metrics. Default: 7.',
       },
       audit: {
         enum: ['batched', 'durable'],
-        description: 'durable: a call is answered when its record is safe; batched (default): shortly before.',
+        description: 'durable: a call returns when its record is stored; batched (default): shortly before.',
       },
-      runs: { type: 'boolean', description: 'With false the contents of runs are not kept, only their figures.' },
+      runs: { type: 'boolean', description: 'false stores only the metrics of runs, not their contents.' },
     },
   },
   validation: {
     type: 'object',
-    description: 'What is done about tools that a model fails with.',
+    description: 'The validation gate: what happens to tools that a model fails with.',
     additionalProperties: false,
     properties: {
       gate: {
         enum: ['off', 'warn', 'hide'],
-        description: 'off (default): nothing; warn: the run says so; hide: the model is not offered them.',
+        description: 'off (default): nothing; warn: the run has a warning; hide: the model is not offered them.',
       },
       minimum_trials: {
         type: 'integer',
         minimum: 1,
         maximum: 1_000_000,
-        description: 'With fewer nothing is decided; 10 if not given.',
+        description: 'The minimum number of trials for a decision. Default: 10.',
       },
       threshold: {
         type: 'number',
         exclusiveMinimum: 0,
         maximum: 1,
-        description: 'The part of the trials that must succeed; 0.8 if not given.',
+        description: 'The required success rate. Default: 0.8.',
       },
     },
   },
@@ -107,23 +109,23 @@ export const SERVICE_SCHEMA = {
       hosts: {
         type: 'array',
         items: { type: 'string', minLength: 1 },
-        description: 'Names by which clients reach it, without ports, besides those of this machine.',
+        description: 'Host names of the server, without ports, besides those of this machine.',
       },
       cors_origins: {
         type: 'array',
         items: { type: 'string', minLength: 1 },
-        description: 'Origins of pages that may call it, such as "https://app.example.com". None if not given.',
+        description: 'Origins of pages that may call it, such as "https://app.example.com". Default: none.',
       },
       trusted_proxies: {
         type: 'array',
         items: { type: 'string', minLength: 1 },
         description:
-          'Addresses and CIDRs of reverse proxies whose X-Forwarded-For header names the client. None if not given.',
+          'Addresses and CIDRs of reverse proxies whose X-Forwarded-For header names the client. Default: none.',
       },
       shutdown_ms: {
         type: 'integer',
         minimum: 0,
-        description: 'How long running calls may go on; 10 seconds if not given.',
+        description: 'How long running calls may continue at shutdown. Default: 10 seconds.',
       },
     },
   },

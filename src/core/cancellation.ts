@@ -1,7 +1,8 @@
-/** A function, or an object that handles events. */
+import type { Clock } from './clock.ts'
+
 type AbortListener = (() => void) | { handleEvent(event: Event): void }
 
-/** What a caller needs to bring to be able to cancel: an `AbortSignal` is one. */
+/** The part of an `AbortSignal` that cancelling a call needs. */
 export interface CancelSignal {
   readonly aborted: boolean
   readonly reason: unknown
@@ -9,19 +10,14 @@ export interface CancelSignal {
   removeEventListener(type: 'abort', listener: AbortListener): void
 }
 
-/**
- * An `AbortController` that costs next to nothing until somebody wants a true `AbortSignal` of it: making and listening
- * to one takes longer than a whole call.
- */
+/** A cheap `AbortController`: creating and listening to a real one takes longer than a whole call. */
 export class Cancellation implements CancelSignal {
   aborted = false
   reason: unknown = undefined
-  /** Made when there is more than one at a time. */
   #listeners: Set<AbortListener> | undefined = undefined
-  #first: AbortListener | undefined = undefined
   #controller: AbortController | undefined = undefined
 
-  /** A true signal, made when it is first asked for. */
+  /** A real signal, created on first use. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -35,33 +31,40 @@ export class Cancellation implements CancelSignal {
     this.aborted = true
     this.reason = reason
     this.#controller?.abort(reason)
-    const first = this.#first
-    const others = this.#listeners
-    this.#first = undefined
-    if (first !== undefined) tell(first)
-    if (others === undefined) return
-    for (const listener of others) tell(listener)
-    others.clear()
+    const listeners = this.#listeners ?? []
+    this.#listeners = undefined
+    for (const listener of listeners) notify(listener)
   }
 
   addEventListener(_type: 'abort', listener: AbortListener): void {
-    if (this.#first === undefined || this.#first === listener) {
-      this.#first = listener
-      return
-    }
     this.#listeners ??= new Set()
     this.#listeners.add(listener)
   }
 
   removeEventListener(_type: 'abort', listener: AbortListener): void {
-    if (this.#first === listener) this.#first = undefined
-    else this.#listeners?.delete(listener)
+    this.#listeners?.delete(listener)
   }
 }
 
 const ABORT = new Event('abort')
 
-function tell(listener: AbortListener): void {
+function notify(listener: AbortListener): void {
   if (typeof listener === 'function') listener()
   else listener.handleEvent(ABORT)
+}
+
+/** Resolves after `ms`. Rejects with the signal's reason if it aborts first. */
+export function pause(ms: number, clock: Clock, signal?: CancelSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      cancel()
+      reject(signal?.reason)
+    }
+    const cancel = clock.after(ms, () => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    })
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort)
+  })
 }

@@ -1,16 +1,15 @@
 import { performance } from 'node:perf_hooks'
 
-/** Time as the core sees it, so that tests can hand in a clock of their own. */
+/** The source of time. Tests pass their own. */
 export interface Clock {
-  /** Milliseconds that only ever grow; for durations. */
+  /** Monotonic milliseconds, for durations. */
   now(): number
   /** Milliseconds since 1970; for timestamps. */
   wall(): number
-  /** Calls back after `ms`; gives the way to call it off. */
+  /** Calls back after `ms`. Returns a function that cancels it. */
   after(ms: number, callback: () => void): () => void
 }
 
-/** The machine's own time. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
@@ -20,7 +19,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** The machine's own time, for background work: its timers don't keep the process alive. */
+/** For background work: its timers don't keep the process alive. */
 export const backgroundClock: Clock = {
   ...systemClock,
   after(ms, callback) {

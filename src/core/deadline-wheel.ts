@@ -1,25 +1,21 @@
 import type { Clock } from './clock.ts'
 
-/** Something that must have ended by a moment. Links itself into the wheel, so that adding it allocates nothing. */
+/** An entry with a deadline. Entries are linked to each other, so that adding one allocates nothing. */
 export abstract class DeadlineEntry {
   expires = 0
   previous: DeadlineEntry | undefined
   next: DeadlineEntry | undefined
   slot = -1
 
-  /** The moment has come. */
   abstract expire(): void
 }
 
 const TICK_MS = 10
 const SLOTS = 4096
-/** A power of two, less one: the remainder of a large number takes longer than all else here. */
+/** A bit mask: the remainder of a large number is slow. */
 const LAST_SLOT = SLOTS - 1
 
-/**
- * All deadlines behind one timer. A timer a call costs more than the call itself; here adding and removing are a few
- * assignments, and one tick every 10 ms looks at one slot, only while anything waits.
- */
+/** One timer for all deadlines: a timer per call costs more than the call. */
 export class DeadlineWheel {
   readonly #slots: (DeadlineEntry | undefined)[] = new Array(SLOTS).fill(undefined)
   readonly #clock: Clock
@@ -31,15 +27,17 @@ export class DeadlineWheel {
     this.#clock = clock
   }
 
-  /** How many deadlines are being waited for. */
   get size(): number {
     return this.#size
   }
 
   add(entry: DeadlineEntry, expires: number): void {
-    if (this.#stop === undefined) this.#start()
+    if (this.#stop === undefined) {
+      this.#tick = Math.floor(this.#clock.now() / TICK_MS)
+      this.#schedule()
+    }
     entry.expires = expires
-    // Never the slot that the current tick has already passed.
+    // The slot of the current tick has already been processed.
     const tick = Math.max(Math.ceil(expires / TICK_MS), this.#tick + 1)
     const slot = tick & LAST_SLOT
     const head = this.#slots[slot]
@@ -61,18 +59,13 @@ export class DeadlineWheel {
     this.#size--
   }
 
-  #start(): void {
-    this.#tick = Math.floor(this.#clock.now() / TICK_MS)
-    this.#schedule()
-  }
-
   #schedule(): void {
     this.#stop = this.#clock.after(TICK_MS, () => this.#turn())
   }
 
   #turn(): void {
     const now = this.#clock.now()
-    // After a long pause of the process every slot is looked at once, not once per missed tick.
+    // After a long pause every slot is processed once, not once per missed tick.
     const target = Math.floor(now / TICK_MS)
     const from = Math.max(this.#tick + 1, target - SLOTS + 1)
     this.#tick = target
@@ -86,7 +79,7 @@ export class DeadlineWheel {
     for (let entry = this.#slots[slot]; entry !== undefined; entry = entry.next) {
       if (entry.expires <= now) due.push(entry)
     }
-    // Taken out first: what one expiry sets off may add and remove others.
+    // Removed first: expiring one entry may add or remove others.
     for (const entry of due) this.remove(entry)
     for (const entry of due) entry.expire()
   }

@@ -1,25 +1,81 @@
 import type { Log } from './log.ts'
-import type { Params } from './tool.ts'
+import type { Effect, Params, ToolDefinition } from './tool.ts'
 
-/** What a handler may use besides its parameters; all of it is optional to use. */
+/** The second argument of a handler. */
 export interface HandlerContext {
-  /** Aborts when the deadline has passed or the caller has gone away. */
+  /** Aborts at the deadline, or when the caller cancels. */
   readonly signal: AbortSignal
   readonly tenant: string
   readonly flags: Readonly<Record<string, boolean>>
-  /** Tells whoever listens how far the work is. */
+  /** Reports progress to the caller. */
   report(progress: unknown): void
   readonly log: Log
-  /** The W3C trace context of this call, to be sent to whoever does part of its work. */
+  /** The W3C trace context of this call, to pass on to other services. */
   readonly traceparent?: string | undefined
 }
 
-/** The code behind a tool: returns any JSON value, or a promise of one. */
+/** The implementation of a tool: returns a JSON value or a promise of one. */
 export type Handler = (params: Params, context: HandlerContext) => unknown
 
-/** A handler that runs in a process of its own: a module and the function it exports, called as any handler. */
+/** A handler that runs in a child process. */
 export interface IsolatedHandler {
-  /** A `file:` URL. */
   readonly module: string
   readonly export: string
+}
+
+/** A task for a child process. */
+export interface IsolatedTask extends IsolatedHandler {
+  readonly tool: string
+  readonly params: unknown
+  readonly tenant: string
+  readonly flags: Readonly<Record<string, boolean>>
+  readonly report: (progress: unknown) => void
+  readonly log: Log
+  /** True once a process runs the task; until then it is queued. */
+  started: boolean
+}
+
+/**
+ * Runs code in a process that can be killed. Resolves with the handler's value, or rejects with the handler's error or a
+ * `ToolExecutionError`: `SERVICE_UNAVAILABLE` if the queue is full or the pool is closed, `EXECUTION_ERROR` if the
+ * process ran out of memory or ended. When `signal` aborts, a waiting task is dropped and a running one is killed; the
+ * promise then rejects with the signal's reason.
+ */
+export interface Isolate {
+  run(task: IsolatedTask, signal: AbortSignal): Promise<unknown>
+  close(): Promise<void>
+}
+
+export interface CircuitState {
+  readonly state: 'closed' | 'open' | 'half_open'
+  readonly failures: number
+  readonly retry_in_ms?: number
+  /** When the circuit opened or the trial call began, in milliseconds since 1970. */
+  readonly since?: number
+}
+
+/** The health of a tool. Parts that it doesn't have are absent. */
+export interface ToolHealth {
+  readonly circuit?: CircuitState
+  /** `remaining`: the calls that may run now, as far as this server knows. */
+  readonly rate_limit?: { readonly calls: number; readonly per_ms: number; readonly remaining: number }
+  /** The limit and the running calls of all tenants. */
+  readonly concurrency?: { readonly most: number; readonly running: number }
+}
+
+/** A way to implement tools, selected by `implementation.type`. */
+export interface Kind {
+  /** The effect of a tool that doesn't declare one. */
+  effect(tool: ToolDefinition): Effect
+  /** Why the definition can't be loaded. */
+  problem?(tool: ToolDefinition): string | undefined
+  /** A warning for a definition that loads but will fail when called. */
+  warning?(tool: ToolDefinition): string | undefined
+  /** The retry policy of tools that don't declare one. */
+  retry?(tool: ToolDefinition): ToolDefinition['retry']
+  circuit?(tool: ToolDefinition): CircuitState | undefined
+  /** Renames parameters to the names that the tool's server expects, before validation. */
+  rename?(tool: ToolDefinition, params: Params): Params
+  /** Prepares a tool once. The returned function runs at every call, and throws if there is no handler. */
+  bind(tool: ToolDefinition): () => Handler | IsolatedHandler
 }

@@ -1,13 +1,13 @@
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Where the executor writes. Any pino logger fits. */
+/** Any pino logger fits. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
   isLevelEnabled(level: string): boolean
-  /** Writes a record whose fields are JSON text already, without the braces. Optional: it saves a serialization. */
+  /** Optional: writes a record whose fields are JSON text already, without the braces. */
   writeJson?(level: LogLevel, fields: string, message: string): void
 }
 
@@ -22,7 +22,6 @@ export function writeLog(log: Log, level: LogLevel, fields: object, message: str
 
 const nothing = (): void => {}
 
-/** A log that writes nothing. */
 export const silentLog: Log = {
   debug: nothing,
   info: nothing,

@@ -21,7 +21,7 @@ test('never more calls than allowed in any window, whenever they come', () => {
   )
 })
 
-test('looking at a limit takes nothing of it', () => {
+test("look doesn't count as a call", () => {
   const limit = new CoarseRateLimit(2, 640)
   expect(limit.look('a', 5)).toEqual({ waitMs: 0, remaining: 2 })
   limit.take('a', 5)
@@ -31,7 +31,7 @@ test('looking at a limit takes nothing of it', () => {
   expect([remaining, waitMs > 0, limit.look('a', 8 + waitMs).remaining]).toEqual([0, true, 2])
 })
 
-test('a call that waits as long as it was told may run', () => {
+test('a call may run after the reported wait', () => {
   const limit = new CoarseRateLimit(3, 640)
   for (const now of [5, 100, 300]) expect(limit.take('a', now).waitMs).toBe(0)
   const { waitMs, remaining } = limit.take('a', 500)
@@ -39,7 +39,7 @@ test('a call that waits as long as it was told may run', () => {
   expect(limit.take('a', 500 + waitMs)).toEqual({ waitMs: 0, remaining: 0 })
 })
 
-test('the limit is there in full again when the window has passed, and one key uses up nothing of another', () => {
+test('resets after the window, and keys are independent', () => {
   const limit = new CoarseRateLimit(20_000, 1_000)
   let ran = 0
   for (let n = 0; n < 30_000; n++) if (limit.take('a', 10).waitMs === 0) ran++
@@ -48,14 +48,14 @@ test('the limit is there in full again when the window has passed, and one key u
   expect(limit.take('a', 10 + 1_000 + 1_000 / 64)).toEqual({ waitMs: 0, remaining: 19_999 })
 })
 
-test('keys that have been quiet are forgotten, and busy ones are not', () => {
+test('drops idle keys and retains busy ones', () => {
   const limit = new CoarseRateLimit(1, 640)
   limit.take('busy', 600)
   for (let n = 0; n < 500; n++) limit.take(`other ${n}`, n)
   expect(limit.take('busy', 700).waitMs).toBeGreaterThan(0)
 })
 
-test('names that callers make up do not fill the memory', () => {
+test('limits the number of keys', () => {
   const limit = new CoarseRateLimit(1, 86_400_000)
   for (let n = 0; n < 100_050; n++) limit.take(`session ${n}`, 1)
   expect(limit.take('session 100049', 2).waitMs).toBeGreaterThan(0)

@@ -3,7 +3,7 @@ import { RateLimit } from './rates.ts'
 
 const wait = (limit: RateLimit, key: string, now: number): number => limit.take(key, now).waitMs
 
-test('as many calls as allowed run in any window, and the next says how long to wait', () => {
+test('allows the limit in any window, and reports the wait after that', () => {
   const limit = new RateLimit(2, 100)
   expect([wait(limit, 'a', 0), wait(limit, 'a', 30), wait(limit, 'a', 40)]).toEqual([0, 0, 60])
   expect(wait(limit, 'a', 99)).toBe(1)
@@ -12,19 +12,19 @@ test('as many calls as allowed run in any window, and the next says how long to 
   expect(wait(limit, 'a', 130)).toBe(0)
 })
 
-test('one key uses up nothing of another', () => {
+test('keys are independent', () => {
   const limit = new RateLimit(1, 100)
   expect([wait(limit, 'a', 0), wait(limit, 'b', 0), wait(limit, 'a', 0)]).toEqual([0, 0, 100])
 })
 
-test('a key that others crowd out while its window is open is still held to it', () => {
+test('retains a key with an open window among many others', () => {
   const limit = new RateLimit(1, 1_000)
   wait(limit, 'mine', 0)
   for (let n = 0; n < 500; n++) wait(limit, `other ${n}`, n)
   expect(wait(limit, 'mine', 999)).toBe(1)
 })
 
-test('looking at a limit takes nothing of it', () => {
+test("look doesn't count as a call", () => {
   const limit = new RateLimit(2, 100)
   expect(limit.look('a', 0)).toEqual({ waitMs: 0, remaining: 2 })
   limit.take('a', 0)
@@ -34,7 +34,7 @@ test('looking at a limit takes nothing of it', () => {
   expect(limit.look('a', 105)).toEqual({ waitMs: 0, remaining: 1 })
 })
 
-test('says how many more calls may run now', () => {
+test('reports the remaining calls', () => {
   const limit = new RateLimit(3, 100)
   expect([0, 10, 20, 30].map((now) => limit.take('a', now).remaining)).toEqual([2, 1, 0, 0])
   expect(limit.take('a', 115)).toEqual({ waitMs: 0, remaining: 1 })

@@ -11,7 +11,7 @@ function recording() {
   return { batches, recorder: new Recorder(new ManualClock(), captureLog(), [{ write }]) }
 }
 
-test('records are handed on off the path of their calls, in the order they came', async () => {
+test('passes records on asynchronously, in order', async () => {
   const { batches, recorder } = recording()
   const [first, second] = [record(), record()]
   recorder.add(first)
@@ -21,7 +21,7 @@ test('records are handed on off the path of their calls, in the order they came'
   expect(batches).toEqual([[first, second]])
 })
 
-test('a batch is handed on at once when it has many records, or holds many values', () => {
+test('flushes a batch when it has many records or values', () => {
   const { batches, recorder } = recording()
   for (let n = 0; n < 256; n++) recorder.add(record())
   expect(batches.map((batch) => batch.length)).toEqual([256])
@@ -29,7 +29,7 @@ test('a batch is handed on at once when it has many records, or holds many value
   expect(batches.map((batch) => batch.length)).toEqual([256, 4])
 })
 
-test('there is nothing to hand on twice', () => {
+test('passes each record on once', () => {
   const { batches, recorder } = recording()
   recorder.add(record())
   recorder.flush()

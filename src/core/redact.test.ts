@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { redact, redactedJson, redactText } from './redact.ts'
 
-test('values under secret names are taken out, at any depth', () => {
+test('redacts values under secret names at any depth', () => {
   expect(redact({ user: { Password: 'x', api_key: 'y', nested: [{ authorization: 'z' }] }, city: 'Paris' })).toEqual({
     user: { Password: '[redacted]', api_key: '[redacted]', nested: [{ authorization: '[redacted]' }] },
     city: 'Paris',
@@ -20,7 +20,7 @@ test.each([
   ['Basic dXNlcjpwYXNz'],
   ['ty_abcdefghijklmnop'],
   ['ya29.a0AfH6SMBabcdefghijkl'],
-])('%s is recognised inside a text', (secret) => {
+])('recognises %s inside a text', (secret) => {
   expect(redactText(`before ${secret} after`)).toBe('before [redacted] after')
 })
 
@@ -41,17 +41,17 @@ test.each([
   ['a token: it is short', 'a token: it is short'],
   ['Basic understanding', 'Basic understanding'],
   ['PASSWORD=hunter2', 'PASSWORD=[redacted]'],
-])('a secret is known by what stands before it: %s', (text, clean) => {
+])('recognises a secret by the preceding word: %s', (text, clean) => {
   expect(redactText(text)).toBe(clean)
 })
 
-test('a secret that the cut goes through is taken out too', () => {
+test('redacts a secret that spans the cut', () => {
   const text = `${'x'.repeat(490)} sk-proj-abcdefghijklmnopqrstuvwxyz ${'y'.repeat(100)}`
   expect(redactText(text)).not.toContain('sk-')
 })
 
 describe('redactedJson', () => {
-  test('keeps a value whole, however long or deep, but for secrets', () => {
+  test('preserves long and deep values, without secrets', () => {
     const value = {
       list: Array.from({ length: 100 }, (_, n) => n),
       text: 'x'.repeat(5_000),
@@ -63,7 +63,7 @@ describe('redactedJson', () => {
     )
   })
 
-  test('looks into texts that are JSON, and leaves those without secrets as they were written', () => {
+  test('redacts inside JSON texts, and leaves those without secrets unchanged', () => {
     const written = '{ "a": 1 }'
     expect(JSON.parse(redactedJson({ written }))).toEqual({ written })
     const inner = JSON.stringify({ text: JSON.stringify({ credential: 'hunter2' }) })

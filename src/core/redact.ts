@@ -4,14 +4,14 @@ import { LIMITS } from './snapshot.ts'
 const SECRET_KEY =
   /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
 
-/** Formats of well-known credentials, and the words that precede a secret. Linear: the text may be anyone's. */
+/** Well-known credential formats, and words before a secret. Linear time, because the text is untrusted. */
 const SECRET_VALUE = new RegExp(
   [
     '\\bty_[A-Za-z0-9_-]{8,}',
     '\\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}',
     '\\bBearer\\s+[A-Za-z0-9._~+/=-]{8,}',
     '\\bBasic\\s+(?=[a-z+/]*[A-Z0-9])[A-Za-z0-9+/]{8,}={0,2}',
-    // Not after "-": in a row of "eyJ-" every place would start the same search again.
+    // Not after "-": otherwise a row of "eyJ-" takes quadratic time.
     '(?<![\\w-])eyJ[\\w-]{7,}\\.[\\w-]+\\.[\\w-]+',
     '\\bAKIA[0-9A-Z]{16}\\b',
     '\\bAIza[\\w-]{30,}',
@@ -26,35 +26,33 @@ const SECRET_VALUE = new RegExp(
   ].join('|'),
   'g',
 )
-/** No secret that the pattern finds is shorter: `pwd=1234`. */
+/** The shortest match is `pwd=1234`. */
 const MIN_SECRET_LENGTH = 8
 const REDACTED = '[redacted]'
 const MAX_TEXT = 500
-/** Characters behind a cut that are searched too, for a secret that spans the cut. */
+/** Characters after the cut that are searched too, for a secret that spans it. */
 const BEHIND_CUT = 200
 const MAX_ENTRIES = 20
 const MAX_VALUES = 200
 const MAX_DEPTH = 5
 
-/** A bounded copy for logs and records: long texts cut, deep and wide parts summarised, secrets redacted. */
+/** A bounded copy for logs and records: long texts are cut, deep and wide parts summarised, secrets redacted. */
 export function redact(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(boundedJson(value))
 }
 
-/** A bounded JSON text for logs and records, written in one pass. */
 export function boundedJson(value: unknown): string {
   valuesLeft = MAX_VALUES
   return write(value, 0)
 }
 
-/** A bounded text without secrets. */
 export function redactText(text: string, maxLength = MAX_TEXT): string {
   if (text.length < MIN_SECRET_LENGTH) return text
   const clean = text.slice(0, maxLength + BEHIND_CUT).replace(SECRET_VALUE, REDACTED)
   return text.length > maxLength ? `${clean.slice(0, maxLength)}… (${text.length} characters)` : clean
 }
 
-/** The whole value as JSON text without secrets, also inside texts that are JSON themselves. */
+/** Unbounded JSON text without secrets. Also redacts inside strings that are JSON themselves. */
 export function redactedJson(value: unknown): string {
   return JSON.stringify(value, withoutSecret)
 }
@@ -66,14 +64,14 @@ function withoutSecret(key: string, value: unknown): unknown {
   try {
     const inner = parseJson(value, LIMITS.answerDepth)
     const clean = redactedJson(inner)
-    // A text without secrets stays as it was written.
+    // Keeps the formatting of a text without secrets.
     return clean === JSON.stringify(inner) ? value : clean
   } catch {
     return value.replace(SECRET_VALUE, REDACTED)
   }
 }
 
-/** Values that the current text may still hold. A variable, because logging is on the path of every call. */
+/** The values left for the current text. A module variable, because every logged call uses it. */
 let valuesLeft = 0
 
 function write(value: unknown, depth: number): string {
@@ -109,12 +107,11 @@ function writeObject(object: Readonly<Record<string, unknown>>, depth: number): 
 }
 
 interface KnownKey {
-  /** As JSON text, without what looks like a secret. */
   readonly name: string
   readonly secret: boolean
 }
 
-/** Looking at a key costs more than writing its value, and tools use the same keys again and again. */
+/** Testing a key costs more than writing its value, and tools repeat their keys. */
 const knownKeys = new Map<string, KnownKey>()
 const MAX_KNOWN_KEYS = 1_000
 const MAX_KNOWN_KEY_LENGTH = 64

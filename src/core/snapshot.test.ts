@@ -23,7 +23,7 @@ const revoked = (): object => {
 }
 
 describe('snapshotParams', () => {
-  test('gives an equal copy that shares nothing with the original', () => {
+  test('returns an equal copy that shares nothing with the original', () => {
     const original = { a: 1, b: 'x', c: [true, null, { d: [] }], e: {} }
     const { params } = snapshotParams(original)
     expect(params).toEqual(original)
@@ -31,7 +31,7 @@ describe('snapshotParams', () => {
     expect(params).toEqual({ a: 1, b: 'x', c: [true, null, { d: [] }], e: {} })
   })
 
-  test('counts the values it holds', () => {
+  test('counts the values', () => {
     expect(snapshotParams({ a: 1, b: [2, 3] }).nodes).toBe(5)
   })
 
@@ -45,7 +45,7 @@ describe('snapshotParams', () => {
     ['a prototype key', { prototype: 1 }, "the key 'prototype' is not allowed"],
     ['Infinity', { n: JSON.parse('1e400') }, 'Infinity is not a finite number'],
     ['NaN', { n: Number.NaN }, 'NaN is not a finite number'],
-    ['a BigInt', { n: 1n }, 'a BigInt has no form in JSON'],
+    ['a BigInt', { n: 1n }, 'a BigInt is not valid JSON'],
     ['a lone surrogate', { text: '\ud800' }, 'lone surrogate'],
     ['a lone surrogate in a list', { texts: ['\udfff'] }, 'lone surrogate'],
     ['65 levels', nested(65), 'nested deeper than 64 levels'],
@@ -64,13 +64,13 @@ describe('snapshotParams', () => {
     expect(refusal(value)).toContain(message)
   })
 
-  test('accepts what is just within the bounds', () => {
+  test('accepts parameters at the limits', () => {
     expect(() => snapshotParams(nested(64))).not.toThrow()
     expect(() => snapshotParams({ a: new Array(10_000).fill(0) })).not.toThrow()
     expect(() => snapshotParams({ text: 'x'.repeat(1_000_000) })).not.toThrow()
   })
 
-  test('asks an array for its length once, so that one that grows as it is read has an end', () => {
+  test('reads the length of an array once', () => {
     let length = 0
     const get = (_: object, key: string | symbol) => (key === 'length' ? ++length : undefined)
     expect(snapshotParams({ list: new Proxy([], { get }) }).params).toEqual({ list: [null] })
@@ -84,15 +84,15 @@ describe('snapshotParams', () => {
 })
 
 describe('snapshotResult', () => {
-  test.each([['text'], [0], [false], [null], [[1, 'a']], [{ a: { b: [] } }]])('keeps %j as it is', (value) => {
+  test.each([['text'], [0], [false], [null], [[1, 'a']], [{ a: { b: [] } }]])('returns %j unchanged', (value) => {
     expect(snapshotResult(value, 1_000)).toEqual(value)
   })
 
-  test('makes nothing into null', () => {
+  test('converts undefined to null', () => {
     expect(snapshotResult(undefined, 1_000)).toBeNull()
   })
 
-  test('keeps a __proto__ key as data and pollutes nothing', () => {
+  test('treats a __proto__ key as data', () => {
     const result = snapshotResult(JSON.parse('{"__proto__":{"polluted":{"deep":1}}}'), 1_000)
     expect(JSON.stringify(result)).toBe('{"__proto__":{"polluted":{"deep":1}}}')
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
@@ -102,7 +102,7 @@ describe('snapshotResult', () => {
   circular.self = circular
   test.each([
     ['circular', circular, 'nested deeper than 512 levels, or circular'],
-    ['BigInt', { n: 1n }, 'a BigInt has no form in JSON'],
+    ['BigInt', { n: 1n }, 'a BigInt is not valid JSON'],
     ['NaN', { n: Number.NaN }, 'NaN is not a finite number'],
     ['unreadable', Object.defineProperty({}, 'x', { enumerable: true, get: () => fail() }), 'it could not be read'],
   ])('refuses a %s value as EXECUTION_ERROR', (_, value, message) => {

@@ -1,32 +1,29 @@
 import type { Params } from './tool.ts'
-import { ToolExecutionError } from './tool-execution-error.ts'
+import { ToolExecutionError } from './tool-result.ts'
 
-/** What a caller may send and a tool may return; the bounds that keep one call from hurting the process. */
+/** Size limits of parameters and results. */
 export const LIMITS = {
   paramsDepth: 64,
   paramsEntries: 10_000,
   paramsBytes: 1024 * 1024,
-  /** Levels of a request: those of its parameters, and some for the message around them. */
+  /** `paramsDepth` and the levels of the surrounding message. */
   bodyDepth: 72,
   resultDepth: 512,
-  /** Levels of an answer: those of its result, and some for the message around it. */
+  /** `resultDepth` and the levels of the surrounding message. */
   answerDepth: 520,
   resultBytes: 1024 * 1024,
 } as const
 
-/** A copy of the parameters that belongs to the call alone, and how many values and characters it holds. */
+/** The call's own copy of the parameters, and its size. */
 export interface ParamsSnapshot {
   params: Params
   nodes: number
   characters: number
-  /** None of the values holds others, so that one more copy is a spread. */
+  /** No value is an object or array. */
   flat: boolean
 }
 
-/**
- * Checks and copies parameters. The call works on the copy only: what was checked is what the tool gets, whatever a
- * getter says next, a caller that changes its object later changes nothing, and defaults touch nothing of the caller's.
- */
+/** Checks and copies parameters, so that getters and later changes by the caller have no effect. */
 export function snapshotParams(value: unknown): ParamsSnapshot {
   if (typeof value !== 'object' || value === null) throw invalid(noObject(value))
   const flat = copyFlat(value, true)
@@ -45,7 +42,7 @@ export function snapshotParams(value: unknown): ParamsSnapshot {
   }
 }
 
-/** Copies a tool's return value into plain JSON, so that nobody who holds it can change what others get. */
+/** Copies a tool's return value into plain JSON. */
 export function snapshotResult(value: unknown, maxBytes: number): unknown {
   if (typeof value === 'object' && value !== null && maxBytes >= FLAT_BYTES) {
     const flat = copyFlat(value, false)
@@ -66,25 +63,22 @@ export function snapshotResult(value: unknown, maxBytes: number): unknown {
 }
 
 const TOO_LARGE = `the parameters are larger than ${LIMITS.paramsBytes} bytes`
-/** One character becomes at most six bytes of JSON (`\u0000`), so a total below a sixth needs no exact count. */
+/** One character is at most six bytes of JSON (`\u0000`). */
 const MAX_BYTES_PER_CHARACTER = 6
 
-const LONGEST_NUMBER = 25
+const MAX_NUMBER_LENGTH = 25
 const FLAT_CHARACTERS = 4_096
 const FLAT_BYTES = FLAT_CHARACTERS * MAX_BYTES_PER_CHARACTER
 
-/** What the last flat copy held: variables, because an object for them would be made twice in every call. */
+/** The size of the last flat copy. Module variables, because every call makes two copies. */
 let flatNodes = 0
 let flatCharacters = 0
 
-/**
- * The short way for what nearly every call sends and gets: a small object of texts, numbers and the like. Anything
- * else, and anything wrong, gives undefined: the walk below then says what.
- */
+/** The fast path for small objects without nested values. Returns undefined for anything else and anything invalid. */
 function copyFlat(value: object, strict: boolean): Params | undefined {
   let params: Params
   try {
-    // Quicker than asking for the prototype, and wrong only to the safe side.
+    // Faster than reading the prototype; a wrong answer only leads to the slow path.
     if (value.constructor !== Object) return undefined
     params = { ...value }
   } catch {
@@ -100,7 +94,7 @@ function copyFlat(value: object, strict: boolean): Params | undefined {
       room -= one.length
     } else if (typeof one === 'number') {
       if (!Number.isFinite(one)) return undefined
-      room -= LONGEST_NUMBER
+      room -= MAX_NUMBER_LENGTH
     } else if (typeof one !== 'boolean' && one !== null) {
       return undefined
     }
@@ -116,7 +110,7 @@ function copyFlat(value: object, strict: boolean): Params | undefined {
 class Refusal extends Error {}
 
 interface Walk {
-  /** Parameters are held to more than results are. */
+  /** Parameters have stricter rules than results. */
   readonly strict: boolean
   readonly maxDepth: number
   readonly maxBytes: number
@@ -124,10 +118,7 @@ interface Walk {
   characters: number
 }
 
-/**
- * The walk that is going on. It is one variable and not an argument because this is the dearest part of a small call;
- * a getter that makes another call in the middle of a walk finds it put back by the `finally` above.
- */
+/** A module variable for speed. The `finally` above restores it if a getter makes another call. */
 let walk: Walk = { strict: true, maxDepth: 0, maxBytes: 0, nodes: 0, characters: 0 }
 
 function copy(value: unknown, depth: number): unknown {
@@ -148,7 +139,7 @@ function copy(value: unknown, depth: number): unknown {
       count(4)
       return null
     case 'bigint':
-      throw new Refusal('a BigInt has no form in JSON: send it as a string')
+      throw new Refusal('a BigInt is not valid JSON: send it as a string')
     default:
       return undefined
   }
@@ -156,13 +147,12 @@ function copy(value: unknown, depth: number): unknown {
 
 function copyObject(value: object, depth: number): unknown {
   if (depth >= walk.maxDepth) throw tooDeep()
-  // A plain object has no toJSON to look for, and most objects are plain.
   if (Object.getPrototypeOf(value) !== Object.prototype && 'toJSON' in value && typeof value.toJSON === 'function') {
     return copy(value.toJSON(), depth + 1)
   }
   const { strict } = walk
   const result: Record<string, unknown> = { ...value }
-  // Texts and numbers are dealt with in the loop itself, and counted once behind it: they are nearly everything.
+  // Inline, because nearly all values are texts and numbers.
   let entries = 0
   let characters = 2
   for (const key in result) {
@@ -194,7 +184,7 @@ function replace(result: Record<string, unknown>, key: string, value: unknown): 
 
 function copyArray(value: readonly unknown[], depth: number): unknown[] {
   if (depth >= walk.maxDepth) throw tooDeep()
-  // Asked once: a proxy may give a larger one each time.
+  // Read once: a proxy may return a larger length each time.
   const length = Number(value.length) || 0
   if (walk.strict && length > LIMITS.paramsEntries) throw tooManyEntries('an array')
   count(length + 2)
@@ -211,7 +201,7 @@ function count(characters: number): void {
   if (walk.characters > walk.maxBytes + 2) throw new Refusal(TOO_LARGE)
 }
 
-/** Exact where the cheap count leaves it open. */
+/** Counts the bytes only if the estimate isn't conclusive. */
 function tooLarge(result: unknown): boolean {
   if (walk.characters * MAX_BYTES_PER_CHARACTER <= walk.maxBytes) return false
   return Buffer.byteLength(JSON.stringify(result)) > walk.maxBytes
@@ -219,13 +209,13 @@ function tooLarge(result: unknown): boolean {
 
 const tooDeep = () => new Refusal(`nested deeper than ${walk.maxDepth} levels${walk.strict ? '' : ', or circular'}`)
 
-const notUnicode = () => new Refusal('a text holds a lone surrogate, which is not valid Unicode')
+const notUnicode = () => new Refusal('a string contains a lone surrogate, which is not valid Unicode')
 
 const tooManyEntries = (what: string) => new Refusal(`${what} has more than ${LIMITS.paramsEntries} entries`)
 
 const invalid = (problem: string) => new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
 
-/** The tool has run when its result is looked at: what it wrote, it wrote. */
+/** The tool has already run: a write may have happened. */
 const HAS_RUN = { outcome: 'unknown' } as const
 
 const unusable = (problem: string) =>

@@ -11,11 +11,11 @@ test.each([
   ['xyz', []],
   ['', []],
   ['x'.repeat(100_000), []],
-])('near %s is %j', (wanted, near) => {
+])('suggests for %s: %j', (wanted, near) => {
   expect(suggest(wanted, names)).toEqual(near)
 })
 
-test('gives at most three, nearest first', () => {
+test('returns at most three, closest first', () => {
   expect(suggest('tool_1', ['tool_123', 'tool_12', 'tool_2', 'tool_1x', 'other'])).toEqual([
     'tool_12',
     'tool_1x',

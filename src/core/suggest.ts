@@ -1,11 +1,11 @@
 import { distance } from 'fastest-levenshtein'
 
-const MOST = 3
-const LONGEST_NAME = 128
+const MAX_SUGGESTIONS = 3
+const MAX_NAME_LENGTH = 128
 
-/** The names nearest to one that does not exist, nearest first; none where nothing is near. */
+/** The known names closest to an unknown one, closest first. */
 export function suggest(wanted: string, names: Iterable<string>): string[] {
-  if (wanted.length > LONGEST_NAME) return []
+  if (wanted.length > MAX_NAME_LENGTH) return []
   const lower = wanted.toLowerCase()
   const reach = Math.max(2, Math.floor(wanted.length / 3))
   const near: { name: string; score: number; apart: number }[] = []
@@ -18,6 +18,6 @@ export function suggest(wanted: string, names: Iterable<string>): string[] {
   }
   return near
     .sort((a, b) => a.score - b.score || a.apart - b.apart || (a.name < b.name ? -1 : 1))
-    .slice(0, MOST)
+    .slice(0, MAX_SUGGESTIONS)
     .map((one) => one.name)
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BUCKETS, TimeHistogram } from './time-histogram.ts'
 
-test('percentiles are never too low and at most a thirty-second too high', () => {
+test('percentiles are never too low and at most 1/32 too high', () => {
   const histogram = new TimeHistogram()
   const times = Array.from({ length: 10_000 }, (_, index) => 1.0013 ** index / 100).sort((a, b) => a - b)
   for (const time of times) histogram.record(time)
@@ -12,7 +12,7 @@ test('percentiles are never too low and at most a thirty-second too high', () =>
   }
 })
 
-test('two histograms added are one over all times', () => {
+test('adds two histograms', () => {
   const [one, two, all] = [new TimeHistogram(), new TimeHistogram(), new TimeHistogram()]
   for (let index = 0; index < 1_000; index++) {
     const time = (index * 7_919) % 1_000
@@ -25,7 +25,7 @@ test('two histograms added are one over all times', () => {
   for (const share of [0.1, 0.5, 0.99]) expect(one.percentileMs(share)).toBe(all.percentileMs(share))
 })
 
-test('holds nothing, no time at all, and times beyond its range', () => {
+test('handles no times, zero, and times out of range', () => {
   const histogram = new TimeHistogram()
   expect([histogram.percentileMs(0.5), histogram.averageMs]).toEqual([0, 0])
   histogram.record(0)
@@ -34,7 +34,7 @@ test('holds nothing, no time at all, and times beyond its range', () => {
   expect(histogram.percentileMs(1)).toBeGreaterThan(2_000_000)
 })
 
-test('what its buckets hold is all that has to be kept of it', () => {
+test('can be restored from its buckets', () => {
   const [whole, copy] = [new TimeHistogram(), new TimeHistogram()]
   for (const time of [0, 0.5, 12, 12, 70_000, 1e12]) whole.record(time)
   const buckets: [number, number][] = []
@@ -59,11 +59,11 @@ test.each([
   [-1, 1],
   [863, 865],
   [Number.NaN, 1],
-])('has no buckets %s up to %s', (first, end) => {
+])('rejects buckets %s up to %s', (first, end) => {
   expect(() => new TimeHistogram().addCounts(new Float64Array(1_000), first, end)).toThrow(RangeError)
 })
 
-test('a time below zero counts as none', () => {
+test('counts a negative time as zero', () => {
   const histogram = new TimeHistogram()
   histogram.record(-5)
   expect([histogram.total, histogram.percentileMs(1)]).toEqual([1, 0.001])

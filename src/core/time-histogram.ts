@@ -1,13 +1,13 @@
-/** Each doubling is cut into this many buckets, so a percentile is at most 1/32 too high. */
+/** Buckets per power of two: a percentile is at most 1/32 too high. */
 const PER_DOUBLING = 32
 export const BUCKETS = 27 * PER_DOUBLING
 
 /**
- * Times in buckets that grow with them, from 1 µs to beyond a minute. An increment in an array: a recording through
- * the histogram of Node costs more than the rest of a call's bookkeeping, and this one can be added to another.
+ * A histogram with exponential buckets from 1 µs to over a minute. Recording is one array increment, much cheaper than
+ * Node's histogram, and histograms can be added.
  */
 export class TimeHistogram {
-  /** The counts from bucket `#first` on: times of one tool lie close together, and there are many tools. */
+  /** Counts from bucket `#first` on. Sparse, because the times of one tool are close together. */
   #counts = new Float64Array(0)
   #first = 0
   #total = 0
@@ -35,7 +35,7 @@ export class TimeHistogram {
     other.forEachBucket((bucket, count) => this.#count(bucket, count))
   }
 
-  /** The buckets that hold something, in order: together with `sumMs` all that has to be kept of a histogram. */
+  /** Visits the non-empty buckets in order. */
   forEachBucket(visit: (bucket: number, count: number) => void): void {
     const counts = this.#counts
     for (let index = 0; index < counts.length; index++) {
@@ -44,7 +44,7 @@ export class TimeHistogram {
     }
   }
 
-  /** Adds the counts of the buckets from `first` up to `end`, which have their places among `counts`. */
+  /** Adds the counts of buckets `first` to `end - 1`; `counts` is indexed by bucket. */
   addCounts(counts: Float64Array, first: number, end: number): void {
     if (!(first >= 0 && end <= BUCKETS)) throw new RangeError(`A time histogram has no buckets ${first} to ${end - 1}`)
     if (first >= end) return
@@ -61,12 +61,10 @@ export class TimeHistogram {
     this.#total += total
   }
 
-  /** Adds the sum of times whose counts were added. */
   addSum(ms: number): void {
     this.#sumMs += ms
   }
 
-  /** The time that `share` (0 to 1) of all recorded times do not exceed. */
   percentileMs(share: number): number {
     let left = Math.ceil(this.#total * share)
     if (left === 0) return 0
@@ -83,7 +81,7 @@ export class TimeHistogram {
     this.#counts[index] = (this.#counts[index] as number) + count
   }
 
-  /** Widens the counts by whole doublings until the bucket is among them. */
+  /** Extends the counts by whole powers of two to include the bucket. */
   #cover(bucket: number): void {
     const counts = this.#counts
     if (bucket >= this.#first && bucket < this.#first + counts.length) return
@@ -97,7 +95,7 @@ export class TimeHistogram {
   }
 }
 
-/** Below 32 µs one bucket a microsecond; above, the five bits after the highest one pick the bucket. */
+/** One bucket per microsecond below 32 µs. Above, the five bits after the highest one select the bucket. */
 function bucketOf(microseconds: number): number {
   if (microseconds < PER_DOUBLING) return microseconds
   const shift = 26 - Math.clz32(microseconds)

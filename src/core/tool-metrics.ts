@@ -1,8 +1,8 @@
 import type { CallBatch, RecordSink } from './recorder.ts'
 import { TimeHistogram } from './time-histogram.ts'
-import type { ToolErrorCode } from './tool-error-code.ts'
+import type { ToolErrorCode } from './tool-result.ts'
 
-/** How the calls of one tool, or of all, went since the start. */
+/** Call statistics since the start, of one tool or of all. */
 export interface ToolFigures {
   readonly total: number
   readonly success_rate: number
@@ -13,7 +13,7 @@ export interface ToolFigures {
   readonly errors: { readonly [code in ToolErrorCode]?: number }
 }
 
-/** Names that callers make up would fill the memory: they are counted together. */
+/** Calls of unknown tools are counted together: callers choose these names. */
 const UNKNOWN = '(unknown tools)'
 
 class Series {
@@ -50,7 +50,6 @@ class Series {
   }
 }
 
-/** Counts, times and errors per tool, kept in memory. */
 export class ToolMetrics implements RecordSink {
   readonly #series = new Map<string, Series>()
 
@@ -60,7 +59,6 @@ export class ToolMetrics implements RecordSink {
     }
   }
 
-  /** The figures of all calls together, and of each tool. */
   figures(): ToolFigures & { readonly tools: Readonly<Record<string, ToolFigures>> } {
     const all = new Series()
     const tools: [string, ToolFigures][] = []

@@ -1,28 +1,26 @@
-/** A JSON Schema, as it was written: nothing in it is trusted until `guardSchema` has walked it. */
+/** A JSON Schema. It is untrusted until `guardSchema` has checked it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** The parameters of one call. */
 export type Params = Record<string, unknown>
 
-/** What a call does to the world: only `read` and `idempotent` calls are ever repeated. */
+/** The side effects of a call: only `read` and `idempotent` calls are retried. */
 export type Effect = 'read' | 'idempotent' | 'write'
 
-/** How a tool is run: `type` names the kind, the rest is the kind's own. */
+/** `type` selects the kind; the other keys belong to the kind. */
 export interface Implementation {
   readonly type: string
   readonly handler?: string
   readonly [option: string]: unknown
 }
 
-/** A tool as its author wrote it; the keys are those of the configuration file. */
+/** A tool definition, with the keys of the configuration file. */
 export interface ToolDefinition {
   readonly name: string
   readonly description: string
   readonly parameters: JsonSchema
   readonly implementation: Implementation
-  /** A label, never looked up. */
   readonly type?: string
-  /** A label, never looked up: `implementation.handler` is. */
+  /** A label without effect; `implementation.handler` selects the handler. */
   readonly handler?: string
   readonly timeout_ms?: number
   readonly permissions?: readonly string[]

@@ -1,7 +1,6 @@
-/** What is traced: a run, a model's turn in it, a tool call. */
 export type SpanKind = 'invoke_agent' | 'chat' | 'execute_tool'
 
-/** Facts about a span; the tracer knows what the conventions call them. */
+/** Attributes of a span. The tracer maps them to the OpenTelemetry conventions. */
 export interface SpanFacts {
   readonly tool?: string
   readonly callId?: string
@@ -13,21 +12,43 @@ export interface SpanFacts {
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly cost?: number
-  /** Only where the span wants contents. */
+  /** Only if `contents` is true. */
   readonly params?: unknown
   readonly result?: unknown
 }
 
-/** A stretch of work while it goes on. */
 export interface Span {
-  /** In the form of the W3C header, for whoever works on our behalf. */
+  /** As a W3C `traceparent` header. */
   readonly traceparent: string
-  /** True where parameters and results are wanted too: somebody has asked for them, and the span is kept. */
+  /** Whether to record parameters and results. */
   readonly contents?: boolean
   end(facts: SpanFacts): void
 }
 
-/** Tells others what happens. Where nobody listens there is none, and nothing is paid. */
+/** Creates spans. Without a tracer nothing is traced, at no cost. */
 export interface Tracer {
   start(kind: SpanKind, name: string, parent: string | undefined): Span
 }
+
+interface TraceParent {
+  readonly traceId: string
+  readonly spanId: string
+  readonly traceFlags: number
+}
+
+/** Version 00 ends after the flags; later versions may continue after a hyphen. */
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+const MAX_CHARACTERS = 256
+
+/** Reads a `traceparent`; returns undefined if it is malformed. */
+export function readTraceparent(text: unknown): TraceParent | undefined {
+  if (typeof text !== 'string' || text.length > MAX_CHARACTERS) return undefined
+  const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(text) ?? []
+  if (version === undefined || (version === '00' && more !== undefined)) return undefined
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) }
+}
+
+export const isTraceparent = (text: unknown): text is string => readTraceparent(text) !== undefined
+
+export const writeTraceparent = ({ traceId, spanId, traceFlags }: TraceParent): string =>
+  `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, '0')}`

@@ -5,11 +5,11 @@ import os from 'node:os'
 import { Writable } from 'node:stream'
 import type { Handler, HandlerContext } from '../core/handler.ts'
 import { isDeep } from '../core/json-depth.ts'
+import { LineReader } from '../core/line-reader.ts'
 import type { Log } from '../core/log.ts'
 import {
   type CallMessage,
   type ChildMessage,
-  LineReader,
   type LogLevel,
   MAX_MESSAGE_BYTES,
   MAX_MESSAGE_DEPTH,
@@ -21,7 +21,6 @@ import {
   thrown,
 } from './protocol.ts'
 
-/** Redirects a handler's output to `onText`. */
 function takeOverOutput(onText: (stream: string, text: string) => void): void {
   for (const stream of ['stdout', 'stderr']) {
     const sink = new Writable({
@@ -52,7 +51,6 @@ function lockDown(): void {
   syncBuiltinESMExports()
 }
 
-/** One call inside the child: the handler's context, and limited notes to the parent. */
 class ChildCall {
   readonly id: number
   readonly context: HandlerContext
@@ -74,7 +72,6 @@ class ChildCall {
     }
   }
 
-  /** Logs what the handler printed. */
   output(stream: string, text: string): void {
     for (const line of text.split('\n')) if (line !== '') this.#write('debug', { stream }, line)
   }
@@ -195,11 +192,11 @@ process.on('uncaughtException', (error) => {
 
 lockDown()
 takeOverOutput((stream, text) => current?.output(stream, text))
-const lines = new LineReader(
-  Number.POSITIVE_INFINITY,
-  (line) => hear(JSON.parse(line)),
-  () => {},
-)
+const lines = new LineReader(Number.POSITIVE_INFINITY, {
+  line: (bytes) => hear(JSON.parse(bytes.toString())),
+  excess: () => {},
+  excessEnd: () => {},
+})
 parent.on('data', (chunk: Buffer) => lines.push(chunk))
 parent.on('error', () => process.exit())
 parent.on('close', () => process.exit())

@@ -1,14 +1,13 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
-import type { IsolatedTask } from '../core/isolate.ts'
-import { TOOL_ERRORS, type ToolErrorCode } from '../core/tool-error-code.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import type { IsolatedTask } from '../core/handler.ts'
+import { LineReader } from '../core/line-reader.ts'
+import { TOOL_ERRORS, type ToolErrorCode, ToolExecutionError } from '../core/tool-result.ts'
 import { type LaunchOptions, launch } from './launch.ts'
 import {
   type CallMessage,
   type ChildMessage,
   isCode,
-  LineReader,
   LOG_LEVELS,
   MAX_CALL_BYTES,
   MAX_CALL_MESSAGES,
@@ -22,7 +21,6 @@ import {
 type Settling = Extract<ChildMessage, { type: 'done' | 'failed' }>
 type Note = Extract<ChildMessage, { type: 'report' | 'log' }>
 
-/** Timeout for starting a process. */
 const START_MS = 10_000
 
 /** Limit for the stored stderr of a process that doesn't start. */
@@ -36,11 +34,9 @@ export interface PendingCall {
 }
 
 export interface ProcessEvents {
-  /** The process is ready for a call. */
   idle(): void
   /** The process ended; `stderr` is its output before it was ready. */
   gone(stderr: string): void
-  /** A warning for the operator. */
   warn(fields: object, message: string): void
 }
 
@@ -77,11 +73,11 @@ export class IsolatedProcess {
     this.#child.on('error', (error) => events.warn({ error: error.message }, 'An isolated process failed'))
     if (!this.#child.stdio?.[3]) throw new Error('the process has no channel')
     this.#channel = this.#child.stdio[3] as Socket
-    this.#lines = new LineReader(
-      MAX_MESSAGE_BYTES,
-      (line) => this.#hear(line),
-      () => this.#misbehave('RESULT_TOO_LARGE', `sent a message of more than ${MAX_MESSAGE_BYTES} bytes`),
-    )
+    this.#lines = new LineReader(MAX_MESSAGE_BYTES, {
+      line: (bytes) => this.#hear(bytes.toString()),
+      excess: () => this.#misbehave('RESULT_TOO_LARGE', `sent a message of more than ${MAX_MESSAGE_BYTES} bytes`),
+      excessEnd: () => {},
+    })
     this.#startTimer = setTimeout(() => this.end(), START_MS).unref()
     this.#listen()
   }
@@ -126,13 +122,11 @@ export class IsolatedProcess {
     const call = this.#call
     this.#call = undefined
     this.state = 'ending'
-    this.#lines.stop()
     this.#child.kill('SIGKILL')
     this.#channel.destroy()
     call?.reject(reason)
   }
 
-  /** Kills a process that exceeds its memory limit. */
   endForMemory(): void {
     this.end(this.#outOfMemory())
   }
@@ -164,6 +158,7 @@ export class IsolatedProcess {
   }
 
   #hear(line: string): void {
+    if (this.state === 'ending') return
     const message = readMessage(line)
     if (message === undefined) {
       this.#misbehave('EXECUTION_ERROR', 'sent an invalid message')
@@ -237,6 +232,7 @@ export class IsolatedProcess {
   }
 
   #misbehave(code: ToolErrorCode, what: string): void {
+    if (this.state === 'ending') return
     const name = this.#call?.task.tool
     this.end(new ToolExecutionError(code, `The process of tool '${name}' ${what} and was ended`, MAY_HAVE_HAPPENED))
   }
@@ -249,7 +245,6 @@ export class IsolatedProcess {
 
 type Failed = Extract<ChildMessage, { type: 'failed' }>
 
-/** Rebuilds the error that a handler threw. */
 function handlerError({ message: text, code, outcome }: Omit<Failed, 'type' | 'id'>): Error {
   const message = text.slice(0, MAX_ERROR_CHARACTERS)
   const known = isCode(code) && Object.hasOwn(TOOL_ERRORS, code) ? (code as ToolErrorCode) : undefined

@@ -22,7 +22,6 @@ export interface LaunchOptions {
   readonly trusted?: boolean
 }
 
-/** Starts a child process with read access to what it needs and few other permissions. */
 export function launch({ folders, memoryMb, trusted = false }: LaunchOptions): ChildProcess {
   guard ??= processGuard()
   const readable = new Set([codeFolder, ...folders].flatMap(readableFolders))
@@ -58,7 +57,6 @@ const GUARDS: readonly (readonly string[])[] = [
   ['/usr/bin/setpriv', '--pdeathsig', 'KILL', '--no-new-privs', '--'],
 ]
 
-/** The command prefix of the guards that work on this machine. */
 export function processGuard(guards: readonly (readonly string[])[] = GUARDS): string[] {
   return guards.flatMap((guard) => {
     const [program = '', ...args] = guard
@@ -105,7 +103,6 @@ export function readableFolders(folder: string): string[] {
   return [...readable]
 }
 
-/** Interval of the memory check. */
 const WATCH_MS = 50
 
 /** Memory of Node.js, its young generation and loaded code, on top of the heap. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import { deadline, isAlive, never, task, until } from './fixtures/task.ts'
 import { ProcessPool } from './process-pool.ts'
 

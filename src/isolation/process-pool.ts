@@ -1,9 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { backgroundClock, type Clock } from '../core/clock.ts'
-import type { Isolate, IsolatedTask } from '../core/isolate.ts'
+import type { Isolate, IsolatedTask } from '../core/handler.ts'
 import { type Log, silentLog } from '../core/log.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
-import type { FailureExtras } from '../core/tool-result.ts'
+import { type FailureExtras, ToolExecutionError } from '../core/tool-result.ts'
 import { IsolatedProcess, type PendingCall } from './isolated-process.ts'
 import { MemoryWatch, moduleFolder, OWN } from './launch.ts'
 import { MAY_HAVE_HAPPENED, thrown } from './protocol.ts'
@@ -15,9 +14,7 @@ export interface ProcessPoolOptions {
   readonly share?: number
   /** Whether an idle process waits for the next call; true by default. */
   readonly spare?: boolean
-  /** The heap limit of a process. */
   readonly memoryMb?: number
-  /** How many calls may wait. */
   readonly queue?: number
   /** Folders that every process may read, besides our code and the folder of the handler's module. */
   readonly read?: readonly string[]
@@ -74,7 +71,6 @@ export class ProcessPool implements Isolate {
     this.#clock = options.clock ?? backgroundClock
   }
 
-  /** The processes that exist now. */
   get pids(): number[] {
     return [...this.#processes].flatMap((process) => process.pid ?? [])
   }
@@ -113,7 +109,7 @@ export class ProcessPool implements Isolate {
         reject: (error) => {
           if (triesLeft > 0 && !signal.aborted && this.#closing === undefined && endedProcess(error)) {
             triesLeft--
-            this.#log.warn({ tool: task.tool, detail: error.message }, 'A process ended; its call is tried again')
+            this.#log.warn({ tool: task.tool, detail: error.message }, 'A process ended; its call is retried')
             this.#running.delete(call)
             this.#queue.add(call)
             return
@@ -175,13 +171,12 @@ export class ProcessPool implements Isolate {
       try {
         process.run(this.#timed(call, process))
       } catch (error) {
-        call.reject(new ToolExecutionError('INVALID_PARAMETERS', `parameters are no JSON: ${thrown(error).message}`))
+        call.reject(new ToolExecutionError('INVALID_PARAMETERS', `parameters are not JSON: ${thrown(error).message}`))
       }
     }
     this.#fill()
   }
 
-  /** Adds the time limit of the pool to a call. */
   #timed(call: WaitingCall, process: IsolatedProcess): PendingCall {
     const { callTimeoutMs } = this.#options
     if (callTimeoutMs === undefined) return call
@@ -308,9 +303,7 @@ const endedProcess = (error: unknown): error is ToolExecutionError =>
 const unavailable = ({ tool }: IsolatedTask, reason: string, extras: FailureExtras = {}): ToolExecutionError =>
   new ToolExecutionError('SERVICE_UNAVAILABLE', `Tool '${tool}' is unavailable: ${reason}`, extras)
 
-/**
- * Waiting calls: round robin between tenants, first come first served within a tenant.
- */
+/** Waiting calls: round robin between tenants, first come first served within a tenant. */
 export class CallQueue<T extends { readonly tenant: string }> {
   readonly #waiting = new Map<string, T[]>()
   #size = 0
@@ -349,7 +342,6 @@ export class CallQueue<T extends { readonly tenant: string }> {
     if (line.length === 0) this.#waiting.delete(call.tenant)
   }
 
-  /** All waiting calls. */
   *[Symbol.iterator](): Generator<T> {
     for (const line of this.#waiting.values()) yield* line
   }

@@ -3,7 +3,6 @@ import { isDeep } from '../core/json-depth.ts'
 /** Limit for one line, and so for a result: parsing it must not block our process. */
 export const MAX_MESSAGE_BYTES = 2 * 1024 * 1024
 
-/** Limit for the nesting of a message. */
 export const MAX_MESSAGE_DEPTH = 1000
 
 /** Limits for the reports and log lines of one call; the child drops the rest. */
@@ -22,7 +21,6 @@ export const MAY_HAVE_HAPPENED = { outcome: 'unknown' } as const
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** A call, as sent to the child. */
 export interface CallMessage {
   readonly id: number
   readonly module: string
@@ -30,7 +28,6 @@ export interface CallMessage {
   readonly params: unknown
   readonly tenant: string
   readonly flags: Readonly<Record<string, boolean>>
-  /** The enabled log levels. */
   readonly levels: readonly LogLevel[]
 }
 
@@ -85,7 +82,6 @@ export function readMessage(line: string): ChildMessage | undefined {
   }
 }
 
-/** The part of a thrown value that is sent to the parent. */
 export interface Thrown {
   readonly message: string
   readonly code?: string
@@ -104,57 +100,5 @@ export function thrown(error: unknown): Thrown {
     return { message: text.slice(0, MAX_ERROR_CHARACTERS), ...(isCode(code) ? { code } : {}) }
   } catch {
     return { message: 'the handler threw a value that cannot be shown' }
-  }
-}
-
-const NEWLINE = 10
-
-/** Splits a stream into lines, buffering at most one line. */
-export class LineReader {
-  readonly #limit: number
-  readonly #onLine: (line: string) => void
-  readonly #onTooLong: () => void
-  #parts: Buffer[] = []
-  #held = 0
-  #stopped = false
-
-  constructor(limit: number, onLine: (line: string) => void, onTooLong: () => void) {
-    this.#limit = limit
-    this.#onLine = onLine
-    this.#onTooLong = onTooLong
-  }
-
-  push(chunk: Buffer): void {
-    let from = 0
-    let end = chunk.indexOf(NEWLINE)
-    while (!this.#stopped && end !== -1) {
-      if (this.#hold(end - from)) this.#onLine(this.#take(chunk.subarray(from, end)))
-      from = end + 1
-      end = chunk.indexOf(NEWLINE, from)
-    }
-    if (!this.#stopped && from < chunk.length && this.#hold(chunk.length - from)) this.#parts.push(chunk.subarray(from))
-  }
-
-  /** Drops the buffer and ignores further input. */
-  stop(): void {
-    this.#stopped = true
-    this.#parts = []
-    this.#held = 0
-  }
-
-  /** Counts the bytes of the current line; false if they are too many. */
-  #hold(bytes: number): boolean {
-    this.#held += bytes
-    if (this.#held <= this.#limit) return true
-    this.stop()
-    this.#onTooLong()
-    return false
-  }
-
-  #take(last: Buffer): string {
-    const line = this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last])
-    this.#parts = []
-    this.#held = 0
-    return line.toString('utf8')
   }
 }

@@ -1,11 +1,10 @@
 import { ToolMessage } from '@langchain/core/messages'
 import { DynamicStructuredTool, type StructuredTool, type ToolRunnableConfig } from '@langchain/core/tools'
-import { asText } from '../core/as-text.ts'
 import type { CallContext } from '../core/call-context.ts'
+import type { ToolExecutor } from '../core/execution/tool-executor.ts'
+import { asText } from '../core/json-depth.ts'
 import type { ToolDefinition } from '../core/tool.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
-import type { ToolExecutor } from '../core/tool-executor.ts'
-import type { ToolFailure } from '../core/tool-result.ts'
+import { ToolExecutionError, type ToolFailure } from '../core/tool-result.ts'
 
 type Invoke = StructuredTool['invoke']
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { toolView } from '../core/execution/tool-view.ts'
 import type { Implementation, ToolDefinition } from '../core/tool.ts'
-import { toolView } from '../core/tool-view.ts'
 import { kindContract } from '../testing/kind-contract.ts'
 import { kinds } from './kinds.ts'
 import { isolated, ToolHandlers } from './tool-handlers.ts'

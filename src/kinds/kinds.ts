@@ -1,9 +1,24 @@
-import type { Kind } from '../core/kind.ts'
+import { isAdapted, type LangchainTool, sourceOf } from '../core/execution/tool-view.ts'
+import type { Kind } from '../core/handler.ts'
+import { asText } from '../core/json-depth.ts'
+import { type Log, silentLog } from '../core/log.ts'
+import type { Effect, Params } from '../core/tool.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import type { HttpKind } from './http/http-kind.ts'
-import { langchainKind } from './langchain-kind.ts'
 import { type McpParts, mcpKind } from './mcp-kind.ts'
-import { mock } from './mock.ts'
+import { logRenamed, serverNames } from './parameter-names.ts'
 import { handlerKind, type ToolHandlers } from './tool-handlers.ts'
+
+/** Returns `implementation.mock_response`, whatever the parameters. */
+export const mock: Kind = {
+  effect: () => 'read',
+  warning: ({ implementation }) =>
+    'mock_response' in implementation ? undefined : 'Mock tool has no mock_response: it will answer null',
+  bind({ implementation }) {
+    const respond = () => implementation.mock_response ?? null
+    return () => respond
+  },
+}
 
 /** Dependencies of some kinds. A kind without its dependency is left out. */
 export interface KindParts {
@@ -20,3 +35,75 @@ export const kinds = (handlers: ToolHandlers, { mcp, http }: KindParts = {}): Re
   ...(mcp && { mcp: mcpKind(mcp) }),
   ...(http && { http }),
 })
+
+const NOT_IN_CODE = 'LangChain tools are registered in code: pass the tool itself to ToolRegistry.register'
+
+/** LangChain tools, run by their own `invoke`. */
+export const langchainKind = (log: Log = silentLog): Kind => ({
+  effect: (tool) => annotatedEffect(sourceOf(tool)),
+  warning: (tool) => (sourceOf(tool) === undefined ? NOT_IN_CODE : undefined),
+  rename(tool, params) {
+    const source = sourceOf(tool)
+    if (source === undefined || !isAdapted(source)) return params
+    return logRenamed(tool.name, params, serverNames(ownName(tool.name), params, tool.parameters), log)
+  },
+  bind(tool) {
+    const source = sourceOf(tool)
+    return () => {
+      if (source === undefined) throw new ToolExecutionError('EXECUTION_ERROR', NOT_IN_CODE)
+      return (params, { signal }) => invokeTool(source, params, signal)
+    }
+  },
+})
+
+/** The effect that an MCP server declares; other tools may write. */
+function annotatedEffect(tool: LangchainTool | undefined): Effect {
+  if (tool === undefined || !isAdapted(tool)) return 'write'
+  const { annotations } = Object(tool.metadata) as { annotations?: unknown }
+  const { readOnlyHint, idempotentHint } = Object(annotations) as Record<string, unknown>
+  if (readOnlyHint === true) return 'read'
+  return idempotentHint === true ? 'idempotent' : 'write'
+}
+
+/** The name on the server, without the prefix that the adapters may add. */
+const ownName = (name: string): string => name.split('__').at(-1) ?? name
+
+async function invokeTool(tool: LangchainTool, params: Params, signal: AbortSignal): Promise<unknown> {
+  // LangChain would read such parameters as a tool call and run the tool with unvalidated `args`.
+  if (params.type === 'tool_call') {
+    const problem = 'type must not be "tool_call", which LangChain takes for a call of its own'
+    throw new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
+  }
+  try {
+    return plainResult(await tool.invoke(params as never, { signal } as never))
+  } catch (error) {
+    throw isRefusal(error, params) ? refused(error) : error
+  }
+}
+
+/** The content of a LangChain message; other values stay as they are. */
+function plainResult(result: unknown): unknown {
+  if (!isMessage(result)) return result
+  if (result.status === 'error') throw new ToolExecutionError('EXECUTION_ERROR', asText(result.content))
+  return result.content
+}
+
+interface ReturnedMessage {
+  readonly content: unknown
+  readonly status?: unknown
+}
+
+const isMessage = (value: unknown): value is ReturnedMessage =>
+  typeof value === 'object' && value !== null && 'lc_serializable' in value && 'content' in value
+
+/**
+ * Whether the tool's own validation failed: Zod has rules that JSON Schema can't express. Comparing the input excludes
+ * errors of a tool that this tool called.
+ */
+const isRefusal = (error: unknown, params: Params): error is Error =>
+  error instanceof Error &&
+  error.constructor.name === 'ToolInputParsingException' &&
+  Reflect.get(error, 'output') === JSON.stringify(params)
+
+const refused = (error: Error): ToolExecutionError =>
+  new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${error.message}`, {}, { cause: error })

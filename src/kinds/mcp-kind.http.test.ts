@@ -44,7 +44,7 @@ describe('tools of an MCP server over HTTP', () => {
     expect(run).toHaveBeenCalledTimes(2)
   })
 
-  test('a server that is gone is unavailable, and back when it is back', async () => {
+  test('reports a stopped server as unavailable until it returns', async () => {
     const first = await serve(async () => 'here')
     const { mcp, call } = mcpYard({ web: reach(first) })
     await mcp.start()

@@ -10,7 +10,7 @@ const absent = {
   env: {},
 } as const
 
-test('how a connection stands: made on the first attempt, then lost, then there again, with what went wrong last', async () => {
+test('reports the state of a connection that is made, lost and restored', async () => {
   const { mcp, call } = mcpYard({ hostile: hostile() })
   const connection = mcp.connection('hostile')
   expect(connection.standing()).toMatchObject({ state: 'not_reachable', attempts: 0, since: undefined })
@@ -30,7 +30,7 @@ test('how a connection stands: made on the first attempt, then lost, then there 
   expect(connection.standing()).toMatchObject({ attempts: 1, problem: { text: 'the connection was lost' } })
 })
 
-test('between attempts it says when the next is; reconnecting does not wait for it, and begins the plan anew', async () => {
+test('reports the next attempt, and reconnects without waiting for it', async () => {
   const clock = new ManualClock()
   const { mcp, log } = mcpYard({ absent }, { clock })
   const connection = mcp.connection('absent')
@@ -42,7 +42,7 @@ test('between attempts it says when the next is; reconnecting does not wait for 
     state: 'not_reachable',
     attempts: 1,
     nextAttemptInMs: 2_000,
-    problem: { text: 'it ended the connection before it had answered' },
+    problem: { text: 'it closed the connection before it answered' },
     stderr: 'no broker',
   })
   clock.advance(500)

@@ -77,7 +77,7 @@ describe('tools of an MCP server', () => {
 })
 
 describe('a server that cannot be reached', () => {
-  test('is tried three times with delays of 0, 2 and 4 s, is told of, and everything else goes on', async () => {
+  test('retries after 0, 2 and 4 s, logs the failure, and continues without the server', async () => {
     const clock = new ManualClock()
     const missing = { type: 'stdio', command: 'no-such-server', args: [], env: {} } as const
     const { mcp, log, local, call } = mcpYard({ lost: missing }, { clock })

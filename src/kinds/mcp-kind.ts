@@ -1,4 +1,4 @@
-import type { Kind } from '../core/kind.ts'
+import type { Kind } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'

@@ -79,7 +79,7 @@ describe('toLangChain', () => {
     })
   })
 
-  test('tells the model the error of the envelope', async () => {
+  test('returns the error message to the model', async () => {
     const { one, recorded } = await handedOut('get_weather', weather())
     const message = await one.invoke(call('get_weather', {}))
     expect(message).toBeInstanceOf(ToolMessage)
@@ -93,7 +93,7 @@ describe('toLangChain', () => {
     expect(recorded()).toMatchObject([{ tool: 'get_weather', code: 'INVALID_PARAMETERS' }])
   })
 
-  test('throws the error if there is no model', async () => {
+  test('throws the error without a tool call id', async () => {
     const { one } = await handedOut('get_weather', weather())
     await expect(one.invoke({})).rejects.toMatchObject({
       name: 'ToolExecutionError',
@@ -136,7 +136,7 @@ describe('toLangChain', () => {
     expect(seen?.aborted).toBe(true)
   })
 
-  test('tells the callbacks of LangChain, as every tool of it does', async () => {
+  test('runs LangChain callbacks', async () => {
     const { one } = await handedOut('now', mock('now', 'noon'))
     const heard: unknown[] = []
     const handleToolStart = (_: unknown, input: string) => void heard.push(['start', input])

@@ -1,6 +1,6 @@
 import type { CallContext } from '../core/call-context.ts'
-import { missingPermission, NO_FLAGS } from '../core/permit.ts'
-import type { ToolExecutor } from '../core/tool-executor.ts'
+import { missingPermission, NO_FLAGS } from '../core/execution/permit.ts'
+import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 
 /** An executor, or a manager that has one. */
 type Runtime = ToolExecutor | { getExecutor(): ToolExecutor }

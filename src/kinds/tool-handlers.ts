@@ -1,7 +1,6 @@
-import type { Handler, IsolatedHandler } from '../core/handler.ts'
-import type { Kind } from '../core/kind.ts'
+import type { Handler, IsolatedHandler, Kind } from '../core/handler.ts'
 import type { Effect, ToolDefinition } from '../core/tool.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 
 interface Slot {
   handler: Handler | IsolatedHandler | undefined
@@ -49,7 +48,6 @@ export function isolated(url: string | URL, name: string): IsolatedHandler {
 const isIsolated = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'module' in value && 'export' in value
 
-/** The kind of tools whose handlers are registered by name. */
 export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandlers): Kind {
   const missing = ({ implementation }: ToolDefinition) => `${label} handler '${implementation.handler}' not found`
   const slotOf = (tool: ToolDefinition) => handlers.slot(String(tool.implementation.handler))

@@ -1,15 +1,15 @@
 import { unavailable } from '../core/failure.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import { ModelError } from '../models/model-error.ts'
 
-/** The provider understood, and refuses: asking again is of no use. */
+/** Retrying doesn't help. */
 const isRefusal = (status: number | undefined): boolean =>
   status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429
 
-/** Why a model did not answer, as an error of the tool that asked it. */
+/** Converts a model's failure to a tool error. */
 export function modelFailure(thrown: unknown, tool: string): ToolExecutionError {
   if (thrown instanceof ToolExecutionError) return thrown
-  // Other errors may hold addresses.
+  // Other errors may contain addresses.
   if (!(thrown instanceof ModelError)) {
     return new ToolExecutionError('SERVICE_UNAVAILABLE', unavailable(tool), {}, { cause: thrown })
   }

@@ -61,7 +61,7 @@ test.each(['', '{"x":', '[]', '{"x":1}', 'null'])(
     const path = join(await emptyFolder(), 'a.json')
     await writeFile(path, text)
     const file = new PrivateFile<Count>(path)
-    const message = 'a.json in the data folder is damaged: mend it or delete it'
+    const message = 'a.json in the data folder is damaged: fix or delete it'
     await expect(file.read('x')).rejects.toThrow(message)
     await expect(file.update('x', () => ({ count: 1 }))).rejects.toThrow(message)
     expect(await readFile(path, 'utf8')).toBe(text)

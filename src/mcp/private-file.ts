@@ -1,18 +1,18 @@
 import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
+import { pause } from '../core/cancellation.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
-import { pause } from '../core/pause.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 
-/** How often one who waits for another writer looks again. */
-const LOOK_AGAIN_MS = 20
-/** A writer takes milliseconds: one that has left its file behind for so long is dead. */
+const POLL_MS = 20
+/** A write takes milliseconds, so the process behind an older lock has died. */
 const ABANDONED_MS = 5_000
 
-/** A JSON object in a file that only its owner reads: written whole or not at all, by one process at a time. */
+/** A JSON file that only its owner can read. Writes are atomic and locked across processes. */
 export class PrivateFile<T extends object> {
   readonly #path: string
-  /** What is written next. Only one writer can make it, so that it is the lock as well. */
+  /** The next version; only one writer can create it, so it is also the lock. */
   readonly #next: string
   readonly #clock: Clock
 
@@ -26,7 +26,7 @@ export class PrivateFile<T extends object> {
     return (await this.#all()).get(key)
   }
 
-  /** Replaces what stands under a key by what `change` makes of it, and gives that; undefined takes it away. */
+  /** Replaces the value of a key and returns the new one; undefined deletes it. */
   async update(key: string, change: (old: T | undefined) => T | undefined): Promise<T | undefined> {
     const next = await this.#begin()
     try {
@@ -59,7 +59,7 @@ export class PrivateFile<T extends object> {
         () => undefined,
       )
       if (since !== undefined && this.#clock.wall() - since > ABANDONED_MS) await rm(this.#next, { force: true })
-      else await pause(LOOK_AGAIN_MS, this.#clock)
+      else await pause(POLL_MS, this.#clock)
     }
   }
 
@@ -76,14 +76,13 @@ export class PrivateFile<T extends object> {
     return new Map(Object.entries(value as Record<string, T>))
   }
 
-  /** Only the name of the file is said: callers from elsewhere may see the sentence. */
+  /** Names the file without its path: remote callers may see the message. */
   #unusable(problem: string): ToolExecutionError {
     const file = basename(this.#path)
-    return new ToolExecutionError('SERVICE_UNAVAILABLE', `${file} in the data folder ${problem}: mend it or delete it`)
+    return new ToolExecutionError('SERVICE_UNAVAILABLE', `${file} in the data folder ${problem}: fix or delete it`)
   }
 }
 
-/** An object of objects; what is inside comes from us alone. */
 function parse(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -92,8 +91,5 @@ function parse(text: string): object | undefined {
     return undefined
   }
 }
-
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const codeOf = (error: unknown): unknown => (Object(error) as { code?: unknown }).code

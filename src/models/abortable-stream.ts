@@ -3,7 +3,7 @@ import type { CancelSignal } from '../core/cancellation.ts'
 const DONE = Promise.resolve({ done: true, value: undefined } as const)
 const ignore = (): void => {}
 
-/** Reads a stream until it ends or the signal does, also where what is behind it does not care for signals. */
+/** Reads a stream until it ends or the signal aborts, even if the source ignores signals. */
 export class AbortableStream<T> implements AsyncIterableIterator<T, void, undefined> {
   readonly #signal: CancelSignal
   readonly #source: AsyncIterator<T>
@@ -31,43 +31,18 @@ export class AbortableStream<T> implements AsyncIterableIterator<T, void, undefi
     })
   }
 
-  /** Gives each item to `take` until it wants no more, and says whether it did; cheaper than a `next` for each. */
-  each(take: (item: T) => boolean): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const fail = (reason: unknown): void => {
-        this.#reject = undefined
-        this.return()
-        reject(reason)
-      }
-      const step = (read: IteratorResult<T>): void => {
-        // The reader has been told already that it is over.
-        if (this.#reject === undefined) return
-        try {
-          if (read.done === true) resolve(false)
-          else if (take(read.value)) resolve(true)
-          else this.#source.next().then(step, fail)
-        } catch (thrown) {
-          fail(thrown)
-        }
-      }
-      this.#reject = fail
-      if (this.#signal.aborted) fail(this.#signal.reason)
-      else this.#source.next().then(step, fail)
-    })
-  }
-
-  /** Makes the read that is under way fail. */
+  /** Fails the pending read. */
   giveUp(reason: unknown): void {
     this.#reject?.(reason)
   }
 
-  /** Leaves the source, without waiting for it: one that hangs would hold up the reader. */
+  /** Doesn't wait for the source: one that hangs would block the reader. */
   return(): Promise<IteratorResult<T, void>> {
     this.#signal.removeEventListener('abort', this.#abort)
     try {
       this.#source.return?.().catch(ignore)
     } catch {
-      // It is left either way.
+      // The source is left anyway.
     }
     return DONE
   }

@@ -1,13 +1,12 @@
 export interface ModelErrorOptions extends ErrorOptions {
-  /** The HTTP status the provider answered with. */
-  readonly status?: number
-  /** Whether asking again may help: 408, 429, 5xx, a connection that failed. */
+  readonly status?: number | undefined
+  /** Whether a retry may help: 408, 429, 5xx or a failed connection. */
   readonly retryable?: boolean
-  /** How long the provider asks to be left alone. */
-  readonly retryAfterMs?: number
+  /** From the provider's `retry-after`. */
+  readonly retryAfterMs?: number | undefined
 }
 
-/** A model that did not answer. The message says which, why, and what to do, and holds no key and no address. */
+/** A failed request to a model. The message names the model, the reason and the fix, and contains no key or address. */
 export class ModelError extends Error {
   readonly status: number | undefined
   readonly retryable: boolean
@@ -20,4 +19,19 @@ export class ModelError extends Error {
     this.retryable = retryable
     this.retryAfterMs = retryAfterMs
   }
+}
+
+/** An id without a known provider. */
+export class UnknownModelError extends ModelError {
+  constructor(message: string) {
+    super(message)
+    this.name = 'UnknownModelError'
+  }
+}
+
+/** Adds the id of a model to the message of an error; anything but a `ModelError` becomes one. */
+export function withModelId(id: string, error: unknown, cause: unknown = error): ModelError {
+  if (!(error instanceof ModelError)) return new ModelError(`${id}: the provider failed unexpectedly`, { cause })
+  const { message, status, retryable, retryAfterMs } = error
+  return new ModelError(`${id}: ${message}`, { cause, status, retryable, retryAfterMs })
 }

@@ -1,25 +1,27 @@
-/** What a model was measured to do before it was shipped: counts only, no case. Not the tests of this installation. */
+import { readFile } from 'node:fs/promises'
+import { compileSchema } from '../core/schema/compiled-schema.ts'
+
+/** Scores measured before a model was shipped; not the tests of this installation. */
 export interface ModelScores {
-  /** By whose rules a case is right, such as `BFCL v4`. */
+  /** The benchmark, such as `BFCL v4`. */
   readonly rules: string
   readonly categories: readonly CategoryScore[]
 }
 
 export interface CategoryScore {
   readonly name: string
-  /** Whether its requests are of Toolyard's own, and none of those that the rules come with. */
+  /** Whether Toolyard wrote the cases, instead of the benchmark. */
   readonly own: boolean
-  /** Whether a call is right; else it is right to make none. */
+  /** Whether a call is expected; otherwise none is. */
   readonly call_wanted: boolean
   readonly cases: number
   readonly right: number
-  /** How often each kind of mistake was made. */
+  /** Counts by kind of mistake. */
   readonly wrong: Readonly<Record<string, number>>
-  /** The day, such as `2026-11-16`. */
   readonly measured: string
 }
 
-/** What the file of scores is held to, and what the server says that it gives. */
+/** The JSON Schema of the scores file and the server's response. */
 export const MODEL_SCORES_SCHEMA = {
   type: 'object',
   description: 'What it was measured to do before it was shipped. Its tests on this server are under validation.',
@@ -49,3 +51,17 @@ export const MODEL_SCORES_SCHEMA = {
     },
   },
 }
+
+/** The scores in a file. Undefined if the file is missing or damaged: the model answers without them. */
+export async function readScores(file: string | URL): Promise<ModelScores | undefined> {
+  try {
+    const read: unknown = JSON.parse(await readFile(file, 'utf8'))
+    return isScores(read) ? read : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isScores = (read: unknown): read is ModelScores =>
+  compileSchema(MODEL_SCORES_SCHEMA).check?.(read) === true &&
+  (read as ModelScores).categories.every(({ cases, right }) => right <= cases)

@@ -1,6 +1,6 @@
 import type { Effect, JsonSchema } from '../core/tool.ts'
 
-/** What every model stands behind: one question, one stream of events. */
+/** The interface of every model. */
 export interface Model {
   /** `provider:model`. */
   readonly id: string
@@ -9,21 +9,19 @@ export interface Model {
 
 export interface ModelRequest {
   readonly messages: readonly Message[]
-  /** Empty: none are offered. */
   readonly tools: readonly OfferedTool[]
   readonly max_tokens?: number
   readonly temperature?: number
   /**
-   * The shape of an answer in JSON: an object whose properties are all required and that has no others, which is what
-   * every provider takes. A provider holds its models to it where it can, so the answer may still be anything.
+   * The JSON Schema of the response: an object whose properties are all required, without others. Providers enforce it
+   * if they can, so the response may still differ.
    */
   readonly response_schema?: JsonSchema
-  /** The effect of an offered tool, which decides whether a call that the model printed is made. Unknown is `write`. */
+  /** Decides whether a printed call runs. Unknown means `write`. */
   readonly effectOf?: (tool: string) => Effect | undefined
   readonly signal?: AbortSignal
 }
 
-/** A tool as it was registered, of which a model needs these three. */
 export interface OfferedTool {
   readonly name: string
   readonly description: string
@@ -39,22 +37,22 @@ export interface AssistantMessage {
   readonly role: 'assistant'
   readonly content: string | null
   readonly tool_calls?: readonly ToolCall[]
-  /** What the provider wants back with the next question. */
+  /** Sent back to the provider with the next request. */
   readonly metadata?: Metadata
 }
 
 export interface ToolCall {
   readonly id: string
   readonly type: 'function'
-  /** `arguments` is JSON text, as the model wrote it. */
+  /** `arguments` is JSON text, unchecked. */
   readonly function: { readonly name: string; readonly arguments: string }
-  /** What the provider wants back with the next question; `recovered` where the call was found in the text. */
+  /** Sent back to the provider with the next request; has `recovered` if the call was printed as text. */
   readonly metadata?: Metadata
 }
 
 export type Metadata = Readonly<Record<string, unknown>>
 
-/** Exactly one `finish`, and it is the last; failures throw a `ModelError`. */
+/** The last event is the only `finish`; failures throw a `ModelError`. */
 export type ModelEvent =
   | { readonly type: 'text-delta'; readonly text: string }
   | { readonly type: 'tool-call-start'; readonly id: string; readonly name: string }

@@ -3,9 +3,9 @@ import type { Log } from '../core/log.ts'
 import type { ModelEvent, ModelRequest, OfferedTool } from './model.ts'
 import type { ModelScores } from './model-scores.ts'
 
-/** What the configuration says of a provider; `${VAR}`s are already replaced. */
+/** The configuration of a provider, with `${VAR}` replaced. */
 export interface ProviderSettings {
-  /** The key under `providers`, and the first part of its models' ids. */
+  /** The key under `providers`; model ids start with it. */
   readonly name: string
   readonly type: string
   readonly base_url?: string
@@ -13,19 +13,18 @@ export interface ProviderSettings {
   readonly headers?: Readonly<Record<string, string>>
   readonly timeout_ms?: number
   readonly api?: 'responses' | 'chat'
-  /** Whether `llama` holds calls to their schema. */
+  /** Whether `llama` uses a grammar to enforce tool schemas. */
   readonly grammar?: boolean
 }
 
-/** What a provider may use of its surroundings. */
-export interface ProviderSurroundings {
+export interface ProviderContext {
   readonly log: Log
   readonly clock: Clock
 }
 
-/** A tool as it goes over the wire: legal name, schema in the provider's dialect. */
+/** A tool with the provider's name rules and schema dialect applied. */
 export interface WireTool extends OfferedTool {
-  /** The provider holds the arguments to the schema by itself. */
+  /** Whether the provider enforces the schema. */
   readonly strict?: boolean
 }
 
@@ -33,32 +32,29 @@ export interface WireRequest extends ModelRequest {
   readonly tools: readonly WireTool[]
 }
 
-/** One line of what a provider really has. */
 export interface ListedModel {
-  /** Without the provider. */
+  /** Without the provider prefix. */
   readonly name: string
   readonly capabilities?: readonly string[]
 }
 
 /**
- * The wire to one provider: translates, and nothing more. Names, dialects, retries, the finish and calls written as
- * text are the business of what stands in front of it.
+ * Translates requests and events for one provider, and nothing else: `ProviderClient` handles names, dialects, retries,
+ * the finish and printed calls.
  */
 export interface Wire {
-  /** Which schemas the provider takes. */
   readonly dialect: Dialect
-  /** Whether its models are known to write calls as text. */
+  /** Whether its models may print calls as text. */
   readonly printsCalls?: boolean
-  /** Asks once. Failures throw a `ModelError`; an abort throws the signal's reason. */
+  /** Sends one request. Failures throw a `ModelError`, an abort the signal's reason. */
   stream(model: string, request: WireRequest): AsyncIterable<ModelEvent>
   list?(signal: AbortSignal): Promise<ListedModel[]>
-  /** What one of its models was measured to do, where that comes with it. */
   scores?(model: string): Promise<ModelScores | undefined>
-  /** Lets go of what it holds: a loaded model. */
+  /** Frees loaded models. */
   close?(): Promise<void>
 }
 
 export type Dialect = 'openai' | 'anthropic' | 'gemini' | 'ollama' | 'plain'
 
-/** Makes the wire; throws a `ModelError` that says what is missing (a key, a package). */
-export type WireMaker = (settings: ProviderSettings, around: ProviderSurroundings) => Wire | Promise<Wire>
+/** Throws a `ModelError` that names a missing key or package. */
+export type WireMaker = (settings: ProviderSettings, around: ProviderContext) => Wire | Promise<Wire>

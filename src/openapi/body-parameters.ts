@@ -1,16 +1,7 @@
+import { quoted } from '../core/schema/problem-words.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
 import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
-import {
-  type Documents,
-  isObject,
-  own,
-  ownList,
-  ownObject,
-  ownText,
-  quoted,
-  type Raw,
-  type RawObject,
-  Unmappable,
-} from './documents.ts'
+import { type Documents, own, ownList, ownObject, ownText, type Raw, type RawObject, Unmappable } from './documents.ts'
 import type { ApiBody, ApiContent, TakeNote } from './operations.ts'
 import type { PlacedParameter } from './parameters.ts'
 import type { SchemaPart, SchemaParts } from './schema-part.ts'
@@ -19,7 +10,6 @@ import type { SchemaPart, SchemaParts } from './schema-part.ts'
 export interface BodyParameters {
   readonly parameters: readonly PlacedParameter[]
   readonly form: 'json' | 'form' | 'text'
-  /** Where it is not the usual one. */
   readonly contentType?: string
   readonly closed?: boolean
   readonly oneRequired?: FlatObject['oneRequired']
@@ -27,7 +17,7 @@ export interface BodyParameters {
 
 const STYLES: readonly ParameterStyle[] = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject']
 
-/** The body of an operation as parameters: one for each property, or one for the whole. Throws `Unmappable`. */
+/** Turns a body into parameters: one per property, or one for the whole body. Throws `Unmappable`. */
 export function bodyParameters(
   body: ApiBody,
   documents: Documents,
@@ -41,7 +31,7 @@ export function bodyParameters(
   }
   const form = bodyForm(content.mediaType) as BodyParameters['form']
   const { mediaType } = content
-  if (!isPlainType(mediaType)) throw new Unmappable(`its body has the type ${quoted(mediaType)}, which is none`)
+  if (!isPlainType(mediaType)) throw new Unmappable(`its body has the invalid type ${quoted(mediaType)}`)
   const usual = {
     json: ['application/json', '*/*', 'application/*'],
     form: [bareType(mediaType)],
@@ -51,7 +41,7 @@ export function bodyParameters(
   if (form === 'text') return { form, ...contentType, parameters: [textBody(body, content, parts)] }
   const flat = content.schema === undefined ? undefined : flattenObject(content.schema, documents)
   if (flat === undefined) {
-    if (form === 'form' && !isMapping(content.schema, documents)) throw new Unmappable('its form is no object')
+    if (form === 'form' && !isMapping(content.schema, documents)) throw new Unmappable('its form is not an object')
     return { form, ...contentType, parameters: [wholeBody(body, content, parts)] }
   }
   for (const what of flat.lost) note(`left out: ${what} of its body`)
@@ -62,7 +52,7 @@ export function bodyParameters(
     const required = body.required && flat.required.has(apiName)
     return [{ apiName, place: 'body', part, required, ...(form === 'form' && encodingOf(content, apiName)) }]
   })
-  if (parameters.length === 0) note('its body is not sent: only answers have what is in it')
+  if (parameters.length === 0) note('its body is not sent: all its properties are read-only')
   return {
     form,
     ...contentType,
@@ -80,7 +70,7 @@ function wholeBody({ required, description }: ApiBody, { schema }: ApiContent, p
   return { apiName: 'body', place: 'body', part, required, isBody: true, ...(description && { description }) }
 }
 
-/** Whatever the document says of its structure, a text is sent as it is. */
+/** A text is sent unchanged, whatever the document says about its structure. */
 function textBody(body: ApiBody, { schema, mediaType }: ApiContent, parts: SchemaParts): PlacedParameter {
   const text = schema === undefined ? undefined : parts.of(schema)
   const part = isText(text) ? text : parts.of({ value: { type: 'string' }, file: '' })
@@ -101,23 +91,22 @@ function encodingOf({ encoding }: ApiContent, name: string): Pick<PlacedParamete
   return { ...(style !== undefined && { style }), ...(typeof explode === 'boolean' && !isUsual && { explode }) }
 }
 
-/** An object schema as one list of properties. */
 interface FlatObject {
-  /** Where a property is described more than once, all of that holds. */
+  /** All descriptions of a property apply. */
   readonly properties: ReadonlyMap<string, readonly Raw[]>
   readonly required: ReadonlySet<string>
-  /** Whether it may have no others. */
+  /** Whether other properties are forbidden. */
   readonly closed: boolean
-  /** Whether the document says that it may have others. */
+  /** Whether other properties are explicitly allowed. */
   readonly open: boolean
-  /** Rules about it as a whole that are not carried over. */
+  /** Rules about the object that can't be kept. */
   readonly lost: ReadonlySet<string>
-  /** Each is a list of names of which one must be there whole. */
+  /** Lists of names; one list must be present completely. */
   readonly oneRequired: readonly (readonly (readonly string[])[])[]
 }
 
 const MAX_NESTED = 32
-/** With more, it is better one parameter than so many. */
+/** With more properties, the body becomes one parameter. */
 const MAX_PROPERTIES = 1_000
 /** Keywords that can't be split into single properties. */
 const OF_THE_WHOLE = [
@@ -137,8 +126,8 @@ const COUNTS = ['minProperties', 'maxProperties']
 const ANNOTATIONS: ReadonlySet<string> = new Set(['required', 'title', 'description', 'type'])
 
 /**
- * The properties of an object schema, those of its `allOf` among them; undefined where it is more than properties, so
- * that only the whole says what it means. Throws `Unmappable` where a reference leads nowhere.
+ * Collects the properties of an object schema and its `allOf`; undefined if it has other rules. Throws `Unmappable` if
+ * a reference does not exist.
  */
 function flattenObject(raw: Raw, documents: Documents): FlatObject | undefined {
   const properties = new Map<string, Raw[]>()
@@ -195,17 +184,15 @@ function requiredOnly(value: unknown): string[] | undefined {
   return ownList(value, 'required').filter((name) => typeof name === 'string')
 }
 
-/** How a tool writes a body of a type; 'binary' is what it cannot. */
+/** `binary`: a tool can't write it. */
 type BodyForm = 'json' | 'form' | 'text' | 'binary'
 
 const TEXT =
   /^(?:text\/|application\/(?:xml|xhtml|javascript|ecmascript|graphql|sql|yaml|toml|x-(?:yaml|sh|ndjson|jsonlines|javascript|sql)|jsonl|jose|jwt|n-triples|n-quads|sparql-[a-z]+|ld-frame)\b)|[+](?:xml|yaml)$/
 const WILD = /^(?:\*|application)\/\*$/
 
-/** The type without parameters such as a charset. */
 const bareType = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
-/** How a body of a type is written. */
 function bodyForm(mediaType: string): BodyForm {
   const type = bareType(mediaType)
   if (isJson(type) || WILD.test(type)) return 'json'
@@ -213,7 +200,6 @@ function bodyForm(mediaType: string): BodyForm {
   return TEXT.test(type) ? 'text' : 'binary'
 }
 
-/** Whether what has the type is JSON. */
 function isJson(mediaType: string): boolean {
   return /^(?:application|text)\/json$|^[\w.-]+\/[\w.+-]+[+]json$/.test(bareType(mediaType))
 }
@@ -226,7 +212,6 @@ const RANKS: readonly ((type: string) => boolean)[] = [
   (type) => bodyForm(type) === 'text',
 ]
 
-/** The best of several media types for a tool, if any. */
 export function bestType<T extends { readonly mediaType: string }>(types: readonly T[]): T | undefined {
   for (const isOne of RANKS) {
     const found = types.find(({ mediaType }) => isOne(bareType(mediaType)))
@@ -235,6 +220,6 @@ export function bestType<T extends { readonly mediaType: string }>(types: readon
   return undefined
 }
 
-/** Whether a type can be written into a header as it is. */
+/** Whether a type is safe in a header. */
 export const isPlainType = (mediaType: string): boolean =>
   /^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+(?:\s*;[ -~]{0,200})?$/.test(mediaType) && !mediaType.includes('${')

@@ -18,8 +18,8 @@ const compare = (before: ToolDefinition[], now: ToolDefinition[], keepsAuth = fa
   )
 }
 
-describe('an import is held against the last one', () => {
-  test('what came, went, changed and stayed', () => {
+describe('comparing an import with the previous one', () => {
+  test('reports added, removed, changed and unchanged tools', () => {
     const now = [
       tool('new'),
       tool('same'),
@@ -39,13 +39,13 @@ describe('an import is held against the last one', () => {
     })
   })
 
-  test('the order of keys is no change', () => {
+  test('ignores the order of keys', () => {
     const { name, ...rest } = tool('a')
     const parameters = { properties: { a: { description: 'A', type: 'string' } }, type: 'object' }
     expect(compare([{ ...rest, name, parameters }], [tool('a')]).unchanged).toEqual(['a'])
   })
 
-  test('what an import never writes was put there by hand, and stays', () => {
+  test('keeps keys that were added by hand', () => {
     const own = { timeout_ms: 5, permissions: ['x'], effect: 'read' as const }
     const inside = { response_path: '$.data', pick: ['id'], url: 'https://by-hand.example' }
     const { definitions, kept, changed } = compare([tool('a', own, inside)], [tool('a')])
@@ -59,7 +59,7 @@ describe('an import is held against the last one', () => {
     expect(changed).toEqual([{ name: 'a', keys: ['implementation.url'] }])
   })
 
-  test('auth stays only where the document is silent about it', () => {
+  test('keeps auth only if the document has no security', () => {
     const auth = { type: 'bearer', token: '${T}' }
     expect(compare([tool('a', {}, { auth })], [tool('a')], true).definitions[0]?.implementation.auth).toEqual(auth)
     expect(compare([tool('a', {}, { auth })], [tool('a')], false)).toMatchObject({

@@ -1,6 +1,7 @@
 import { canonicalText } from '../core/schema/canonical-text.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
 import type { ToolDefinition } from '../core/tool.ts'
-import { isObject, type RawObject } from './documents.ts'
+import type { RawObject } from './documents.ts'
 
 /** The keys that an import sets. Other keys were added by hand and stay. */
 const IMPORTED: ReadonlySet<string> = new Set(['name', 'description', 'parameters', 'implementation'])
@@ -23,15 +24,13 @@ export interface Comparison {
   readonly removed: readonly string[]
   readonly changed: readonly { readonly name: string; readonly keys: readonly string[] }[]
   readonly unchanged: readonly string[]
-  /** Keys added by hand, which stay. */
   readonly kept: readonly { readonly name: string; readonly keys: readonly string[] }[]
-  /** The definitions as they are now. */
   readonly definitions: readonly ToolDefinition[]
 }
 
 /**
- * Holds the definitions of an import against those of the last one, by name. `keepsAuth` says that `auth` is not the
- * import's: the document is silent about it.
+ * Compares an import with the previous one by name. With `keepsAuth` the document says nothing about `auth`, so the
+ * previous `auth` stays.
  */
 export function compareDefinitions(
   before: readonly RawObject[],
@@ -84,7 +83,7 @@ function withHandMade(
 const picked = (value: RawObject, keys: readonly string[]): RawObject =>
   Object.fromEntries(keys.map((key) => [key, value[key]]))
 
-/** The keys that differ, those inside `implementation` one by one. */
+/** The keys that differ, with those inside `implementation` listed separately. */
 function differences(last: RawObject, now: ToolDefinition): string[] {
   const flat = (definition: object): Map<string, unknown> => {
     const { implementation, ...rest } = definition as RawObject

@@ -30,7 +30,7 @@ describe('references inside the document', () => {
       properties: { id: { type: 'integer' }, a: { type: 'string' } },
       required: ['id'],
     })
-    expect(notes).toEqual(['its answer is "image/png", which a model cannot read'])
+    expect(notes).toEqual(['its response is "image/png", which a model cannot read'])
   })
 
   test('lead to whole operations, and what stands beside one of a path item counts', () => {
@@ -40,7 +40,7 @@ describe('references inside the document', () => {
       '/b': { $ref: '#/x-parts/item', get: { operationId: 'mine' } },
     }
     expect(importOpenapi(api(paths, more)).definitions.map(({ name }) => name)).toEqual(['list', 'mine', 'put_b'])
-    expect(refusal(api({ '/a': { get: { $ref: '#/gone' } } }))).toBe('$ref "#/gone" leads nowhere')
+    expect(refusal(api({ '/a': { get: { $ref: '#/gone' } } }))).toBe('$ref "#/gone" does not exist')
   })
 
   test('may be escaped', () => {
@@ -50,17 +50,17 @@ describe('references inside the document', () => {
   })
 
   test.each([
-    ['#/components/parameters/Gone', 'leads nowhere'],
-    ['#Gone', 'leads nowhere'],
-    ['#/constructor', 'leads nowhere'],
-    ['#/components/parameters/A', 'leads in a circle'],
-    ['https://evil.example/p.json#/A', 'is remote: only files beside the document are read'],
-    ['//evil.example/p.json', 'is remote: only files beside the document are read'],
-    ['/etc/passwd', 'is remote: only files beside the document are read'],
-    ['file:///etc/passwd', 'is remote: only files beside the document are read'],
-    ['../secret.yaml#/A', 'is remote: only files beside the document are read'],
-    ['a/../../secret.yaml', 'is remote: only files beside the document are read'],
-    ['gone.yaml#/A', 'leads to a file that was not read'],
+    ['#/components/parameters/Gone', 'does not exist'],
+    ['#Gone', 'does not exist'],
+    ['#/constructor', 'does not exist'],
+    ['#/components/parameters/A', 'is circular'],
+    ['https://evil.example/p.json#/A', 'is remote: only files next to the document are read'],
+    ['//evil.example/p.json', 'is remote: only files next to the document are read'],
+    ['/etc/passwd', 'is remote: only files next to the document are read'],
+    ['file:///etc/passwd', 'is remote: only files next to the document are read'],
+    ['../secret.yaml#/A', 'is remote: only files next to the document are read'],
+    ['a/../../secret.yaml', 'is remote: only files next to the document are read'],
+    ['gone.yaml#/A', 'is in a file that was not read'],
   ])('%s %s', ($ref, problem) => {
     const parameters = { A: { $ref: '#/components/parameters/B' }, B: { $ref: '#/components/parameters/A' } }
     expect(refusal(api({ '/a': { get: { parameters: [{ $ref }] } } }, { components: { parameters } }))).toContain(
@@ -68,10 +68,10 @@ describe('references inside the document', () => {
     )
   })
 
-  test('of an answer that lead nowhere are noted, for no tool needs it', () => {
+  test('of a response that do not exist are noted', () => {
     const get = { responses: { 200: { $ref: '#/components/responses/Gone' } } }
     expect(one(api({ '/a': { get } })).notes).toEqual([
-      'its answer "200" is not described: $ref "#/components/responses/Gone" leads nowhere',
+      'its answer "200" is not described: $ref "#/components/responses/Gone" does not exist',
     ])
   })
 
@@ -81,7 +81,7 @@ describe('references inside the document', () => {
     )
     const get = { parameters: [{ name: 'x', in: 'query', schema: { $ref: '#/components/schemas/S0' } }] }
     expect(one(api({ '/a': { get } }, { components: { schemas } })).notes).toEqual([
-      expect.stringContaining('leads in a circle'),
+      expect.stringContaining('is circular'),
     ])
   })
 })
@@ -149,7 +149,7 @@ describe('files beside the document', () => {
   })
 })
 
-test('what a reference leads to is found once', () => {
+test('resolves a reference once', () => {
   const documents = new Documents({ a: { b: {} } })
   expect(documents.target('#/a/b', '')).toBe(documents.target('#/a/b', ''))
 })

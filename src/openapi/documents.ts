@@ -1,6 +1,76 @@
 import { posix } from 'node:path'
+import { parseDocument as parseYaml } from 'yaml'
+import { quoted } from '../core/schema/problem-words.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
 
-/** A document that cannot be imported at all; the message says why and what to do. */
+export const DOCUMENT_BYTES = 64 * 1024 * 1024
+/** Reading YAML takes 60 times its length in memory. */
+const YAML_CHARACTERS = 16 * 1024 * 1024
+/** Invalid JSON may still be YAML in flow style, but such documents are short. */
+const DOUBTFUL_CHARACTERS = 1024 * 1024
+/** Limit for repetitions by aliases. */
+const MAX_ALIASES = 5_000
+
+/** Parses JSON or YAML. Throws `OpenapiError` with `name` in the message. */
+export function parseDocument(written: string, name: string): unknown {
+  const text = written.replace(/^\uFEFF/, '')
+  const start = text.trimStart().slice(0, 1)
+  if (start === '') throw new OpenapiError(`${name} is empty.`)
+  if (start === '<') throw new OpenapiError(`${name} is a page or XML, not an OpenAPI document in JSON or YAML.`)
+  if (start !== '{' && start !== '[') return fromYaml(text, name)
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const asYaml = text.length <= DOUBTFUL_CHARACTERS ? attempt(() => fromYaml(text, name)) : undefined
+    if (asYaml !== undefined) return asYaml
+    throw new OpenapiError(`${name} is not valid JSON: ${error instanceof Error ? error.message : error}.`)
+  }
+}
+
+function attempt(read: () => unknown): unknown {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+function fromYaml(text: string, name: string): unknown {
+  if (text.length > YAML_CHARACTERS) {
+    throw new OpenapiError(
+      `${name} is YAML of ${megabytes(text.length)} MB, and at most ${megabytes(YAML_CHARACTERS)} MB are read: convert it to JSON.`,
+    )
+  }
+  let problem: string | undefined
+  try {
+    // Checking for duplicate keys takes quadratic time.
+    const document = parseYaml(text, { uniqueKeys: false, prettyErrors: false, logLevel: 'silent', merge: true })
+    problem = document.errors[0]?.message
+    const value = problem === undefined ? document.toJS({ maxAliasCount: MAX_ALIASES }) : undefined
+    if (problem === undefined && !(text.includes('*') && containsItself(value))) return value
+    problem ??= 'an alias contains itself'
+  } catch (error) {
+    // Too many aliases, or too deep for the stack.
+    problem =
+      error instanceof RangeError ? 'it is nested too deep' : error instanceof Error ? error.message : String(error)
+  }
+  throw new OpenapiError(`${name} is neither valid JSON nor YAML: ${problem}.`)
+}
+
+/** Whether a value contains itself. Recursive, like `toJS()`: the caller catches the RangeError of a deep value. */
+function containsItself(value: unknown, open = new Set<unknown>(), done = new Set<unknown>()): boolean {
+  if (typeof value !== 'object' || value === null || done.has(value)) return false
+  if (open.has(value)) return true
+  open.add(value)
+  const found = Object.values(value).some((inner) => containsItself(inner, open, done))
+  open.delete(value)
+  done.add(value)
+  return found
+}
+
+const megabytes = (characters: number): number => Math.round(characters / 1024 / 1024)
+
+/** A document that can't be imported; the message says what to do. */
 export class OpenapiError extends Error {
   override readonly name: string = 'OpenapiError'
 }
@@ -10,62 +80,48 @@ export class NotInDocument extends OpenapiError {
   override readonly name = 'NotInDocument'
 }
 
-/** One operation, or a part of it, that cannot be mapped; the message is the reason, as a clause. */
+/** An operation that can't be mapped; the message is the reason, as a clause. */
 export class Unmappable extends Error {
   override readonly name = 'Unmappable'
 }
 
-/** A value of the document, and the file it stands in: references in it start from there. */
+/** A value of the document and its file, which references are relative to. */
 export interface Raw {
   readonly value: unknown
   readonly file: string
 }
 
-/** An object of the document. Nothing in it is trusted. */
+/** Untrusted. */
 export type RawObject = Readonly<Record<string, unknown>>
 
-export function isObject(value: unknown): value is RawObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The own property of that name, never an inherited one. */
+/** Ignores inherited properties. */
 export function own(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }
 
-/** The own property if it is a non-empty string. */
 export function ownText(value: unknown, key: string): string | undefined {
   const text = own(value, key)
   return typeof text === 'string' && text !== '' ? text : undefined
 }
 
-/** The own property if it is an object, else an empty object. */
 export function ownObject(value: unknown, key: string): RawObject {
   const object = own(value, key)
   return isObject(object) ? object : {}
 }
 
-/** The own property if it is an array, else an empty array. */
 export function ownList(value: unknown, key: string): readonly unknown[] {
   const list = own(value, key)
   return Array.isArray(list) ? list : []
 }
 
-/** A text of the document as part of a sentence of ours: on one line, and not too long. */
-export function quoted(text: string): string {
-  const line = text.replace(/[\p{C}\p{Z}]+/gu, ' ')
-  return JSON.stringify(line.length > 120 ? `${line.slice(0, 119)}…` : line)
-}
-
-/** A file that the document refers to: what is in it, or why it could not be read. */
+/** The content of a referenced file, or why it could not be read. */
 export type ReferencedFile = { readonly document: unknown } | { readonly problem: string }
 
-/** The document itself. */
 export const ROOT = ''
 
 const MAX_HOPS = 64
 
-/** The document and the files beside it, with the references between them. */
+/** The document and its referenced files. */
 export class Documents {
   readonly #files: ReadonlyMap<string, ReferencedFile>
   readonly #targets = new Map<string, Raw>()
@@ -74,21 +130,20 @@ export class Documents {
     this.#files = new Map([...files, [ROOT, { document }]])
   }
 
-  /** Follows references to their final value, with the pointer of the last one. Throws `Unmappable`. */
+  /** Follows references to the final value, with the last pointer. Throws `Unmappable`. */
   follow(from: Raw): Raw & { readonly pointer?: string } {
     let at: Raw & { readonly pointer?: string } = from
     const seen = new Set<string>()
     while (isObject(at.value) && typeof at.value.$ref === 'string' && Object.hasOwn(at.value, '$ref')) {
       const reference = at.value.$ref
       const pointer = `${at.file}|${reference}`
-      if (seen.has(pointer) || seen.size > MAX_HOPS) throw new Unmappable(`$ref ${quoted(reference)} leads in a circle`)
+      if (seen.has(pointer) || seen.size > MAX_HOPS) throw new Unmappable(`$ref ${quoted(reference)} is circular`)
       seen.add(pointer)
       at = { ...this.target(reference, at.file), pointer: reference }
     }
     return at
   }
 
-  /** The target of a reference in a file. Throws `Unmappable`. */
   target(reference: string, from: string): Raw {
     const key = `${from}|${reference}`
     const known = this.#targets.get(key)
@@ -103,19 +158,18 @@ export class Documents {
     const address = cut < 0 ? reference : reference.slice(0, cut)
     const file = address === '' ? from : referencedFile(address, from)
     if (file === undefined)
-      throw new Unmappable(`$ref ${quoted(reference)} is remote: only files beside the document are read`)
+      throw new Unmappable(`$ref ${quoted(reference)} is remote: only files next to the document are read`)
     const entry = this.#files.get(file)
-    if (entry === undefined) throw new Unmappable(`$ref ${quoted(reference)} leads to a file that was not read`)
+    if (entry === undefined) throw new Unmappable(`$ref ${quoted(reference)} is in a file that was not read`)
     if ('problem' in entry) throw new Unmappable(`$ref ${quoted(reference)}: ${entry.problem}`)
     const value = pointed(entry.document, cut < 0 ? '' : decoded(reference.slice(cut + 1)))
-    if (value === undefined) throw new Unmappable(`$ref ${quoted(reference)} leads nowhere`)
+    if (value === undefined) throw new Unmappable(`$ref ${quoted(reference)} does not exist`)
     return { value, file }
   }
 }
 
 /**
- * The file that a reference in another file means, as its path from the folder of the document; undefined where it is
- * on the web, or outside that folder.
+ * The path of a referenced file, relative to the document's folder; undefined if it is remote or outside that folder.
  */
 export function referencedFile(address: string, from: string): string | undefined {
   if (/^[a-z][a-z0-9+.-]*:|^[/\\]/i.test(address) || address.includes('\0')) return undefined
@@ -123,7 +177,6 @@ export function referencedFile(address: string, from: string): string | undefine
   return path.startsWith('../') || path === '..' || path.startsWith('/') ? undefined : path
 }
 
-/** The target of a JSON pointer, if any. */
 function pointed(document: unknown, pointer: string): unknown {
   if (pointer === '') return document
   if (!pointer.startsWith('/')) return undefined
@@ -144,7 +197,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The files beside the document that one of its files refers to, by their path from the folder of the document. */
+/** The files that a file refers to, relative to the document's folder. */
 export function referencedFiles(document: unknown, from: string): Set<string> {
   const found = new Set<string>()
   const seen = new Set<object>()

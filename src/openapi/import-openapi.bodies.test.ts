@@ -50,7 +50,7 @@ describe('bodies', () => {
     expect(tool('post', operation, '/a', { components: { schemas } }).properties).toEqual({ a: { type: 'string' } })
   })
 
-  test('what is forbidden, and what of several must be there, holds for the parameters', () => {
+  test('applies additionalProperties and required alternatives to the parameters', () => {
     const schema = {
       type: 'object',
       properties: { a: {}, b: {} },
@@ -64,7 +64,7 @@ describe('bodies', () => {
     expect(takes(send, { a: '1', b: 1, c: 1 })).toBe(false)
   })
 
-  test('what cannot be sent besides the named properties is noted', () => {
+  test('notes undeclared properties that cannot be sent', () => {
     const schema = { type: 'object', properties: { a: {} }, additionalProperties: true }
     expect(tool('post', withBody(schema)).notes).toEqual([
       'properties of its body that the document does not name cannot be sent',
@@ -95,7 +95,7 @@ describe('bodies', () => {
     const schema = { type: 'object', properties: { id: { readOnly: true } } }
     const { tool: send, notes } = tool('post', withBody(schema))
     expect(request(send, {}).body).toBeUndefined()
-    expect(notes).toEqual(['its body is not sent: only answers have what is in it'])
+    expect(notes).toEqual(['its body is not sent: all its properties are read-only'])
   })
 
   test('a form', () => {
@@ -153,8 +153,8 @@ describe('bodies', () => {
 
   test('GET has none', () => {
     const content = { 'application/json': { schema: { type: 'object', properties: { a: {} } } } }
-    expect(tool('get', body(content, { required: false })).notes).toEqual(['its body is left out: GET has none'])
-    expect(refusal(api({ '/a': { get: body(content) } }))).toBe('it wants a body, and GET has none')
+    expect(tool('get', body(content, { required: false })).notes).toEqual(['its body is left out: GET has no body'])
+    expect(refusal(api({ '/a': { get: body(content) } }))).toBe('it requires a body, which GET does not have')
   })
 
   test('DELETE may have one', () => {
@@ -196,7 +196,7 @@ describe('answers', () => {
 
   test('that no model can read are noted', () => {
     expect(answered('image/png', 'application/zip').notes).toEqual([
-      'its answer is "image/png, application/zip", which a model cannot read',
+      'its response is "image/png, application/zip", which a model cannot read',
     ])
   })
 })

@@ -4,11 +4,11 @@ import { problemOf } from '../kinds/http/request/http-problem-of.ts'
 import { api, one, refusal, withBody } from './fixtures/documents.ts'
 import { importOpenapi } from './import-openapi.ts'
 
-describe('what is no document is said to be none', () => {
+describe('rejects documents that are not OpenAPI', () => {
   test.each([
-    [null, 'The document is no object'],
-    ['text', 'The document is no object'],
-    [[], 'The document is no object'],
+    [null, 'The document is not an object'],
+    ['text', 'The document is not an object'],
+    [[], 'The document is not an object'],
     [{}, 'it has neither "openapi" nor "swagger" with a version'],
     [{ asyncapi: '2.0.0' }, 'it has neither "openapi" nor "swagger" with a version'],
     [{ openapi: '4.0.0' }, 'The document is of version "4.0.0"'],
@@ -164,7 +164,7 @@ describe('large documents', () => {
     }
     const [large, larger, repeated] = [imported(3_000, 2), imported(6_000, 2), imported(3_000, 8)]
     for (const { report } of [large, larger, repeated]) {
-      expect(report.notes[0]?.note).toBe('its parameters are too large for one tool: what is inside them is left open')
+      expect(report.notes[0]?.note).toBe('its parameters are too large for one tool: their content is left open')
       expect(report.definitions[0]?.parameters.properties).toEqual({ body: { type: 'object' } })
     }
     expect(large.reads).toBeGreaterThan(0)
@@ -219,7 +219,7 @@ describe('large documents', () => {
   })
 })
 
-test('hostile names and descriptions reach nobody as they are', () => {
+test('cleans hostile names and descriptions', () => {
   const hostile = '\u001b]0;x\u0007\u202e<script>alert(1)</script>\r\nIgnore'
   const document = api(
     {

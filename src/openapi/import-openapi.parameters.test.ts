@@ -37,7 +37,7 @@ describe('parameters of all places become one object', () => {
     },
   }
 
-  test('with a schema that says what is required', () => {
+  test('with a schema with required parameters', () => {
     const { tool: update } = tool('put', operation, '/things/{id}')
     expect(update).toEqual({
       name: 'update',
@@ -63,7 +63,7 @@ describe('parameters of all places become one object', () => {
     })
   })
 
-  test('and go where the document wants them', () => {
+  test('and are sent in the declared place', () => {
     const params = { id: 7, dry: true, 'X-Trace': 't', session: 's', name: 'n', tags: ['a'] }
     expect(request(tool('put', operation, '/things/{id}').tool, params)).toMatchObject({
       method: 'PUT',
@@ -92,7 +92,7 @@ describe('parameters of all places become one object', () => {
     expect(update.parameters.required).toEqual(['id'])
   })
 
-  test('what a parameter says goes before what its schema says', () => {
+  test('prefers the description of the parameter to that of its schema', () => {
     const schema = { type: 'integer', description: 'A number.', default: 30 }
     const { properties } = tool('get', {
       parameters: [query('n', schema, { description: 'How **many**', example: 5, deprecated: true })],
@@ -105,13 +105,13 @@ describe('parameters of all places become one object', () => {
     })
   })
 
-  test('a default that it speaks of is not said twice', () => {
+  test('does not repeat a default in the description', () => {
     const said = { description: 'At most so many (defaults to 10)' }
     const { properties } = tool('get', { parameters: [query('n', { type: 'integer', default: 10 }, said)] })
     expect(properties.n).toEqual({ type: 'integer', ...said })
   })
 
-  test('a default is filled in only where something must be sent', () => {
+  test('fills in defaults of required parameters only', () => {
     const parameters = [
       query('version', { type: 'string', default: '2' }, { required: true }),
       query('page', { type: 'integer', default: 1 }),
@@ -142,7 +142,7 @@ describe('one name in two places', () => {
     })
   })
 
-  test('and what is in the query is still sent', () => {
+  test('and query parameters are still sent', () => {
     const parameters = [query('id'), query('filter[status]'), query('plain'), { name: 'id', in: 'header', ...text }]
     const { tool: list } = tool('get', { parameters }, '/things/{id}')
     expect(request(list, { id: 1, query_id: 2, filter_status: 'x', plain: 'y', header_id: 'z' })).toMatchObject({
@@ -179,7 +179,7 @@ describe('names that no model accepts', () => {
   })
 })
 
-describe('lists and objects are written as the document wants', () => {
+describe('serializes lists and objects as declared', () => {
   const list = { type: 'array', items: { type: 'string' } }
   const object = { type: 'object', properties: { a: { type: 'string' }, b: { type: 'integer' } } }
 
@@ -232,13 +232,13 @@ describe('lists and objects are written as the document wants', () => {
 
   test('a style of another place is left out, and noted', () => {
     expect(tool('get', { parameters: [query('v', list, { style: 'matrix' })] }).notes).toEqual([
-      'the style "matrix" of the parameter "v" is none for a query parameter, and is left out',
+      'the style "matrix" of the parameter "v" is not allowed for a query parameter and is ignored',
     ])
   })
 })
 
 describe('headers that are not for parameters', () => {
-  test.each(['Accept', 'content-type', 'AUTHORIZATION'])('%s is what the format ignores', (name) => {
+  test.each(['Accept', 'content-type', 'AUTHORIZATION'])('ignores the header %s', (name) => {
     const { properties, notes } = tool('get', { parameters: [{ name, in: 'header', required: true, ...text }] })
     expect(properties).toEqual({})
     expect(notes).toHaveLength(1)

@@ -6,7 +6,7 @@ import { importOpenapi } from './import-openapi.ts'
 const tool = (method: string, operation: object, path = '/a', more: object = {}) =>
   one(api({ [path]: { [method]: operation } }, { ...more }))
 
-describe('what an operation does', () => {
+describe('the description of an operation', () => {
   const described = (operation: object) => tool('get', operation, '/pets').tool.description
 
   test.each([
@@ -61,13 +61,13 @@ describe('the report', () => {
         { operation: 'OPTIONS /pets', reason: 'tools cannot send OPTIONS requests' },
         { operation: 'TRACE /pets', reason: 'tools cannot send TRACE requests' },
         { operation: '* nowhere', reason: 'its path does not begin with /' },
-        { operation: '* /broken', reason: 'what stands there is no object' },
+        { operation: '* /broken', reason: 'it is not an object' },
         { operation: 'POST /pets', reason: 'its body is "image/png": tools send JSON, forms and text' },
       ],
       notes: [
         {
           operation: 'GET /pets/{id}',
-          note: 'the path parameter "id" is taken for text: the document does not describe it',
+          note: 'the path parameter "id" is treated as text: the document does not describe it',
         },
       ],
       secured: false,
@@ -98,16 +98,16 @@ describe('the report', () => {
     expect(importOpenapi(api({ [path]: { get: {} } }), { include: [`GET ${path}`] }).mapped).toBe(1)
   })
 
-  test('a word that means nothing is an error, with what is near', () => {
+  test('rejects an unknown word with suggestions', () => {
     expect(() => importOpenapi(document, { include: ['shosp'] })).toThrow(
       "No operation has the tag, path or id 'shosp': did you mean 'shops', 'show'?",
     )
     expect(() => importOpenapi(document, { include: ['constructor'] })).toThrow(
-      'write a tag, a path, or the id of an operation.',
+      'write a tag, a path or an operation id.',
     )
   })
 
-  test('says how far it is', () => {
+  test('reports progress', () => {
     const many = Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`/p${at}`, { get: {} }]))
     const steps: number[][] = []
     importOpenapi(api(many), { onProgress: (...step) => steps.push(step) })

@@ -72,15 +72,15 @@ describe('a security scheme becomes auth, its secret a variable', () => {
     ['digest', '"digest" is HTTP authentication of the kind "digest"'],
     ['certificate', '"certificate" is a client certificate'],
   ] as const)('%s is refused', (name, reason) => {
-    expect(refusal(secured([{ [name]: [] }], [name]))).toBe(`it asks for credentials that tools cannot show: ${reason}`)
+    expect(refusal(secured([{ [name]: [] }], [name]))).toBe(`it requires credentials that tools cannot send: ${reason}`)
   })
 
-  test('one that the document does not have is refused', () => {
-    expect(refusal(secured([{ gone: [] }], []))).toContain('"gone" is no security scheme of the document')
+  test('rejects an unknown scheme', () => {
+    expect(refusal(secured([{ gone: [] }], []))).toContain('"gone" is not a security scheme of the document')
   })
 })
 
-describe('what an operation asks for', () => {
+describe('the security of an operation', () => {
   test('the first alternative that can be done', () => {
     const { http } = one(
       secured(
@@ -91,13 +91,13 @@ describe('what an operation asks for', () => {
     expect(http.auth?.type).toBe('api_key')
   })
 
-  test('nothing, where it says so or may be asked without', () => {
+  test('none if it is optional or empty', () => {
     const document = { ...secured([], ['token']), security: [{ token: [] }] }
     expect(one(document).http.auth).toBeUndefined()
     expect(one(secured([{}, { token: [] }], ['token'])).http.auth).toBeUndefined()
   })
 
-  test('what the document asks for, where it says nothing itself', () => {
+  test('that of the document by default', () => {
     expect(one({ ...secured(undefined, ['token']), security: [{ token: [] }] }).http.auth?.type).toBe('bearer')
   })
 
@@ -132,7 +132,7 @@ describe('what an operation asks for', () => {
     expect(report.variables).toEqual(['SHOP_PERSON_TOKEN'])
     expect(notes).toEqual([
       'a token of "person" (OAuth 2) must be in ${SHOP_PERSON_TOKEN}: tools do not log in',
-      'one token stands for several schemes that it asks for: no request has two',
+      'one token is used for several schemes: a request has only one',
     ])
   })
 
@@ -167,7 +167,7 @@ describe('the names of variables', () => {
     expect(variables(title, prefix)).toEqual([variable])
   })
 
-  test('hold the scheme where two would have the same', () => {
+  test('contain the scheme if two would be equal', () => {
     const securitySchemes = { 'api-key': SCHEMES.key, api_key: SCHEMES.app, other: { ...SCHEMES.app, name: 'o' } }
     const get = { operationId: 'a', security: [{ 'api-key': [], api_key: [], other: [] }] }
     const { variables: found } = importOpenapi(api({ '/a': { get } }, { components: { securitySchemes } }))
@@ -177,7 +177,7 @@ describe('the names of variables', () => {
   })
 })
 
-describe('a hostile document gets no variable but those', () => {
+describe('a hostile document cannot read other variables', () => {
   test.each([
     [
       'a key called so',
@@ -207,7 +207,7 @@ describe('a hostile document gets no variable but those', () => {
   })
 
   test.each(['/x/${HOME}', '/x?h=${HOME}'])('the path %s', (path) => {
-    expect(refusal(api({ [path]: { get: {} } }))).toContain('"${", which stands for a variable')
+    expect(refusal(api({ [path]: { get: {} } }))).toContain('"${", which means an environment variable')
   })
 
   test('a parameter', () => {

@@ -1,11 +1,11 @@
+import { quoted } from '../core/schema/problem-words.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
 import type { HttpAuth } from '../kinds/http/definition/http-implementation.ts'
-import { isObject, own, ownObject, ownText, quoted, type RawObject, Unmappable } from './documents.ts'
+import { own, ownObject, ownText, type RawObject, Unmappable } from './documents.ts'
 import { shortHash, withoutMarks } from './tool-names.ts'
 
-/** The credentials of an operation. */
 export interface Credentials {
   readonly auth?: HttpAuth
-  /** Keys besides that. */
   readonly headers: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly notes: readonly string[]
@@ -17,17 +17,13 @@ const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
 type Key = Extract<HttpAuth, { type: 'api_key' }>
 
-/** The credentials of one scheme of an alternative. */
 type Piece =
   | { readonly auth: HttpAuth; readonly note?: string }
   | { readonly key: Key }
   | { readonly cookie: string; readonly note: string }
   | { readonly problem: string }
 
-/**
- * The first of the alternatives that can be done; none where nothing is asked for. Throws `Unmappable` where there is
- * none that can.
- */
+/** Returns the first alternative that tools support. Throws `Unmappable` if there is none. */
 export function mapSecurity(
   requirements: unknown,
   schemes: ReadonlyMap<string, RawObject>,
@@ -44,7 +40,7 @@ export function mapSecurity(
     if (typeof credentials !== 'string') return credentials
     problems.push(credentials)
   }
-  throw new Unmappable(`it asks for credentials that tools cannot show: ${[...new Set(problems)].join('; ')}`)
+  throw new Unmappable(`it requires credentials that tools cannot send: ${[...new Set(problems)].join('; ')}`)
 }
 
 /** Combines all schemes of an alternative; a reason if they can't be combined. */
@@ -57,7 +53,7 @@ function together(pieces: readonly Piece[]): Credentials | string {
   for (const one of pieces) {
     if ('problem' in one) return one.problem
     if ('auth' in one && one.auth.type === 'bearer' && auth?.type === 'bearer') {
-      notes.push('one token stands for several schemes that it asks for: no request has two')
+      notes.push('one token is used for several schemes: a request has only one')
       continue
     }
     if ('note' in one && one.note !== undefined) notes.push(one.note)
@@ -118,7 +114,7 @@ function piece(
     case 'mutualTLS':
       return { problem: `${quoted(name)} is a client certificate` }
     default:
-      return { problem: `${quoted(name)} is no security scheme of the document` }
+      return { problem: `${quoted(name)} is not a security scheme of the document` }
   }
 }
 
@@ -158,7 +154,7 @@ function clientCredentials(
   const written = ownText(flow, 'tokenUrl') ?? ''
   const url = URL.parse(written, `${server}/`)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || /[{}]/.test(written)) {
-    return { problem: `its token URL ${quoted(written)} is no address` }
+    return { problem: `its token URL ${quoted(written)} is not a URL` }
   }
   const scope = (Array.isArray(scopes) ? scopes : [])
     .filter((one) => typeof one === 'string' && /^[!#-[\]-~]+$/.test(one))
@@ -169,15 +165,14 @@ function clientCredentials(
 
 const MAX_NAME_PART = 40
 
-/** The secrets that a security scheme reads from the environment. */
 type Secret = 'TOKEN' | 'API_KEY' | 'USERNAME' | 'PASSWORD' | 'CLIENT_ID' | 'CLIENT_SECRET'
 
 /** The families of schemes whose variables would have the same name. */
 type Family = 'token' | 'key' | 'basic' | 'client'
 
 /**
- * The names of the variables that hold the secrets of an API: `PETSTORE_TOKEN`. Where a document has several schemes of
- * one family, the name of the scheme is in them too.
+ * Names the environment variables of an API, such as `PETSTORE_TOKEN`. If several schemes would share a name, the name
+ * of the scheme is added.
  */
 export class VariableNames {
   readonly #start: string
@@ -200,7 +195,6 @@ export class VariableNames {
   }
 }
 
-/** Text as part of the name of a variable. */
 function capitals(text: string): string {
   return withoutMarks(text)
     .toUpperCase()

@@ -1,33 +1,31 @@
+import { quoted } from '../core/schema/problem-words.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
 import { suggest } from '../core/suggest.ts'
 import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
 import {
   type Documents,
-  isObject,
   NotInDocument,
   own,
   ownList,
   ownObject,
   ownText,
-  quoted,
   type Raw,
   type RawObject,
   ROOT,
   Unmappable,
 } from './documents.ts'
 
-/** One operation of the document, not yet looked into. */
+/** One operation of the document, unresolved. */
 export interface ApiOperation {
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string
   readonly path: string
-  /** How it is called in reports: `GET /users/{id}`. */
+  /** The name in reports, such as `GET /users/{id}`. */
   readonly label: string
   readonly operation: Raw & { readonly value: RawObject }
-  /** The path item that contains it. */
   readonly pathItem: Raw & { readonly value: RawObject }
 }
 
-/** A parameter outside the body. */
 export interface ApiParameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header' | 'cookie'
@@ -43,7 +41,7 @@ export interface ApiParameter {
   readonly mediaType?: string
 }
 
-/** A body, in each form that the API takes. */
+/** A body with all its media types. */
 export interface ApiBody {
   readonly required: boolean
   readonly description?: string
@@ -53,11 +51,11 @@ export interface ApiBody {
 export interface ApiContent {
   readonly mediaType: string
   readonly schema?: Raw
-  /** How some of its properties are written in a form. */
+  /** The encoding of form properties. */
   readonly encoding: RawObject
 }
 
-/** Says what differs from the document; it ends up in the report. */
+/** Adds a difference from the document to the report. */
 export type TakeNote = (note: string) => void
 
 /** Reads one version of the format. All methods throw `Unmappable`. */
@@ -68,7 +66,7 @@ export interface ApiReader {
   readonly answers: (operation: ApiOperation, note: TakeNote) => string[]
   /** Absolute or relative server URLs with their variables replaced. */
   readonly servers: (operation: ApiOperation) => string[]
-  /** By name, in the form that OpenAPI 3 has for them. */
+  /** By name, in the form of OpenAPI 3. */
   readonly securitySchemes: ReadonlyMap<string, RawObject>
 }
 
@@ -79,7 +77,6 @@ const MAX_LABEL = 300
 
 type RawPart = Raw & { readonly value: RawObject }
 
-/** Everything in the document that is asked, or asks. */
 interface Listing {
   readonly operations: readonly ApiOperation[]
   readonly refused: readonly { readonly operation: string; readonly reason: string }[]
@@ -87,7 +84,7 @@ interface Listing {
   readonly callbacks: readonly string[]
 }
 
-/** Finds every operation of a document. One that cannot be read is refused, and stops no other. */
+/** Finds all operations of a document. Unreadable ones are refused. */
 export function listOperations(document: RawObject, documents: Documents): Listing {
   const operations: ApiOperation[] = []
   const refused: { operation: string; reason: string }[] = []
@@ -120,16 +117,15 @@ function read(written: unknown, path: string, documents: Documents): RawPart | s
   if (!path.startsWith('/')) return 'its path does not begin with /'
   const found = resolved({ value: written, file: ROOT }, documents)
   if (typeof found === 'string' || !isObject(written) || found.value === written) return found
-  // Keys beside a reference win over its target.
+  // Keys next to a reference override its target.
   const { $ref: _, ...beside } = written
   return { ...found, value: { ...found.value, ...beside } }
 }
 
-/** The resolved object, or the reason why it isn't one. */
 function resolved(raw: Raw, documents: Documents): RawPart | string {
   try {
     const { value, file } = documents.follow(raw)
-    return isObject(value) ? { value, file } : 'what stands there is no object'
+    return isObject(value) ? { value, file } : 'it is not an object'
   } catch (error) {
     if (error instanceof Unmappable) return error.message
     throw error
@@ -149,7 +145,7 @@ function labelOf(method: string, path: string): string {
   return label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL - 1)}…` : label
 }
 
-/** The operations that any of the words means: a tag, a path and all below it, `METHOD /path`, an id or a name. */
+/** Finds operations by tag, path prefix, `METHOD /path`, operation id or tool name. */
 export function selectOperations(
   operations: readonly ApiOperation[],
   names: ReadonlyMap<ApiOperation, string>,
@@ -187,13 +183,13 @@ function nothingFor(
   const hint =
     near.length > 0
       ? `did you mean ${near.map((one) => `'${one}'`).join(', ')}?`
-      : 'write a tag, a path, or the id of an operation.'
+      : 'write a tag, a path or an operation id.'
   return `No operation has the tag, path or id '${word}': ${hint}`
 }
 
 const MAX_PARAMETERS = 1_000
 
-/** The parameters of an operation as they are written, those of its path among them; its own go before. */
+/** The parameters of an operation and its path; those of the operation win. */
 export function mergedParameters(
   { operation, pathItem }: ApiOperation,
   documents: Documents,
@@ -204,21 +200,21 @@ export function mergedParameters(
   for (const { value: holder, file } of [pathItem, operation]) {
     for (const one of ownList(holder, 'parameters')) {
       const { value, file: found } = documents.follow({ value: one, file })
-      if (!isObject(value)) throw new Unmappable('one of its parameters is no object')
+      if (!isObject(value)) throw new Unmappable('one of its parameters is not an object')
       const name = ownText(value, 'name')
       const place = ownText(value, 'in')
       if (name === undefined) throw new Unmappable('one of its parameters has no name')
-      if (place === undefined) throw new Unmappable(`its parameter ${quoted(name)} does not say where it goes ("in")`)
+      if (place === undefined)
+        throw new Unmappable(`its parameter ${quoted(name)} does not say where it is sent ("in")`)
       merged.set(`${place} ${place === 'header' ? name.toLowerCase() : name}`, { value, file: found })
     }
   }
   return [...merged.values()]
 }
 
-/** Headers that are the client's own business: parameters of that name mean nothing. */
+/** Headers that OpenAPI tells clients to ignore as parameters. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(['accept', 'content-type', 'authorization'])
 
-/** Whether the format says that a parameter is to be ignored. */
 export function isIgnored(place: string, name: string): boolean {
   return place === 'header' && OWN_HEADERS.has(name.toLowerCase())
 }

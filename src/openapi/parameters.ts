@@ -1,3 +1,4 @@
+import { quoted } from '../core/schema/problem-words.ts'
 import type {
   HttpImplementation,
   HttpMethod,
@@ -6,12 +7,11 @@ import type {
   Placement,
 } from '../kinds/http/definition/http-implementation.ts'
 import { isForParameters, isHeaderName, isOfTheConnection } from '../kinds/http/exchange/outgoing-request.ts'
-import { quoted, ROOT, Unmappable } from './documents.ts'
+import { ROOT, Unmappable } from './documents.ts'
 import type { ApiParameter, TakeNote } from './operations.ts'
 import type { SchemaPart, SchemaParts } from './schema-part.ts'
 import { shortHash, withoutMarks } from './tool-names.ts'
 
-/** A parameter with its name and place in the request. */
 export interface PlacedParameter {
   /** Its name in the API. */
   readonly apiName: string
@@ -23,17 +23,16 @@ export interface PlacedParameter {
   readonly example?: unknown
   readonly style?: ParameterStyle
   readonly explode?: boolean
-  /** Whether it is the body rather than a part of it. */
+  /** Whether it is the whole body. */
   readonly isBody?: boolean
 }
 
-/** Headers and query parameters sent with every request. */
 interface Fixed {
   readonly headers: ReadonlySet<string>
   readonly query: ReadonlySet<string>
 }
 
-/** The parameters in path, query, headers and cookies that a tool can have. Throws `Unmappable`. */
+/** The parameters in path, query, headers and cookies. Throws `Unmappable`. */
 export function outsideParameters(
   declared: readonly ApiParameter[],
   template: readonly string[],
@@ -56,7 +55,7 @@ export function outsideParameters(
   const known = new Set(placed.filter(({ place }) => place === 'path').map(({ apiName }) => apiName))
   for (const apiName of template) {
     if (known.has(apiName)) continue
-    note(`the path parameter ${quoted(apiName)} is taken for text: the document does not describe it`)
+    note(`the path parameter ${quoted(apiName)} is treated as text: the document does not describe it`)
     placed.push({ apiName, place: 'path', required: true, part: parts.of({ value: { type: 'string' }, file: ROOT }) })
   }
   return ['path', 'query', 'header', 'cookie'].flatMap((place) => placed.filter((one) => one.place === place))
@@ -78,7 +77,7 @@ function whyLeftOut(
   return 'no parameter may set that header'
 }
 
-/** In a query and in cookies, an object is sent key by key unless the document says otherwise. */
+/** In a query or cookie, an object is sent key by key by default. */
 function placedObject(parameter: PlacedParameter, note: TakeNote): PlacedParameter[] {
   const { place, style, explode, part, apiName, required } = parameter
   const isPlain = place === 'path' || place === 'header' || style !== undefined || !isObjectPart(part)
@@ -91,13 +90,13 @@ function placedObject(parameter: PlacedParameter, note: TakeNote): PlacedParamet
 
 const whole = (part: SchemaPart): SchemaPart => part.reference ?? part
 
-/** Where a type is named, properties beside it do not count. */
+/** Properties count only if the type allows objects. */
 function isObjectPart(part: SchemaPart): boolean {
   const { type } = whole(part).keywords
   return type === undefined ? hasProperties(part) : [type].flat().includes('object')
 }
 
-/** Whether it, or one of those that judge the same value, names a property. */
+/** Whether it or one of its `allOf`, `anyOf` and so on has properties. */
 function hasProperties(part: SchemaPart, nested = 0): boolean {
   return whole(part).steps.some(
     ({ keyword, deeper, children }) =>
@@ -106,15 +105,14 @@ function hasProperties(part: SchemaPart, nested = 0): boolean {
   )
 }
 
-/** The names of a tool's parameters and the keys of the definition that place them. */
+/** The names of parameters and the keys of the definition that place them. */
 interface Placements {
   readonly names: ReadonlyMap<PlacedParameter, string>
-  /** The path with the names of the tool in it. */
   readonly path: string
   readonly keys: Pick<HttpImplementation, 'params_mapping' | 'params_in' | 'body_param'>
 }
 
-/** Names the parameters of a tool and places those that don't go to their default place. */
+/** Names the parameters and places those that don't have their default place. */
 export function placeParameters(parameters: readonly PlacedParameter[], path: string, method: HttpMethod): Placements {
   const names = nameParameters(parameters)
   const nameOf = (parameter: PlacedParameter): string => names.get(parameter) ?? parameter.apiName
@@ -145,7 +143,7 @@ export function placeParameters(parameters: readonly PlacedParameter[], path: st
       places[nameOf(parameter)] = { in: place, ...written }
     } else if (place !== 'path' && place !== usual) places[nameOf(parameter)] = place
   }
-  // Where there is a mapping, a query has only what is in it, or what is placed there.
+  // With a mapping, the query contains only mapped and placed parameters.
   if (Object.keys(mapping).length > 0) {
     for (const parameter of others) {
       if (parameter.place === 'query' && places[nameOf(parameter)] === undefined)
@@ -163,22 +161,22 @@ export function placeParameters(parameters: readonly PlacedParameter[], path: st
   }
 }
 
-/** The placeholder of a path parameter: its name, unless another parameter has that name in the API. */
+/** The placeholder of a path parameter: its name, unless the API uses that for another parameter. */
 function templateFor(name: string, others: readonly PlacedParameter[]): string {
   let template = name
   while (others.some(({ apiName }) => apiName === template)) template = `path_${template}`
   return template
 }
 
-/** Where names are taken first. */
+/** Precedence for names. */
 const ORDER: readonly PlacedParameter['place'][] = ['path', 'query', 'header', 'cookie', 'body']
 const FIT = /^[A-Za-z0-9_.-]{1,64}$/
 /** Keys that no caller may send. */
 const REFUSED: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
 /**
- * A name for each parameter, all different, that every model accepts: what the API calls it wherever that works. Where
- * two places have the same name, the path keeps it before the query, and so on; the other becomes `body_id`.
+ * Gives each parameter a unique name that all models accept, if possible its API name. If two places use a name, the
+ * first in `ORDER` keeps it and the other becomes `body_id`.
  */
 function nameParameters(parameters: readonly PlacedParameter[]): Map<PlacedParameter, string> {
   const names = new Map<PlacedParameter, string>()

@@ -20,7 +20,7 @@ describe('a text of a document becomes one plain paragraph', () => {
     expect(plainText(written, 500)).toBe(expected)
   })
 
-  test('what is no text is none', () => {
+  test('is empty for other values', () => {
     expect([undefined, null, 5, {}, ['a']].map((value) => plainText(value, 100))).toEqual(['', '', '', '', ''])
   })
 
@@ -36,7 +36,7 @@ describe('a long text is cut', () => {
     expect(shortened('One two three. Four five six. Seven eight nine.', 32)).toBe('One two three. Four five six.')
   })
 
-  test('between words where no sentence ends late enough', () => {
+  test('between words if no sentence ends late enough', () => {
     expect(shortened('One. Two three four five six seven', 20)).toBe('One. Two three four…')
     expect(shortened('a'.repeat(50), 10)).toBe(`${'a'.repeat(9)}…`)
   })

@@ -12,14 +12,14 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /**
- * A text of the document as one plain paragraph of at most so many characters: without markup, control characters and
- * marks that turn the direction of text. Empty where it is no text.
+ * Converts a text of the document to one plain paragraph, truncated, without markup and control characters; empty if it
+ * isn't text.
  */
-export function plainText(value: unknown, longest: number): string {
+export function plainText(value: unknown, maxLength: number): string {
   if (typeof value !== 'string') return ''
   // Cleans only as much as can remain; markup is rarely more than half of a text.
   const text = value
-    .slice(0, longest * 4 + 1000)
+    .slice(0, maxLength * 4 + 1000)
     .toWellFormed()
     .replace(/<!--[\s\S]{0,2000}?-->/g, ' ')
     .replace(/^[ \t]{0,8}(?:#{1,6}(?=\s)|>(?:[ \t]?\[![A-Z]+\])?)/gm, '')
@@ -33,21 +33,21 @@ export function plainText(value: unknown, longest: number): string {
     .replace(/&(?:amp|lt|gt|quot|#39|apos|nbsp);/g, (entity) => ENTITIES[entity] ?? entity)
     .replace(/[\p{C}\p{Z}]+/gu, ' ')
     .trim()
-  return shortened(text, longest)
+  return shortened(text, maxLength)
 }
 
-/** A text cut at the end of a sentence where one ends late enough, else between two words. */
-export function shortened(text: string, longest: number): string {
-  if (text.length <= longest) return text
-  const room = text.slice(0, longest + 1)
+/** Truncates at the end of a sentence if one ends late enough, else between words. */
+export function shortened(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  const room = text.slice(0, maxLength + 1)
   const sentence = Math.max(...['. ', '! ', '? '].map((end) => room.lastIndexOf(end)))
-  if (sentence >= longest / 2) return text.slice(0, sentence + 1)
-  const cut = room.slice(0, longest - 1)
-  const word = room.lastIndexOf(' ', longest - 1)
-  return `${(word >= longest / 2 ? cut.slice(0, word) : cut).trimEnd()}…`.toWellFormed().replace(/\uFFFD…$/, '…')
+  if (sentence >= maxLength / 2) return text.slice(0, sentence + 1)
+  const cut = room.slice(0, maxLength - 1)
+  const word = room.lastIndexOf(' ', maxLength - 1)
+  return `${(word >= maxLength / 2 ? cut.slice(0, word) : cut).trimEnd()}…`.toWellFormed().replace(/\uFFFD…$/, '…')
 }
 
-/** Texts as sentences of one paragraph; empty ones are left out. */
+/** Joins texts as sentences; empty ones are skipped. */
 export function sentences(...texts: readonly string[]): string {
   return texts
     .filter((text) => text !== '')

@@ -123,7 +123,7 @@ describe('Swagger 2', () => {
     [{ schemes: ['http'] }, 'http://shop.example/v1/a'],
     [{ schemes: [] }, 'https://shop.example/v1/a'],
     [{ basePath: undefined }, 'https://shop.example/a'],
-  ])('where it is: %j', (more, url) => {
+  ])('has the server: %j', (more, url) => {
     expect(tool('get', {}, more).http.url).toBe(url)
   })
 
@@ -131,12 +131,12 @@ describe('Swagger 2', () => {
     expect(tool('get', { schemes: ['https'] }, { schemes: ['http'] }).http.url).toBe('https://shop.example/v1/a')
   })
 
-  test('without a host, the address of the document says it', () => {
+  test('without a host, uses the URL of the document', () => {
     const document = { ...swagger({ '/a': { get: {} } }), host: undefined }
     expect(one(document, { documentUrl: 'https://docs.example/x/swagger.json' }).http.url).toBe(
       'https://docs.example/v1/a',
     )
-    expect(refusal(document)).toBe('the server "/v1" is no whole address: say where the API is with --base-url')
+    expect(refusal(document)).toBe('the server "/v1" is not a complete URL: set the URL of the API with --base-url')
   })
 
   test('one bad parameter spoils one operation', () => {
@@ -150,14 +150,14 @@ describe('Swagger 2', () => {
     const { refused, mapped } = importOpenapi(swagger(paths))
     expect(mapped).toBe(1)
     expect(refused.map(({ reason }) => reason)).toEqual([
-      'one of its parameters is no object',
-      'its parameter "x" does not say where it goes ("in")',
-      'its parameter "x" goes to "nowhere", which nobody knows',
+      'one of its parameters is not an object',
+      'its parameter "x" does not say where it is sent ("in")',
+      'its parameter "x" is sent in "nowhere", which is unknown',
       'one of its parameters has no name',
     ])
   })
 
-  test('what is data is not taken for a schema', () => {
+  test('does not treat data as a schema', () => {
     const schema = {
       type: 'object',
       properties: { kind: { type: 'string', enum: ['file'] }, $ref: { type: 'string' } },

@@ -1,12 +1,12 @@
+import { quoted } from '../core/schema/problem-words.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
 import type { ParameterStyle } from '../kinds/http/definition/http-implementation.ts'
 import {
   type Documents,
-  isObject,
   own,
   ownList,
   ownObject,
   ownText,
-  quoted,
   type Raw,
   type RawObject,
   ROOT,
@@ -30,7 +30,7 @@ const STYLES: Readonly<Record<ApiParameter['in'], readonly ParameterStyle[]>> = 
   cookie: ['form'],
 }
 
-/** OpenAPI 3. */
+/** Reads OpenAPI 3. */
 export function readerThree(document: RawObject, documents: Documents): ApiReader {
   const components = ownObject(document, 'components')
   const schemes = Object.entries(ownObject(components, 'securitySchemes'))
@@ -90,7 +90,7 @@ function parameter({ value, file }: Raw & { value: RawObject }, documents: Docum
   const name = ownText(value, 'name') ?? ''
   const place = ownText(value, 'in') ?? ''
   if (!isPlace(place))
-    throw new Unmappable(`its parameter ${quoted(name)} goes to ${quoted(place)}, which nobody knows`)
+    throw new Unmappable(`its parameter ${quoted(name)} is sent in ${quoted(place)}, which is unknown`)
   if (isIgnored(place, name)) {
     note(`the parameter ${quoted(name)} is left out: that header is set by the definition`)
     return []
@@ -102,11 +102,11 @@ function parameter({ value, file }: Raw & { value: RawObject }, documents: Docum
   const style = STYLES[place].find((one) => one === written)
   if (written !== undefined && style === undefined) {
     note(
-      `the style ${quoted(written)} of the parameter ${quoted(name)} is none for a ${place} parameter, and is left out`,
+      `the style ${quoted(written)} of the parameter ${quoted(name)} is not allowed for a ${place} parameter and is ignored`,
     )
   }
   if (own(value, 'allowReserved') === true) {
-    note(`reserved characters in the parameter ${quoted(name)} are encoded, which the document wants otherwise`)
+    note(`reserved characters in the parameter ${quoted(name)} are encoded, although the document allows them`)
   }
   return [
     {
@@ -124,7 +124,7 @@ function parameter({ value, file }: Raw & { value: RawObject }, documents: Docum
 
 const isPlace = (text: string): text is ApiParameter['in'] => Object.hasOwn(STYLES, text)
 
-/** Style and explode, if they differ from the defaults of the place. */
+/** Returns style and explode if they differ from the defaults. */
 export function unusual(
   place: ApiParameter['in'],
   style: ParameterStyle | undefined,
@@ -155,7 +155,7 @@ function contentOf({ value, file }: Raw, documents: Documents): ApiContent[] {
   })
 }
 
-/** The address of a server with its variables replaced; one without a default stays, and makes it no address. */
+/** Replaces server variables by their defaults; others stay. */
 function serverAddress(server: unknown): string | undefined {
   const variables = ownObject(server, 'variables')
   return ownText(server, 'url')?.replace(/\{([^{}]{1,200})\}/g, (whole, name: string) => {
@@ -166,7 +166,7 @@ function serverAddress(server: unknown): string | undefined {
 
 type Placing = Pick<ApiParameter, 'style' | 'explode'>
 
-/** How lists are written; none for those that OpenAPI 3 has no word for. */
+/** Collection formats that OpenAPI 3 can express. */
 const IN_QUERY: Readonly<Record<string, Placing>> = {
   csv: { explode: false },
   multi: {},
@@ -181,7 +181,7 @@ const FLOWS: Readonly<Record<string, string>> = {
 }
 const FORM = 'application/x-www-form-urlencoded'
 
-/** Swagger 2: read as it stands, so that its references need no rewriting, and a bad part spoils no other. */
+/** Reads Swagger 2 without converting the document, so one bad part doesn't affect others. */
 export function readerTwo(document: RawObject, documents: Documents): ApiReader {
   const schemes = Object.entries(ownObject(document, 'securityDefinitions'))
   const typesOf = (operation: ApiOperation, key: 'consumes' | 'produces'): string[] => {
@@ -232,7 +232,7 @@ function swaggerParameter({ value, file }: Raw & { value: RawObject }, note: Tak
   const name = ownText(value, 'name') ?? ''
   const place = ownText(value, 'in')
   if (place !== 'path' && place !== 'query' && place !== 'header') {
-    throw new Unmappable(`its parameter ${quoted(name)} goes to ${quoted(place ?? '')}, which nobody knows`)
+    throw new Unmappable(`its parameter ${quoted(name)} is sent in ${quoted(place ?? '')}, which is unknown`)
   }
   if (isIgnored(place, name)) {
     note(`the parameter ${quoted(name)} is left out: that header is set by the definition`)
@@ -274,7 +274,6 @@ function wholeBody({ value, file }: Raw, types: readonly string[]): ApiBody {
   return { required: own(value, 'required') === true, content, ...(description && { description }) }
 }
 
-/** The fields as the properties of one object. */
 function formBody(fields: readonly (Raw & { value: RawObject })[], types: readonly string[]): ApiBody {
   const named = fields.map(({ value }) => [ownText(value, 'name') ?? '', value] as const)
   const isFile = named.some(([, value]) => own(value, 'type') === 'file')

@@ -1,6 +1,8 @@
 import { FORMATS } from '../core/schema/formats.ts'
 import { linearPattern } from '../core/schema/linear-pattern.ts'
-import { type Documents, isObject, own, quoted, type Raw, type RawObject, ROOT, Unmappable } from './documents.ts'
+import { quoted } from '../core/schema/problem-words.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
+import { type Documents, own, type Raw, type RawObject, ROOT, Unmappable } from './documents.ts'
 import { plainText } from './plain-text.ts'
 
 const MAX_DESCRIPTION = 500
@@ -13,7 +15,7 @@ const REFUSED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', '
 export interface Step {
   readonly keyword: string
   readonly shape: 'one' | 'list' | 'map'
-  /** Whether they judge parts of the value rather than the value itself. */
+  /** Whether they apply to parts of the value. */
   readonly deeper: boolean
   readonly children: readonly (readonly [name: string, part: SchemaPart])[]
 }
@@ -36,10 +38,10 @@ const STEPS: readonly (readonly [keyword: string, shape: Step['shape'], deeper: 
   ['dependentSchemas', 'map', false],
 ]
 
-/** The schemas of a document, each read once and only when somebody looks. */
+/** The schemas of a document, read lazily and once. */
 export class SchemaParts {
   readonly #documents: Documents
-  /** Whether what stands beside a `$ref` counts: since OpenAPI 3.1. */
+  /** Whether keywords next to a `$ref` apply, as in OpenAPI 3.1. */
   readonly siblings: boolean
   readonly #parts = new WeakMap<object, SchemaPart>()
 
@@ -48,7 +50,7 @@ export class SchemaParts {
     this.siblings = siblings
   }
 
-  /** The schema at that place; one that allows everything if there is none. */
+  /** Returns a schema that allows everything if there is none. */
   of(raw: Raw): SchemaPart {
     if (typeof raw.value !== 'object' || raw.value === null) return new SchemaPart(this, raw)
     let part = this.#parts.get(raw.value)
@@ -59,21 +61,21 @@ export class SchemaParts {
     return part
   }
 
-  /** One schema for a value that all of these judge. */
+  /** Combines schemas with `allOf`. */
   all(raws: readonly Raw[]): SchemaPart {
     const [only, ...others] = raws
     if (only !== undefined && others.length === 0) return this.of(only)
     return this.of({ value: { allOf: raws.map(({ value }) => value) }, file: only?.file ?? ROOT })
   }
 
-  /** The target of its reference, with a name for it. Throws `Unmappable`. */
+  /** Resolves its reference. Throws `Unmappable`. */
   target(raw: Raw): { readonly part: SchemaPart; readonly name: string } {
     const { pointer = '', ...found } = this.#documents.follow(raw)
     return { part: this.of(found), name: /(?<![^/#])([^/#]*)\/?$/.exec(pointer)?.[1] ?? '' }
   }
 }
 
-/** One schema of the document, in the terms of JSON Schema 2020-12. */
+/** One schema of the document, as JSON Schema 2020-12. */
 export class SchemaPart {
   readonly #parts: SchemaParts
   readonly raw: Raw
@@ -97,12 +99,10 @@ export class SchemaPart {
     return typeof own(this.#value, '$ref') === 'string'
   }
 
-  /** The schema that this one refers to. */
   get reference(): SchemaPart | undefined {
     return this.#found?.part
   }
 
-  /** The name in the reference. */
   get referenceName(): string {
     return this.#found?.name ?? ''
   }
@@ -123,7 +123,7 @@ export class SchemaPart {
     }
   }
 
-  /** The rules that hold no schemas. */
+  /** The keywords without subschemas. */
   get keywords(): Readonly<Record<string, unknown>> {
     this.#keywords ??= this.#readKeywords()
     return this.#keywords
@@ -146,24 +146,22 @@ export class SchemaPart {
     return left.length > 0 ? { ...rest, required: left } : rest
   }
 
-  /** Whether null is allowed besides what the schema says without naming a type. */
+  /** Whether null must be added with `anyOf`. */
   get isNullable(): boolean {
     const nullable = own(this.#value, 'nullable') === true || own(this.#value, 'x-nullable') === true
     return nullable && this.keywords.type === undefined && this.keywords.enum === undefined
   }
 
-  /** One paragraph. */
   get description(): string {
     this.#description ??= plainText(own(this.#value, 'description'), MAX_DESCRIPTION)
     return this.#description
   }
 
-  /** The API's default value. */
   get default(): unknown {
     return own(this.#value, 'default') ?? own(this.reference?.raw.value, 'default')
   }
 
-  /** The same for the description, where it is not there yet: in the schema it would be sent with every call. */
+  /** The default, for the description: as a keyword it would be sent with every call. */
   get defaultText(): string {
     const value = own(this.#value, 'default')
     if (!['string', 'number', 'boolean'].includes(typeof value)) return ''
@@ -172,7 +170,7 @@ export class SchemaPart {
     return /default/i.test(this.description) && this.description.includes(text) ? '' : `Default: ${text}`
   }
 
-  /** Whether it is shorter than a name for it would be worth. */
+  /** Whether it is too short to be worth a definition. */
   get isSmall(): boolean {
     this.#isSmall ??=
       this.steps.length === 0 &&
@@ -181,7 +179,7 @@ export class SchemaPart {
     return this.#isSmall
   }
 
-  /** Whether only answers have it. */
+  /** Whether only responses contain it. */
   get isReadOnly(): boolean {
     return own(this.#value, 'readOnly') === true || own(this.reference?.raw.value, 'readOnly') === true
   }
@@ -191,7 +189,7 @@ export class SchemaPart {
     return this.#steps
   }
 
-  /** What is left out, so that more is allowed than the document says. */
+  /** Rules that were dropped, so the schema allows more than the document. */
   get lost(): ReadonlySet<string> {
     void this.keywords
     void this.steps
@@ -207,7 +205,7 @@ export class SchemaPart {
     })
   }
 
-  /** A list of `items` is what older drafts call `prefixItems`. */
+  /** Older drafts write `prefixItems` as a list of `items`. */
   #under(keyword: string): unknown {
     const value = own(this.#value, keyword)
     if (keyword === 'items') return Array.isArray(value) ? undefined : value
@@ -232,7 +230,6 @@ export class SchemaPart {
     )
   }
 
-  /** Properties that no request has. */
   #hiddenProperties(): Set<string> {
     const { file } = this.raw
     const properties = own(this.#value, 'properties')
@@ -268,17 +265,13 @@ const COUNTS = [
   'minContains',
   'maxContains',
 ]
-/** What depends on where a schema is used, or on what others have looked at. */
+/** Keywords that depend on other schemas. */
 const NOT_CARRIED_OVER = ['$dynamicRef', 'unevaluatedProperties', 'unevaluatedItems', 'additionalItems']
 const MAX_EXAMPLE = 80
 
-/** What a keyword becomes, in JSON Schema 2020-12. */
 type Keywords = Record<string, unknown>
 
-/**
- * The keywords of a schema that hold no schemas, as JSON Schema 2020-12 has them: whatever the document says, the result
- * is well formed. `lost` is told of rules that are left out, so that more is allowed than the document says.
- */
+/** Converts keywords without subschemas to valid JSON Schema 2020-12. Calls `lost` for dropped rules. */
 function plainKeywords(value: RawObject, lost: (what: string) => void): Keywords {
   const keywords: Keywords = {}
   const nullable = own(value, 'nullable') === true || own(value, 'x-nullable') === true
@@ -286,8 +279,7 @@ function plainKeywords(value: RawObject, lost: (what: string) => void): Keywords
   const types = typesOf(value, nullable, lost)
   if (types.length > 0 && (choices === undefined || choices.some((one) => fits(one, types)))) {
     keywords.type = types.length === 1 ? types[0] : types
-  } else if (types.length > 0)
-    lost(`the type ${quoted(types.join(', '))}, which none of the values has that are allowed`)
+  } else if (types.length > 0) lost(`the type ${quoted(types.join(', '))}, which none of the allowed values has`)
   if (choices !== undefined) keywords.enum = nullable && !choices.includes(null) ? [...choices, null] : choices
   if (Object.hasOwn(value, 'const')) keywords.const = value.const
   texts(value, keywords, lost)
@@ -343,12 +335,12 @@ function numbers(value: RawObject, keywords: Keywords, lost: (what: string) => v
     const number = own(value, name)
     if (number === undefined || number === null || typeof number === 'boolean') return
     if (typeof number === 'number' && Number.isFinite(number) && isFit(number)) keywords[name] = number
-    else lost(`${name} ${quoted(String(number))}, which is no such number`)
+    else lost(`${name} ${quoted(String(number))}, which is not a valid number`)
   }
   for (const name of COUNTS) take(name, (number) => Number.isInteger(number) && number >= 0)
   for (const name of ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum']) take(name, () => true)
   take('multipleOf', (number) => number > 0)
-  // In OpenAPI 3.0 these are switches.
+  // In OpenAPI 3.0 these are booleans.
   for (const [bound, rule] of [
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],
@@ -360,14 +352,13 @@ function numbers(value: RawObject, keywords: Keywords, lost: (what: string) => v
   if (own(value, 'uniqueItems') === true) keywords.uniqueItems = true
 }
 
-/** One short example is worth more to a model than a long one. */
+/** Models need only one short example. */
 function examplesOf(value: RawObject): unknown[] | undefined {
   const written = own(value, 'examples')
   const example = Object.hasOwn(value, 'example') ? value.example : Array.isArray(written) ? written[0] : undefined
   return isShortExample(example) && own(value, 'enum') === undefined ? [example] : undefined
 }
 
-/** Whether a value says more than its type does, and is short. */
 export function isShortExample(example: unknown): boolean {
   if (typeof example === 'string') return example !== '' && example.length <= MAX_EXAMPLE
   return typeof example === 'number' && Number.isFinite(example)

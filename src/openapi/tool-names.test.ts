@@ -40,7 +40,7 @@ describe('the name of a tool', () => {
     expect(only('', '', path)).toBe(name)
   })
 
-  test('has a suffix where letters of it are lost', () => {
+  test('has a suffix if letters are lost', () => {
     expect(only('取得user')).toMatch(/^user_[0-9a-f]{8}$/)
     expect(only('獲取用戶', '', '/用戶')).toMatch(/^get_[0-9a-f]{8}$/)
     expect(only('a'.repeat(100))).toMatch(/^a{55}_[0-9a-f]{8}$/)

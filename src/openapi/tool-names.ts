@@ -8,14 +8,13 @@ const MAX_READ = 256
 interface Candidate {
   readonly operation: ApiOperation
   readonly name: string
-  /** Whether the name is the operation's id, letter by letter. */
+  /** Whether the name is the unchanged operation id. */
   readonly exact: boolean
 }
 
 /**
- * A name for each operation that every model accepts. It follows from the operation alone, so that it stays where others
- * come and go or are written in another order; only where two would have the same do both get a suffix, made of method
- * and path.
+ * Gives each operation a name that all models accept. It depends only on the operation, so it stays the same when
+ * others change. If two operations share a name, both get a hash of method and path.
  */
 export function toolNames(operations: readonly ApiOperation[], prefix: string): Map<ApiOperation, string> {
   const candidates = operations.map((operation) => candidate(operation, prefix))
@@ -54,7 +53,7 @@ function candidate(operation: ApiOperation, prefix: string): Candidate {
   return { operation, name: isFit ? full : suffixed(full, operation, 8), exact: isFit && name === id }
 }
 
-/** A text as a name, and whether all its letters are in it; undefined where none of them are. */
+/** Converts a text to a name, and returns whether all letters were kept; undefined if none were. */
 function plainName(text: string): { readonly name: string; readonly whole: boolean } | undefined {
   const letters = withoutMarks(text.slice(0, MAX_READ))
   const name = letters.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^[_-]+|(?<![_-])[_-]+$/g, '')
@@ -70,10 +69,10 @@ function suffixed(name: string, operation: ApiOperation, length: number): string
 
 const keyOf = ({ method, path }: ApiOperation): string => `${method} ${path}`
 
-/** A few letters and digits that stand for a text, always the same for the same text. */
+/** A short, stable hash. */
 export function shortHash(text: string, length = 8): string {
   return hash('sha256', text.toWellFormed()).slice(0, length)
 }
 
-/** A text without accents: `é` becomes `e`. */
+/** Removes accents: `é` becomes `e`. */
 export const withoutMarks = (text: string): string => text.normalize('NFKD').replace(/\p{M}+/gu, '')

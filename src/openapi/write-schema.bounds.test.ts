@@ -15,7 +15,7 @@ describe('a schema that is too large is cut', () => {
   test('as deep as it can be kept, the same way each time', () => {
     const document = api({ '/a': { post: withBody(deep(7, 4)) } })
     const { tool, notes } = one(document)
-    expect(notes).toEqual(['its parameters are too large for one tool: what is deeper than 3 levels is left open'])
+    expect(notes).toEqual(['its parameters are too large for one tool: everything deeper than 3 levels is left open'])
     expect(one(document).tool).toEqual(tool)
     expect(JSON.stringify(tool.parameters).length).toBeLessThan(SCHEMA_BOUNDS.characters)
     expect(tool.parameters).toHaveProperty('properties.p0.properties.p1.properties.p2.properties.p3', {
@@ -44,7 +44,7 @@ describe('a schema that is too large is cut', () => {
     expect(result).toEqual({ body: { type: 'object' } })
   })
 
-  test('what cannot even be named is refused', () => {
+  test('rejects parameters that are too large even without details', () => {
     const parameters = Array.from({ length: 900 }, (_, at) => ({
       name: `${at}_${'n'.repeat(59)}`,
       in: 'header',

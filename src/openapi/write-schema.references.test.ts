@@ -5,13 +5,13 @@ describe('references', () => {
   const long = 'A description that is long enough to be worth a name. '.repeat(5)
   const Pet = { type: 'object', description: long.trim(), properties: { name: { type: 'string' } } }
 
-  test('what is used once stands where it is used', () => {
+  test('inlines schemas that are used once', () => {
     const { schema, definitions } = converted({ $ref: '#/components/schemas/Pet' }, { schemas: { Pet } })
     expect(schema).toEqual(Pet)
     expect(definitions).toBeUndefined()
   })
 
-  test('what is used more than once has a name', () => {
+  test('defines schemas that are used more than once', () => {
     const twice = {
       type: 'object',
       properties: { a: { $ref: '#/components/schemas/Pet' }, b: { $ref: '#/components/schemas/Pet' } },
@@ -87,18 +87,18 @@ describe('references', () => {
     expect(converted({ $ref: '#/components/schemas/A' }, { schemas }).definitions).toEqual({ A: {} })
     const { schema, notes } = converted({ $ref: '#/components/schemas/B' }, { schemas })
     expect(schema).toEqual({})
-    expect(notes).toEqual(['left out: a schema, since $ref "#/components/schemas/B" leads in a circle'])
+    expect(notes).toEqual(['left out: a schema, since $ref "#/components/schemas/B" is circular'])
   })
 
-  test('one that leads nowhere is left open, and named', () => {
+  test('one that does not exist is left open, and named', () => {
     const { schema, notes } = converted({ type: 'array', items: { $ref: '#/components/schemas/Gone' } })
     expect(schema).toEqual({ type: 'array', items: {} })
-    expect(notes).toEqual(['left out: a schema, since $ref "#/components/schemas/Gone" leads nowhere'])
+    expect(notes).toEqual(['left out: a schema, since $ref "#/components/schemas/Gone" does not exist'])
   })
 })
 
 describe('a schema allows at least what the document allows', () => {
-  test('oneOf stays where its parts are whole, and is anyOf where one of them allows more now', () => {
+  test('oneOf becomes anyOf if a part allows more than before', () => {
     expect(converted({ oneOf: [{ type: 'string' }, { type: 'integer' }] }).schema).toHaveProperty('oneOf')
     const loose = { oneOf: [{ type: 'string', pattern: '^(?!a)' }, { type: 'string' }] }
     expect(converted(loose).schema).toEqual({ anyOf: [{ type: 'string' }, { type: 'string' }] })
@@ -108,7 +108,7 @@ describe('a schema allows at least what the document allows', () => {
     expect(converted({ anyOf: [{ type: 'string' }, {}] }).schema).toEqual({})
   })
 
-  test('not and if go where what is in them allows more now', () => {
+  test('drops not and if whose content allows more than before', () => {
     const loose = { pattern: '^(?!a)' }
     expect(converted({ not: { type: 'string' } }).schema).toEqual({ not: { type: 'string' } })
     expect(converted({ type: 'string', not: loose }).schema).toEqual({ type: 'string' })
@@ -120,7 +120,7 @@ describe('a schema allows at least what the document allows', () => {
     expect(converted(when, {}, '3.1.0').schema).toEqual({})
   })
 
-  test('parts of an allOf do not forbid what the others name', () => {
+  test('parts of an allOf do not forbid properties of the others', () => {
     const closed = (name: string) => ({
       type: 'object',
       properties: { [name]: { type: 'string' } },
@@ -135,7 +135,7 @@ describe('a schema allows at least what the document allows', () => {
     expect(takes(converted(closed('a')).tool, { p: { b: 'y' } })).toBe(false)
   })
 
-  test('what a pattern allowed that is left out is not forbidden', () => {
+  test('does not forbid properties of a dropped pattern', () => {
     const schema = { type: 'object', patternProperties: { '^(?!x)': { type: 'string' } }, additionalProperties: false }
     expect(takes(converted(schema, {}, '3.1.0').tool, { p: { any: 'x' } })).toBe(true)
   })

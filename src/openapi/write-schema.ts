@@ -1,66 +1,166 @@
-import { sentences, shortened } from './plain-text.ts'
-import type { SchemaPart, Step } from './schema-part.ts'
+import { guardSchema } from '../core/schema/guard-schema.ts'
+import { RefusedSchemaError } from '../core/schema/schema-references.ts'
+import type { JsonSchema } from '../core/tool.ts'
+import { Unmappable } from './documents.ts'
+import { plainText, sentences, shortened } from './plain-text.ts'
+import { isShortExample, type SchemaPart, type Step } from './schema-part.ts'
+
+interface ToolParameter {
+  readonly name: string
+  readonly part: SchemaPart
+  readonly required: boolean
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly example?: unknown
+}
+
+export interface WholeRules {
+  readonly closed?: boolean
+  /** Lists of parameters; one list must be present completely. */
+  readonly oneRequired?: readonly (readonly (readonly string[])[])[]
+}
+
+const MAX_PARAMETERS = 1_000
+const MAX_DESCRIPTION = 500
+const SHORT_DESCRIPTION = 120
+/** Deeper schemas are refused anyway. */
+const MAX_DEPTH = 30
+
+/**
+ * Builds the object schema of a tool's parameters. If it is too large, shortens descriptions, then leaves the deepest
+ * levels open. Throws `Unmappable` if that doesn't help.
+ */
+export function assembleSchema(
+  parameters: readonly ToolParameter[],
+  rules: WholeRules,
+): { readonly schema: JsonSchema; readonly notes: readonly string[] } {
+  const tooLarge = `its ${parameters.length} parameters are too large for one tool`
+  if (parameters.length > MAX_PARAMETERS) throw new Unmappable(tooLarge)
+  const attempt = (extent: Extent) => written(parameters, rules, extent)
+  const whole = attempt({ deepest: MAX_DEPTH, description: MAX_DESCRIPTION })
+  if (whole !== undefined) return whole
+  const terse = attempt({ deepest: MAX_DEPTH, description: SHORT_DESCRIPTION })
+  if (terse !== undefined)
+    return withNote(terse, 'descriptions in its parameters are shortened: together they are too long')
+  let best: ReturnType<typeof written>
+  let deepest = 0
+  for (; deepest < MAX_DEPTH; deepest++) {
+    const next = attempt({ deepest, description: SHORT_DESCRIPTION })
+    if (next === undefined) break
+    best = next
+  }
+  if (best === undefined) throw new Unmappable(tooLarge)
+  const below = deepest === 2 ? '1 level' : `${deepest - 1} levels`
+  const what = deepest === 1 ? 'their content' : `everything deeper than ${below}`
+  return withNote(best, `its parameters are too large for one tool: ${what} is left open`)
+}
+
+function withNote(assembled: NonNullable<ReturnType<typeof written>>, note: string) {
+  return { ...assembled, notes: [note, ...assembled.notes] }
+}
+
+function written(
+  parameters: readonly ToolParameter[],
+  { closed, oneRequired = [] }: WholeRules,
+  extent: Extent,
+): { readonly schema: JsonSchema; readonly notes: readonly string[] } | undefined {
+  try {
+    const writer = new SchemaWriter(
+      parameters.map(({ part }) => part),
+      extent,
+    )
+    const properties = Object.fromEntries(
+      parameters.map((parameter) => [parameter.name, adorned(writer.write(parameter.part), parameter, extent)]),
+    )
+    const $defs = writer.definitions()
+    const required = parameters.filter((parameter) => parameter.required).map(({ name }) => name)
+    const choices = oneRequired.map((lists) => ({ anyOf: lists.map((names) => ({ required: names })) }))
+    const schema = {
+      type: 'object',
+      properties,
+      ...(required.length > 0 && { required }),
+      ...(choices.length === 1 ? choices[0] : choices.length > 1 && { allOf: choices }),
+      ...(closed && { additionalProperties: false }),
+      ...(Object.keys($defs).length > 0 && { $defs }),
+    }
+    guardSchema(schema)
+    return { schema, notes: [...writer.lost].map((what) => `left out: ${what}`) }
+  } catch (error) {
+    if (error instanceof TooLarge || error instanceof RefusedSchemaError) return undefined
+    throw error
+  }
+}
+
+/** Adds what the document says about the parameter itself. */
+function adorned(schema: Record<string, unknown>, parameter: ToolParameter, extent: Extent): Record<string, unknown> {
+  const { part, required, deprecated, example } = parameter
+  const own = plainText(parameter.description, extent.description)
+  const { type, $ref, description: _, ...rest } = schema
+  const fallback = part.defaultText || (part.reference?.defaultText ?? '')
+  const isSaid = /default/i.test(own) && own.includes(fallback.replace(/^Default: /, ''))
+  const said = own === '' ? schema.description : sentences(own, isSaid ? '' : fallback)
+  // Only defaults of required parameters: others would be sent with every call.
+  const filled = required && isPlain(part.default)
+  return {
+    ...($ref !== undefined && { $ref }),
+    ...(type !== undefined && { type }),
+    ...(said !== undefined && said !== '' && { description: said }),
+    ...rest,
+    ...(filled && { default: part.default }),
+    ...(isShortExample(example) && rest.examples === undefined && rest.enum === undefined && { examples: [example] }),
+    ...(deprecated && { deprecated: true }),
+  }
+}
+
+const isPlain = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value)
 
 type Schema = Record<string, unknown>
 
-/** A schema, and whether it allows exactly what the document allows; else it allows more. */
+/** A schema, and whether it is equivalent to the document's; otherwise it allows more. */
 interface Written {
   readonly schema: Schema
   readonly exact: boolean
 }
 
-/** Where in a tool's parameters something is written. */
 interface Place {
-  /** How many levels of the value are above it. */
   readonly level: number
-  /** How many schemas are around it. */
   readonly nested: number
-  /** The schema that it was reached from without a reference. */
+  /** The schema that it was reached from without following a reference. */
   readonly owner: SchemaPart
-  /** Whether it judges the same value as its owner. */
+  /** Whether it applies to the same value as its owner. */
   readonly here: boolean
 }
 
-/** How much of the document is written down. */
-export interface Extent {
-  /** Levels of the parameters; what is deeper is left open. */
+interface Extent {
+  /** Deeper levels are left open. */
   readonly deepest: number
-  /** Characters of one description. */
   readonly description: number
 }
 
 const MAX_SCHEMAS = 4_000
 const MAX_NESTED = 64
-/** Where descriptions are shorter than this, there is no room for examples. */
+/** With shorter descriptions, examples are dropped too. */
 const ROOM_FOR_EXAMPLES = 200
 
-/** Writes the schemas of one tool: what several places share, or what holds itself, stands once, under `$defs`. */
-export class SchemaWriter {
+/** Writes the schemas of one tool. Shared and recursive schemas go to `$defs`. */
+class SchemaWriter {
   readonly #extent: Extent
   readonly #survey: Survey
   readonly #names = new Map<SchemaPart, string>()
   readonly #open: SchemaPart[] = []
   readonly lost = new Set<string>()
   #schemas = 0
-  #cut = false
 
-  /** Throws `TooLarge`. */
   constructor(parts: readonly SchemaPart[], extent: Extent) {
     this.#extent = extent
     this.#survey = surveySchema(parts, extent.deepest)
   }
 
-  /** Whether anything was too deep. */
-  get cut(): boolean {
-    return this.#cut
-  }
-
-  /** The schema of one parameter. Throws `TooLarge`. */
   write(part: SchemaPart): Schema {
     return this.#at(part, { level: 1, nested: 1, owner: part, here: true }).schema
   }
 
-  /** What the schemas written so far refer to. Throws `TooLarge`. */
+  /** The definitions that the written schemas refer to. */
   definitions(): Schema {
     const definitions: Schema = {}
     for (let part = this.#open.shift(); part !== undefined; part = this.#open.shift()) {
@@ -83,12 +183,12 @@ export class SchemaWriter {
     }
   }
 
-  /** What the schema says itself, without its description. */
+  /** The schema without its reference and description. */
   #own(part: SchemaPart, place: Place): Written {
     const { additionalProperties, examples, ...rules } = part.keywords
     const schema: Schema = { ...rules }
     let exact = true
-    // Beside or inside an allOf, what one of them does not name the others may.
+    // Within an `allOf`, other members may allow more properties.
     const composed = this.#survey.composed.has(part) || part.reference !== undefined || part.steps.some(isHere)
     if (additionalProperties === false && composed) exact = false
     else if (additionalProperties === false) schema.additionalProperties = false
@@ -120,7 +220,7 @@ export class SchemaWriter {
     return { schema: joined(keyword, shape, schemas, exact), exact }
   }
 
-  /** What a reference leads to: a name where several places share it, else the schema itself. */
+  /** Writes a reference to `$defs` if it is shared, else the schema itself. */
   #referred(part: SchemaPart, target: SchemaPart, { level, nested, owner, here }: Place): Written {
     if (here && this.#survey.isCircle(owner, target)) return OPEN
     if ((this.#survey.uses.get(target) ?? 0) < 2 || target.isSmall) {
@@ -153,7 +253,7 @@ export class SchemaWriter {
     }
   }
 
-  /** What is left of a schema that is too deep: what kind of value it judges. */
+  /** Keeps only the type of a schema that is too deep. */
   #stub(part: SchemaPart): Written {
     const { type } = { ...part.reference?.keywords, ...part.keywords }
     const schema = this.#described(type === undefined ? {} : { type }, part)
@@ -161,7 +261,6 @@ export class SchemaWriter {
       part.reference === undefined &&
       part.steps.length === 0 &&
       Object.keys(part.keywords).every((keyword) => keyword === 'type')
-    if (!isWhole) this.#cut = true
     return { schema, exact: isWhole && part.lost.size === 0 }
   }
 }
@@ -170,9 +269,9 @@ const OPEN: Written = { schema: {}, exact: false }
 
 const isHere = ({ deeper }: Step): boolean => !deeper
 
-/** The schemas under one keyword, in a form that allows at least what the document allows. */
+/** Combines subschemas so that at least what the document allows is allowed. */
 function joined(keyword: string, shape: Step['shape'], schemas: readonly Schema[], exact: boolean): Schema {
-  // What allows more inside would allow less outside.
+  // Inverted: a wider subschema would make the whole narrower.
   if (!exact && (keyword === 'not' || keyword === 'if')) return {}
   if (shape === 'one') return { [keyword]: schemas[0] }
   if (keyword === 'prefixItems') return { prefixItems: schemas }
@@ -181,11 +280,11 @@ function joined(keyword: string, shape: Step['shape'], schemas: readonly Schema[
     return rules.length > 0 ? { allOf: rules } : {}
   }
   if (schemas.some(isOpen)) return {}
-  // Where one of them allows more than it should, two may fit, which oneOf would refuse.
+  // With wider subschemas, two could match, which `oneOf` rejects.
   return { [exact ? keyword : 'anyOf']: schemas }
 }
 
-/** A reference together with what stands beside it. */
+/** Combines a reference with its sibling keywords. */
 function beside(target: Written, own: Written): Written {
   if (Object.keys(own.schema).length === 0) return target
   if (isOpen(target.schema)) return { schema: own.schema, exact: false }
@@ -193,7 +292,7 @@ function beside(target: Written, own: Written): Written {
   return { schema: { ...rules, allOf: [target.schema, ...allOf] }, exact: target.exact && own.exact }
 }
 
-/** An `allOf` of one with nothing beside it is that one. */
+/** Unwraps an `allOf` with one member. */
 function alone(schema: Schema): Schema {
   const [only, ...others] = Array.isArray(schema.allOf) ? (schema.allOf as Schema[]) : []
   return only !== undefined && others.length === 0 && Object.keys(schema).length === 1 ? only : schema
@@ -203,36 +302,31 @@ function nullable({ description, ...schema }: Schema): Schema {
   return { ...(description !== undefined && { description }), anyOf: [schema, { type: 'null' }] }
 }
 
-/** Whether a schema allows everything. */
 function isOpen(schema: Schema): boolean {
   return Object.keys(schema).every((keyword) => ['description', 'examples', 'deprecated'].includes(keyword))
 }
 
-/** What must be known of the schemas that others refer to before they are written. */
+/** Facts about referenced schemas. */
 interface Survey {
-  /** How often each is referred to. */
   readonly uses: ReadonlyMap<SchemaPart, number>
-  /** How many levels below the parameters each is first met. */
+  /** The level at which each is first found. */
   readonly levels: ReadonlyMap<SchemaPart, number>
-  /** Those that are one of an `allOf`: whatever they forbid, the others may allow. */
+  /** Members of an `allOf`, whose siblings may allow more. */
   readonly composed: ReadonlySet<SchemaPart>
-  /** Whether a reference in one schema leads back to it without going deeper into the value: no validator ends on that. */
+  /** Whether a reference leads back to the schema without descending into the value: validators would never finish. */
   isCircle(from: SchemaPart, to: SchemaPart): boolean
 }
 
 interface Visit {
   readonly part: SchemaPart
-  /** The schema that it was reached from by going deeper or staying, but by no reference. */
   readonly owner: SchemaPart
-  /** Whether it judges the same value as its owner. */
   readonly here: boolean
   readonly composed: boolean
 }
 
-/** What a tool's schema can hold is less. */
 const MAX_VISITS = 6_000
 
-/** Walks everything that the parameters lead to, level by level, each referenced schema once. Throws `TooLarge`. */
+/** Visits all reachable schemas level by level, each referenced one once. Throws `TooLarge`. */
 function surveySchema(roots: readonly SchemaPart[], deepest: number): Survey {
   const uses = new Map<SchemaPart, number>()
   const levels = new Map<SchemaPart, number>()
@@ -270,7 +364,7 @@ function surveySchema(roots: readonly SchemaPart[], deepest: number): Survey {
 
 type Edges = ReadonlyMap<SchemaPart, ReadonlySet<SchemaPart>>
 
-/** The edges that close a circle, so that without them there is none. */
+/** Finds the edges to remove so that no cycle remains. */
 function circlesIn(nodes: readonly SchemaPart[], edges: Edges): Map<SchemaPart, Set<SchemaPart>> {
   const circles = new Map<SchemaPart, Set<SchemaPart>>()
   const done = new Set<SchemaPart>()
@@ -295,7 +389,6 @@ function circlesIn(nodes: readonly SchemaPart[], edges: Edges): Map<SchemaPart, 
   return circles
 }
 
-/** A schema that has grown beyond what a tool may have: it must be cut. */
-export class TooLarge extends Error {
+class TooLarge extends Error {
   override readonly name = 'TooLarge'
 }

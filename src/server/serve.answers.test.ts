@@ -24,7 +24,7 @@ const SECURITY = {
 }
 
 describe('every answer', () => {
-  test('carries the security headers, and does not say what it was made with', async () => {
+  test('has the security headers, and does not name the framework', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     const type = { 'content-type': 'application/json' }
     const answers = [
@@ -75,7 +75,7 @@ describe('every answer', () => {
     expect(await ask('name=x', { 'content-type': 'text/plain' })).toBe(415)
   })
 
-  test('to what nobody foresaw is 500 and leaks nothing; the log has it under the same number', async () => {
+  test('to an unexpected error is 500 without details; the log has the same request_id', async () => {
     const server = await openToolServer({})
     // One of some library's, with a status of its own, is no more meant for clients than any other.
     for (const more of [{}, { statusCode: 418, code: 'E_OTHER' }]) {
@@ -123,7 +123,7 @@ describe('pages of other origins', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
   })
 
-  test('may read answers where it does: exactly these, and no others', async () => {
+  test('may read responses if it is an allowed origin', async () => {
     const server = await openToolServer({ hello: async () => 1 }, { server: { cors_origins: [ORIGIN] } })
     const headers = { 'x-api-key': await server.key('acme'), 'content-type': 'application/json' }
     const asked = await preflight(`${server.url}/tools/execute`, ORIGIN)
@@ -160,12 +160,12 @@ describe('pages of other origins', () => {
 })
 
 describe('clients that take too long', () => {
-  test('are given 10 seconds for headers, a minute for a request, and answers half a minute to be taken', async () => {
+  test('have 10 s for headers, 60 s for a request and 30 s to read a response', async () => {
     const { app } = await openToolServer({})
     expect(app.server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 60_000, maxConnections: 10_000 })
   })
 
-  test('are cut off when their headers do not come to an end', async () => {
+  test('are disconnected if their headers do not end', async () => {
     const server = await openToolServer({})
     server.app.server.headersTimeout = 100
     const answer = await dial(server.url, 'GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
@@ -173,7 +173,7 @@ describe('clients that take too long', () => {
     expect(answer).toContain('application/problem+json')
   })
 
-  test('are cut off when their body does not come to an end', async () => {
+  test('are disconnected if their body does not end', async () => {
     const server = await openToolServer({})
     server.app.server.headersTimeout = 100
     server.app.server.requestTimeout = 100
@@ -183,7 +183,7 @@ describe('clients that take too long', () => {
     expect(await server.records()).toEqual([])
   })
 
-  test('are told so when what they send is no request, or too large a one', async () => {
+  test('get an error for an invalid or too large request', async () => {
     const server = await openToolServer({})
     expect(await dial(server.url, 'nonsense\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
     const large = `GET /health HTTP/1.1\r\nHost: localhost\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`

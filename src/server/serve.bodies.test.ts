@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { SCOPES } from '../config/callers/scopes.ts'
+import { SCOPES } from '../app/callers.ts'
 import { systemClock } from '../core/clock.ts'
 import { POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'
@@ -64,7 +64,7 @@ describe('1 MB of opening brackets', () => {
     expect(parsed).toEqual([])
   })
 
-  test('is refused at unknown paths and by unknown methods, and is never parsed', async () => {
+  test('is rejected on unknown paths and methods without being parsed', async () => {
     for (const headers of [{}, key]) {
       expect((await send('POST', '/nothing', headers)).status).toBe(404)
       expect((await send('PUT', '/api/session', headers)).status).toBe(405)

@@ -19,7 +19,7 @@ async function closingYard() {
   return { ...server, begun, end }
 }
 
-test('running calls may end: they are answered and on record, and new ones are not taken', async () => {
+test('finishes and records running calls, and accepts no new ones', async () => {
   const { app, call, begun, end, url, get, records } = await closingYard()
   const answer = call('wait')
   await begun
@@ -35,7 +35,7 @@ test('running calls may end: they are answered and on record, and new ones are n
   expect(await records()).toMatchObject([{ tool: 'wait', outcome: 'success' }])
 })
 
-test('what still runs at the limit is called off, answered as cancelled, and on record', async () => {
+test('cancels and records calls that still run at the limit', async () => {
   const { app, call, begun, records } = await closingYard()
   const answer = call('wait')
   await begun
@@ -45,7 +45,7 @@ test('what still runs at the limit is called off, answered as cancelled, and on 
   expect(await records()).toMatchObject([{ tool: 'wait', error_code: 'CANCELLED' }])
 })
 
-test('while it takes nothing new it is not ready, and says so where it is still asked', async () => {
+test('is not ready while it is draining', async () => {
   const { app, get } = await closingYard()
   app.traffic.drain()
   const ready = await get('/ready')

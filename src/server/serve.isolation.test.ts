@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SCOPES } from '../config/callers/scopes.ts'
+import { SCOPES } from '../app/callers.ts'
 import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
-import { ModelCatalogue } from '../models/catalogue/model-catalogue.ts'
+import { ModelCatalogue } from '../models/model-catalogue.ts'
 import { scripted } from '../testing/scripted-model.ts'
 import { type Estate, EVENTS, ofSession, rpc, TRIES, type Try } from './fixtures/isolation-tries.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'
@@ -27,13 +27,13 @@ beforeAll(async () => {
     {
       ...config,
       tenants: { 'tenant-a': { flags: { only_a: true } } },
-      responses: [{ llm: 'mini', model: 'v0', prompt: 'Be brief.', tools: { enabled: true } }],
+      responses: [{ llm: 'mini', model: 'v1', prompt: 'Be brief.', tools: { enabled: true } }],
       limits: { calls_per_session: 1 },
     },
     { handlers },
   )
   // What a model says is not the point, and nobody need wait for one to be loaded.
-  const model = { ...scripted(...Array<string>(50).fill('Fine.')), id: 'mini:v0' }
+  const model = { ...scripted(...Array<string>(50).fill('Fine.')), id: 'mini:v1' }
   const info = { id: model.id, name: 'Scripted', capabilities: ['function-calling'] }
   const models = new ModelCatalogue([{ name: 'mini', model: () => model }], [info])
   server.installation.manager.getModels = async () => models
@@ -69,9 +69,9 @@ async function furnish(): Promise<Estate> {
   await ask(owner, 'POST', { path: '/chat', body: { message: 'question-of-a' } })
   await ask(owner, 'POST', {
     path: '/api/tools/validate',
-    body: { model: 'mini:v0', success: true, details: 'details-of-a' },
+    body: { model: 'mini:v1', success: true, details: 'details-of-a' },
   })
-  const suites = { models: ['mini:v0'], suites: ['generated'] }
+  const suites = { models: ['mini:v1'], suites: ['generated'] }
   const { id: suiteRunId } = await json<{ id: string }>(
     ask(owner, 'POST', { path: '/api/validations/runs', body: suites }),
   )
@@ -152,7 +152,7 @@ describe('with the key of another tenant', () => {
   })
 })
 
-describe('who is let in', () => {
+describe('authorization', () => {
   const open = (url: string) =>
     /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|settings|runs\/:id|assets\/\*)?|api\/session)$/.test(
       url,

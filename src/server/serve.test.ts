@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { Installation } from '../config/installation.ts'
+import { Installation } from '../app/installation.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { captureLog } from '../testing/capture-log.ts'
 import { newStoredKey } from './fixtures/new-stored-key.ts'
@@ -26,7 +26,7 @@ async function open() {
 }
 
 describe('serve', () => {
-  test('listens, says where, and ends when it is told to, any number of times', async () => {
+  test('listens at a URL, and can be closed more than once', async () => {
     const { start, log } = await open()
     const server = await start()
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)

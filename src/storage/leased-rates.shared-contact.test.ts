@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { LeasedLimit } from './leased-limit.ts'
-import { SharedContact } from './leased-rates.ts'
+import { LeasedLimit, SharedContact } from './leased-rates.ts'
 
 const limit = (held: number): LeasedLimit => {
   const made = new LeasedLimit('k', { calls: 100, perMs: 10_000 })
@@ -14,11 +13,11 @@ const withFour = (): SharedContact => {
   return contact
 }
 
-test('with contact what is held may be used', () => {
+test('with the store, a server uses what it holds', () => {
   expect(withFour().capacity(limit(70), 5)).toBe(70)
 })
 
-test('without it who holds more comes down to its share, and who holds less waits before it goes up to it', () => {
+test('without the store, a server with more than its share uses its share, and one with less waits before it does', () => {
   const contact = withFour()
   expect([contact.lose(1_000), contact.lose(2_000)]).toEqual([true, false])
   expect(contact.capacity(limit(70), 1_000)).toBe(25)
@@ -26,7 +25,7 @@ test('without it who holds more comes down to its share, and who holds less wait
   expect(contact.capacity(limit(10), 16_000)).toBe(25)
 })
 
-test('after a long time without it nobody goes beyond its share until the calls of the others are past', () => {
+test('after a long outage no server exceeds its share until the calls of the others have expired', () => {
   const contact = withFour()
   contact.lose(1_000)
   expect([contact.find(20_000), contact.find(20_000)]).toEqual([true, false])
@@ -41,7 +40,7 @@ test('after a short time without it all goes on as before', () => {
   expect(contact.capacity(limit(70), 3_001)).toBe(70)
 })
 
-test('a short time without it soon after a long one changes nothing of what the long one means', () => {
+test('a short outage soon after a long one does not shorten it', () => {
   const contact = withFour()
   contact.lose(1_000)
   contact.find(20_000)
@@ -50,7 +49,7 @@ test('a short time without it soon after a long one changes nothing of what the 
   expect(contact.capacity(limit(70), 36_999)).toBe(25)
 })
 
-test('what others say of a time without it counts too', () => {
+test('an outage that another server reports counts, too', () => {
   const contact = withFour()
   contact.meet({ servers: 4, aloneMs: 0, gap: { lastedMs: 12_000, agoMs: 1_000 } }, 20_000)
   expect(contact.capacity(limit(70), 33_999)).toBe(25)

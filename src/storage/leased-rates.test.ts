@@ -34,7 +34,7 @@ describe('a limit that servers share', () => {
     expect(rates.take('ci', rate, clock.now())).toMatchObject({ waitMs: 0 })
   })
 
-  test('looking at a limit takes nothing of it, and says what is left here', async () => {
+  test('looking at a limit uses nothing of it', async () => {
     const { clock, server } = setUp()
     const rates = server('a')
     expect(rates.look('ci', rate, clock.now())).toEqual({ waitMs: 0, remaining: 100 })
@@ -63,7 +63,7 @@ describe('a limit that servers share', () => {
     expect(ran + others + (await calls(b, 80, clock))).toBe(100)
   })
 
-  test('what one does not use another gets, and what was used comes free when its time is past', async () => {
+  test('other servers get unused shares at once, and used ones when their period is over', async () => {
     const { clock, server } = setUp()
     const [a, b] = [server('a'), server('b')]
     expect(await calls(a, 30, clock)).toBe(30)
@@ -131,7 +131,7 @@ describe('a limit that servers share', () => {
     expect(leases.asked).toBeLessThan(20)
   })
 
-  test('what is idle is given back, and with nothing held no timer is left', async () => {
+  test('returns idle shares, and then leaves no timer', async () => {
     const { clock, leases, server } = setUp()
     const rates = server('a')
     await calls(rates, 10, clock)
@@ -142,7 +142,7 @@ describe('a limit that servers share', () => {
     expect(await calls(rates, 1, clock)).toBe(1)
   })
 
-  test('what is being given back is not used any more', async () => {
+  test('does not use a share that is being returned', async () => {
     const { clock, leases, server } = setUp()
     const rates = server('a')
     await calls(rates, 10, clock)
@@ -153,7 +153,7 @@ describe('a limit that servers share', () => {
     expect(rates.take('ci', rate, clock.now())).toBeInstanceOf(Promise)
   })
 
-  test('a part that comes after its call has gone is given back', async () => {
+  test('returns a share that arrives after its call has gone', async () => {
     const { clock, leases, server } = setUp()
     leases.delayMs = () => 200
     const rates = server('a')
@@ -165,7 +165,7 @@ describe('a limit that servers share', () => {
     expect(leases.held(KEY)).toBe(0)
   })
 
-  test('what a server that closes has not used can be used by others at once', async () => {
+  test('the unused share of a server that closes is available to others at once', async () => {
     const { clock, leases, server } = setUp()
     const [a, b] = [server('a'), server('b')]
     await calls(a, 10, clock)
@@ -187,7 +187,7 @@ describe('a limit that servers share', () => {
 })
 
 describe('a store that cannot be reached', () => {
-  test('a server that has been alone goes on with the whole limit, and says so once', async () => {
+  test('a server that was alone continues with the whole limit, and logs it once', async () => {
     const { clock, leases, log, server } = setUp()
     const rates = server('a')
     await pass(clock, 20_000)
@@ -199,7 +199,7 @@ describe('a store that cannot be reached', () => {
     await pass(clock, rate.perMs + 1_000)
     expect(await calls(rates, 150, clock)).toBe(100)
     expect(log.lines.map(({ message }) => message)).toEqual([
-      'Limits cannot be shared while the store cannot be reached: this server goes on with its part of them',
+      'The store is unreachable: this server uses its share of every limit',
       'Limits are shared again',
     ])
   })

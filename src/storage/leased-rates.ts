@@ -1,24 +1,23 @@
 import { backgroundClock, type Clock } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { Rate, RateState, Rates } from '../core/rates.ts'
-import type { Company, LeaseStore } from '../core/storage/lease-store.ts'
-import { LeasedLimit, type WaitingCall } from './leased-limit.ts'
+import type { Company, LeaseRequest, LeaseStore } from '../core/storage/lease-store.ts'
 
-/** A call without a place waits so long for the store's answer. */
+/** How long a call waits for the store to grant it a share. */
 const WAIT_MS = 250
-/** How often what is not used is given back, and the store looked after. */
+/** How often unused shares are returned and the store is checked. */
 const TICK_MS = 500
-/** An answer that takes longer counts as none. */
+/** Without an answer for this long, the store counts as lost. */
 const LATE_MS = 2_000
 const DENIED_MS = 100
-const MOST_AT_ONCE = 1_000
+const BATCH_LIMIT = 1_000
 
 /**
- * Limits that several servers share. Each holds a part of every limit that it has calls for, so that most calls are
- * counted here and wait for nothing; parts are asked for before they run out, and given back when they are idle.
+ * Limits that several servers share. Each server leases a share of every limit it needs, so that most calls do not wait
+ * for the store. It asks for more before a share runs out, and returns idle shares.
  *
- * A part is given back only when no call has used it within the time of the limit, and the parts together are never
- * more than the limit: so neither are the calls.
+ * A share is returned only if no call has used it within the period of the limit, and all shares together never exceed
+ * the limit. So neither do the calls.
  */
 export class LeasedRates implements Rates {
   readonly #store: LeaseStore
@@ -26,10 +25,10 @@ export class LeasedRates implements Rates {
   readonly #log: Log
   readonly #limits = new Map<string, LeasedLimit>()
   readonly #contact = new SharedContact()
-  /** Limits that the store is to be asked about. */
+  /** Limits to ask the store about. */
   readonly #due = new Set<LeasedLimit>()
   #asking: Promise<void> | undefined
-  #callOffTick: (() => void) | undefined
+  #cancelTick: (() => void) | undefined
   #closed = false
 
   constructor(store: LeaseStore, { log, clock = backgroundClock }: { readonly log: Log; readonly clock?: Clock }) {
@@ -50,7 +49,7 @@ export class LeasedRates implements Rates {
     return this.#mayAsk(limit, now) ? this.#wait(limit) : limit.refusal(now, capacity)
   }
 
-  /** Calls that other servers have counted are in it only as far as they leave this one a smaller part. */
+  /** Calls of other servers count only in so far as they leave a smaller share to this one. */
   look(key: string, rate: Rate, now: number): RateState {
     const limit = this.#limits.get(nameOf(key, rate))
     if (limit === undefined) return { waitMs: 0, remaining: rate.calls }
@@ -58,16 +57,16 @@ export class LeasedRates implements Rates {
     return limit.look(now, capacity, this.#contact.servers)
   }
 
-  /** Gives back what no call has used; nothing is asked for any more. */
+  /** Returns what no call has used, and asks for nothing more. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#callOffTick?.()
-    let callOff = (): void => {}
+    this.#cancelTick?.()
+    let cancel = (): void => {}
     const late = new Promise<void>((resolve) => {
-      callOff = this.#clock.after(LATE_MS, resolve)
+      cancel = this.#clock.after(LATE_MS, resolve)
     })
     await Promise.race([this.#giveBack(), late])
-    callOff()
+    cancel()
   }
 
   async #giveBack(): Promise<void> {
@@ -77,7 +76,7 @@ export class LeasedRates implements Rates {
     await this.#askAll()
   }
 
-  /** Whether the store may have more of a limit, and what it gives could be used. */
+  /** Whether the store may have more of a limit that this server could use. */
   #mayAsk(limit: LeasedLimit, now: number): boolean {
     if (this.#contact.lost || this.#closed || now < limit.deniedUntil) return false
     return limit.held < limit.calls && this.#contact.capacity(limit, now) >= limit.held
@@ -89,17 +88,17 @@ export class LeasedRates implements Rates {
     if (limit === undefined) {
       limit = new LeasedLimit(name, rate)
       this.#limits.set(name, limit)
-      if (this.#callOffTick === undefined && !this.#closed) this.#tick()
+      if (this.#cancelTick === undefined && !this.#closed) this.#tick()
     }
     return limit
   }
 
   #wait(limit: LeasedLimit): Promise<RateState> {
     return new Promise((resolve) => {
-      const callOff = this.#clock.after(WAIT_MS, () => this.#refuse(limit, [call]))
+      const cancel = this.#clock.after(WAIT_MS, () => this.#refuse(limit, [call]))
       const call: WaitingCall = {
         answer(state) {
-          callOff()
+          cancel()
           limit.waiting.delete(call)
           resolve(state)
         },
@@ -120,25 +119,24 @@ export class LeasedRates implements Rates {
   }
 
   #tick(): void {
-    this.#callOffTick = this.#clock.after(TICK_MS, () => {
+    this.#cancelTick = this.#clock.after(TICK_MS, () => {
       const now = this.#clock.now()
       for (const limit of this.#limits.values()) {
         if (limit.idle(now)) this.#limits.delete(limit.key)
-        // Nothing is given back to a store that cannot be reached.
         else if (!this.#contact.lost && limit.hasNews(now, this.#contact.servers)) this.#due.add(limit)
       }
-      this.#callOffTick = undefined
+      this.#cancelTick = undefined
       if (this.#limits.size === 0 && !this.#contact.lost) return
       this.#tick()
-      // With nothing to ask for too: who holds a part must know in time when the store is lost.
+      // Also with nothing to ask for: a server that holds a share must notice in time that the store is lost.
       this.#asking ??= this.#askAll()
     })
   }
 
-  /** One question at a time: they must reach the store in the order in which they were asked. */
+  /** One request at a time: requests must reach the store in order. */
   async #askAll(): Promise<void> {
     do {
-      const limits = [...this.#due].slice(0, MOST_AT_ONCE)
+      const limits = [...this.#due].slice(0, BATCH_LIMIT)
       for (const limit of limits) this.#due.delete(limit)
       await this.#askFor(limits)
     } while (this.#due.size > 0)
@@ -172,7 +170,7 @@ export class LeasedRates implements Rates {
     this.#serve(limit)
   }
 
-  /** Gives the places that there are to the calls that wait. The rest is refused, or asked for once more. */
+  /** Lets waiting calls through as far as the share allows; the others are refused, or the store is asked again. */
   #serve(limit: LeasedLimit): void {
     const now = this.#clock.now()
     for (const call of limit.waiting) {
@@ -188,8 +186,7 @@ export class LeasedRates implements Rates {
   #lose(): void {
     if (!this.#contact.lose(this.#clock.now())) return
     const { servers } = this.#contact
-    const message =
-      'Limits cannot be shared while the store cannot be reached: this server goes on with its part of them'
+    const message = 'The store is unreachable: this server uses its share of every limit'
     writeLog(this.#log, 'warn', { servers }, message)
   }
 
@@ -200,7 +197,7 @@ export class LeasedRates implements Rates {
 
 const nameOf = (key: string, { calls, perMs }: Rate): string => `${calls}/${perMs} ${key}`
 
-/** Servers find out that the store is lost, or there again, within so long of each other. */
+/** All servers notice within this time of each other that the store is lost or back. */
 const APART_MS = 5_000
 
 interface Gap {
@@ -209,16 +206,16 @@ interface Gap {
 }
 
 /**
- * Whether the store can be reached, and what of a limit may be used when it cannot: an equal share for every server.
+ * Whether the store can be reached. While it can't, every server uses an equal share of each limit.
  *
- * Who holds more than its share comes down to it at once. Who holds less waits until the calls of the others are past
- * before it uses all of its share, and when the store is there again all keep to their shares for as long. So the
- * calls of all together stay within the limit throughout.
+ * A server that holds more than this share reduces its use at once. One that holds less waits until the calls of the
+ * others have expired before it uses all of its share. When the store is back, all servers keep to their shares for the
+ * same time. So all calls together stay within the limit.
  */
 export class SharedContact {
   #company: Company = { servers: 1, aloneMs: 0 }
   #lostAt: number | undefined
-  /** The last time in which servers may have used shares that the store knows nothing of. */
+  /** The last time in which servers may have used equal shares, which the store does not know of. */
   #gap: Gap | undefined
 
   get lost(): boolean {
@@ -235,14 +232,14 @@ export class SharedContact {
     if (gap !== undefined) this.#note({ from: now - gap.agoMs - gap.lastedMs, to: now - gap.agoMs })
   }
 
-  /** True where that is new. */
+  /** True if that is new. */
   lose(now: number): boolean {
     if (this.#lostAt !== undefined) return false
     this.#lostAt = now
     return true
   }
 
-  /** True where that is new. */
+  /** True if that is new. */
   find(now: number): boolean {
     if (this.#lostAt === undefined) return false
     this.#note({ from: this.#lostAt, to: now })
@@ -250,7 +247,7 @@ export class SharedContact {
     return true
   }
 
-  /** How many calls may have run within the time of the limit. */
+  /** How many calls may run within the period of the limit. */
   capacity({ held, calls, perMs }: LeasedLimit, now: number): number {
     if (this.#lostAt === undefined && this.#gap === undefined) return held
     const { servers, aloneMs } = this.#company
@@ -260,15 +257,138 @@ export class SharedContact {
       return alone || now >= this.#lostAt + perMs + APART_MS ? share : Math.min(held, share)
     }
     const { from, to } = this.#gap as Gap
-    // Where the store came back before the calls of the others were past, nobody has used more than it held.
+    // If the store came back within one period, no server has used more than it held.
     const mattered = to - from >= perMs
     return mattered && now < to + perMs + APART_MS ? Math.min(held, share) : held
   }
 
-  /** One that follows soon after another counts as the same. */
+  /** A gap that follows soon after another extends it. */
   #note(gap: Gap): void {
     const last = this.#gap
     if (last === undefined || gap.from > last.to + (last.to - last.from) + 2 * APART_MS) this.#gap = gap
     else this.#gap = { from: Math.min(last.from, gap.from), to: Math.max(last.to, gap.to) }
+  }
+}
+
+/** The servers together hold this part of a limit, one eighth, in reserve. */
+const SPARE_PART = 8
+/** Without a call for this long, a server holds no reserve. */
+const IDLE_MS = 1_000
+/** The wait that callers are told if only other servers know when there is room again. */
+const GUESS_MS = 1_000
+
+interface WaitingCall {
+  answer(state: RateState): void
+}
+
+/** One limit: the share of this server, and the calls that have used it. */
+export class LeasedLimit implements Rate {
+  readonly key: string
+  readonly calls: number
+  readonly perMs: number
+  readonly window: SlidingWindow
+  readonly waiting = new Set<WaitingCall>()
+  /** The share that may be used here, without what is being returned. */
+  held = 0
+  /** The store had no more to grant, and is not asked again until then. */
+  deniedUntil = Number.NEGATIVE_INFINITY
+  /** A request was not answered, so the share that the store has recorded is unknown. */
+  unsure = false
+  #usedAt = Number.NEGATIVE_INFINITY
+
+  constructor(key: string, { calls, perMs }: Rate) {
+    this.key = key
+    this.calls = calls
+    this.perMs = perMs
+    this.window = new SlidingWindow(perMs)
+  }
+
+  idle(now: number): boolean {
+    return this.held === 0 && !this.unsure && this.waiting.size === 0 && this.window.count(now) === 0
+  }
+
+  /** The share to hold from now on: at least what was used within the period of the limit. */
+  target(now: number, servers: number): number {
+    const needed = this.window.count(now) + this.waiting.size
+    const busy = this.waiting.size > 0 || now < this.#usedAt + Math.min(IDLE_MS, this.perMs)
+    return Math.min(this.calls, needed + (busy ? this.#spare(servers) : 0))
+  }
+
+  runsOut(now: number, servers: number): boolean {
+    return this.held - this.window.count(now) < this.#spare(servers) / 2
+  }
+
+  /** Whether to report to the store although no call waits. */
+  hasNews(now: number, servers: number): boolean {
+    return this.unsure || this.held !== this.target(now, servers)
+  }
+
+  /** What to ask the store for; in the last request only what has been used. */
+  request(now: number, servers: number, last: boolean): LeaseRequest {
+    const want = last ? this.window.count(now) : this.target(now, servers)
+    // What is returned is not used any more, no matter when the store receives the request.
+    this.held = Math.min(this.held, want)
+    this.unsure = true
+    return { key: this.key, calls: this.calls, perMs: this.perMs, want }
+  }
+
+  take(now: number, capacity: number, servers: number): RateState | undefined {
+    const used = this.window.count(now)
+    if (used >= capacity) return undefined
+    this.window.add(now)
+    this.#usedAt = now
+    const left = Math.max(capacity, Math.floor(this.calls / servers)) - used - 1
+    return { waitMs: 0, remaining: left }
+  }
+
+  /** The state, without counting a call. */
+  look(now: number, capacity: number, servers: number): RateState {
+    const used = this.window.count(now)
+    const remaining = Math.max(0, Math.max(capacity, Math.floor(this.calls / servers)) - used)
+    return remaining > 0 ? { waitMs: 0, remaining } : this.refusal(now, capacity)
+  }
+
+  refusal(now: number, capacity: number): RateState {
+    const used = this.window.count(now)
+    const pastAt = capacity > 0 ? this.window.pastAt(used - capacity) : undefined
+    return { waitMs: pastAt === undefined ? Math.min(this.perMs, GUESS_MS) : pastAt - now, remaining: 0 }
+  }
+
+  #spare(servers: number): number {
+    return Math.floor(this.calls / (SPARE_PART * servers))
+  }
+}
+
+/** Expired times are removed when there are this many of them. */
+const CUT_AT = 1_024
+
+/** The times of recent calls. */
+class SlidingWindow {
+  readonly #perMs: number
+  #times: number[] = []
+  #first = 0
+
+  constructor(perMs: number) {
+    this.#perMs = perMs
+  }
+
+  count(now: number): number {
+    const times = this.#times
+    while (this.#first < times.length && (times[this.#first] as number) + this.#perMs <= now) this.#first++
+    if (this.#first === times.length || this.#first >= CUT_AT) {
+      this.#times = times.slice(this.#first)
+      this.#first = 0
+    }
+    return this.#times.length - this.#first
+  }
+
+  add(now: number): void {
+    this.#times.push(now)
+  }
+
+  /** When the call at this place, counted from the oldest, expires; undefined if there are fewer calls. */
+  pastAt(place: number): number | undefined {
+    const time = this.#times[this.#first + place]
+    return time === undefined ? undefined : time + this.#perMs
   }
 }

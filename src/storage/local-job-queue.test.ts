@@ -11,7 +11,7 @@ const settle = async () => {
 }
 
 /** A store with jobs that wait, and a queue that works on them: jobs end when the test says so. */
-function yard(names: readonly string[], size = 4) {
+function queueOf(names: readonly string[], size = 4) {
   const clock = new ManualClock()
   const log = captureLog()
   const waiting = names.map((id) => ({ id, tenant: id.split('-')[0] as string }))
@@ -52,14 +52,14 @@ function yard(names: readonly string[], size = 4) {
 }
 
 describe('the queue of one process', () => {
-  test('picks up at the start what was waiting', async () => {
-    const { work, begun } = yard(['a-1', 'b-1'])
+  test('runs waiting jobs at the start', async () => {
+    const { work, begun } = queueOf(['a-1', 'b-1'])
     await work()
     expect([...begun.keys()]).toEqual(['a-1', 'b-1'])
   })
 
-  test('begins a job as soon as it is told of it', async () => {
-    const { work, begun, add, queue } = yard([])
+  test('starts a job when it is added', async () => {
+    const { work, begun, add, queue } = queueOf([])
     await work()
     add('a-1')
     await queue.add()
@@ -67,8 +67,8 @@ describe('the queue of one process', () => {
     expect([...begun.keys()]).toEqual(['a-1'])
   })
 
-  test('runs so many at a time, and the next when one has ended', async () => {
-    const { work, begun, end } = yard(['a-1', 'b-1', 'c-1', 'd-1', 'e-1'])
+  test('limits concurrent jobs, and starts the next when one ends', async () => {
+    const { work, begun, end } = queueOf(['a-1', 'b-1', 'c-1', 'd-1', 'e-1'])
     await work()
     expect([...begun.keys()]).toEqual(['a-1', 'b-1', 'c-1', 'd-1'])
     await end('b-1')
@@ -76,7 +76,7 @@ describe('the queue of one process', () => {
   })
 
   test('one tenant has half of the places, however many jobs it has', async () => {
-    const { work, begun, end } = yard(['a-1', 'a-2', 'a-3', 'a-4', 'b-1'])
+    const { work, begun, end } = queueOf(['a-1', 'a-2', 'a-3', 'a-4', 'b-1'])
     await work()
     expect([...begun.keys()]).toEqual(['a-1', 'a-2', 'b-1'])
     await end('a-1')
@@ -84,13 +84,13 @@ describe('the queue of one process', () => {
   })
 
   test('a place for one is a place', async () => {
-    const { work, begun } = yard(['a-1'], 1)
+    const { work, begun } = queueOf(['a-1'], 1)
     await work()
     expect([...begun.keys()]).toEqual(['a-1'])
   })
 
-  test('looks now and then for jobs that nobody told of', async () => {
-    const { work, begun, add, clock } = yard([])
+  test('looks for unannounced jobs regularly', async () => {
+    const { work, begun, add, clock } = queueOf([])
     await work()
     add('a-1')
     await settle()
@@ -100,8 +100,8 @@ describe('the queue of one process', () => {
     expect([...begun.keys()]).toEqual(['a-1'])
   })
 
-  test('a job that is told of many times runs once', async () => {
-    const { work, begun, add, queue } = yard([])
+  test('runs a job once that is added several times', async () => {
+    const { work, begun, add, queue } = queueOf([])
     await work()
     add('a-1')
     await Promise.all(Array.from({ length: 20 }, () => queue.add()))
@@ -109,8 +109,8 @@ describe('the queue of one process', () => {
     expect([...begun.keys()]).toEqual(['a-1'])
   })
 
-  test('what fails is reported, and tried again when it looks next, not at once', async () => {
-    const { queue, clock, log, looks } = yard(['a-1'])
+  test('logs a failure, and retries at the next lookup', async () => {
+    const { queue, clock, log, looks } = queueOf(['a-1'])
     let tries = 0
     await queue.work(async () => {
       tries++
@@ -148,8 +148,8 @@ describe('the queue of one process', () => {
 })
 
 describe('closing', () => {
-  test('waits for what runs, and begins nothing any more', async () => {
-    const { work, begun, end, queue, add, clock } = yard(['a-1'])
+  test('waits for running jobs, and starts no more', async () => {
+    const { work, begun, end, queue, add, clock } = queueOf(['a-1'])
     await work()
     let closed = false
     const closing = queue.close(60_000).then(() => {
@@ -167,7 +167,7 @@ describe('closing', () => {
   })
 
   test('waits no longer than the limit', async () => {
-    const { work, queue, clock } = yard(['a-1'])
+    const { work, queue, clock } = queueOf(['a-1'])
     await work()
     const closing = queue.close(60_000)
     await settle()
@@ -175,7 +175,7 @@ describe('closing', () => {
     await closing
   })
 
-  test('is over at once where nothing runs', async () => {
+  test('closes at once if no job runs', async () => {
     const queue = new LocalJobQueue({ waiting: async () => [] }, { clock: new ManualClock(), log: silentLog })
     await queue.work(async () => {})
     await queue.close(60_000)

@@ -10,18 +10,18 @@ export interface LocalJobQueueOptions {
 }
 
 const SIZE = 16
-/** How often jobs are looked for that nobody told of: those of a process that died. */
+/** How often the queue looks for jobs of processes that died. */
 const LOOK_EVERY_MS = 5_000
-const MOST_SEEN = 1_000
+const LOOKUP_LIMIT = 1_000
 
-/** Works on the jobs of a store in this process. The store is the queue: nothing is kept here but what runs. */
+/** Runs the jobs of a store in this process. The store is the queue. */
 export class LocalJobQueue implements JobQueue {
   readonly #store: Pick<JobStore, 'waiting'>
   readonly #clock: Clock
   readonly #log: Log
   readonly #size: number
   readonly #perTenant: number
-  /** What runs, and whose it is. */
+  /** The tenants of running jobs, by job. */
   readonly #running = new Map<string, string>()
   #run: ((id: string) => Promise<void>) | undefined
   #looking: Promise<void> | undefined
@@ -52,9 +52,9 @@ export class LocalJobQueue implements JobQueue {
     await this.#looking
     if (this.#running.size === 0) return
     await new Promise<void>((resolve) => {
-      const callOff = this.#clock.after(limitMs, resolve)
+      const cancel = this.#clock.after(limitMs, resolve)
       this.#idle = () => {
-        callOff()
+        cancel()
         resolve()
       }
     })
@@ -65,7 +65,7 @@ export class LocalJobQueue implements JobQueue {
     this.#stopLooking = this.#clock.after(LOOK_EVERY_MS, () => this.#lookRegularly())
   }
 
-  /** One look at a time; whoever asks meanwhile is served by one more. */
+  /** One lookup at a time; a request during a lookup causes one more. */
   #look(): void {
     if (this.#run === undefined) return
     if (this.#looking !== undefined) {
@@ -83,12 +83,12 @@ export class LocalJobQueue implements JobQueue {
   async #fill(): Promise<void> {
     if (this.#running.size >= this.#size) return
     try {
-      for (const { id, tenant } of await this.#store.waiting(MOST_SEEN)) {
+      for (const { id, tenant } of await this.#store.waiting(LOOKUP_LIMIT)) {
         const held = [...this.#running.values()].filter((other) => other === tenant).length
         if (held < this.#perTenant && this.#running.size < this.#size) this.#start(id, tenant)
       }
     } catch (err) {
-      writeLog(this.#log, 'error', { err }, 'Waiting jobs could not be read: they are looked for again later')
+      writeLog(this.#log, 'error', { err }, 'Waiting jobs could not be read. The next attempt follows.')
     }
   }
 
@@ -107,8 +107,8 @@ export class LocalJobQueue implements JobQueue {
       },
       (err) => {
         over()
-        // Not looked for at once: what has just failed would fail again.
-        writeLog(this.#log, 'error', { err, job: id }, 'A job could not be worked on: it is tried again later')
+        // No new lookup: the job would probably fail again at once.
+        writeLog(this.#log, 'error', { err, job: id }, 'A job could not be run. It will be retried.')
       },
     )
   }

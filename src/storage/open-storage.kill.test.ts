@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 import { silentLog } from '../core/log.ts'
 import type { AuditRow } from '../core/storage/ledger.ts'
 import type { Storage } from '../core/storage/storage.ts'
-import { unit } from '../testing/knowledge/given-knowledge.ts'
+import { unit } from './fixtures/given-knowledge.ts'
 import { openStorage } from './open-storage.ts'
 
 const ROUNDS = process.env.TOOLYARD_TEST_FULL === '1' ? 10 : 1

@@ -5,7 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { silentLog } from '../core/log.ts'
 import type { Storage } from '../core/storage/storage.ts'
-import { chunk, EMBEDDER, unit, whole } from '../testing/knowledge/given-knowledge.ts'
+import { chunk, EMBEDDER, unit, whole } from './fixtures/given-knowledge.ts'
 import { openStorage } from './open-storage.ts'
 
 let folder: string
@@ -60,7 +60,7 @@ describe('the thread of searches', () => {
     expect(workers.length).toBe(3)
   })
 
-  it('finds what was acknowledged before', async () => {
+  it('finds acknowledged data', async () => {
     for (let version = 2; version < 30; version++) {
       await storage.knowledge.put(whole('a', [`stone ${version}`], { version: `${version}` }))
       const texts = (await storage.knowledge.byText(query)).map(({ text }) => text)
@@ -85,7 +85,7 @@ describe('the thread of searches', () => {
     expect(done.at(-1)).toBe('search')
   })
 
-  it('refuses what is no vector', async () => {
+  it('rejects an invalid vector', async () => {
     const vector = [1, 0, 0, 0] as unknown as Float32Array
     await expect(storage.knowledge.byVector({ ...query, vector })).rejects.toMatchObject({ code: 'INVALID_PARAMETERS' })
   })

@@ -6,11 +6,11 @@ import { promisify } from 'node:util'
 import type { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Storage } from '../core/storage/storage.ts'
-import { ToolExecutionError } from '../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../core/tool-result.ts'
 import { captureLog } from '../testing/capture-log.ts'
-import { call } from '../testing/storage/call-entry.ts'
-import type { StorageOptions } from './engine.ts'
+import { call } from './fixtures/call-entry.ts'
 import { openStorage } from './open-storage.ts'
+import type { StorageOptions } from './sql/engine.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'open-storage-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -68,7 +68,7 @@ describe('the thread of a store', () => {
     })
   })
 
-  it('writes what is under way before the store is closed', async () => {
+  it('finishes writes before the store is closed', async () => {
     const storage = await open()
     const appends = Array.from({ length: 30 }, () => storage.ledger.append([call(), call()], []))
     await storage.close()
@@ -89,14 +89,14 @@ describe('the thread of a store', () => {
     await vi.waitFor(() => expect(log.at('warn').length).toBeGreaterThan(0), { timeout: 15_000 })
     await answers(storage)
     expect(log.lines.map(({ message }) => message)).toEqual([
-      'The thread of the store ended: it is started again',
-      'The thread of the store was started again',
+      'The storage thread ended and will be restarted',
+      'The storage thread was restarted',
     ])
   })
 })
 
 describe('a thread that ends', () => {
-  it('fails what waits for it, says so, and is started again', async () => {
+  it('rejects pending requests, logs it, and is restarted', async () => {
     const storage = await open()
     await storage.settings.put({ kind: 'tenant', name: 'acme', value: 1 })
     const heard: string[] = []
@@ -118,7 +118,7 @@ describe('a thread that ends', () => {
     await vi.waitFor(() => expect(heard).toEqual(expect.arrayContaining(['keys', 'settings', 'validations'])))
   })
 
-  it('goes on in a chain and with figures of its own, so that none is lost', async () => {
+  it('continues with a new chain and new figures, so that none is lost', async () => {
     const storage = await open()
     for (const _ of [1, 2, 3]) {
       await answers(storage)
@@ -132,7 +132,7 @@ describe('a thread that ends', () => {
     expect((await storage.ledger.executions({ tenant: 'acme', window: '1h' })).total).toBe(6)
   })
 
-  it('leaves what the process has begun its own', async () => {
+  it('keeps the claims of the process', async () => {
     const storage = await open({ aliveMs: 2_000 })
     await storage.once.claim(claim)
     await workers[0]?.terminate()
@@ -152,7 +152,7 @@ describe('a thread that ends', () => {
     expect(workers.length).toBe(1)
   })
 
-  it('is tried again where it cannot be started, and the reason is said', async () => {
+  it('is retried if it cannot be started, and the reason is reported', async () => {
     const storage = await open()
     const file = join(folder, 'toolyard.db')
     await workers[0]?.terminate()
@@ -188,7 +188,7 @@ describe('a store that cannot be opened', () => {
   })
 })
 
-describe('what crosses to the thread', () => {
+describe('messages to the thread', () => {
   it('is plain data', async () => {
     const storage = await open()
     const value = () => 1
@@ -199,7 +199,7 @@ describe('what crosses to the thread', () => {
     expect(await storage.settings.list('tenant')).toEqual([])
   })
 
-  it('comes back as an error with its code, and without where it was thrown', async () => {
+  it('an error arrives with its code and without its stack', async () => {
     const storage = await open()
     const error = await storage.runs.get('a\0b', 'x').catch((reason) => reason)
     expect(error).toBeInstanceOf(ToolExecutionError)
@@ -207,10 +207,10 @@ describe('what crosses to the thread', () => {
       code: 'INVALID_PARAMETERS',
       message: 'The store keeps no NUL characters: take them out of "a\\u0000b"',
     })
-    expect(error.stack).not.toContain('nul.ts')
+    expect(error.stack).not.toContain('storable-text.ts')
   })
 
-  it('keeps what is not ours to itself, and logs it', async () => {
+  it('hides the details of unexpected errors, and logs them', async () => {
     const storage = await open()
     await expect(storage.jobs.list('acme', 'many' as unknown as number)).rejects.toMatchObject({
       code: 'EXECUTION_ERROR',

@@ -43,7 +43,7 @@ test('results are collected and handed on in batches', async () => {
   expect(puts[2]).toMatchObject([{ key: 'later' }])
 })
 
-test('what comes while a batch is under way is handed on too', async () => {
+test('sends results that arrive while a batch is being sent', async () => {
   const { clock, puts, state, cache } = setUp()
   let go = (): void => {}
   state.hold = new Promise<void>((resolve) => {
@@ -61,7 +61,7 @@ test('what comes while a batch is under way is handed on too', async () => {
   expect(puts.flat().map(({ key }) => key)).toEqual(['first', 'second', 'third'])
 })
 
-test('what is large, and what PostgreSQL cannot keep, is not shared', async () => {
+test('does not share large results and those that PostgreSQL cannot store', async () => {
   const { clock, puts, cache } = setUp()
   cache.put('k', 'x'.repeat(64 * 1024), 1_000)
   cache.put('a\0b', '1', 1_000)
@@ -71,7 +71,7 @@ test('what is large, and what PostgreSQL cannot keep, is not shared', async () =
   expect(puts.flat().map(({ text }) => text.length)).toEqual([64 * 1024 - 1])
 })
 
-test('what waits is bounded', async () => {
+test('limits the waiting results', async () => {
   const { clock, puts, cache } = setUp()
   for (let n = 0; n < 3_000; n++) cache.put(`k${n}`, '1', 1_000)
   clock.advance(50)
@@ -83,7 +83,7 @@ test('what waits is bounded', async () => {
   expect(puts.flat()).toHaveLength(1_000 + Math.floor((16 * 1024 * 1024) / 64_004))
 })
 
-test('what others have put is delivered with the time that is left of it', async () => {
+test('delivers the results of others with their remaining lifetime', async () => {
   const { clock, news, delivered, cache } = setUp()
   const now = clock.wall()
   news.push([{ key: 'a', text: '1', expiresAt: now + 500 }], [{ key: 'b', text: '2', expiresAt: now }])
@@ -107,7 +107,7 @@ test('many words of news are few questions', async () => {
   expect(state.asked).toBe(3)
 })
 
-test('a store that is down is said once, harms nobody, and is used again when it is there', async () => {
+test('logs an unavailable store once, and uses it again when it is back', async () => {
   const { clock, log, puts, state, cache } = setUp()
   state.down = true
   for (const key of ['a', 'b']) {
@@ -124,7 +124,7 @@ test('a store that is down is said once, harms nobody, and is used again when it
   expect(puts).toMatchObject([[{ key: 'c' }]])
 })
 
-test('what has been collected is handed on before it closes', async () => {
+test('sends collected results before it closes', async () => {
   const { clock, puts, cache } = setUp()
   cache.put('a', '1', 1_000)
   await cache.close()

@@ -2,23 +2,23 @@ import { backgroundClock, type Clock } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { CacheEntry, CacheFeed } from '../core/storage/lease-store.ts'
 
-/** Results are collected for so long, and handed on in batches. */
+/** How long results are collected before they are sent. */
 const COLLECT_MS = 50
-const MOST_AT_ONCE = 100
-/** Characters of key and text: larger results are worth computing again. */
-const LARGEST = 64 * 1024
-/** What waits to be handed on; more is not shared. */
-const MOST_WAITING = 1_000
-const MOST_WAITING_CHARACTERS = 16 * 1024 * 1024
+const BATCH_LIMIT = 100
+/** Larger results are not shared: computing them again is cheaper. */
+const MAX_ENTRY_CHARACTERS = 64 * 1024
+/** Further results are not shared while this many wait. */
+const MAX_WAITING = 1_000
+const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024
 
 export interface SharedCacheOptions {
   readonly log: Log
   readonly clock?: Clock
-  /** Takes a result of another server into the cache of this one. */
+  /** Adds a result of another server to the cache of this one. */
   deliver(key: string, text: string, ttlMs: number): void
 }
 
-/** Tells other servers of results, and takes up theirs. No call waits for it, and none fails with it. */
+/** Shares cached results with other servers. Calls neither wait for it nor fail with it. */
 export class SharedCache {
   readonly #feed: CacheFeed
   readonly #log: Log
@@ -26,7 +26,7 @@ export class SharedCache {
   readonly #deliver: SharedCacheOptions['deliver']
   #waiting: CacheEntry[] = []
   #characters = 0
-  #callOff: (() => void) | undefined
+  #cancel: (() => void) | undefined
   #sending: Promise<void> | undefined
   #pulling: Promise<void> | undefined
   #pullAgain = false
@@ -39,38 +39,38 @@ export class SharedCache {
     this.#deliver = deliver
   }
 
-  /** A result of this server's own, as JSON text. */
+  /** Shares a result of this server, given as JSON text. */
   put(key: string, text: string, ttlMs: number): void {
     const characters = key.length + text.length
-    if (characters > LARGEST || key.includes('\0') || text.includes('\0')) return
-    if (this.#waiting.length >= MOST_WAITING || this.#characters + characters > MOST_WAITING_CHARACTERS) return
+    if (characters > MAX_ENTRY_CHARACTERS || key.includes('\0') || text.includes('\0')) return
+    if (this.#waiting.length >= MAX_WAITING || this.#characters + characters > MAX_WAITING_CHARACTERS) return
     this.#waiting.push({ key, text, expiresAt: this.#clock.wall() + ttlMs })
     this.#characters += characters
-    this.#callOff ??= this.#clock.after(COLLECT_MS, () => this.#send())
+    this.#cancel ??= this.#clock.after(COLLECT_MS, () => this.#send())
   }
 
-  /** To be called when the store says that there is news, and once at the start. */
+  /** Must be called on every change of the store's feed, and once at the start. */
   changed(): void {
     this.#pullAgain = true
     this.#pulling ??= this.#pull()
   }
 
-  /** Hands on what has been collected. */
+  /** Sends the collected results. */
   async close(): Promise<void> {
-    this.#callOff?.()
+    this.#cancel?.()
     await this.#sending
     await this.#sendAll()
     await this.#pulling
   }
 
   #send(): void {
-    this.#callOff = undefined
+    this.#cancel = undefined
     this.#sending ??= this.#sendAll()
   }
 
   async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const entries = this.#waiting.splice(0, MOST_AT_ONCE)
+      const entries = this.#waiting.splice(0, BATCH_LIMIT)
       for (const { key, text } of entries) this.#characters -= key.length + text.length
       await this.#try(() => this.#feed.put(entries))
     }
@@ -92,7 +92,7 @@ export class SharedCache {
     this.#pulling = undefined
   }
 
-  /** What fails is not tried again: it is only a cache. Said once until it works again. */
+  /** Failures are not retried, since it is only a cache, and are logged once until it works again. */
   async #try(work: () => Promise<void>): Promise<void> {
     try {
       await work()

@@ -31,7 +31,6 @@ export const ATTRIBUTE = {
 const UP_TO_82_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const UP_TO_410_S = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6]
 
-/** Histograms with the buckets of the conventions. */
 export const DURATION = {
   execute_tool: {
     name: 'gen_ai.execute_tool.duration',
@@ -81,5 +80,4 @@ export function modelAttributes(id: string): Record<string, string> {
   }
 }
 
-/** The model name without its provider. */
 export const modelName = (id: string): string => id.slice(id.indexOf(':') + 1)

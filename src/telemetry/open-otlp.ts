@@ -13,8 +13,8 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
+import { connectionCode } from '../core/failure.ts'
 import { type Log, writeLog } from '../core/log.ts'
-import { connectionCode } from '../core/network-code.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { Tracer } from '../core/tracer.ts'
 import { GenAiMeasures } from './gen-ai-measures.ts'
@@ -39,7 +39,6 @@ export interface OpenTelemetryOptions {
 const SCOPE = 'toolyard'
 const CLOSE_TIMEOUT_MS = 2_000
 
-/** Starts the export of spans and metrics. */
 export function openOtlp(settings: OtlpSettings, { log, version }: OpenTelemetryOptions): OpenTelemetry {
   const resource = resourceOf(settings, version)
   const spans = settings.traces && tracerProvider(settings, settings.traces, resource, log)
@@ -117,7 +116,6 @@ async function within(work: Promise<unknown>, log: Log): Promise<void> {
   writeLog(log, 'warn', { limit_ms: CLOSE_TIMEOUT_MS }, 'The last telemetry could not be sent in time and is lost')
 }
 
-/** The common part of all exporters. */
 interface Exporter<Items> {
   export(items: Items, done: (result: Result) => void): void
 }

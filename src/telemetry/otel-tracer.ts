@@ -1,8 +1,15 @@
+import { createRequire } from 'node:module'
 import { performance } from 'node:perf_hooks'
 import type * as Api from '@opentelemetry/api'
 import { redact } from '../core/redact.ts'
-import { readTraceparent, writeTraceparent } from '../core/traceparent.ts'
-import type { Span, SpanFacts, SpanKind, Tracer } from '../core/tracer.ts'
+import {
+  readTraceparent,
+  type Span,
+  type SpanFacts,
+  type SpanKind,
+  type Tracer,
+  writeTraceparent,
+} from '../core/tracer.ts'
 import type { GenAiMeasures } from './gen-ai-measures.ts'
 import { ATTRIBUTE, modelAttributes, modelName } from './gen-ai-names.ts'
 
@@ -62,15 +69,12 @@ function startAttributes(kind: SpanKind, name: string): Api.Attributes {
   return name === '' ? {} : { [ATTRIBUTE.agentName]: name }
 }
 
-/** What all spans of a tracer share. */
 interface SpanParts {
-  /** The package `@opentelemetry/api`. */
   readonly api: typeof Api
   /** Whether parameters and results are recorded. */
   readonly contents: boolean
 }
 
-/** The kind and name of a span. */
 interface Begun {
   readonly kind: SpanKind
   readonly name: string
@@ -126,7 +130,6 @@ class OtelSpan implements Span {
   }
 }
 
-/** Leaves out undefined attributes. */
 function attributesOf(kind: SpanKind, facts: SpanFacts): Api.Attributes {
   const { finishReason, model } = facts
   return {
@@ -157,4 +160,14 @@ function contentText(value: unknown): string | undefined {
 function remoteSpan(traceparent: string): Api.SpanContext | undefined {
   const span = readTraceparent(traceparent)
   return span && { ...span, isRemote: true }
+}
+
+/**
+ * Traces runs, turns and calls with a tracer of the host application: `trace.getTracer('toolyard')`. Records parameters
+ * and results only if `contents` is true.
+ */
+export function openTelemetryTracer(tracer: Api.Tracer, { contents = false }: { contents?: boolean } = {}): Tracer {
+  // Loaded lazily: the package's main entry imports this module.
+  const api = createRequire(import.meta.url)('@opentelemetry/api') as typeof Api
+  return new OtelTracer({ tracer, api, contents })
 }

@@ -2,7 +2,6 @@ import { type Log, writeLog } from '../core/log.ts'
 
 export type TelemetryEnvironment = Readonly<Record<string, string | undefined>>
 
-/** The endpoint of one signal. */
 export interface OtlpTarget {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -18,7 +17,6 @@ export const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const
 
-/** The settings from the standard variables. */
 export interface OtlpSettings {
   readonly traces: OtlpTarget | undefined
   readonly metrics: OtlpTarget | undefined

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Kind } from '../core/kind.ts'
+import { ToolExecutor } from '../core/execution/tool-executor.ts'
+import { ToolRegistry } from '../core/execution/tool-registry.ts'
+import type { Kind } from '../core/handler.ts'
 import type { Params, ToolDefinition } from '../core/tool.ts'
-import { ToolExecutor } from '../core/tool-executor.ts'
-import { ToolRegistry } from '../core/tool-registry.ts'
 
 /** A kind, with a tool to test it with. */
 export interface KindUnderTest {

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { Message } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { ManualClock } from './manual-clock.ts'
-import { modelContract } from './model-contract.ts'
+import { modelContract, readStream } from './model-contract.ts'
 import { scriptedAnswer } from './model-script.ts'
-import { readStream } from './read-stream.ts'
 import { type GivenTurn, scripted } from './scripted-model.ts'
 
 const messages: Message[] = [{ role: 'user', content: 'Hello?' }]

@@ -1,5 +1,5 @@
+import { pause } from '../core/cancellation.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
-import { pause } from '../core/pause.ts'
 import type { FinishReason, Metadata, Model, ModelEvent, ModelRequest, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 

@@ -154,7 +154,7 @@ describe('a suite in a file', () => {
     [
       'a pattern that is none',
       [{ query: 'q', expect: { answer_matches: 'sunny' } }],
-      'expect.answer_matches "sunny" is no regular expression: write it as "/sunny/i".',
+      `expect.answer_matches "sunny" isn't a regular expression: write it as "/sunny/i".`,
     ],
     [
       'a matcher that is none',

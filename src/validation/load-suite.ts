@@ -1,13 +1,11 @@
 import type { ToolDefinition } from '../core/tool.ts'
 import { dataSetsFolder } from './bfcl/bfcl-category.ts'
 import { loadBfcl } from './bfcl/load-bfcl.ts'
-import { buildSuite } from './suites/build-suite.ts'
 import { generateSuite } from './suites/generate-suite.ts'
-import { readSuiteFile } from './suites/read-suite-file.ts'
+import { buildSuite, readSuiteFile } from './suites/read-suite-file.ts'
 import { type Suite, SuiteError } from './suites/suite.ts'
 
 interface LoadSuiteOptions {
-  /** The registered tools. */
   readonly definitions: readonly ToolDefinition[]
   /** The folder with data sets; `dataSetsFolder()` by default. */
   readonly dataFolder?: string
@@ -25,7 +23,7 @@ export async function loadSuite(name: string, { definitions, dataFolder }: LoadS
   return buildSuite({ name, cases: unchecked, ...(remark !== undefined && { remark }) }, definitions)
 }
 
-/** Loads suites by name. Rejects with a `SuiteError`, also if two suites have the same name: their results would mix. */
+/** Rejects with a `SuiteError`, also if two suites have the same name: their results would mix. */
 export async function loadSuites(names: readonly string[], options: LoadSuiteOptions): Promise<Suite[]> {
   const suites = new Map<string, Suite>()
   for (const name of names) {

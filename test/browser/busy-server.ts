@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import type { StoredRun } from '../../src/core/storage/run-store.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
-import { call as callEntry } from '../../src/testing/storage/call-entry.ts'
+import { call as callEntry } from '../../src/storage/fixtures/call-entry.ts'
 
 export const HOUR = 3_600_000
 const PAST = 70
@@ -21,7 +21,7 @@ export async function openBusyServer(): Promise<BusyServer> {
     broken: async () => Promise.reject(new Error('It broke')),
   })
   const models = [
-    { id: 'mini:v0', name: 'Mini', capabilities: ['function-calling' as const], prices: { input: 2, output: 8 } },
+    { id: 'mini:v1', name: 'Mini', capabilities: ['function-calling' as const], prices: { input: 2, output: 8 } },
   ]
   const server = await openTestServer({ ...config, models }, { local: true, handlers })
   await server.installation.storage.ledger.append(
@@ -47,7 +47,7 @@ export async function openBusyServer(): Promise<BusyServer> {
   await call('hello', { secret: 'never kept' })
   await call('hello', {})
   await call('broken', {})
-  const run = await post('/api/tools/test', { query: 'hello', model: 'mini:v0' })
+  const run = await post('/api/tools/test', { query: 'hello', model: 'mini:v1' })
   const { run_id: runId } = (await run.json()) as { run_id: string }
   return { ...server, runId, answer: async (path) => (await fetch(server.url + path)).json() as never }
 }
@@ -57,7 +57,7 @@ const storedRun = (index: number): StoredRun => ({
   id: `run-${index}`,
   tenant: 'local',
   caller: 'local',
-  model: index % 2 === 0 ? 'mini:v0' : 'mini:other',
+  model: index % 2 === 0 ? 'mini:v1' : 'mini:other',
   service: 'chat',
   started_at: new Date(Date.now() - (2 + index) * HOUR).toISOString(),
   duration_ms: 900,

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const registry = [...(config.tools?.registry ?? []), ...manyTools(60)]
   const capabilities = ['function-calling']
   const models = [
-    { id: 'mini:v0', name: LONG, capabilities },
+    { id: 'mini:v1', name: LONG, capabilities },
     { id: 'mini:other', name: 'Other', capabilities },
   ]
   server = await openTestServer({ tools: { enabled: true, registry }, models }, { local: true, handlers })

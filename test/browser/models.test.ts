@@ -1,7 +1,8 @@
+import { SCORES } from '@toolyard/mini'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readScores } from '../../src/models/mini/read-scores.ts'
 import type { CategoryScore } from '../../src/models/model-scores.ts'
+import { readScores } from '../../src/models/model-scores.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { atRest } from './browser-window.ts'
 import { openPage as open } from './open-browser.ts'
@@ -36,7 +37,7 @@ describe('the scores of the model in the box', () => {
   ] as const)('stand in its record, and in no other, $theme at $width', async (options) => {
     const { page, violations, picture } = await open(options)
     await page.goto(`${server.url}/models`)
-    const section = recordOf(page, 'mini:v0').getByRole('region', { name: LEADERBOARD })
+    const section = recordOf(page, 'mini:v1').getByRole('region', { name: LEADERBOARD })
     const table = section.getByRole('table', { name: LEADERBOARD })
     await table.getByRole('row', { name: /^simple_python [\d.]+ % 400$/ }).waitFor()
     expect(await page.getByRole('region', { name: LEADERBOARD }).count()).toBe(1)
@@ -49,12 +50,12 @@ describe('the scores of the model in the box', () => {
     await picture('models-scores')
   })
 
-  test('are those of mini/scores.json, with Toolyard’s own requests below the others', async () => {
+  test('are those of packages/mini/scores.json, with Toolyard’s own requests below the others', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/models`)
     const groups = page.getByRole('table', { name: LEADERBOARD }).locator('tbody')
     await groups.first().waitFor()
-    const { categories = [] } = (await readScores()) ?? {}
+    const { categories = [] } = (await readScores(SCORES)) ?? {}
     for (const [at, own] of [false, true].entries()) {
       const rows = categories.filter((row) => row.own === own)
       expect(await groups.nth(at).getByRole('row').allTextContents()).toEqual([
@@ -70,7 +71,7 @@ describe('the scores of the model in the box', () => {
   test('are no tests: the badge stays as it is without them', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/models`)
-    const mini = recordOf(page, 'mini:v0')
+    const mini = recordOf(page, 'mini:v1')
     await mini.getByText('These are no tests on this server').waitFor()
     expect(await mini.getByText('no tests yet', { exact: true }).count()).toBe(1)
     expect(await mini.getByText('History of its tests').count()).toBe(0)
@@ -84,7 +85,7 @@ describe('the scores of the model in the box', () => {
       { ...row, name: 'irrelevance', call_wanted: false, measured: '2026-10-02' },
     ])
     await page.goto(`${server.url}/models`)
-    const mini = recordOf(page, 'mini:v0')
+    const mini = recordOf(page, 'mini:v1')
     await mini.getByText('between Oct 2, 2026 and Nov 16, 2026').waitFor()
     await mini.getByRole('row', { name: 'irrelevance (no call is right) 99.0 % 2,000' }).waitFor()
     expect(await mini.locator('tbody').count()).toBe(1)
@@ -92,7 +93,7 @@ describe('the scores of the model in the box', () => {
     const { page: without } = await open()
     await withRows(without, undefined)
     await without.goto(`${server.url}/models`)
-    await recordOf(without, 'mini:v0').waitFor()
+    await recordOf(without, 'mini:v1').waitFor()
     expect(await without.getByRole('region', { name: LEADERBOARD }).count()).toBe(0)
   })
 })

@@ -37,7 +37,7 @@ describe.each(PAGES)('the page $name', ({ name, path, ready }) => {
     // 640 is what is left of 1280 when everything is shown at twice the size.
     for (const width of [1_280, 640, 360]) {
       await page.setViewportSize({ width, height: 900 })
-      expect(await page.evaluate(STICKS_OUT), `at ${width}`).toBe(0)
+      await expect.poll(() => page.evaluate(STICKS_OUT), { message: `at ${width}` }).toBe(0)
     }
     const bytes = (await Promise.all(scripts)).reduce((sum, size) => sum + size, 0)
     console.info(`${name}: ${(bytes / 1_000).toFixed(1)} kB of script in ${scripts.length} files`)

@@ -10,7 +10,7 @@ export const SHIPPED_CONFIG = JSON.parse(
 export const WITH_PLAIN_MODELS: Config = {
   ...SHIPPED_CONFIG,
   models: [
-    { id: 'mini:v0', name: 'Mini', capabilities: ['function-calling'] },
+    { id: 'mini:v1', name: 'Mini', capabilities: ['function-calling'] },
     { id: 'mini:plain', name: 'Plain', capabilities: [] },
     { id: 'mini:bare', name: 'Bare', capabilities: [] },
   ],

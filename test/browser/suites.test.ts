@@ -25,10 +25,9 @@ const SUITE = {
 const cityOf = ({ messages }: ModelRequest): string =>
   /in (\w+)\?/.exec(String(messages.findLast(({ role }) => role === 'user')?.content))?.[1] ?? ''
 const lookAt = (at: string) => ({ calls: [{ name: 'look', arguments: { at } }], usage: USAGE })
-/** Right everywhere. */
 const good: GivenTurn = (request) => lookAt(cityOf(request))
 
-/** A server with a suite of four cases, and a model that does as told. */
+/** A server with a suite of four cases, and a scripted model. */
 async function serve(turn: GivenTurn, options: ScriptedServerOptions = {}) {
   const server = await openScriptedServer(
     Array.from({ length: 100 }, () => turn),
@@ -39,7 +38,7 @@ async function serve(turn: GivenTurn, options: ScriptedServerOptions = {}) {
   return server
 }
 
-/** Chooses the suite and the model, and starts; asked whether it may cost something, it may. */
+/** Selects the suite and the model, starts the run and confirms its cost. */
 async function startSuite(page: Page, url: string): Promise<void> {
   await page.goto(`${url}/models`)
   const suites = page.getByRole('group', { name: 'Suites' })
@@ -57,8 +56,13 @@ async function startSuite(page: Page, url: string): Promise<void> {
 
 const sticksOut = "document.getElementById('main').scrollWidth - document.getElementById('main').clientWidth"
 
+const LOOKS = [
+  { theme: 'light', width: 1_280 },
+  { theme: 'dark', width: 360 },
+] as const
+
 describe('a run of suites', () => {
-  test('says beforehand what it costs, shows its progress, and changes the badge', async () => {
+  test('shows its cost beforehand, its progress, also after a reload, and updates the badge', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const server = await serve(async (request) => {
       if (cityOf(request) === 'Lima') await released
@@ -72,6 +76,7 @@ describe('a run of suites', () => {
     const bar = page.getByRole('progressbar', { name: 'Trials made' })
     await expect.poll(() => bar.getAttribute('aria-valuenow')).toBe('3')
     expect(await bar.getAttribute('aria-valuemax')).toBe('4')
+    await page.reload()
     await page.getByText('3 of 4 trials').waitFor()
     expect(await violations()).toEqual([])
     await picture('suite-running')
@@ -86,32 +91,32 @@ describe('a run of suites', () => {
     await page.getByRole('link', { name: /cities\.json/ }).waitFor()
   })
 
-  test.each([
-    { theme: 'light', width: 1_280 },
-    { theme: 'dark', width: 360 },
-  ] as const)('shows of a failed case what was expected and what came, $theme at $width', async (options) => {
+  test('shows the expected and actual values of a failed case', async () => {
     const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
-    const { page, violations, picture } = await open(options)
-    await startSuite(page, server.url)
-    const cases = page.getByRole('list', { name: 'Cases' })
-    await cases.getByText('look: at is "Paris", expected "Rome".').click()
-    const expected = cases.getByRole('region', { name: 'Expected' })
-    const actual = cases.getByRole('region', { name: 'Actual' })
-    await expected.getByText('"Rome"').waitFor()
-    await actual.getByText('"Paris"').waitFor()
-    expect(await violations()).toEqual([])
-    expect(await page.evaluate(sticksOut)).toBe(0)
-    await picture('suite-failed')
-    await page.goto(`${server.url}/models`)
-    await page.getByRole('link', { name: /cities\.json/ }).waitFor()
-    await page.getByText('wrong value 1').click()
-    await page.getByRole('cell').getByText('look: at is "Paris", expected "Rome".').waitFor()
-    expect(await violations()).toEqual([])
-    expect(await page.evaluate(sticksOut)).toBe(0)
-    await picture('models-suites')
+    const { page: first } = await open()
+    await startSuite(first, server.url)
+    await first.getByText('4 of 4 trials').waitFor()
+    for (const look of LOOKS) {
+      const { page, violations, picture } = await open(look)
+      await page.goto(first.url())
+      const cases = page.getByRole('list', { name: 'Cases' })
+      await cases.getByText('look: at is "Paris", expected "Rome".').click()
+      await cases.getByRole('region', { name: 'Expected' }).getByText('"Rome"').waitFor()
+      await cases.getByRole('region', { name: 'Actual' }).getByText('"Paris"').waitFor()
+      expect(await violations()).toEqual([])
+      expect(await page.evaluate(sticksOut)).toBe(0)
+      await picture('suite-failed')
+      await page.goto(`${server.url}/models`)
+      await page.getByRole('link', { name: /cities\.json/ }).waitFor()
+      await page.getByText('wrong value 1').click()
+      await page.getByRole('cell').getByText('look: at is "Paris", expected "Rome".').waitFor()
+      expect(await violations()).toEqual([])
+      expect(await page.evaluate(sticksOut)).toBe(0)
+      await picture('models-suites')
+    }
   })
 
-  test('can be cancelled: what was found out stays, and the same goes on', async () => {
+  test('can be cancelled and resumed', async () => {
     let holding = true
     const server = await serve(async (request) => {
       const { signal } = request
@@ -146,24 +151,9 @@ describe('a run of suites', () => {
     await page.getByText('3 of 3 trials').waitFor()
     await page.getByRole('button', { name: '4 passed' }).waitFor()
   })
-
-  test('is followed on after the page is loaded again', async () => {
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    const server = await serve(async (request) => {
-      await released
-      return lookAt(cityOf(request))
-    })
-    const { page } = await open()
-    await startSuite(page, server.url)
-    await page.reload()
-    await page.getByText('0 of 4 trials').waitFor()
-    release()
-    await page.getByText('4 of 4 trials').waitFor()
-    await page.getByRole('button', { name: '4 passed' }).waitFor()
-  })
 })
 
-describe('a run that is kept', () => {
+describe('a stored run', () => {
   const TURNS: GivenTurn[] = [
     { text: 'Let me look.', ...lookAt('Rome') },
     { text: 'It is old.', usage: USAGE },
@@ -177,63 +167,38 @@ describe('a run that is kept', () => {
     await page.getByRole('link', { name: 'Link to this run' }).waitFor()
   }
 
-  async function openRun(turns: readonly GivenTurn[], options = {}) {
+  async function openRun(turns: readonly GivenTurn[]) {
     const server = await openScriptedServer(turns, {
       tools: { look: async () => 'a view' },
       definition: { parameters: PARAMETERS },
       prices: PRICES,
     })
-    const opened = await open(options)
+    const opened = await open()
     await testOnce(opened.page, server.url)
     await opened.page.getByRole('link', { name: 'Link to this run' }).click()
     await opened.page.getByRole('heading', { name: 'Run', exact: true }).waitFor()
     return { ...opened, server }
   }
 
-  test.each([
-    { theme: 'light', width: 1_280 },
-    { theme: 'dark', width: 360 },
-  ] as const)('shows the time and the cost of each step, and of all, $theme at $width', async (options) => {
-    const { page, violations, picture } = await openRun(TURNS, options)
-    const timeline = page.getByRole('table', { name: /Timeline/ })
-    expect(await timeline.getByRole('row').count()).toBe(5)
-    expect(await timeline.getByRole('row', { name: /^Turn 1/ }).textContent()).toMatch(/1,100\$0\.003/)
-    expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
-    await page.getByRole('button', { name: 'Save as validation case' }).click()
-    await page.getByRole('region', { name: 'Save as validation case' }).waitFor()
-    expect(await violations()).toEqual([])
-    expect(await page.evaluate(sticksOut)).toBe(0)
-    await picture('run-saved')
-  })
-
-  test('can be replayed: as it was, and with a model that goes another way', async () => {
-    const { page } = await openRun([...TURNS, lookAt('Paris'), 'It is new.'])
-    await page.getByRole('button', { name: 'Replay', exact: true }).click()
-    await page.getByRole('button', { name: 'Start the replay' }).click()
-    await page.getByText('It goes the same way').waitFor()
-    await page.getByRole('combobox', { name: 'Who answers' }).selectOption({ label: 'ask Scripted' })
-    await page.getByRole('button', { name: 'Start the replay' }).click()
-    await page.getByText(/It goes another way\. .*look is called with {"at":"Paris"}/).waitFor()
-  })
-
-  test('can be run again, and says whether it makes the same calls', async () => {
-    const { page } = await openRun([...TURNS, ...TURNS, lookAt('Paris'), 'It is new.'])
-    await page.getByRole('link', { name: 'Run again' }).click()
-    expect(await page.getByLabel('Test Query').inputValue()).toBe('What is in Rome?')
-    await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('The same calls as in the').waitFor()
-    const timeline = page.getByRole('table', { name: /Timeline/ })
-    expect(await timeline.getByRole('row', { name: /^Turn 2/ }).textContent()).toMatch(/1,100\$0\.003/)
-    expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
-    await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('Call 1 was look with {"at":"Rome"}, and is look with {"at":"Paris"} now.').waitFor()
-  })
-
-  test('can be saved as a case that the loader takes', async () => {
-    const { page, server } = await openRun(TURNS)
-    await page.getByRole('button', { name: 'Save as validation case' }).click()
-    const download = page.waitForEvent('download')
-    await page.getByRole('link', { name: /Download run-/ }).click()
+  test('shows the time and cost of each step, and can be saved as a case', async () => {
+    const { page: first, server } = await openRun(TURNS)
+    for (const look of LOOKS) {
+      const { page, violations, picture } = await open(look)
+      await page.goto(first.url())
+      const timeline = page.getByRole('table', { name: /Timeline/ })
+      await timeline.waitFor()
+      expect(await timeline.getByRole('row').count()).toBe(5)
+      expect(await timeline.getByRole('row', { name: /^Turn 1/ }).textContent()).toMatch(/1,100\$0\.003/)
+      expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
+      await page.getByRole('button', { name: 'Save as validation case' }).click()
+      await page.getByRole('region', { name: 'Save as validation case' }).waitFor()
+      expect(await violations()).toEqual([])
+      expect(await page.evaluate(sticksOut)).toBe(0)
+      await picture('run-saved')
+    }
+    await first.getByRole('button', { name: 'Save as validation case' }).click()
+    const download = first.waitForEvent('download')
+    await first.getByRole('link', { name: /Download run-/ }).click()
     const saved = await download
     expect(saved.suggestedFilename()).toMatch(/^run-[\da-f]{8}\.jsonl$/)
     const file = join(server.folder, saved.suggestedFilename())
@@ -244,9 +209,28 @@ describe('a run that is kept', () => {
     const call = { tool: 'look', params: { at: 'Rome' } }
     expect(cases[0]?.judge([{ calls: [call], answer: '' }])).toEqual({ passed: true })
   })
+
+  test('can be replayed and repeated, and shows the first difference', async () => {
+    const { page } = await openRun([...TURNS, lookAt('Paris'), ...TURNS, lookAt('Paris'), 'It is new.'])
+    await page.getByRole('button', { name: 'Replay', exact: true }).click()
+    await page.getByRole('button', { name: 'Start the replay' }).click()
+    await page.getByText('It goes the same way').waitFor()
+    await page.getByRole('combobox', { name: 'Who answers' }).selectOption({ label: 'ask Scripted' })
+    await page.getByRole('button', { name: 'Start the replay' }).click()
+    await page.getByText(/It goes another way\. .*look is called with {"at":"Paris"}/).waitFor()
+    await page.getByRole('link', { name: 'Run again' }).click()
+    expect(await page.getByLabel('Test Query').inputValue()).toBe('What is in Rome?')
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('The same calls as in the').waitFor()
+    const timeline = page.getByRole('table', { name: /Timeline/ })
+    expect(await timeline.getByRole('row', { name: /^Turn 2/ }).textContent()).toMatch(/1,100\$0\.003/)
+    expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
+    await page.getByRole('button', { name: 'Run Test' }).click()
+    await page.getByText('Call 1 was look with {"at":"Rome"}, and is look with {"at":"Paris"} now.').waitFor()
+  })
 })
 
-test('a suite whose file is no good says so, and cannot be chosen', async () => {
+test('a suite with an invalid file shows the problem and cannot be selected', async () => {
   const server = await serve(good)
   await writeFile(join(server.folder, 'suites', 'bad.json'), '{"cases": [{"query": "Hi", "expect": {}}]}')
   const { page, violations } = await open()

@@ -4,12 +4,11 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { ToolManager } from '../../src/index.ts'
-import { toolGrammar } from '../../src/models/llama/tool-grammar.ts'
+import { toolGrammar } from '../../src/models/llama/schema-grammar.ts'
 import type { Message, Model, OfferedTool } from '../../src/models/model.ts'
 import { ModelError } from '../../src/models/model-error.ts'
 import type { ContractCase } from '../../src/testing/kind-contract.ts'
-import { modelContract } from '../../src/testing/model-contract.ts'
-import { readStream } from '../../src/testing/read-stream.ts'
+import { modelContract, readStream } from '../../src/testing/model-contract.ts'
 
 /** Of the contract of models what a model keeps to that says what it likes. */
 const CLAUSES = [

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/core/clock.ts'
 import { loadConfigFile, silentLog, ToolManager } from '../../src/index.ts'
 import { llamaWire } from '../../src/models/llama/llama-wire.ts'
-import { miniWire } from '../../src/models/mini/mini-wire.ts'
+import { miniWire } from '../../src/models/mini-wire.ts'
 import type { Model } from '../../src/models/model.ts'
 import { checks } from './checks.ts'
 import { runQueries } from './queries.ts'
@@ -74,12 +74,12 @@ for (const [title, { model }] of [
   }
 }
 
-const box = miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
-const mini: Model = { id: 'mini:v0', stream: (request) => box.stream('v0', request) }
+const box = await miniWire({ name: 'mini', type: 'mini' }, { log: silentLog, clock: systemClock })
+const mini: Model = { id: 'mini:v1', stream: (request) => box.stream('v1', request) }
 console.log('\nThe same cases of BFCL, by the rules of BFCL:')
 console.log(
   await compareOnSameCases([
-    ['mini:v0', mini],
+    ['mini:v1', mini],
     ['llama:tinyllama, held to the grammar', held.model],
     ['llama:tinyllama, free', free.model],
   ]),

@@ -1,6 +1,6 @@
 import type { ToolManager } from '../../src/index.ts'
 import type { Message, Model, OfferedTool } from '../../src/models/model.ts'
-import { readStream } from '../../src/testing/read-stream.ts'
+import { readStream } from '../../src/testing/model-contract.ts'
 
 /** The ready-made queries, and the tool that each of them is for. */
 const QUERIES: readonly [string, string | undefined][] = [

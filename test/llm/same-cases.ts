@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Params } from '../../src/core/tool.ts'
 import type { Model } from '../../src/models/model.ts'
-import { readStream } from '../../src/testing/read-stream.ts'
+import { readStream } from '../../src/testing/model-contract.ts'
 import { type BfclCase, loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
 
 const DATA = process.env.TOOLYARD_DATA_SETS ?? fileURLToPath(new URL('../../../shared/data', import.meta.url))

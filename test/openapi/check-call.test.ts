@@ -85,7 +85,7 @@ describe('a call that is held against its document', () => {
     [
       'a parameter goes elsewhere',
       (tool) => place(tool, { first: 'header' }),
-      /^INVALID_PARAMETERS: .* first must hold ASCII/,
+      /^INVALID_PARAMETERS: .* first must be ASCII/,
     ],
     [
       'two parameters are exchanged',

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { readOpenapi } from '../../src/cli/read-openapi.ts'
+import { readOpenapi } from '../../src/cli/commands/import/read-openapi.ts'
 import { NotInDocument, OpenapiError } from '../../src/openapi/documents.ts'
 import { type ImportOptions, type ImportReport, importOpenapi } from '../../src/openapi/import-openapi.ts'
 import { asSwagger } from './as-swagger.ts'

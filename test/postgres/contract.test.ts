@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { silentLog } from '../../src/core/log.ts'
-import { openStorage } from '../../src/storage/open-storage.ts'
+import { openStorage } from '../../src/storage/fixtures/open-storage-thread.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
-import { storageContract } from '../../src/testing/storage-contract.ts'
-import { type Databases, startDatabases } from './databases.ts'
+import { storageContract } from '../contracts/storage-contract.ts'
+import { clear, type Databases, startDatabases } from './databases.ts'
 
 let databases: Databases
 beforeAll(async () => {
@@ -12,16 +12,22 @@ beforeAll(async () => {
 afterAll(() => databases.stop(), 60_000)
 
 describe('the contract of stores: PostgreSQL in this thread', () => {
-  const urls = new Map<string, Promise<string>>()
-  const urlOf = (store: string): Promise<string> => {
-    const url = urls.get(store) ?? databases.create()
-    urls.set(store, url)
-    return url
+  let url: string
+  let last: string | undefined
+  let ready: Promise<void>
+  beforeAll(async () => {
+    url = await databases.create()
+  })
+  // One clause runs after the other, and each has a store of its own: an empty database.
+  const clearFor = (store: string): Promise<void> => {
+    if (store !== last) ready = clear(url)
+    last = store
+    return ready
   }
   const contract = storageContract({
     shared: true,
     open: async ({ store, ...options }) => {
-      const url = await urlOf(store)
+      await clearFor(store)
       // Given, so that a store begins without any secret.
       return hostStorage({ folder: '', url, auditKey: 'k'.repeat(32), keepDays: 7, ...options }, { log: silentLog })
     },

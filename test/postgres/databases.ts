@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { silentLog } from '../../src/core/log.ts'
-import type { Engine } from '../../src/storage/engine.ts'
-import { openPostgresEngine } from '../../src/storage/postgres/open-postgres-engine.ts'
+import { openPostgresEngine } from '../../src/storage/postgres/postgres-engine.ts'
+import type { Engine } from '../../src/storage/sql/engine.ts'
 import { sharedService } from '../setup/shared-services.ts'
 
 type Around = Partial<Parameters<typeof openPostgresEngine>[1]>
@@ -55,4 +55,16 @@ export async function ask<Row = unknown>(url: string, text: string, values: unkn
   } finally {
     await client.end()
   }
+}
+
+/** Removes everything that servers stored in a database; none of them may use it any more. */
+export async function clear(url: string): Promise<void> {
+  await ask(
+    url,
+    `DO $$ DECLARE name text; BEGIN
+       FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'toolyard' AND tablename <> 'migrations' LOOP
+         EXECUTE format('DELETE FROM toolyard.%I', name);
+       END LOOP;
+     END $$`,
+  )
 }

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
 import type { KnowledgeStore } from '../../src/core/storage/knowledge-store.ts'
-import { openStorage } from '../../src/storage/open-storage.ts'
-import { PostgresKnowledge } from '../../src/storage/postgres/knowledge/postgres-knowledge.ts'
-import { PostgresKnownVectors } from '../../src/storage/postgres/knowledge/postgres-vectors.ts'
-import { migrate } from '../../src/storage/postgres/migrate.ts'
+import { EMBEDDER, textsOf, unit, whole } from '../../src/storage/fixtures/given-knowledge.ts'
+import { openStorage } from '../../src/storage/fixtures/open-storage-thread.ts'
 import { PostgresDatabase } from '../../src/storage/postgres/postgres-database.ts'
-import { EMBEDDER, textsOf, unit, whole } from '../../src/testing/knowledge/given-knowledge.ts'
-import { shareKnowledge } from '../../src/testing/knowledge/share-knowledge.ts'
-import { knowledgeContract } from '../../src/testing/knowledge-contract.ts'
+import { migrate } from '../../src/storage/postgres/postgres-engine.ts'
+import { type PostgresKnowledge, postgresKnowledge } from '../../src/storage/postgres/postgres-knowledge.ts'
+import { PostgresKnownVectors } from '../../src/storage/postgres/postgres-vectors.ts'
+import { shareKnowledge } from '../contracts/knowledge/share-knowledge.ts'
+import { knowledgeContract } from '../contracts/knowledge-contract.ts'
 import { FULL, someOf } from '../setup/full.ts'
 import { startPgvector } from '../setup/start-pgvector.ts'
 import { ask, type Databases, startDatabases } from './databases.ts'
@@ -99,7 +99,7 @@ describe(`the contract of knowledge: PostgreSQL with pgvector (${REAL === undefi
     const { vectors } = await migrate(database)
     expect(vectors).toBe(true)
     for (const _ of ['one', 'other']) {
-      const knowledge = new PostgresKnowledge(database, { vectors, clock: systemClock, log: silentLog })
+      const knowledge = postgresKnowledge(database, { vectors, clock: systemClock, log: silentLog })
       ways.push(knowledge)
       ends.push(() => knowledge.close())
     }
@@ -108,8 +108,7 @@ describe(`the contract of knowledge: PostgreSQL with pgvector (${REAL === undefi
   afterAll(async () => {
     for (const end of ends) await end()
   })
-  const many = REAL === undefined ? 10_000 : 50_000
-  const contract = knowledgeContract({ vectors: true, many, open: shareKnowledge(() => ways) })
+  const contract = knowledgeContract({ vectors: true, open: shareKnowledge(() => ways) })
   // The last clause puts thousands of vectors.
   for (const { name, run } of someOf(contract.slice(0, FULL ? undefined : -1), 4)) test(name, run, 300_000)
 })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { silentLog } from '../../src/core/log.ts'
-import { openPostgresEngine } from '../../src/storage/postgres/open-postgres-engine.ts'
 import { openPgBossQueue } from '../../src/storage/postgres/pg-boss-queue.ts'
+import { openPostgresEngine } from '../../src/storage/postgres/postgres-engine.ts'
 
 // A server as far as jobs go: it prints what it takes and what it ends. Jobs named "long…" never end.
 const [url, instance] = process.argv.slice(2) as [string, string]

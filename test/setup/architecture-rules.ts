@@ -16,18 +16,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   chat: [...GROUND, 'kinds'],
   knowledge: [...GROUND, 'kinds', 'chat'],
   validation: [...GROUND, 'kinds', 'chat'],
-  config: [...GROUND, 'kinds', ...FEATURES],
-  server: [...GROUND, 'kinds', ...FEATURES, 'config'],
-  cli: [...GROUND, 'kinds', 'openapi', ...FEATURES, 'config', 'server'],
+  config: ['core', 'models', 'mcp', 'kinds', ...FEATURES],
+  app: [...GROUND, 'kinds', ...FEATURES, 'config'],
+  server: [...GROUND, 'kinds', ...FEATURES, 'config', 'app'],
+  cli: [...GROUND, 'kinds', 'openapi', ...FEATURES, 'config', 'app', 'server'],
   testing: [...GROUND, 'kinds', ...FEATURES],
-  'index.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'server'],
+  'index.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'app', 'server'],
 }
 
 /** The modules of Node that read no file, no socket, no process and no environment. */
-const PURE_BUILTINS = ['node:crypto', 'node:perf_hooks']
+const PURE_BUILTINS = ['node:crypto', 'node:path', 'node:perf_hooks']
 const NOT_PURE = /\bprocess\.env\b|(?<![.\w])fetch\(/
 
 const isTest = (path: string): boolean => /\.test\.tsx?$|\/fixtures\//.test(path)
+const isShipped = (path: string): boolean => /^(?:src|packages)\//.test(path)
 const folderOf = (path: string): string | undefined => /^src\/([^/]+)/.exec(path)?.[1]
 
 /** Each rule gives a sentence for everything that breaks it. */
@@ -52,6 +54,26 @@ export const arrows: Rule = (files) =>
         return [`${path} imports ${target}; ${from} may not import ${to}`]
       })
   })
+
+/** A package imports nothing of Toolyard: its caller hands it what it needs. Its tests may use Toolyard. */
+export const packagesStandAlone: Rule = (files) =>
+  files.flatMap(({ path, imports }) => {
+    const home = /^packages\/[^/]+\//.exec(path)?.[0]
+    if (home === undefined || isTest(path)) return []
+    return imports
+      .filter(({ target, ours }) => (ours ? !target.startsWith(home) : /^toolyard(\/|$)/.test(target)))
+      .map(({ target }) => `${path} imports ${target}, outside ${home}`)
+  })
+
+/** Toolyard runs without its optional packages: it loads them by name, at run time. */
+export const packagesAreOptional: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('src/') && !isTest(path))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target, typeOnly, lazy }) => target.startsWith('@toolyard/') && !typeOnly && !lazy)
+        .map(({ target }) => `${path} imports ${target} other than by import()`),
+    )
 
 const coreOf = (files: readonly SourceFile[]): SourceFile[] =>
   files.filter(({ path }) => path.startsWith('src/core/') && !isTest(path))
@@ -95,12 +117,12 @@ export const boundParameters: Rule = (files) =>
 
 export const noDefaultExports: Rule = (files) =>
   files
-    .filter(({ path, exports }) => path.startsWith('src/') && exports.includes('default'))
+    .filter(({ path, exports }) => isShipped(path) && exports.includes('default'))
     .map(({ path }) => `${path} has a default export`)
 
 export const noLongFiles: Rule = (files) =>
   files
-    .filter(({ path, text }) => path.startsWith('src/') && text.split('\n').length - 1 > 500)
+    .filter(({ path, text }) => isShipped(path) && text.split('\n').length - 1 > 500)
     .map(({ path }) => `${path} is longer than 500 lines`)
 
 /** A test of one aspect says which: `process-pool.queue.test.ts`. */
@@ -108,7 +130,7 @@ const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)?\.test)?(\.tsx?)?$/
 
 export const kebabCaseNames: Rule = (files) =>
   files
-    .filter(({ path }) => path.startsWith('src/'))
+    .filter(({ path }) => isShipped(path))
     .filter(({ path }) => !path.split('/').every((part) => KEBAB_CASE.test(part)))
     .map(({ path }) => `${path} is not named in kebab-case`)
 

@@ -1,6 +1,6 @@
 import type { Log } from '../../src/core/log.ts'
 import type { Storage } from '../../src/core/storage/storage.ts'
-import type { StorageOptions } from '../../src/storage/engine.ts'
+import type { StorageOptions } from '../../src/storage/sql/engine.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
 import { type Part, STORAGE_PARTS } from '../../src/storage/worker/messages.ts'
 

@@ -16,6 +16,8 @@ export interface SourceImport {
   readonly target: string
   readonly ours: boolean
   readonly typeOnly: boolean
+  /** By `import()`. */
+  readonly lazy: boolean
 }
 
 /** Reads every TypeScript file below a folder; none where there is no such folder. */
@@ -36,16 +38,16 @@ export function readSources(root: string, folder: string): SourceFile[] {
 /** Takes imports and exports from a source text: static, dynamic and re-exported ones alike. */
 export function parseSource(path: string, text: string): SourceFile {
   const { module } = parseSync(path, text)
-  const imported = (specifier: string, typeOnly: boolean): SourceImport => {
+  const imported = (specifier: string, typeOnly: boolean, lazy = false): SourceImport => {
     const ours = specifier.startsWith('.')
-    return { target: ours ? posix.join(posix.dirname(path), specifier) : specifier, ours, typeOnly }
+    return { target: ours ? posix.join(posix.dirname(path), specifier) : specifier, ours, typeOnly, lazy }
   }
   const imports = module.staticImports.map(({ moduleRequest, entries }) =>
     imported(moduleRequest.value, entries.length > 0 && entries.every(({ isType }) => isType)),
   )
   for (const { moduleRequest } of module.dynamicImports) {
     const literal = /^['"`](.+)['"`]$/.exec(text.slice(moduleRequest.start, moduleRequest.end))?.[1]
-    if (literal !== undefined) imports.push(imported(literal, false))
+    if (literal !== undefined) imports.push(imported(literal, false, true))
   }
   const exports: string[] = []
   for (const { exportName, moduleRequest, isType } of module.staticExports.flatMap(({ entries }) => entries)) {

@@ -5,9 +5,9 @@ import { pathToFileURL } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { findChromium, NO_CHROMIUM } from '../../scripts/find-chromium.js'
+import type { ValidationReport } from '../../src/validation/reports/build-report.ts'
 import { HOSTILE, hostileReport } from '../../src/validation/reports/fixtures/hostile-report.ts'
 import { reportFormat } from '../../src/validation/reports/report-format.ts'
-import type { ValidationReport } from '../../src/validation/reports/validation-report.ts'
 
 /** What is left of the hostile text where it is shown: what cannot be shown is written out. */
 const SHOWN = HOSTILE.replaceAll('\u0000', '\\u0000')

@@ -26,7 +26,7 @@ const MCP: Route = {
 
 const CHAT: Route = {
   path: '/v1/chat/completions',
-  body: { model: 'mini:v0', messages: [{ role: 'user', content: 'What is 20% of 80?' }] },
+  body: { model: 'mini:v1', messages: [{ role: 'user', content: 'What is 20% of 80?' }] },
   headers: {},
   expects: '20% of 80 is 16.',
 }

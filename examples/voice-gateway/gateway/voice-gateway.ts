@@ -42,7 +42,7 @@ export interface PartsReady {
 const FOLDER = fileURLToPath(new URL('..', import.meta.url))
 const SERVER = 'zwave'
 /** The model that comes with Toolyard: no key, no server, no download. */
-const EMBEDDED_MODEL = 'mini:v0'
+const EMBEDDED_MODEL = 'mini:v1'
 const MODEL_MS = 10_000
 /** Longer than three attempts take where the server ends at once; what takes longer goes on beside. */
 const MCP_MS = 20_000

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
+import type { Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { mock } from '../fixtures/toolyard.ts'
-import type { Terminal } from '../terminal.ts'
 import { type AuditListOptions, auditList, auditVerify } from './audit.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [mock('weather', 'rain')] } }
@@ -68,13 +68,13 @@ describe('audit list', () => {
     expect(await run(list(options))).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })
   })
 
-  test('an outcome that there is not is wrong usage', async () => {
+  test('rejects an unknown outcome', async () => {
     const { toolyard } = await installationFolder()
     const { code, err } = await toolyard('audit', 'list', '--outcome', 'fine')
     expect([code, err]).toEqual([2, expect.stringContaining('Allowed choices are success, failure, unknown.')])
   })
 
-  test('a cursor that nobody gave fails', async () => {
+  test('rejects an invalid cursor', async () => {
     const { toolyard } = await audited([['acme', 'weather']])
     const { code, err } = await toolyard('audit', 'list', '--cursor', 'nonsense')
     expect([code, err]).toEqual([1, expect.stringContaining('nonsense')])
@@ -114,7 +114,7 @@ describe('audit export', () => {
 })
 
 describe('audit verify', () => {
-  test('holds where nothing was touched', async () => {
+  test('verifies an intact log', async () => {
     const { toolyard, json } = await audited([
       ['acme', 'weather'],
       ['other', 'weather'],

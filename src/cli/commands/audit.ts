@@ -3,15 +3,20 @@ import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
 import { counted } from '../../core/schema/problem-words.ts'
 import type { AuditFilter, AuditPage, AuditReport, AuditRow } from '../../core/storage/ledger.ts'
-import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
+import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import { auditCsv, auditJson } from '../../server/routes/audit-export.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { hasStore, readStore, withStore } from '../open.ts'
-import { readInteger } from '../params.ts'
-import { printable, printableLine } from '../printable.ts'
-import { showTable } from '../show-table.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { hasStore, readStore, withStore } from '../common/open.ts'
+import { readInteger } from '../common/params.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  printable,
+  printableLine,
+  showTable,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
 
 const HELP = `
 Examples:
@@ -19,23 +24,23 @@ Examples:
   $ toolyard audit export --format csv > audit.csv
   $ toolyard audit verify`
 
-/** Defines `toolyard audit`. */
 export function defineAudit(audit: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
   audit.addHelpText('after', HELP)
 
   withFilter(audit.command('list').description('List calls, newest first'))
     .option('--limit <n>', 'maximum number of calls, 1 to 1000 (default 50)')
     .option('--cursor <text>', 'continue after an earlier list')
-    .action(async (_, command: Command) => done(await auditList(terminal, command.optsWithGlobals())))
+    .action(run(auditList))
 
   withFilter(audit.command('export').description('Print all matching calls as CSV or JSON'))
     .addOption(new Option('--format <format>', 'output format (default csv)').choices(['csv', 'json']))
-    .action(async (_, command: Command) => done(await auditExport(terminal, command.optsWithGlobals())))
+    .action(run(auditExport))
 
   audit
     .command('verify')
     .description('Check that no record was changed or removed; exits with 1 if one was')
-    .action(async (_, command: Command) => done(await auditVerify(terminal, command.optsWithGlobals())))
+    .action(run(auditVerify))
 }
 
 const withFilter = (command: Command): Command =>
@@ -76,9 +81,8 @@ const EXPORT_PAGE_SIZE = 1_000
 
 /** `toolyard audit list`: calls, newest first. */
 export async function auditList(terminal: Terminal, options: AuditListOptions): Promise<number> {
-  const { cursor } = options
   const limit = readInteger('--limit', options.limit ?? '50', 1, 1_000)
-  const filter = { ...auditFilter(options), limit, ...(cursor && { cursor }) }
+  const filter = { ...auditFilter(options), limit, cursor: options.cursor || undefined }
   const page = await readStore(terminal, options, ({ ledger }) => ledger.audit(filter), NO_ROWS)
   if (terminal.json) terminal.document(page)
   else if (page.rows.length === 0) terminal.note('No matching calls.')
@@ -145,19 +149,12 @@ export async function auditVerify(terminal: Terminal, options: GlobalOptions): P
 /** Without a tenant the filter matches calls of all tenants. */
 function auditFilter(options: AuditOptions): Omit<AuditFilter, 'limit'> {
   const { tenant, tool, caller, run, outcome, errorCode, from, to } = options
-  return {
-    tenant,
-    ...(tool !== undefined && { tool }),
-    ...(caller !== undefined && { caller }),
-    ...(run !== undefined && { runId: run }),
-    ...(outcome !== undefined && { outcome }),
-    ...(errorCode !== undefined && { errorCode }),
-    ...(from !== undefined && { from: readTime('--from', from) }),
-    ...(to !== undefined && { to: readTime('--to', to) }),
-  }
+  const times = { from: readTime('--from', from), to: readTime('--to', to) }
+  return { tenant, tool, caller, runId: run, outcome, errorCode, ...times }
 }
 
-function readTime(option: string, text: string): number {
+function readTime(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
   const time = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
     ? Date.parse(text)
     : Number.NaN

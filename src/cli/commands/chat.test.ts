@@ -8,7 +8,7 @@ import { main } from '../main.ts'
 
 afterAll(emptyFolder)
 
-const rule = { llm: 'mini', model: 'v0', prompt: 'Be brief.', tools: { enabled: true } }
+const rule = { llm: 'mini', model: 'v1', prompt: 'Be brief.', tools: { enabled: true } }
 
 async function config(name: string, content: object): Promise<string> {
   const file = join(folder, `${name}.json`)
@@ -91,13 +91,13 @@ describe('chat', () => {
     expect(JSON.parse(json.out)).toMatchObject({ stop_reason: 'error', error: expect.stringContaining('office:m') })
   })
 
-  test('on a terminal the answer is written as it comes, once', async () => {
+  test('streams the answer once on a terminal', async () => {
     const file = await config('watched', { tools: { enabled: true, registry: [CALCULATE] }, responses: [rule] })
     const { io, written } = captureIo({ watched: true })
     const write = vi.spyOn(io.stdout, 'write')
     expect(await main(['chat', 'What is 20% of 80?', '--config', file], io)).toBe(0)
     expect(write.mock.calls.length).toBeGreaterThan(3)
     expect(written.out).toBe('20% of 80 is 16.\n')
-    expect(written.err).toMatch(/^→ calculate .*\nmini:v0\n$/)
+    expect(written.err).toMatch(/^→ calculate .*\nmini:v1\n$/)
   })
 })

@@ -1,33 +1,36 @@
 import type { Command } from 'commander'
-import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
+import { NoResponseRuleError } from '../../chat/response-rules.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
-import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { Interrupt } from '../interrupt.ts'
-import { awaitServers, openManager, SHORT_WAIT_MS, SWITCHED_OFF, warnMissing } from '../open.ts'
-import { printable, printableLine } from '../printable.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { UnknownModelError } from '../../models/model-error.ts'
+import { awaitServers, openManager, SHORT_WAIT_MS, SWITCHED_OFF, warnMissing } from '../common/open.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  Interrupt,
+  printable,
+  printableLine,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
 
 const HELP = `
-Without an API key or a model server, mini:v0 answers: a small model that ships with Toolyard. It calls tools but writes
+Without an API key or a model server, mini:v1 answers: a small model that ships with Toolyard. It calls tools but writes
 no prose.
 
 Examples:
   $ toolyard chat "What's the weather in Paris?"
-  $ toolyard chat "Calculate 15% tip on $45" --model mini:v0
+  $ toolyard chat "Calculate 15% tip on $45" --model mini:v1
   $ toolyard chat "What time is it in Tokyo?" --model ollama:llama3.2:3b --json`
 
-/** Defines `toolyard chat`. */
 export function defineChat(chat: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
   chat
     .argument('<message>', 'the question')
     .option('--model <id>', 'provider:model (default: by the response rules of the configuration)')
     .addHelpText('after', HELP)
-    .action(async (message: string, _, command: Command) =>
-      done(await ask(terminal, message, command.optsWithGlobals())),
-    )
+    .action(run(ask))
 }
 
 interface ChatOptions extends GlobalOptions {

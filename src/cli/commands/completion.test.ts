@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { createProgram } from '../program.ts'
-import { createTerminal } from '../terminal.ts'
+import { createTerminal } from '../common/terminal.ts'
+import { createProgram } from '../main.ts'
 import { COMPLETION_SCRIPTS, completionWords } from './completion.ts'
 
 vi.setConfig({ testTimeout: 60_000 })

@@ -1,12 +1,10 @@
 import type { Command, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { mcpEntries } from '../../config/mcp-entries.ts'
+import { mcpEntries } from '../../config/mcp-settings.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { openManager, withoutServers } from '../open.ts'
-import { choicesOf, parameterSchema } from '../params.ts'
-import { printableLine } from '../printable.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { openManager, withoutServers } from '../common/open.ts'
+import { choicesOf, parameterSchema } from '../common/params.ts'
+import { type Done, printableLine, type Terminal, UsageError } from '../common/terminal.ts'
 
 const HELP = `
 Examples:
@@ -14,7 +12,6 @@ Examples:
   $ source <(toolyard completion zsh)      in ~/.zshrc, after compinit
   $ toolyard completion fish > ~/.config/fish/completions/toolyard.fish`
 
-/** Defines `toolyard completion`. */
 export function defineCompletion(completion: Command, terminal: Terminal, done: Done): void {
   completion
     .argument('<shell>', 'bash, zsh or fish')

@@ -4,7 +4,7 @@ import { emptyFolder, toolyard } from '../fixtures/toolyard.ts'
 afterAll(emptyFolder)
 
 describe('demo', () => {
-  test('shows calls that succeed, are refused, are unknown and are stopped', async () => {
+  test('shows calls that succeed, are invalid, are unknown and time out', async () => {
     const { code, out, err } = await toolyard(['demo'], { env: { TOOLYARD_CONFIG: 'nowhere.json' } })
     expect({ code, err }).toEqual({ code: 0, err: '' })
     for (const said of ['"temperature": 22', '"result": 6.75', 'INVALID_PARAMETERS', 'get_wether', 'after 500ms']) {

@@ -1,14 +1,13 @@
 import type { Command } from 'commander'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolHandlers } from '../../kinds/tool-handlers.ts'
-import { asText } from '../call.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { readConfig, shippedConfig, startManager } from '../open.ts'
-import type { Done, Terminal } from '../terminal.ts'
+import { asText } from '../common/call.ts'
+import { readConfig, shippedConfig, startManager } from '../common/open.ts'
+import { actions, type Done, type GlobalOptions, type Terminal } from '../common/terminal.ts'
 
-/** Defines `toolyard demo`. */
 export function defineDemo(demo: Command, terminal: Terminal, done: Done): void {
-  demo.action(async (_, command: Command) => done(await runDemo(terminal, command.optsWithGlobals())))
+  const run = actions(terminal, done)
+  demo.action(run(runDemo))
 }
 
 interface Step {

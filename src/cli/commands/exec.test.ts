@@ -33,7 +33,7 @@ describe('exec', () => {
     expect(JSON.parse(out).result.echo).toEqual({ n: 5, on: true, text: '5', any: '5', other: 'a=b' })
   })
 
-  test('a failed call is told on stderr, with what would help, and exits with 1', async () => {
+  test('reports a failed call on stderr with advice, and exits with 1', async () => {
     const { code, out, err } = await toolyard(['exec', 'get_weather', 'units=kelvin'])
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toContain("Invalid parameters: missing 'location', units must be one of: celsius, fahrenheit\n")
@@ -42,13 +42,13 @@ describe('exec', () => {
     expect(err).not.toContain('"level"')
   })
 
-  test('the required parameters are shown only where one is missing', async () => {
+  test('shows the required parameters only if one is missing', async () => {
     const { err } = await toolyard(['exec', 'get_weather', 'location=Paris', 'units=kelvin'])
     expect(err).toContain('units must be one of: celsius, fahrenheit\n')
     expect(err).not.toContain('Required:')
   })
 
-  test('an unknown tool is answered with the nearest names', async () => {
+  test('suggests similar names for an unknown tool', async () => {
     const { code, out, err } = await toolyard(['exec', 'get_wether'])
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toContain("Tool 'get_wether' not found\n  Did you mean get_weather?\n")

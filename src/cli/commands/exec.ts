@@ -1,10 +1,8 @@
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import { readTimeout, runCall } from '../call.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { awaitServers, LONG_WAIT_MS, openManager, SWITCHED_OFF, warnMissing, withoutServers } from '../open.ts'
-import { printableLine } from '../printable.ts'
-import type { Done, Terminal } from '../terminal.ts'
+import { readTimeout, runCall } from '../common/call.ts'
+import { awaitServers, LONG_WAIT_MS, openManager, SWITCHED_OFF, warnMissing, withoutServers } from '../common/open.ts'
+import { actions, type Done, type GlobalOptions, printableLine, type Terminal } from '../common/terminal.ts'
 
 const HELP = `
 Parameters are one JSON object, - to read it from stdin, or key=value pairs. The tool's schema decides how the value of
@@ -15,16 +13,14 @@ Examples:
   $ toolyard exec datetime '{"operation":"now","timezone":"Europe/Paris"}'
   $ toolyard exec search_documents query="deadline" max_results=2 --json`
 
-/** Defines `toolyard exec`. */
 export function defineExec(exec: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
   exec
     .argument('<tool>', 'the name of the tool')
     .argument('[params...]', 'a JSON object, - for stdin, or key=value pairs')
     .option('--timeout <ms>', 'timeout of the call, 1000 to 60000')
     .addHelpText('after', HELP)
-    .action(async (tool: string, params: string[], _, command: Command) =>
-      done(await execTool(terminal, tool, params, command.optsWithGlobals())),
-    )
+    .action(run(execTool))
 }
 
 export interface ExecOptions extends GlobalOptions {

@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import type { TenantOptions } from '../common/params.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { type KeysCreateOptions, type KeysListOptions, keysCreate, keysList, keysRevoke } from './keys.ts'
+import { type KeysCreateOptions, keysCreate, keysList, keysRevoke } from './keys.ts'
 
 const KEY = /^ty_[\w-]{43}$/
 
@@ -13,7 +14,7 @@ async function yard() {
   const create = (options: Partial<KeysCreateOptions>) => (terminal: Parameters<typeof keysCreate>[0]) =>
     keysCreate(terminal, { role: 'user', ...options })
   const list =
-    (options: KeysListOptions = {}) =>
+    (options: TenantOptions = {}) =>
     (terminal: Parameters<typeof keysList>[0]) =>
       keysList(terminal, options)
   const revoke = (id: string) => (terminal: Parameters<typeof keysRevoke>[0]) => keysRevoke(terminal, id, {})
@@ -21,7 +22,7 @@ async function yard() {
 }
 
 describe('keys create', () => {
-  test('prints the key alone on stdout, what it is on stderr, and a running server takes it up', async () => {
+  test('prints only the key on stdout, and a running server accepts it', async () => {
     const { toolyard, serve } = await yard()
     const server = await serve()
     const words = ['--tenant', 'acme', '--name', 'ci', '--role', 'operator', '--scope', 'read', 'call']
@@ -80,7 +81,7 @@ describe('keys create', () => {
     expect(caller).toMatchObject({ callsPerMinute: 60, scopes: new Set(['read', 'observe', 'installation']) })
   })
 
-  test('a key for all tenants may besides do what its role may', async () => {
+  test('a key for all tenants has the scopes of its role too', async () => {
     const { json, create } = await yard()
     expect((await json(create({ allTenants: true }))).scopes).toEqual(['read', 'call', 'chat', 'installation'])
   })
@@ -118,7 +119,7 @@ describe('keys list', () => {
     expect(existsSync(data)).toBe(false)
   })
 
-  test('shows what each key may do and whether it is valid, of one tenant where that is asked', async () => {
+  test('lists the scopes and state of each key, optionally of one tenant', async () => {
     const { run, json, create, list, revoke } = await yard()
     await run(create({ tenant: 'acme', name: 'page', scope: ['read'], expires: '2999-01-31' }))
     const other = await json(create({ tenant: 'other', name: 'old', callsPerMinute: '5' }))

@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
-import { hashApiKey, newApiKey } from '../../config/callers/api-key.ts'
-import { ROLES, SCOPES, type Scope } from '../../config/callers/scopes.ts'
-import { LOCAL_TENANT } from '../../core/call.ts'
+import { hashApiKey, newApiKey, ROLES, SCOPES, type Scope } from '../../app/callers.ts'
+import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { readStore, withStore } from '../open.ts'
-import { readInteger, tenantName } from '../params.ts'
-import { printableLine } from '../printable.ts'
-import { showTable } from '../show-table.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { readStore, withStore } from '../common/open.ts'
+import { readInteger, type TenantOptions, tenantName } from '../common/params.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  printableLine,
+  showTable,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
 
 const HELP = `
 Each key belongs to a tenant. Its role decides what the key may do: --scope restricts it to some of that, --all-tenants
@@ -21,8 +24,8 @@ Examples:
   $ toolyard keys list
   $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11`
 
-/** Defines `toolyard keys`. */
 export function defineKeys(keys: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
   keys.addHelpText('after', HELP)
 
   keys
@@ -35,33 +38,28 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .option('--all-tenants', 'may read the audit log, the runs and the metrics of all tenants')
     .option('--calls-per-minute <n>', 'rate limit (default: the one in the configuration)')
     .option('--expires <when>', 'such as 90d, 12h, 30m or 2030-01-31 (default: never)')
-    .action(async (_, command: Command) => done(await keysCreate(terminal, command.optsWithGlobals())))
+    .action(run(keysCreate))
 
   keys
     .command('list')
     .description('List the keys without their secrets')
     .option('--tenant <id>', 'only keys of this tenant')
-    .action(async (_, command: Command) => done(await keysList(terminal, command.optsWithGlobals())))
+    .action(run(keysList))
 
   keys
     .command('revoke')
     .description('Revoke a key')
     .argument('<id>', 'the id that "keys list" shows')
-    .action(async (id: string, _, command: Command) => done(await keysRevoke(terminal, id, command.optsWithGlobals())))
+    .action(run(keysRevoke))
 }
 
-export interface KeysCreateOptions extends GlobalOptions {
-  readonly tenant?: string
+export interface KeysCreateOptions extends TenantOptions {
   readonly name?: string
   readonly role: Role
   readonly scope?: readonly Scope[]
   readonly allTenants?: boolean
   readonly callsPerMinute?: string
   readonly expires?: string
-}
-
-export interface KeysListOptions extends GlobalOptions {
-  readonly tenant?: string
 }
 
 const MAX_NAME_LENGTH = 100
@@ -139,7 +137,7 @@ const HEAD = ['ID', 'TENANT', 'NAME', 'ROLE', 'SCOPES', 'STATE']
 type ListedKey = Omit<StoredKey, 'hash'> & { readonly state: 'active' | 'expired' | 'revoked' }
 
 /** `toolyard keys list`: every key without its secret and its hash. */
-export async function keysList(terminal: Terminal, options: KeysListOptions): Promise<number> {
+export async function keysList(terminal: Terminal, options: TenantOptions): Promise<number> {
   const tenant = options.tenant === undefined ? undefined : tenantName(options.tenant)
   const all = await readStore(terminal, options, ({ keys }) => keys.list(), [])
   const listed = all

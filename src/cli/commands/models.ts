@@ -1,37 +1,35 @@
 import type { Command } from 'commander'
 import { systemClock } from '../../core/clock.ts'
+import { dataFolder } from '../../core/data-folder.ts'
 import { type Log, silentLog } from '../../core/log.ts'
-import { addEmbeddings } from '../../knowledge/embedding/local/add-embeddings.ts'
-import { EMBEDDING_PACKAGES } from '../../knowledge/embedding/local/local-model.ts'
-import type { ModelInfo } from '../../models/catalogue/model-info.ts'
-import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import { addEmbeddings } from '../../knowledge/embedding/add-embeddings.ts'
+import { EMBEDDING_PACKAGES } from '../../knowledge/embedding/local-model.ts'
+import { UnknownModelError } from '../../models/model-error.ts'
 import { addModel } from '../../models/model-files/add-model.ts'
-import type { AddProgress } from '../../models/model-files/add-model-options.ts'
-import { ModelFileError } from '../../models/model-files/model-file-error.ts'
-import { dataFolder } from '../../models/model-files/model-folder.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { Interrupt } from '../interrupt.ts'
-import { openManager, withoutServers } from '../open.ts'
-import { printableLine } from '../printable.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import type { AddProgress } from '../../models/model-files/download.ts'
+import { ModelFileError } from '../../models/model-files/model-file-checks.ts'
+import type { ModelInfo } from '../../models/model-info.ts'
+import { openManager, withoutServers } from '../common/open.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  Interrupt,
+  printableLine,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
 
-/** Defines `toolyard models`. */
 export function defineModels(models: Command, terminal: Terminal, done: Done): void {
-  models
-    .argument('[provider]', 'ask this provider for all its models')
-    .action(async (provider: string | undefined, _, command: Command) =>
-      done(await listModels(terminal, provider, command.optsWithGlobals())),
-    )
+  const run = actions(terminal, done)
+  models.argument('[provider]', 'ask this provider for all its models').action(run(listModels))
 
   models
     .command('add')
     .description('Copy or download a GGUF file for the llama provider')
     .argument('<source>', 'a file, or an http or https URL')
     .option('--sha256 <hash>', 'the expected hash of the file')
-    .action(async (source: string, _, command: Command) =>
-      done(await modelsAdd(terminal, source, command.optsWithGlobals())),
-    )
+    .action(run(modelsAdd))
 
   models
     .command('add-embeddings')

@@ -2,9 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSuite } from '../../validation/load-suite.ts'
+import type { Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { CALCULATE } from '../fixtures/toolyard.ts'
-import type { Terminal } from '../terminal.ts'
 import { type RunsSaveOptions, runsList, runsReplay, runsSave, runsShow } from './runs.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [CALCULATE] } }
@@ -16,7 +16,7 @@ async function asked(config: object = {}) {
   const server = await opened.serve()
   const chat = await server.manager.getChat()
   const context = { ...server.localContext('rest'), runId: 'run-1' }
-  await chat.answer({ message: QUESTION, model: 'mini:v0', context })
+  await chat.answer({ message: QUESTION, model: 'mini:v1', context })
   await server.close()
   return opened
 }
@@ -24,14 +24,14 @@ async function asked(config: object = {}) {
 const save = (options: RunsSaveOptions) => (terminal: Terminal) => runsSave(terminal, 'run-1', options)
 
 describe('runs', () => {
-  test('are listed and shown', async () => {
+  test('lists and shows runs', async () => {
     const { run, toolyard } = await asked()
     const listed = await toolyard('runs', 'list')
     expect(listed.out).toMatch(
-      /^ID +TIME +MODEL +END +CALLS +MS +QUESTION\nrun-1 +\S+Z +mini:v0 +stop +1 +\d+ +What is/,
+      /^ID +TIME +MODEL +END +CALLS +MS +QUESTION\nrun-1 +\S+Z +mini:v1 +stop +1 +\d+ +What is/,
     )
     const { out } = await run((terminal) => runsShow(terminal, 'run-1', {}))
-    expect(out).toMatch(/^mini:v0, \S+, \d+ ms, ended by stop\nQuestion: What is 20% of 80\?\n1\. model/)
+    expect(out).toMatch(/^mini:v1, \S+, \d+ ms, ended by stop\nQuestion: What is 20% of 80\?\n1\. model/)
     expect(out).toContain('1. calculate { "expression": "80 * 0.2" }')
     expect(out).toMatch(/Answer: 20% of 80 is 16\.\n$/)
   })
@@ -39,7 +39,7 @@ describe('runs', () => {
   test('of a model, with an end, or of another tenant', async () => {
     const { json } = await asked()
     const count = async (options: object) => (await json((terminal) => runsList(terminal, options))).runs.length
-    expect(await count({ model: 'mini:v0', stopReason: 'stop', limit: '1' })).toBe(1)
+    expect(await count({ model: 'mini:v1', stopReason: 'stop', limit: '1' })).toBe(1)
     expect(await count({ model: 'other:model' })).toBe(0)
     expect(await count({ stopReason: 'error' })).toBe(0)
     expect(await count({ tenant: 'acme' })).toBe(0)

@@ -2,19 +2,28 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { counted } from '../../core/schema/problem-words.ts'
 import type { GateDecision, ListedRun, RunPage, RunStep, StoredRun } from '../../core/storage/run-store.ts'
-import type { Cassette } from '../../validation/cassettes/cassette.ts'
-import { CassetteError, readCassette, runCassette } from '../../validation/cassettes/cassette.ts'
-import { cassetteCase } from '../../validation/cassettes/cassette-case.ts'
+import {
+  type Cassette,
+  CassetteError,
+  cassetteCase,
+  readCassette,
+  runCassette,
+} from '../../validation/cassettes/cassette.ts'
 import { replayCassette } from '../../validation/cassettes/replay-cassette.ts'
-import { readableJson } from '../call.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { readStore } from '../open.ts'
-import { readInteger, TENANT_OPTION, type TenantOptions, tenantOf } from '../params.ts'
-import { printable, printableLine } from '../printable.ts'
-import { showTable } from '../show-table.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
-import { writeWhole } from '../write-whole.ts'
+import { readableJson } from '../common/call.ts'
+import { readStore } from '../common/open.ts'
+import { readInteger, TENANT_OPTION, type TenantOptions, tenantOf } from '../common/params.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  printable,
+  printableLine,
+  showTable,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
+import { writeWhole } from '../common/write-whole.ts'
 
 const HELP = `
 A run is one question to a model, with all its turns and tool calls. A cassette is a run in a file: you can replay it
@@ -27,8 +36,8 @@ Examples:
   $ toolyard runs save 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11 --as-case >> cases.jsonl
   $ toolyard validate --suite cases.jsonl`
 
-/** Defines `toolyard runs`. */
 export function defineRuns(runs: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
   runs.addHelpText('after', HELP)
 
   runs
@@ -39,14 +48,14 @@ export function defineRuns(runs: Command, terminal: Terminal, done: Done): void 
     .option('--stop-reason <reason>', 'only runs with this stop reason, such as error')
     .option('--limit <n>', 'maximum number of runs, 1 to 200 (default 50)')
     .option('--cursor <text>', 'continue after an earlier list')
-    .action(async (_, command: Command) => done(await runsList(terminal, command.optsWithGlobals())))
+    .action(run(runsList))
 
   runs
     .command('show')
     .description('Show a run with every step')
     .argument('<id>', 'the id that "runs list" shows')
     .option(...TENANT_OPTION)
-    .action(async (id: string, _, command: Command) => done(await runsShow(terminal, id, command.optsWithGlobals())))
+    .action(run(runsShow))
 
   runs
     .command('save')
@@ -55,16 +64,14 @@ export function defineRuns(runs: Command, terminal: Terminal, done: Done): void 
     .option(...TENANT_OPTION)
     .option('--out <file>', 'write to a file instead')
     .option('--as-case', 'as a test case: the same question, with the calls of the run as the expected ones')
-    .action(async (id: string, _, command: Command) => done(await runsSave(terminal, id, command.optsWithGlobals())))
+    .action(run(runsSave))
 
   runs
     .command('replay')
     .description('Replay a cassette without its model and tools; exits with 1 if the replay differs')
     .argument('<file>', 'a cassette')
     .option('--loose', 'calls may come in any order, and messages may differ')
-    .action(async (file: string, _, command: Command) =>
-      done(await runsReplay(terminal, file, command.optsWithGlobals())),
-    )
+    .action(run(runsReplay))
 }
 
 export interface RunsListOptions extends TenantOptions {
@@ -93,9 +100,9 @@ export async function runsList(terminal: Terminal, options: RunsListOptions): Pr
   const filter = {
     tenant: tenantOf(options),
     limit: readInteger('--limit', options.limit ?? '50', 1, 200),
-    ...(model !== undefined && { model }),
-    ...(stopReason !== undefined && { stopReason }),
-    ...(cursor !== undefined && { cursor }),
+    model,
+    stopReason,
+    cursor,
   }
   const page = await readStore(terminal, options, ({ runs }) => runs.list(filter), NO_RUNS)
   if (terminal.json) terminal.document(page)

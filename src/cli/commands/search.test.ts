@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { documentsFolder } from '../fixtures/documents-folder.ts'
 
 const KETTLE = '# The kettle\n\n## Descaling\n\nPour vinegar into the kettle, and wait for an hour.\n'
-const NO_VECTORS = "Collection 'docs' has no vectors: it was searched by words only."
+const NO_VECTORS = 'Collection "docs" has no vectors: searched by words only.'
 
 describe('toolyard search', () => {
-  test('prints what was found on stdout, and on stderr that it went by words only', async () => {
+  test('prints results on stdout, and notes on stderr that it searched by text only', async () => {
     const yard = await documentsFolder({ 'kettle.md': KETTLE })
     await yard.ingest(['.'])
     const { code, out, err } = await yard.search('vinegar')
@@ -34,7 +34,7 @@ describe('toolyard search', () => {
     })
   })
 
-  test("finds Toolyard's own documentation where nothing was put in, and makes no store", async () => {
+  test("searches Toolyard's own documentation without a collection, and creates no store", async () => {
     const yard = await documentsFolder()
     const { code, out, err } = await yard.search('circuit breaker')
     expect([code, err.trim()]).toEqual([0, NO_VECTORS])
@@ -42,7 +42,7 @@ describe('toolyard search', () => {
     expect(existsSync(yard.data)).toBe(false)
   })
 
-  test('says so where nothing was found', async () => {
+  test('reports that nothing was found', async () => {
     const yard = await documentsFolder({ 'kettle.md': KETTLE })
     await yard.ingest(['.'])
     expect(await yard.search('quantum chromodynamics')).toMatchObject({
@@ -60,10 +60,10 @@ describe('toolyard search', () => {
     expect((await yard.searchJson('kettles', { limit: '8' })).results).toHaveLength(8)
   })
 
-  test('names the collections that there are where one is not there', async () => {
+  test('names the existing collections if one is unknown', async () => {
     const yard = await documentsFolder({ 'kettle.md': KETTLE })
     await yard.ingest(['.'], { collection: 'manuals' })
-    await expect(yard.search('vinegar', { collection: 'nope' })).rejects.toThrow(/'nope'.*"manuals"/)
+    await expect(yard.search('vinegar', { collection: 'nope' })).rejects.toThrow(/"nope".*"manuals"/)
   })
 
   test.each([

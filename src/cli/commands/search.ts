@@ -1,14 +1,18 @@
 import { type Command, Option } from 'commander'
-import { LOCAL_TENANT } from '../../core/call.ts'
+import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { SearchAnswer, SearchResult, SearchWay } from '../../knowledge/collections/search.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { Interrupt } from '../interrupt.ts'
-import { openManager, withoutServers } from '../open.ts'
-import { readInteger } from '../params.ts'
-import { printable, printableLine } from '../printable.ts'
-import { collect, readPairs } from '../read-pairs.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { openManager, withoutServers } from '../common/open.ts'
+import { collect, readInteger, readPairs } from '../common/params.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  Interrupt,
+  printable,
+  printableLine,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
 
 const MAX_RESULTS = 100
 const HELP = `
@@ -18,8 +22,8 @@ Examples:
   $ toolyard search "how long may a call take"
   $ toolyard search "descaling" --collection products --filter product=kettle --limit 3`
 
-/** Defines `toolyard search`. */
 export function defineSearch(command: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
   command
     .argument('<question>', 'the question, in your own words')
     .option('--collection <name>', 'the collection to search', 'docs')
@@ -27,9 +31,7 @@ export function defineSearch(command: Command, terminal: Terminal, done: Done): 
     .addOption(new Option('--by <method>', 'search method').choices(['hybrid', 'text', 'vector']).default('hybrid'))
     .option('--filter <key=value>', 'only documents with this metadata; repeatable', collect)
     .addHelpText('after', HELP)
-    .action(async (question: string, _, command: Command) =>
-      done(await search(terminal, question, command.optsWithGlobals())),
-    )
+    .action(run(search))
 }
 
 export interface SearchOptions extends GlobalOptions {

@@ -1,19 +1,23 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
+import { createLog } from '../../app/create-log.ts'
+import { Installation } from '../../app/installation.ts'
 import { ConfigError } from '../../config/check-config.ts'
-import { createLog } from '../../config/create-log.ts'
-import { Installation } from '../../config/installation.ts'
 import { ServeError, serve } from '../../server/serve.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { Interrupt } from '../interrupt.ts'
-import { configFile, SWITCHED_OFF } from '../open.ts'
-import { packageVersion } from '../package-version.ts'
-import { readInteger } from '../params.ts'
-import { printableLine } from '../printable.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { configFile, SWITCHED_OFF } from '../common/open.ts'
+import { readInteger } from '../common/params.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  Interrupt,
+  packageVersion,
+  printableLine,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
 
 const HELP = `
 Without any keys the server accepts requests from this machine only, and needs no key. SIGHUP reloads the configuration.
@@ -23,13 +27,13 @@ Examples:
   $ toolyard keys create --tenant acme --name ci --role operator
   $ TOOLYARD_DATABASE_URL=postgres://… toolyard serve --host 0.0.0.0`
 
-/** Defines `toolyard serve`. */
 export function defineServe(serve: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
   serve
     .option('--host <address>', 'address to listen on (default: TOOLYARD_HOST, else 127.0.0.1)')
     .option('--port <port>', 'port to listen on, 0 for any free port (default: TOOLYARD_PORT, else 4747)')
     .addHelpText('after', HELP)
-    .action(async (_, command: Command) => done(await runServer(terminal, command.optsWithGlobals())))
+    .action(run(runServer))
 }
 
 interface ServeOptions extends GlobalOptions {

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, test, vi } from 'vitest'
 import type { Config } from '../../config/config.ts'
+import type { GlobalOptions, Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import type { Terminal } from '../terminal.ts'
 import { keysCreate, keysRevoke } from './keys.ts'
 import { tenantsList, tenantsRemove, tenantsSet } from './tenants.ts'
 
 /** The commands with their folder. */
-async function yard(tenants: Config['tenants'] = {}) {
+async function setup(tenants: Config['tenants'] = {}) {
   const opened = await installationFolder({ tenants })
   const set =
     (id: string, words: string[], unset: string[] = []) =>
@@ -21,7 +20,7 @@ async function yard(tenants: Config['tenants'] = {}) {
 
 describe('tenants', () => {
   test('set stores flags over those that are configured, and a running server takes them up', async () => {
-    const { toolyard, json, serve, list } = await yard({ acme: { flags: { search: false, beta: true } } })
+    const { toolyard, json, serve, list } = await setup({ acme: { flags: { search: false, beta: true } } })
     const server = await serve()
     expect(server.tenants.flags('acme')).toEqual({ search: false, beta: true })
     const made = await toolyard('tenants', 'set', 'acme', 'search=true', 'delete_document=false')
@@ -42,7 +41,7 @@ describe('tenants', () => {
   })
 
   test('set changes the flags that it names and leaves the others; --unset forgets', async () => {
-    const { toolyard, json, run, set, list } = await yard()
+    const { toolyard, json, run, set, list } = await setup()
     await run(set('acme', ['a=true', 'b=true']))
     expect(await json(set('acme', ['b=false', 'c=true']))).toEqual({
       id: 'acme',
@@ -62,13 +61,13 @@ describe('tenants', () => {
     ['acme', ['a=true'], ['a'], "The flag 'a' cannot be both set and unset."],
     ['a b', ['a=true'], [], "not 'a b'"],
   ])('set %s %j without %j is wrong usage, and stores nothing', async (id, words, unset, problem) => {
-    const { run, data, set } = await yard()
+    const { run, data, set } = await setup()
     expect(await run(set(id, words, unset))).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })
     expect(existsSync(data)).toBe(false)
   })
 
   test('list shows every tenant that has flags or a valid key', async () => {
-    const { run, json, toolyard, set, key, list } = await yard({ configured: { flags: { beta: true } } })
+    const { run, json, toolyard, set, key, list } = await setup({ configured: { flags: { beta: true } } })
     expect((await run(list)).out).toMatch(/^TENANT +KEYS +CONFIGURED +STORED\nconfigured +0 +beta=true\n$/)
     await run(key('keyed'))
     const { id } = await json(key('gone'))
@@ -84,13 +83,13 @@ describe('tenants', () => {
   })
 
   test('list says that there are none, and makes no store for it', async () => {
-    const { run, data, list } = await yard()
+    const { run, data, list } = await setup()
     expect(await run(list)).toEqual({ code: 0, out: '', err: 'No tenant has flags or keys yet.\n' })
     expect(existsSync(data)).toBe(false)
   })
 
-  test('remove forgets what is stored, and says that keys stay', async () => {
-    const { run, json, toolyard, set, key, list, remove } = await yard({ acme: { flags: { beta: true } } })
+  test('remove deletes the stored flags, and says that keys stay valid', async () => {
+    const { run, json, toolyard, set, key, list, remove } = await setup({ acme: { flags: { beta: true } } })
     await run(set('acme', ['beta=false']))
     await run(key('acme'))
     expect(await toolyard('tenants', 'remove', 'acme')).toEqual({

@@ -1,13 +1,16 @@
 import type { Command } from 'commander'
-import type { Flags } from '../../config/callers/listed-tenant.ts'
-import { changeFlags, isFlagName, LONGEST_FLAG, listTenants, storedFlags } from '../../config/callers/tenant-flags.ts'
-import type { GlobalOptions } from '../global-options.ts'
-import { configFile, readConfig, readStore, withStore } from '../open.ts'
-import { tenantName } from '../params.ts'
-import { printableLine } from '../printable.ts'
-import { showTable } from '../show-table.ts'
-import type { Done, Terminal } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { changeFlags, type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } from '../../app/tenants.ts'
+import { configFile, readConfig, readStore, withStore } from '../common/open.ts'
+import { tenantName } from '../common/params.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  printableLine,
+  showTable,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
 
 const HELP = `
 A flag is the name of a permission or a tool: true allows, false forbids. Stored flags override those in the
@@ -18,14 +21,11 @@ Examples:
   $ toolyard tenants set acme search=true delete_document=false
   $ toolyard tenants set acme --unset search`
 
-/** Defines `toolyard tenants`. */
 export function defineTenants(tenants: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
   tenants.addHelpText('after', HELP)
 
-  tenants
-    .command('list')
-    .description('List the tenants and their flags')
-    .action(async (_, command: Command) => done(await tenantsList(terminal, command.optsWithGlobals())))
+  tenants.command('list').description('List the tenants and their flags').action(run(tenantsList))
 
   tenants
     .command('set')
@@ -33,17 +33,13 @@ export function defineTenants(tenants: Command, terminal: Terminal, done: Done):
     .argument('<id>', 'the tenant')
     .argument('[flags...]', 'name=true or name=false')
     .option('--unset <flags...>', 'remove these stored flags')
-    .action(async (id: string, flags: string[], _, command: Command) =>
-      done(await tenantsSet(terminal, id, flags, command.optsWithGlobals())),
-    )
+    .action(run(tenantsSet))
 
   tenants
     .command('remove')
     .description('Remove all stored flags of a tenant')
     .argument('<id>', 'the tenant')
-    .action(async (id: string, _, command: Command) =>
-      done(await tenantsRemove(terminal, id, command.optsWithGlobals())),
-    )
+    .action(run(tenantsRemove))
 }
 
 export interface TenantsSetOptions extends GlobalOptions {
@@ -124,7 +120,7 @@ function readFlag(word: string): [string, boolean] {
 function flagName(text: string): string {
   if (isFlagName(text)) return text
   throw new UsageError(
-    `A flag is the name of a permission or a tool, up to ${LONGEST_FLAG} characters, not '${printableLine(text)}'.`,
+    `A flag is the name of a permission or a tool, up to ${MAX_FLAG_LENGTH} characters, not '${printableLine(text)}'.`,
   )
 }
 

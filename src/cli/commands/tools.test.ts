@@ -18,7 +18,7 @@ describe('tools', () => {
     expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 7 tools: every schema compiles.\n` })
   })
 
-  test('--check fails for an unknown kind; a handler that the application may bring is a warning', async () => {
+  test('--check fails for an unknown kind, and warns about a missing handler', async () => {
     const typo = await config('typo', [{ ...mock('typo', 1), implementation: { type: 'mokc' } }])
     const failed = await toolyard(['tools', '--check', '--config', typo])
     expect(failed.code).toBe(1)
@@ -30,7 +30,7 @@ describe('tools', () => {
     expect(passed.err).toContain('Checked 1 tool: every schema compiles, 1 warning.\n')
   })
 
-  test('--check marks what is broken, names what was left out, and exits with 1', async () => {
+  test('--check marks broken tools, names skipped ones, and exits with 1', async () => {
     const broken = mock('broken', 1, { a: { type: 'no-such-type' } })
     const file = await config('broken', [mock('good', 1), broken, { name: 'nothing' }])
     const { code, out, err } = await toolyard(['tools', '--check', '--config', file])

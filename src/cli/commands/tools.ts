@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { counted } from '../../core/schema/problem-words.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import type { GlobalOptions } from '../global-options.ts'
 import {
   awaitServers,
   missingServers,
@@ -10,15 +9,12 @@ import {
   SHORT_WAIT_MS,
   SWITCHED_OFF,
   warnMissing,
-} from '../open.ts'
-import { printableLine } from '../printable.ts'
-import type { Done, Terminal } from '../terminal.ts'
+} from '../common/open.ts'
+import { actions, type Done, type GlobalOptions, printableLine, type Terminal } from '../common/terminal.ts'
 
-/** Defines `toolyard tools`. */
 export function defineTools(tools: Command, terminal: Terminal, done: Done): void {
-  tools
-    .option('--check', 'compile every schema now; exits with 1 if a tool is broken')
-    .action(async (_, command: Command) => done(await listTools(terminal, command.optsWithGlobals())))
+  const run = actions(terminal, done)
+  tools.option('--check', 'compile every schema now; exits with 1 if a tool is broken').action(run(listTools))
 }
 
 interface ToolsOptions extends GlobalOptions {
@@ -31,7 +27,7 @@ interface Listed {
   readonly kind: string
   readonly effect: string
   readonly parameters: object
-  readonly broken?: string
+  readonly broken: string | undefined
 }
 
 /** `toolyard tools`: lists the tools; with `--check`, 1 if a tool is broken or invalid. */
@@ -68,7 +64,7 @@ function list({ manager, report }: OpenManager, check: boolean): Listed[] {
       kind: type,
       effect: executor.effectOf(tool.name) ?? 'write',
       parameters: tool.parameters,
-      ...(broken !== undefined && { broken }),
+      broken,
     }
   })
 }

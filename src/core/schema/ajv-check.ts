@@ -2,18 +2,18 @@ import { Ajv, type FuncKeywordDefinition, type Options, type ValidateFunction } 
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { hasUniqueItems } from './canonical-text.ts'
 import { FORMATS } from './formats.ts'
+import { isMultipleOf } from './json-type.ts'
 import { type LinearPattern, linearPattern } from './linear-pattern.ts'
-import { isMultipleOf } from './multiple-of.ts'
-import type { Draft } from './schema-draft.ts'
+import type { Draft } from './schema-keywords.ts'
 import { RefusedSchemaError } from './schema-references.ts'
 
-/** The patterns of one schema have at most so many instructions together: compiling them takes time, too. */
+/** The limit for all patterns of one schema: compiling them takes time, too. */
 const MAX_INSTRUCTIONS = 5000
 
-/** Thrown while compiling a pattern that the linear engine cannot run, or one too many. */
-class UnfitPatternError extends Error {}
+/** The linear engine can't run the pattern, or there are too many. */
+class UnsupportedPatternError extends Error {}
 
-// Ajv compares each item with each other.
+// Ajv's own check is quadratic.
 const UNIQUE_ITEMS: FuncKeywordDefinition = {
   keyword: 'uniqueItems',
   type: 'array',
@@ -21,7 +21,7 @@ const UNIQUE_ITEMS: FuncKeywordDefinition = {
   compile: (unique: boolean) => (items: unknown[]) => !unique || hasUniqueItems(items),
 }
 
-// Ajv says that 19.99 is no multiple of 0.01.
+// Ajv rejects 19.99 as a multiple of 0.01.
 const MULTIPLE_OF: FuncKeywordDefinition = {
   keyword: 'multipleOf',
   type: 'number',
@@ -38,20 +38,18 @@ const OPTIONS: Options = {
   formats: Object.fromEntries(FORMATS) as NonNullable<Options['formats']>,
 }
 
-/** What plain objects inherit: a schema that names any of it must look at own properties only, which costs time. */
+/** Names that plain objects inherit. A schema with one of them needs the slower check of own properties. */
 const INHERITED =
   /"(?:constructor|(?:to|toLocale)String|valueOf|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|__\w+__)"/
 
-/** Ajv's own function for a schema, and the instructions of each pattern in it. */
 export interface AjvCheck {
   readonly check: ValidateFunction
   readonly patterns: readonly number[]
 }
 
 /**
- * Compiles a schema; undefined where that is not for Ajv after all. Each schema has an Ajv of its own that is
- * dropped at once (0.3 ms without meta-schemas): Ajv remembers all it ever compiled, and a second schema of the same
- * `$id` would clash.
+ * Compiles a schema; undefined if Ajv can't validate it. Each schema has its own Ajv (0.3 ms without meta-schemas),
+ * because Ajv never forgets a schema and rejects a second one with the same `$id`.
  */
 export function ajvCheck(schema: unknown, draft: Draft, formats = true): AjvCheck | undefined {
   const patterns: number[] = []
@@ -67,8 +65,8 @@ export function ajvCheck(schema: unknown, draft: Draft, formats = true): AjvChec
   try {
     return { check: ajv.compile(schema as object), patterns }
   } catch (error) {
-    // A RangeError: references so entangled that Ajv runs out of stack.
-    if (error instanceof UnfitPatternError || error instanceof RangeError) return undefined
+    // A RangeError means that Ajv ran out of stack on entangled references.
+    if (error instanceof UnsupportedPatternError || error instanceof RangeError) return undefined
     throw error
   }
 }
@@ -76,25 +74,22 @@ export function ajvCheck(schema: unknown, draft: Draft, formats = true): AjvChec
 function enginePattern(source: string, patterns: number[]): LinearPattern {
   const pattern = linearPattern(source)
   if (pattern !== undefined) patterns.push(pattern.instructions)
-  const together = patterns.reduce((sum, instructions) => sum + instructions, 0)
-  if (pattern === undefined || together > MAX_INSTRUCTIONS) throw new UnfitPatternError(source)
+  const total = patterns.reduce((sum, instructions) => sum + instructions, 0)
+  if (pattern === undefined || total > MAX_INSTRUCTIONS) throw new UnsupportedPatternError(source)
   return pattern
 }
 
-const judges = new Map<Draft, Ajv>()
+const draftValidators = new Map<Draft, Ajv>()
 
-/** Throws where a schema breaks the rules of its draft, with the first reason. */
 export function checkAgainstDraft(schema: unknown, draft: Draft): void {
-  let judge = judges.get(draft)
-  if (judge === undefined) {
+  let validator = draftValidators.get(draft)
+  if (validator === undefined) {
     const options: Options = { strict: false, logger: false, validateFormats: false }
-    judge = draft === 'draft-07' ? new Ajv(options) : new Ajv2020(options)
-    judges.set(draft, judge)
+    validator = draft === 'draft-07' ? new Ajv(options) : new Ajv2020(options)
+    draftValidators.set(draft, validator)
   }
-  if (judge.validateSchema(schema as object) === true) return
-  const fault = judge.errors?.[0]
+  if (validator.validateSchema(schema as object) === true) return
+  const fault = validator.errors?.[0]
   const place = (fault?.instancePath ?? '').slice(1).replaceAll('/', '.')
-  throw new RefusedSchemaError(
-    `${place === '' ? 'the schema' : place} ${fault?.message ?? 'breaks the rules of its draft'}`,
-  )
+  throw new RefusedSchemaError(`${place === '' ? 'the schema' : place} ${fault?.message ?? 'violates its draft'}`)
 }

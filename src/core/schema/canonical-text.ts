@@ -1,34 +1,33 @@
-/** JSON text in which equal values have equal text: keys are sorted, `-0` is `0`. */
+/** JSON text with sorted keys: equal values have equal text. */
 export function canonicalText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`
   const object = value as Record<string, unknown>
-  if (isCanonical(object)) return JSON.stringify(object)
   const entries = Object.keys(object)
     .sort()
     .map((key) => `${JSON.stringify(key)}:${canonicalText(object[key])}`)
   return `{${entries.join(',')}}`
 }
 
-/** Whether plain JSON text is already canonical: no value holds others, and the keys are in order. */
-function isCanonical(object: Record<string, unknown>): boolean {
-  if (object.constructor !== Object) return false
-  let last = ''
-  for (const key in object) {
-    const one = object[key]
-    if (key < last || (typeof one === 'object' && one !== null) || one === undefined) return false
-    if (typeof one === 'function' || typeof one === 'symbol') return false
-    last = key
-  }
-  return true
-}
-
-/** Whether no two items are equal, in time linear in the length of their text. */
+/** Whether all items differ, in linear time. */
 export function hasUniqueItems(items: readonly unknown[]): boolean {
   const seen = new Set<unknown>()
   for (const item of items) {
-    // A number or boolean is its own key, and never equals a text; texts of strings start with a quote.
+    // Numbers and booleans are their own keys; the text of a string starts with a quote.
     seen.add(typeof item === 'number' || typeof item === 'boolean' ? item : canonicalText(item))
   }
   return seen.size === items.length
 }
+
+/** Whether two JSON values are equal. Stops at the first difference. */
+export function sameJson(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null) return one === other
+  if (Array.isArray(one) !== Array.isArray(other)) return false
+  const names = Object.keys(one)
+  if (names.length !== Object.keys(other).length) return false
+  return names.every((name) => {
+    return Object.hasOwn(other, name) && sameJson((one as Values)[name], (other as Values)[name])
+  })
+}
+
+type Values = Readonly<Record<string, unknown>>

@@ -103,7 +103,7 @@ describe('compileSchema', () => {
     expect(() => compileSchema(schema)).toThrow(reason)
   })
 
-  it('gives no check where only compiling shows that Ajv must not judge', () => {
+  it("has no check if compilation shows that Ajv can't be used", () => {
     const ring = Array.from({ length: 150 }, (_, n) => [n, { properties: { x: { $ref: `#/$defs/${(n + 1) % 150}` } } }])
     const patterns = Array.from({ length: 20 }, (_, n) => [n, { pattern: `^[a-z]{1,${200 + n}}$` }])
     expect(compileSchema({ properties: { a: { pattern: '^.{1,5000}$' } } }).check).toBeUndefined()
@@ -111,12 +111,12 @@ describe('compileSchema', () => {
     expect(compileSchema({ $defs: Object.fromEntries(ring), $ref: '#/$defs/0' }).check?.({})).not.toBe(false)
   })
 
-  it('says how much a character of the parameters may cost', () => {
+  it('computes the cost per character', () => {
     expect(compileSchema({ properties: { a: { type: 'string' } } }).textCost).toBe(0)
     expect(compileSchema({ properties: { a: { pattern: '^[a-z]{1,64}$' } } }).textCost).toBeGreaterThan(60)
   })
 
-  it('keeps tools apart that use the same $id', () => {
+  it('separates tools that use the same $id', () => {
     const one = compileSchema({ $id: 'https://example.com/tool', type: 'object', required: ['a'] })
     const two = compileSchema({ $id: 'https://example.com/tool', type: 'object', required: ['b'] })
     expect([one.check?.({ a: 1 }), two.check?.({ a: 1 })]).toEqual([true, false])
@@ -126,7 +126,7 @@ describe('compileSchema', () => {
     expect(compileSchema({ title: 'once' })).toBe(compileSchema({ title: 'once' }))
   })
 
-  it('is not changed by what happens to the schema later', () => {
+  it('ignores later changes of the schema object', () => {
     const schema = { properties: { a: { type: 'string' } } }
     const { check, explain } = compileSchema(schema)
     schema.properties.a.type = 'number'
@@ -134,7 +134,7 @@ describe('compileSchema', () => {
     expect(explain({ a: 1 })[0]?.message).toBe('a must be a string')
   })
 
-  it('lets go of schemas that nobody holds any more', { timeout: 60_000 }, async () => {
+  it('releases unused schemas', { timeout: 60_000 }, async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const settle = async () => {

@@ -1,32 +1,32 @@
+import { LIMITS } from '../snapshot.ts'
 import type { JsonSchema, Params } from '../tool.ts'
+import { ToolExecutionError } from '../tool-result.ts'
 import { ajvCheck, checkAgainstDraft } from './ajv-check.ts'
 import { explainParams, UNEXPLAINED } from './explain-params.ts'
 import type { Explained } from './explanation.ts'
-import { planDefaults } from './fill-defaults.ts'
 import { guardSchema } from './guard-schema.ts'
 import { linearPattern, nativePattern } from './linear-pattern.ts'
 import { normaliseSchema } from './normalise-schema.ts'
-import { type Draft, schemaDraft } from './schema-draft.ts'
-import { isObject } from './schema-keywords.ts'
+import { type Draft, isObject, schemaDraft } from './schema-keywords.ts'
 import { type Documents, SchemaReferences } from './schema-references.ts'
 
 export type { Explained } from './explanation.ts'
 
-/** A schema ready to judge parameters. */
+/** A schema that can validate parameters. */
 export interface CompiledSchema {
-  /** Ajv's own function; undefined where only the exact validator may judge. */
+  /** Undefined if only the exact validator may check them. */
   readonly check: ((params: unknown) => boolean) | undefined
-  /** At most so many schemas judge one value of the parameters, or values are compared with it. */
+  /** The maximum number of schemas that check one value, or values compared with it. */
   readonly cost: number
-  /** At most so many steps are taken for one character of the parameters. */
+  /** The maximum number of steps per character. */
   readonly textCost: number
-  /** Fills `default`s in place, and says how much that was; undefined where there are none. */
+  /** Fills in defaults, in place, and returns their size; undefined if there are none. */
   readonly fillDefaults: ((params: Params) => number) | undefined
-  /** Every problem, in schema order; only for parameters that `check` has refused. */
+  /** Every problem, in schema order. Only for parameters that `check` rejected. */
   explain(params: unknown): Explained[]
 }
 
-/** For the test suite of the drafts: the draft, `format` as a remark only, and documents that references may lead to. */
+/** For the JSON Schema test suite: the draft, `format` as annotation, and documents for remote references. */
 export interface CompileOptions {
   readonly draft?: Draft
   readonly formats?: boolean
@@ -38,7 +38,7 @@ const dropped = new FinalizationRegistry<string>((text) => {
   if (compiled.get(text)?.deref() === undefined) compiled.delete(text)
 })
 
-/** Compiles a schema, once for all tools with the same text and for as long as one of them lives. Throws the reason. */
+/** Compiles a schema once for all tools with the same text, while one of them exists. Throws if it is invalid. */
 export function compileSchema(schema: JsonSchema, options?: CompileOptions): CompiledSchema {
   const text = JSON.stringify(schema)
   if (options !== undefined) return compile(text, options)
@@ -50,7 +50,6 @@ export function compileSchema(schema: JsonSchema, options?: CompileOptions): Com
   return fresh
 }
 
-/** How many schemas are held, for the test that they are let go. */
 export function compiledCount(): number {
   return compiled.size
 }
@@ -60,14 +59,14 @@ function compile(text: string, { draft: given, formats = true, documents }: Comp
   const { ordinary, cost, textCost, repeats, hasDefaults } = guardSchema(schema, documents)
   const draft = given ?? schemaDraft(schema)
   normaliseSchema(schema, draft)
-  // An ordinary schema refers to nothing by name, so that two tools may well have the same one.
+  // Nothing refers to it by `$id`, and other tools may have the same one.
   if (ordinary && isObject(schema)) delete schema.$id
   checkAgainstDraft(schema, draft)
   const references = new SchemaReferences(schema, documents)
-  const judge = ordinary ? ajvCheck(schema, draft, formats) : undefined
-  const check = judge?.check
-  const patterns = judge?.patterns ?? []
-  // A schema on which validation cannot end shows it on the first value.
+  const ajv = ordinary ? ajvCheck(schema, draft, formats) : undefined
+  const check = ajv?.check
+  const patterns = ajv?.patterns ?? []
+  // Infinite recursion shows on the first value.
   check?.({})
   return {
     check,
@@ -80,4 +79,124 @@ function compile(text: string, { draft: given, formats = true, documents }: Comp
       return problems.length > 0 ? problems : [UNEXPLAINED]
     },
   }
+}
+
+/** The defaults of one schema at its own level. Plans may be cyclic, like schemas. */
+interface Plan {
+  properties: PlannedProperty[]
+  items: Plan[]
+  fills: boolean
+}
+
+interface PlannedProperty {
+  readonly name: string
+  readonly value: (() => unknown) | undefined
+  /** The length as JSON, with the name. */
+  readonly characters: number
+  readonly plan: Plan
+}
+
+const DEPTH = 64
+
+/** Keys that neither callers nor schemas may introduce. */
+const REFUSED_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
+
+/**
+ * Plans the defaults of `properties`, `items`, `allOf` and references. Filling returns the number of added characters
+ * and visited values, and throws above the size limit: nested defaults multiply.
+ */
+function planDefaults(schema: unknown, references: SchemaReferences): ((params: Params) => number) | undefined {
+  const plans = new Map<unknown, Plan>()
+  const root = planOf(schema, references, plans)
+  const fills = (plan: Plan) =>
+    plan.properties.some(({ value, plan: inner }) => value !== undefined || inner.fills) ||
+    plan.items.some((inner) => inner.fills)
+  for (let changed = true; changed; ) {
+    changed = false
+    for (const plan of plans.values()) {
+      if (plan.fills || !fills(plan)) continue
+      plan.fills = true
+      changed = true
+    }
+  }
+  for (const plan of plans.values()) {
+    plan.properties = plan.properties.filter(({ value, plan: inner }) => value !== undefined || inner.fills)
+    plan.items = plan.items.filter((inner) => inner.fills)
+  }
+  return root.fills ? (params) => fill(root, params, 0, 0) : undefined
+}
+
+function fill(plan: Plan, value: unknown, depth: number, before: number): number {
+  let total = before + 1
+  if (total > LIMITS.paramsBytes) throw tooLarge()
+  if (depth > DEPTH) return total
+  if (Array.isArray(value)) {
+    for (const inner of plan.items) for (const item of value) total = fill(inner, item, depth + 1, total)
+  } else if (isObject(value)) {
+    for (const { name, value: preset, characters, plan: inner } of plan.properties) {
+      if (!Object.hasOwn(value, name) || value[name] === undefined) {
+        if (preset === undefined) continue
+        total += characters
+        if (total > LIMITS.paramsBytes) throw tooLarge()
+        value[name] = preset()
+      }
+      if (inner.fills) total = fill(inner, value[name], depth + 1, total)
+    }
+  }
+  return total
+}
+
+function tooLarge(): ToolExecutionError {
+  const problem = 'the parameters with their defaults are too large'
+  return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
+}
+
+function planOf(schema: unknown, references: SchemaReferences, plans: Map<unknown, Plan>): Plan {
+  const known = plans.get(schema)
+  if (known !== undefined) return known
+  const plan: Plan = { properties: [], items: [], fills: false }
+  plans.set(schema, plan)
+  for (const part of allParts(schema, references)) {
+    if (isObject(part.properties)) {
+      for (const name of Object.keys(part.properties)) {
+        if (REFUSED_KEYS.has(name)) continue
+        const property = part.properties[name]
+        const text = presetOf(property, references)
+        plan.properties.push({
+          name,
+          value: text === undefined ? undefined : factory(text),
+          characters: name.length + (text?.length ?? 0),
+          plan: planOf(property, references, plans),
+        })
+      }
+    }
+    const items = isObject(part.items) ? part.items : undefined
+    if (items !== undefined) plan.items.push(planOf(items, references, plans))
+  }
+  return plan
+}
+
+/** A schema with everything that applies beside it: references and `allOf`. */
+function allParts(schema: unknown, references: SchemaReferences): Set<Record<string, unknown>> {
+  const parts = new Set<Record<string, unknown>>()
+  if (isObject(schema)) parts.add(schema)
+  for (const part of parts) {
+    const beside = Array.isArray(part.allOf) ? [...part.allOf] : []
+    if (part.$ref !== undefined) beside.push(references.target(part, part.$ref))
+    for (const other of beside) if (isObject(other)) parts.add(other)
+  }
+  return parts
+}
+
+function factory(text: string): () => unknown {
+  const fixed: unknown = JSON.parse(text)
+  return typeof fixed === 'object' && fixed !== null ? () => JSON.parse(text) : () => fixed
+}
+
+function presetOf(schema: unknown, references: SchemaReferences): string | undefined {
+  for (const part of allParts(schema, references)) {
+    if (!Object.hasOwn(part, 'default')) continue
+    return JSON.stringify(part.default, (key, value) => (REFUSED_KEYS.has(key) ? undefined : value))
+  }
+  return undefined
 }

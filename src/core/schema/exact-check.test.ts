@@ -1,9 +1,9 @@
 import { getAllRegisteredSchemaUris } from '@hyperjump/json-schema'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { EXACT_CHECK } from '../execution/parameter-check.ts'
 import type { JsonSchema } from '../tool.ts'
 import { compileSchema } from './compiled-schema.ts'
 import { exactCheck } from './exact-check.ts'
-import { exactCheckHandler } from './exact-check-handler.ts'
 
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 
@@ -88,7 +88,7 @@ describe('exactCheck', () => {
       },
       [1, 'long'],
     ],
-  ])('gives for %j the same details as the ordinary path', async (schema, params) => {
+  ])('returns the same details as the inline path for %j', async (schema, params) => {
     const { check, explain } = compileSchema(schema)
     expect(await exactCheck({ schema, params })).toEqual(check?.(params) === true ? [] : explain(params))
   })
@@ -141,7 +141,7 @@ describe('exactCheck', () => {
       { a: 1 },
       'a must be a string',
     ],
-  ])('judges %s', async (_, schema, good, bad, message) => {
+  ])('validates %s', async (_, schema, good, bad, message) => {
     expect(compileSchema(schema).check).toBeUndefined()
     expect(await exactCheck({ schema, params: good })).toEqual([])
     expect((await exactCheck({ schema, params: bad })).map((problem) => problem.message)).toEqual([message])
@@ -151,12 +151,12 @@ describe('exactCheck', () => {
     'loads nothing from %s',
     async ($ref) => {
       await expect(exactCheck({ schema: { properties: { a: { $ref } } }, params: { a: 1 } })).rejects.toThrow(
-        /^cannot be judged: /,
+        /^cannot be validated: /,
       )
     },
   )
 
-  it('keeps no schema, whether it could be judged or not', async () => {
+  it('stores no schema, valid or not', async () => {
     const before = getAllRegisteredSchemaUris()
     const schema = (n: number) => ({
       $id: `https://example.com/${n}`,
@@ -164,11 +164,11 @@ describe('exactCheck', () => {
       properties: { a: { $ref: `a${n}` } },
     })
     for (let n = 0; n < 20; n++) await exactCheck({ schema: schema(n), params: { a: 1 } })
-    await expect(exactCheck({ schema: { $ref: 'x' }, params: {} })).rejects.toThrow('cannot be judged')
+    await expect(exactCheck({ schema: { $ref: 'x' }, params: {} })).rejects.toThrow('cannot be validated')
     expect(getAllRegisteredSchemaUris()).toEqual(before)
   })
 
-  it('judges schemas of the same $id at the same time', async () => {
+  it('validates schemas with the same $id concurrently', async () => {
     const schema = (name: string) => ({ $id: 'https://example.com/same', required: [name] })
     const answers = await Promise.all(
       ['a', 'b', 'c'].map((name) => exactCheck({ schema: schema(name), params: { b: 1 } })),
@@ -176,7 +176,7 @@ describe('exactCheck', () => {
     expect(answers.map((problems) => problems.length)).toEqual([1, 0, 1])
   })
 
-  it('lets no schema redefine a draft', async () => {
+  it("doesn't let a schema redefine a draft", async () => {
     const $vocabulary = { 'https://json-schema.org/draft/2020-12/vocab/core': true }
     const poison = { const: { $id: 'https://json-schema.org/draft/2020-12/schema', $vocabulary } }
     await expect(exactCheck({ schema: poison, params: {} })).rejects.toThrow('"$vocabulary" is not allowed')
@@ -192,7 +192,7 @@ describe('exactCheck', () => {
   })
 })
 
-it('exactCheckHandler names the module and the function it exports', async () => {
-  const module = (await import(exactCheckHandler.module)) as Record<string, unknown>
-  expect(module[exactCheckHandler.export]).toBe(exactCheck)
+it('EXACT_CHECK names the module and the function it exports', async () => {
+  const module = (await import(EXACT_CHECK.module)) as Record<string, unknown>
+  expect(module[EXACT_CHECK.export]).toBe(exactCheck)
 })

@@ -7,12 +7,12 @@ import {
   validate,
 } from '@hyperjump/json-schema/draft-07'
 import type { HandlerContext } from '../handler.ts'
+import type { CompileOptions } from './compiled-schema.ts'
 import { explainParams, UNEXPLAINED } from './explain-params.ts'
 import type { Explained } from './explanation.ts'
 import { nativePattern } from './linear-pattern.ts'
 import { normaliseSchema } from './normalise-schema.ts'
-import { type Draft, schemaDraft } from './schema-draft.ts'
-import { APPLICATORS, isObject, schemasUnder } from './schema-keywords.ts'
+import { APPLICATORS, type Draft, isObject, schemaDraft, schemasUnder } from './schema-keywords.ts'
 import { type Documents, RefusedSchemaError, SchemaReferences } from './schema-references.ts'
 import '@hyperjump/json-schema/draft-2020-12'
 import { addKeyword, type Keyword } from '@hyperjump/json-schema/experimental'
@@ -20,17 +20,17 @@ import { value as instanceValue } from '@hyperjump/json-schema/instance/experime
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { hasFormat } from './formats.ts'
-import { isMultipleOf } from './multiple-of.ts'
+import { isMultipleOf } from './json-type.ts'
 
 const DIALECTS: Readonly<Record<Draft, string>> = {
   '2020-12': 'https://json-schema.org/draft/2020-12/schema',
   'draft-07': 'http://json-schema.org/draft-07/schema',
 }
 
-// The library fetches what it does not know, over the network and from files: it must know no way to.
+// The library must not fetch unknown schemas from the network or from files.
 for (const scheme of ['http', 'https', 'file']) removeUriSchemePlugin(scheme)
 
-// Schemas have been checked against their draft when they were compiled.
+// Schemas were checked against their draft at compilation.
 setShouldValidateSchema(false)
 
 let assertFormats = true
@@ -42,29 +42,28 @@ const OWN_KEYWORDS: readonly Keyword<never>[] = [
   rule('pattern', (source: string, value) => typeof value !== 'string' || nativePattern(source).test(value)),
 ]
 
-/** What a schema is judged with besides itself. */
-interface JudgeOptions {
+interface CheckOptions {
   readonly formats: boolean
   readonly documents: Documents
-  /** A meta-schema among the documents that the schema is written in, instead of its draft's own. */
+  /** A meta-schema among the documents, instead of that of the draft. */
   readonly dialect?: string | undefined
 }
 
 let checks = 0
 
 /**
- * Whether parameters satisfy a schema, to the letter of its draft. Only for a process that can be killed: a pattern
- * may backtrack for ever. Nothing of the schema stays behind.
+ * Whether parameters satisfy a schema, exactly by its draft. Only for a process that can be killed, because a pattern
+ * may backtrack forever. Leaves nothing behind in the library.
  */
-async function judgeExactly(
+async function isValid(
   schema: unknown,
   params: unknown,
   draft: Draft,
-  { formats, documents, dialect }: JudgeOptions,
+  { formats, documents, dialect }: CheckOptions,
 ): Promise<boolean> {
   const address = `https://schema.invalid/${checks++}`
   const registered: string[] = []
-  // Also empties the library's table of unknown keywords, which otherwise grows with every new word.
+  // Also clears the library's table of unknown keywords, which grows without bound.
   for (const keyword of OWN_KEYWORDS) addKeyword(keyword)
   try {
     for (const [uri, document] of documents) {
@@ -73,9 +72,9 @@ async function judgeExactly(
     }
     registerSchema(schema as SchemaObject, address, dialect ?? DIALECTS[draft])
     registered.push(address)
-    const judge = await validate(address)
+    const check = await validate(address)
     assertFormats = formats
-    return judge(params as SchemaObject).valid
+    return check(params as SchemaObject).valid
   } finally {
     for (const uri of registered) unregisterSchema(uri)
   }
@@ -89,39 +88,27 @@ function rule<A>(name: string, holds: (expected: A, value: unknown) => boolean):
   }
 }
 
-/** The schemas of the drafts themselves, by address: a tool that takes a schema as a parameter refers to them. */
+/** The meta-schemas by address. A tool that takes a schema as a parameter refers to them. */
 function metaSchemas(): Documents {
   const known = [new Ajv(), new Ajv2020()].flatMap(({ schemas }) => Object.entries(schemas))
   return new Map(known.map(([address, environment]) => [address, environment?.schema]))
 }
 
-/** What the exact validator is asked. */
 export interface ExactQuestion {
   readonly schema: unknown
   readonly params: unknown
 }
 
-/** For the test suite of the drafts: the draft, `format` as a remark only, and documents that references may lead to. */
-export interface ExactOptions {
-  readonly draft?: Draft
-  readonly formats?: boolean
-  readonly documents?: Documents
-}
-
 let standard: Documents | undefined
 
-/**
- * Every problem of the parameters, none where they are valid; the words are those of the ordinary path. Runs in a
- * process that can be killed, as any isolated handler. Rejects where the schema cannot be judged.
- */
+/** Returns every problem, with the same messages as the inline path. Rejects if the schema can't be checked. */
 export function exactCheck(question: ExactQuestion, _context?: HandlerContext): Promise<Explained[]> {
   return exactCheckWith(question, {})
 }
 
-/** The same with options. */
 export async function exactCheckWith(
   { schema: written, params }: ExactQuestion,
-  { draft: given, formats = true, documents = new Map() }: ExactOptions,
+  { draft: given, formats = true, documents = new Map() }: CompileOptions,
 ): Promise<Explained[]> {
   const schema = structuredClone(written)
   const draft = given ?? schemaDraft(schema)
@@ -131,11 +118,11 @@ export async function exactCheckWith(
   straightenReferences(schema)
   refuseDialects(schema)
   try {
-    if (await judgeExactly(schema, params, draft, { formats, documents, dialect })) return []
+    if (await isValid(schema, params, draft, { formats, documents, dialect })) return []
   } catch (error) {
-    // The rest of what the library says are addresses that we made up.
+    // The rest of the message contains internal addresses.
     const reason = error instanceof Error ? error.message.split('. ', 1)[0] : 'unknown reason'
-    throw new RefusedSchemaError(`cannot be judged: ${reason}`, { cause: error })
+    throw new RefusedSchemaError(`cannot be validated: ${reason}`, { cause: error })
   }
   standard ??= metaSchemas()
   const references = new SchemaReferences(schema, new Map([...standard, ...documents]))
@@ -149,7 +136,7 @@ export async function exactCheckWith(
   return problems.length > 0 ? problems : [UNEXPLAINED]
 }
 
-/** With `$id` and `$vocabulary` together, any object would define a draft for all who come later. */
+/** An object with `$id` and `$vocabulary` would define a dialect for all later checks. */
 function refuseDialects(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   if (isObject(value) && typeof value.$id === 'string' && isObject(value.$vocabulary)) {
@@ -159,9 +146,8 @@ function refuseDialects(value: unknown): void {
 }
 
 /**
- * Rewrites, in place, each `$ref` whose pointer runs through a schema with an address of its own, so that it starts
- * there: `#/definitions/a/definitions/b` becomes `a.json#/definitions/b`. Draft-07 allows such pointers, the exact
- * validator does not know them.
+ * Rewrites each `$ref` through a schema with its own `$id` to start there: `#/definitions/a/definitions/b` becomes
+ * `a.json#/definitions/b`. Draft-07 allows such pointers, but the library doesn't support them.
  */
 function straightenReferences(schema: unknown, root = schema): void {
   if (!isObject(schema)) return
@@ -170,7 +156,7 @@ function straightenReferences(schema: unknown, root = schema): void {
     const applicator = APPLICATORS.get(key)
     if (applicator === undefined) continue
     for (const [inner] of schemasUnder(applicator.shape, schema[key])) {
-      // Inside a schema with an address, pointers start from it.
+      // Inside a schema with an `$id`, pointers start there.
       const own = isObject(inner) && typeof inner.$id === 'string' && !inner.$id.startsWith('#')
       straightenReferences(inner, own ? inner : root)
     }

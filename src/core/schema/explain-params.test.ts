@@ -42,29 +42,25 @@ describe('explain', () => {
     ['a must have at most 2 characters', { properties: { a: { maxLength: 2 } } }, { a: '😀😀😀' }],
     ['a must have at least 2 items', { properties: { a: { minItems: 2 } } }, { a: [1] }],
     ['a must have at most 1 item', { properties: { a: { maxItems: 1 } } }, { a: [1, 2] }],
-    ['a must not hold the same item twice', { properties: { a: { uniqueItems: true } } }, { a: [1, 1] }],
+    ['a must not contain the same item twice', { properties: { a: { uniqueItems: true } } }, { a: [1, 1] }],
     ['parameters must have at least 1 entry', { minProperties: 1 }, {}],
     ['parameters must have at most 1 entry', { maxProperties: 1 }, { a: 1, b: 2 }],
     ["unknown parameter 'b'", { properties: { a: {} }, additionalProperties: false }, { a: 1, b: 2 }],
     ["unknown parameter 'b'", { allOf: [{ properties: { a: {} } }], unevaluatedProperties: false }, { a: 1, b: 2 }],
     ['b must be a string', { additionalProperties: { type: 'string' } }, { b: 2 }],
     ['the name of B must match pattern "^[a-z]$"', { propertyNames: { pattern: '^[a-z]$' } }, { B: 1 }],
-    ["missing 'b', which goes with 'a'", { dependentRequired: { a: ['b'] } }, { a: 1 }],
+    ["missing 'b', which is required with 'a'", { dependentRequired: { a: ['b'] } }, { a: 1 }],
     ["missing 'b'", { dependentSchemas: { a: { required: ['b'] } } }, { a: 1 }],
+    ['a must contain at least 1 matching item', { properties: { a: { contains: { const: 1 } } } }, { a: [2] }],
     [
-      'a must contain at least 1 item of the required form',
-      { properties: { a: { contains: { const: 1 } } } },
-      { a: [2] },
-    ],
-    [
-      'a must contain at most 1 item of the counted form',
+      'a must contain at most 1 matching item',
       { properties: { a: { contains: { const: 1 }, maxContains: 1 } } },
       { a: [1, 1] },
     ],
     ['a[1] is not allowed', { properties: { a: { prefixItems: [{}], items: false } } }, { a: [1, 2] }],
     ['a is not allowed', { properties: { a: false } }, { a: 1 }],
     ['a must not be a string', { properties: { a: { not: { type: 'string' } } } }, { a: '' }],
-    ['a has a form that is not allowed', { properties: { a: { not: { minimum: 1, type: 'number' } } } }, { a: 1 }],
+    ['a has a value that is not allowed', { properties: { a: { not: { minimum: 1, type: 'number' } } } }, { a: 1 }],
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     ["missing 'b'", { if: { required: ['a'] }, then: { required: ['b'] } }, { a: 1 }],
     [
@@ -79,7 +75,7 @@ describe('explain', () => {
     ],
     ['a must be one of: x, y, z', { properties: { a: { oneOf: [{ const: 'x' }, { enum: ['y', 'z'] }] } } }, { a: 'w' }],
     [
-      'a must have exactly one of 2 forms, but has 2',
+      'a must match exactly one of 2 schemas, but matches 2',
       { properties: { a: { oneOf: [{ type: 'number' }, { minimum: 1 }] } } },
       { a: 2 },
     ],
@@ -107,7 +103,7 @@ describe('explain', () => {
       { s: { kind: 'square' } },
     ],
     [
-      "parameters has none of 2 allowed forms; for the nearest: missing 'c'",
+      "parameters matches none of 2 allowed schemas; for the closest: missing 'c'",
       { anyOf: [{ required: ['a', 'b'] }, { required: ['c'] }] },
       {},
     ],
@@ -145,7 +141,7 @@ describe('explain', () => {
     ])
   })
 
-  it('gives path, rule and what was expected', () => {
+  it('has path, rule and the expected value', () => {
     expect(
       compileSchema({ required: ['b'], properties: { a: { items: { type: 'integer' } } } }).explain({ a: ['x'] }),
     ).toEqual([
@@ -154,7 +150,7 @@ describe('explain', () => {
     ])
   })
 
-  it('is bounded in number and in length', () => {
+  it('limits the number and length of problems', () => {
     const schema = { properties: { a: { items: { const: 'x'.repeat(500) } } } }
     const problems = messages(schema, { a: Array.from({ length: 9000 }, (_, n) => n) })
     expect(problems).toHaveLength(50)
@@ -164,13 +160,13 @@ describe('explain', () => {
     )
   })
 
-  it('sends no more of what it expected than is of use', () => {
+  it('truncates expected values', () => {
     const long = Array.from({ length: 300 }, (_, n) => `${n}${'x'.repeat(200)}`)
     const [problem] = compileSchema({ properties: { a: { enum: long } } }).explain({ a: 1 })
     expect(JSON.stringify(problem?.expected).length).toBeLessThan(10_000)
   })
 
-  it('stays on one line and repeats nothing', () => {
+  it('stays on one line without duplicates', () => {
     expect(
       messages({ properties: { a: { const: 'x\ny' } }, allOf: [{ properties: { a: { const: 'x\ny' } } }] }, { a: 1 }),
     ).toEqual(['a must be x y'])

@@ -1,13 +1,10 @@
-import { hasUniqueItems } from './canonical-text.ts'
+import { hasUniqueItems, sameJson } from './canonical-text.ts'
 import { explainBranches } from './explain-branches.ts'
-import { type Explained, type ExplainOptions, type Explanation, join, type Looked, report } from './explanation.ts'
+import { type Evaluated, type Explained, type ExplainOptions, type Explanation, join, report } from './explanation.ts'
 import { hasFormat } from './formats.ts'
-import { hasType } from './json-type.ts'
-import { isMultipleOf } from './multiple-of.ts'
+import { hasType, isMultipleOf } from './json-type.ts'
 import { counted, shortened } from './problem-words.ts'
-import { sameJson } from './same-json.ts'
-import { isObject } from './schema-keywords.ts'
-import type { ValuePath } from './value-path.ts'
+import { isObject, type Values } from './schema-keywords.ts'
 
 type Check = (value: never, expected: never, at: Explanation) => boolean
 
@@ -43,13 +40,7 @@ const OBJECT: Readonly<Record<string, (value: object, bound: number) => boolean>
   maxProperties: (value, bound) => Object.keys(value).length <= bound,
 }
 
-/** Adds the problems of a value with the rules that need no other schema. */
-function explainRules(
-  schema: Record<string, unknown>,
-  value: unknown,
-  path: ValuePath | undefined,
-  at: Explanation,
-): void {
+function explainRules(schema: Values, value: unknown, at: Explanation): void {
   apply(ANY)
   if (typeof value === 'number') apply(NUMBER)
   else if (typeof value === 'string') apply(STRING)
@@ -60,12 +51,12 @@ function explainRules(
     for (const rule in rules) {
       if (!Object.hasOwn(schema, rule)) continue
       const expected = schema[rule]
-      if (!rules[rule]?.(value as never, expected as never, at)) report(at, path, rule, expected)
+      if (!rules[rule]?.(value as never, expected as never, at)) report(at, rule, expected)
     }
   }
 }
 
-/** Length in characters, not in the halves that JavaScript counts. */
+/** The length in code points, not UTF-16 units. */
 function lengthOf(text: string): number {
   let length = text.length
   for (let at = 0; at < text.length - 1; at++) {
@@ -77,96 +68,80 @@ function lengthOf(text: string): number {
   return length
 }
 
-/** At most so many problems are listed. */
-const MOST_PROBLEMS = 50
+const MAX_PROBLEMS = 50
 
-/** An explanation ends, with what it has found, after so many schemas or so many problems. */
+/** An explanation stops after this many schemas or problems. */
 const MAX_STEPS = 200_000
 const MAX_FOUND = 500
 
-/**
- * Every problem of the parameters, in schema order: a schema's own rules, its properties as they are listed, then what
- * it refers to. It says why a validator refused, and never decides whether one should.
- */
+/** Lists every problem in schema order. Only explains a rejection, never decides it. */
 export function explainParams(schema: unknown, params: unknown, options: ExplainOptions): Explained[] {
   const problems: Explained[] = []
-  explainValue(schema, params, undefined, { options, problems, scope: [], steps: { count: 0 }, explain: explainValue })
+  const evaluated = { names: new Set<string>(), items: new Set<number>() }
+  const steps = { count: 0 }
+  explainValue(schema, params, {
+    options,
+    problems,
+    scope: [],
+    steps,
+    evaluated,
+    path: undefined,
+    explain: explainValue,
+  })
   const seen = new Set<string>()
-  return problems.filter(({ message }) => !seen.has(message) && seen.add(message)).slice(0, MOST_PROBLEMS)
+  return problems.filter(({ message }) => !seen.has(message) && seen.add(message)).slice(0, MAX_PROBLEMS)
 }
 
-function explainValue(
-  schema: unknown,
-  value: unknown,
-  path: ValuePath | undefined,
-  standing: Explanation,
-): Looked | undefined {
-  const { problems, options, steps } = standing
-  const looked: Looked = { names: new Set(), items: new Set() }
-  if (steps.count++ > MAX_STEPS) return looked
+function explainValue(schema: unknown, value: unknown, outer: Explanation): Evaluated | undefined {
+  const { problems, options, scope, steps } = outer
+  const evaluated: Evaluated = { names: new Set(), items: new Set() }
+  if (steps.count++ > MAX_STEPS) return evaluated
   if (problems.length > MAX_FOUND) return undefined
   const before = problems.length
-  if (schema === false) report(standing, path, 'false', false)
+  if (schema === false) report(outer, 'false', false)
   if (isObject(schema)) {
     const base = options.references.baseOf(schema)
-    const at = standing.scope.at(-1) === base ? standing : { ...standing, scope: [...standing.scope, base] }
-    if (!options.draft07 || typeof schema.$ref !== 'string') {
-      explainRules(schema, value, path, at)
-      if (Array.isArray(value)) explainArray(schema, value, path, at, looked)
-      else if (isObject(value)) explainObject(schema, value, path, at, looked)
+    const at = { ...outer, evaluated, scope: scope.at(-1) === base ? scope : [...scope, base] }
+    const isOnlyReference = options.draft07 && typeof schema.$ref === 'string'
+    if (!isOnlyReference) {
+      explainRules(schema, value, at)
+      if (Array.isArray(value)) explainArray(schema, value, at)
+      else if (isObject(value)) explainObject(schema, value, at)
     }
-    explainReferences(schema, value, path, at, looked)
-    if (!options.draft07 || typeof schema.$ref !== 'string') {
-      explainBranches(schema, value, path, at, looked)
-      explainRest(schema, value, path, at, looked)
+    explainReferences(schema, value, at)
+    if (!isOnlyReference) {
+      explainBranches(schema, value, at)
+      explainUnevaluated(schema, value, at)
     }
   }
-  return problems.length === before ? looked : undefined
+  return problems.length === before ? evaluated : undefined
 }
 
-function explainReferences(
-  schema: Record<string, unknown>,
-  value: unknown,
-  path: ValuePath | undefined,
-  at: Explanation,
-  looked: Looked,
-): void {
+function explainReferences(schema: Values, value: unknown, at: Explanation): void {
   const { references } = at.options
-  if (typeof schema.$ref === 'string') {
-    join(looked, at.explain(references.target(schema, schema.$ref), value, path, at))
-  }
+  if (typeof schema.$ref === 'string') join(at, at.explain(references.target(schema, schema.$ref), value, at))
   if (typeof schema.$dynamicRef === 'string') {
-    join(looked, at.explain(references.dynamicTarget(schema, schema.$dynamicRef, at.scope), value, path, at))
+    join(at, at.explain(references.dynamicTarget(schema, schema.$dynamicRef, at.scope), value, at))
   }
 }
 
-/** The rules for what no other has looked at come last. */
-function explainRest(
-  schema: Record<string, unknown>,
-  value: unknown,
-  path: ValuePath | undefined,
-  at: Explanation,
-  looked: Looked,
-): void {
+function explainUnevaluated(schema: Values, value: unknown, at: Explanation): void {
+  const { names, items } = at.evaluated
   if (Object.hasOwn(schema, 'unevaluatedItems') && Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      if (looked.items.has(index)) continue
-      looked.items.add(index)
-      at.explain(schema.unevaluatedItems, item, { parent: path, step: index }, at)
+      if (items.has(index)) continue
+      items.add(index)
+      at.explain(schema.unevaluatedItems, item, inside(at, index))
     }
   }
   if (Object.hasOwn(schema, 'unevaluatedProperties') && isObject(value)) {
     for (const name of Object.keys(value)) {
-      if (looked.names.has(name)) continue
-      looked.names.add(name)
-      const step = { parent: path, step: name }
-      if (schema.unevaluatedProperties !== false) at.explain(schema.unevaluatedProperties, value[name], step, at)
-      else report(at, step, 'unevaluatedProperties', false, (text) => `unknown parameter '${text}'`)
+      if (!names.has(name)) explainExtra(schema, 'unevaluatedProperties', name, value[name], at)
     }
   }
 }
 
-/** What is said where a validator refuses and nothing can be named. */
+/** The message if a rejection can't be explained. */
 export const UNEXPLAINED: Explained = {
   path: 'parameters',
   rule: 'schema',
@@ -174,160 +149,108 @@ export const UNEXPLAINED: Explained = {
   message: 'parameters do not match the schema',
 }
 
-/** Adds the problems of an array's items, in their order. */
-function explainArray(
-  schema: Record<string, unknown>,
-  value: readonly unknown[],
-  path: ValuePath | undefined,
-  at: Explanation,
-  looked: Looked,
-): void {
-  const listed = Array.isArray(schema.prefixItems)
-    ? schema.prefixItems
-    : Array.isArray(schema.items)
-      ? schema.items
-      : []
+function explainArray(schema: Values, value: readonly unknown[], at: Explanation): void {
+  const listed: readonly unknown[] = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
   const rest = Array.isArray(schema.items) ? 'additionalItems' : 'items'
   const hasRest = Object.hasOwn(schema, rest)
   for (const [index, item] of value.entries()) {
     if (index >= listed.length && !hasRest) break
-    looked.items.add(index)
-    at.explain(index < listed.length ? listed[index] : schema[rest], item, { parent: path, step: index }, at)
+    at.evaluated.items.add(index)
+    at.explain(index < listed.length ? listed[index] : schema[rest], item, inside(at, index))
   }
-  if (Object.hasOwn(schema, 'contains')) explainContains(schema, value, path, at, looked)
+  if (Object.hasOwn(schema, 'contains')) explainContains(schema, value, at)
 }
 
-function explainContains(
-  schema: Record<string, unknown>,
-  value: readonly unknown[],
-  path: ValuePath | undefined,
-  at: Explanation,
-  looked: Looked,
-): void {
+function explainContains(schema: Values, value: readonly unknown[], at: Explanation): void {
+  const { draft07 } = at.options
   let matching = 0
   for (const [index, item] of value.entries()) {
-    if (at.explain(schema.contains, item, { parent: path, step: index }, { ...at, problems: [] }) === undefined)
-      continue
+    if (at.explain(schema.contains, item, { ...at, problems: [] }) === undefined) continue
     matching++
-    if (!at.options.draft07) looked.items.add(index)
+    if (!draft07) at.evaluated.items.add(index)
   }
-  const least = !at.options.draft07 && typeof schema.minContains === 'number' ? schema.minContains : 1
-  const most = !at.options.draft07 && typeof schema.maxContains === 'number' ? schema.maxContains : value.length
-  if (matching < least) {
-    const rule = least === 1 ? 'contains' : 'minContains'
-    report(
-      at,
-      path,
-      rule,
-      least,
-      (text) => `${text} must contain at least ${counted(least, 'item')} of the required form`,
-    )
-  } else if (matching > most) {
-    report(
-      at,
-      path,
-      'maxContains',
-      most,
-      (text) => `${text} must contain at most ${counted(most, 'item')} of the counted form`,
-    )
+  const min = !draft07 && typeof schema.minContains === 'number' ? schema.minContains : 1
+  const max = !draft07 && typeof schema.maxContains === 'number' ? schema.maxContains : value.length
+  if (matching < min) {
+    const rule = min === 1 ? 'contains' : 'minContains'
+    report(at, rule, min, (path) => `${path} must contain at least ${counted(min, 'matching item')}`)
+  } else if (matching > max) {
+    report(at, 'maxContains', max, (path) => `${path} must contain at most ${counted(max, 'matching item')}`)
   }
 }
 
-type Values = Record<string, unknown>
-
-/** Adds the problems of an object's properties, those that are missing included, in the order of the schema. */
-function explainObject(
-  schema: Values,
-  value: Values,
-  path: ValuePath | undefined,
-  at: Explanation,
-  looked: Looked,
-): void {
+function explainObject(schema: Values, value: Values, at: Explanation): void {
   const properties = isObject(schema.properties) ? schema.properties : {}
-  const required = new Set(names(schema.required))
+  const required = new Set(textsIn(schema.required))
   for (const name of Object.keys(properties)) {
-    const step = { parent: path, step: name }
     if (Object.hasOwn(value, name)) {
-      looked.names.add(name)
-      at.explain(properties[name], value[name], step, at)
-    } else if (required.has(name)) missing(at, step, 'required')
+      at.evaluated.names.add(name)
+      at.explain(properties[name], value[name], inside(at, name))
+    } else if (required.has(name)) reportMissing(inside(at, name), 'required')
   }
   for (const name of required) {
-    if (!Object.hasOwn(properties, name) && !Object.hasOwn(value, name))
-      missing(at, { parent: path, step: name }, 'required')
+    const isListed = Object.hasOwn(properties, name)
+    if (!isListed && !Object.hasOwn(value, name)) reportMissing(inside(at, name), 'required')
   }
-  explainDependencies(schema, value, path, at, looked)
-  explainOthers(schema, value, path, at, looked, properties)
-  explainNames(schema, value, path, at)
+  explainDependencies(schema, value, at)
+  explainAdditional(schema, value, properties, at)
+  explainNames(schema, value, at)
 }
 
-function explainDependencies(
-  schema: Values,
-  value: Values,
-  path: ValuePath | undefined,
-  at: Explanation,
-  looked: Looked,
-): void {
+function explainDependencies(schema: Values, value: Values, at: Explanation): void {
   for (const rule of ['dependentRequired', 'dependencies', 'dependentSchemas']) {
     const dependencies = schema[rule]
     if (!isObject(dependencies)) continue
-    for (const name of Object.keys(dependencies)) {
+    for (const [name, dependency] of Object.entries(dependencies)) {
       if (!Object.hasOwn(value, name)) continue
-      const dependency = dependencies[name]
-      if (Array.isArray(dependency)) {
-        for (const other of names(dependency)) {
-          if (!Object.hasOwn(value, other)) missing(at, { parent: path, step: other }, rule, name)
-        }
-      } else {
-        const more = at.explain(dependency, value, path, at)
-        for (const seen of more?.names ?? []) looked.names.add(seen)
+      if (!Array.isArray(dependency)) join(at, at.explain(dependency, value, at))
+      else {
+        const missing = textsIn(dependency).filter((other) => !Object.hasOwn(value, other))
+        for (const other of missing) reportMissing(inside(at, other), rule, name)
       }
     }
   }
 }
 
-/** The properties that the schema does not name. */
-function explainOthers(
-  schema: Values,
-  value: Values,
-  path: ValuePath | undefined,
-  at: Explanation,
-  looked: Looked,
-  properties: Values,
-): void {
+function explainAdditional(schema: Values, value: Values, properties: Values, at: Explanation): void {
   const patterns = isObject(schema.patternProperties)
     ? Object.entries(schema.patternProperties).map(([source, inner]) => [at.options.pattern(source), inner] as const)
     : []
-  const others = Object.hasOwn(schema, 'additionalProperties')
-  if (patterns.length === 0 && !others) return
+  const hasRest = Object.hasOwn(schema, 'additionalProperties')
+  if (patterns.length === 0 && !hasRest) return
   for (const name of Object.keys(value)) {
-    const step = { parent: path, step: name }
     const matching = patterns.filter(([pattern]) => pattern.test(name))
-    for (const [, inner] of matching) at.explain(inner, value[name], step, at)
-    if (matching.length > 0) looked.names.add(name)
-    if (!others || matching.length > 0 || Object.hasOwn(properties, name)) continue
-    looked.names.add(name)
-    if (schema.additionalProperties !== false) at.explain(schema.additionalProperties, value[name], step, at)
-    else report(at, step, 'additionalProperties', false, (text) => `unknown parameter '${text}'`)
+    for (const [, inner] of matching) at.explain(inner, value[name], inside(at, name))
+    if (matching.length > 0) at.evaluated.names.add(name)
+    else if (hasRest && !Object.hasOwn(properties, name)) {
+      explainExtra(schema, 'additionalProperties', name, value[name], at)
+    }
   }
 }
 
-function explainNames(schema: Values, value: Values, path: ValuePath | undefined, at: Explanation): void {
+function explainExtra(schema: Values, rule: string, name: string, value: unknown, at: Explanation): void {
+  at.evaluated.names.add(name)
+  if (schema[rule] !== false) at.explain(schema[rule], value, inside(at, name))
+  else report(inside(at, name), rule, false, (path) => `unknown parameter '${path}'`)
+}
+
+function explainNames(schema: Values, value: Values, at: Explanation): void {
   if (!Object.hasOwn(schema, 'propertyNames')) return
   for (const name of Object.keys(value)) {
-    const own: Explanation = { ...at, problems: [] }
-    if (at.explain(schema.propertyNames, name, { parent: path, step: name }, own) !== undefined) continue
-    // The first reason stands for all: a name is wrong or it is not.
+    const own: Explanation = { ...inside(at, name), problems: [] }
+    if (at.explain(schema.propertyNames, name, own) !== undefined) continue
+    // One reason per name is enough.
     const reason = own.problems[0]?.message ?? ''
-    report(at, { parent: path, step: name }, 'propertyNames', reason, () => `the name of ${shortened(reason)}`)
+    report(inside(at, name), 'propertyNames', reason, () => `the name of ${shortened(reason)}`)
   }
 }
 
-function missing(at: Explanation, path: ValuePath, rule: string, because?: string): void {
-  const reason = because === undefined ? '' : `, which goes with '${shortened(because)}'`
-  report(at, path, rule, true, (text) => `missing '${text}'${reason}`)
+function reportMissing(at: Explanation, rule: string, because?: string): void {
+  const reason = because === undefined ? '' : `, which is required with '${shortened(because)}'`
+  report(at, rule, true, (path) => `missing '${path}'${reason}`)
 }
 
-function names(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []
-}
+const inside = (at: Explanation, step: string | number): Explanation => ({ ...at, path: { parent: at.path, step } })
+
+const textsIn = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []

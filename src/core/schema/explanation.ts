@@ -2,56 +2,72 @@ import type { Problem } from '../tool-result.ts'
 import type { Pattern } from './linear-pattern.ts'
 import { boundedValue, ruleInWords } from './problem-words.ts'
 import type { SchemaReferences } from './schema-references.ts'
-import { pathText, type ValuePath } from './value-path.ts'
 
-/** What the explanation of one schema needs. */
 export interface ExplainOptions {
   readonly references: SchemaReferences
   readonly draft07: boolean
-  /** Whether `format` is a rule or a remark. */
   readonly formats: boolean
   readonly pattern: (source: string) => Pattern
 }
 
-/** What a schema has looked at in a value: the `unevaluated…` rules judge the rest. */
-export interface Looked {
+/** The evaluated properties and items, for the `unevaluated…` keywords. */
+export interface Evaluated {
   readonly names: Set<string>
   readonly items: Set<number>
 }
 
-/** Where an explanation stands. */
 export interface Explanation {
   readonly options: ExplainOptions
   readonly problems: Explained[]
-  /** The addresses of the resources it came through, outermost first, for dynamic references. */
+  readonly evaluated: Evaluated
+  readonly path: ValuePath | undefined
+  /** The base URIs so far, outermost first, for dynamic references. */
   readonly scope: readonly string[]
-  /** How many schemas have been looked at, in this explanation and all that it has started. */
+  /** Shared with all nested explanations. */
   readonly steps: { count: number }
-  /** Adds the problems of one value, and gives what was looked at; undefined where there were problems. */
-  explain(schema: unknown, value: unknown, path: ValuePath | undefined, at: Explanation): Looked | undefined
+  /** Adds the problems of one value. Returns what was evaluated, or undefined if there were problems. */
+  explain(schema: unknown, value: unknown, at: Explanation): Evaluated | undefined
 }
 
-/** Adds one problem in the words of its rule, or in other words. */
-export function report(
-  at: Explanation,
-  path: ValuePath | undefined,
-  rule: string,
-  expected: unknown,
-  words?: (path: string) => string,
-): void {
-  const text = pathText(path)
-  const message = words?.(text) ?? `${text} ${ruleInWords(rule, expected)}`
-  at.problems.push({ path: text, rule, expected: boundedValue(expected), message })
+/** Adds one problem, with the default message of its rule or a custom one. */
+export function report(at: Explanation, rule: string, expected: unknown, words?: (path: string) => string): void {
+  const path = pathText(at.path)
+  const message = words?.(path) ?? `${path} ${ruleInWords(rule, expected)}`
+  at.problems.push({ path, rule, expected: boundedValue(expected), message })
 }
 
-/** Joins what a schema beside or below has looked at. */
-export function join(looked: Looked, more: Looked | undefined): void {
-  if (more === undefined) return
-  for (const name of more.names) looked.names.add(name)
-  for (const item of more.items) looked.items.add(item)
+export function join({ evaluated }: Explanation, more: Evaluated | undefined): void {
+  for (const name of more?.names ?? []) evaluated.names.add(name)
+  for (const item of more?.items ?? []) evaluated.items.add(item)
 }
 
-/** One fault in the parameters, with the words for it. */
 export interface Explained extends Problem {
   readonly message: string
+}
+
+export interface ValuePath {
+  readonly parent: ValuePath | undefined
+  readonly step: string | number
+}
+
+const PLAIN = /^[^\s.[\]"'\\]{1,80}$/u
+
+const MAX_PATH_LENGTH = 200
+
+/** The path as text, such as `user.emails[0]`; the root is `parameters`. */
+export function pathText(path: ValuePath | undefined): string {
+  if (path === undefined) return 'parameters'
+  let text = ''
+  for (let at: ValuePath | undefined = path; at !== undefined; at = at.parent) {
+    const name = stepText(at.step)
+    text = text === '' || text.startsWith('[') ? name + text : `${name}.${text}`
+  }
+  return text.length > MAX_PATH_LENGTH
+    ? `${text.slice(0, MAX_PATH_LENGTH / 2)}…${text.slice(-MAX_PATH_LENGTH / 2)}`
+    : text
+}
+
+function stepText(step: string | number): string {
+  if (typeof step === 'number') return `[${step}]`
+  return PLAIN.test(step) ? step : `[${JSON.stringify(step.length > 80 ? `${step.slice(0, 79)}…` : step)}]`
 }

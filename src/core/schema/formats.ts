@@ -1,14 +1,13 @@
 import { type FormatName, fullFormats } from 'ajv-formats/dist/formats.js'
 import { isPattern } from './linear-pattern.ts'
 
-/** One `format`: it judges values of one type and lets all others pass. */
 export interface Format {
   readonly type: 'string' | 'number'
   readonly validate: (value: never) => boolean
 }
 
-// No value of these is longer in earnest, so that a text of a megabyte is never matched.
-const LONGEST: Partial<Record<FormatName, number>> = {
+// Valid values are never longer. Skips expensive matching of long texts.
+const MAX_LENGTH: Partial<Record<FormatName, number>> = {
   date: 10,
   time: 64,
   'date-time': 80,
@@ -28,42 +27,36 @@ const LONGEST: Partial<Record<FormatName, number>> = {
   'relative-json-pointer': 65_536,
 }
 
-/** The formats that are asserted, by name; any other name is an annotation and checks nothing. */
+/** The formats that are checked. Unknown names are annotations. */
 export const FORMATS: ReadonlyMap<string, Format> = new Map(
   Object.entries(fullFormats).flatMap(([name, definition]): [string, Format][] => {
-    if (name === 'regex') return [[name, textFormat(isPattern, LONGEST.regex)]]
-    if (name === 'url') return [[name, textFormat(isUrl)]]
-    if (definition instanceof RegExp) {
-      return [[name, textFormat((text) => definition.test(text), LONGEST[name as FormatName])]]
-    }
-    if (typeof definition === 'function') return [[name, textFormat(definition, LONGEST[name as FormatName])]]
+    const text = (validate: (text: string) => boolean): [string, Format][] => [
+      [name, textFormat(validate, MAX_LENGTH[name as FormatName])],
+    ]
+    if (name === 'regex') return text(isPattern)
+    if (name === 'url') return text(isUrl)
+    if (definition instanceof RegExp) return text((value) => definition.test(value))
+    if (typeof definition === 'function') return text(definition)
     if (typeof definition !== 'object' || !('validate' in definition)) return []
     const { type, validate } = definition as { type?: string; validate: (value: never) => boolean }
-    return [
-      [
-        name,
-        type === 'number'
-          ? { type, validate }
-          : textFormat(validate as (text: string) => boolean, LONGEST[name as FormatName]),
-      ],
-    ]
+    return type === 'number' ? [[name, { type, validate }]] : text(validate as (text: string) => boolean)
   }),
 )
 
-/** Whether a value satisfies a format; unknown formats and values of another type do. */
+/** Values of other types and unknown formats are valid. */
 export function hasFormat(value: unknown, name: unknown): boolean {
   const format = FORMATS.get(String(name))
   return format === undefined || typeof value !== format.type || format.validate(value as never)
 }
 
-function textFormat(validate: (text: string) => boolean, longest = Number.POSITIVE_INFINITY): Format {
+function textFormat(validate: (text: string) => boolean, maxLength = Number.POSITIVE_INFINITY): Format {
   return {
     type: 'string',
-    validate: ((text: string) => text.length <= longest && validate(text)) as Format['validate'],
+    validate: ((text: string) => text.length <= maxLength && validate(text)) as Format['validate'],
   }
 }
 
-/** The expression that ajv-formats has for this is quadratic, and refuses addresses in private networks. */
+/** ajv-formats has a quadratic pattern that also rejects private addresses. */
 function isUrl(text: string): boolean {
   if (!/^(?:https?|ftp):\/\/[^\s/]/i.test(text) || /\s/.test(text)) return false
   return URL.canParse(text)

@@ -36,20 +36,20 @@ describe('guardSchema refuses', () => {
       { $ref: 'https://json-schema.org/draft/2020-12/schemas' },
       '$ref "https://json-schema.org/draft/2020-12/schemas" is remote: only references inside the schema work',
     ],
-    ['a reference to nothing', { $ref: '#/$defs/a' }, '$ref "#/$defs/a" leads nowhere'],
-    ['a reference to itself', { $ref: '#' }, 'a $ref leads back to itself without going deeper into the value'],
+    ['a reference to nothing', { $ref: '#/$defs/a' }, '$ref "#/$defs/a" has no target'],
+    ['a reference to itself', { $ref: '#' }, 'a $ref is circular: it leads back to itself on the same value'],
     [
       'a circle of references',
       { $ref: '#/$defs/a', $defs: { a: { allOf: [{ $ref: '#/$defs/b' }] }, b: { not: { $ref: '#/$defs/a' } } } },
-      'a $ref leads back to itself without going deeper into the value',
+      'a $ref is circular: it leads back to itself on the same value',
     ],
-    ['functions', { default: () => 1 }, 'holds a function, which JSON does not have'],
-    ['bigints', { const: 1n }, 'holds a bigint, which JSON does not have'],
+    ['functions', { default: () => 1 }, 'contains a function, which is not valid JSON'],
+    ['bigints', { const: 1n }, 'contains a bigint, which is not valid JSON'],
   ])('%s', (_, schema, reason) => {
     expect(() => guardSchema(schema)).toThrow(new RefusedSchemaError(reason))
   })
 
-  it('objects that cannot be read, without passing on what they throw', () => {
+  it("objects that can't be read, without passing on their errors", () => {
     const getter = {
       get type() {
         throw 'secret'

@@ -8,7 +8,6 @@ const WITH_ARTICLE: Readonly<Record<string, string>> = {
   null: 'null',
 }
 
-/** Whether a value has a type of JSON Schema; NaN and the infinities have none. */
 export function hasType(value: unknown, type: unknown): boolean {
   switch (type) {
     case 'integer':
@@ -26,7 +25,13 @@ export function hasType(value: unknown, type: unknown): boolean {
   }
 }
 
-/** Types in words: `a string or null`. */
 export function typesInWords(types: readonly unknown[]): string {
   return types.map((type) => WITH_ARTICLE[String(type)] ?? String(type)).join(' or ')
+}
+
+/** Tolerates rounding errors: 19.99 is a multiple of 0.01, although the quotient is 1998.9999999999998. */
+export function isMultipleOf(value: number, divisor: number): boolean {
+  const quotient = value / divisor
+  if (!Number.isFinite(quotient)) return value % divisor === 0
+  return Math.abs(quotient - Math.round(quotient)) <= Math.min(Math.abs(quotient) * 4 * Number.EPSILON, 1e-6)
 }

@@ -1,25 +1,24 @@
 import { LRUCache } from 'lru-cache'
 import { RE2JS } from 're2js'
 
-/** What is asked of a regular expression, whichever engine runs it. */
 export interface Pattern {
   test(text: string): boolean
 }
 
-/** A pattern whose matching never costs more than the length of the text × its instructions. */
+/** Matching takes at most text length × instructions steps. */
 export interface LinearPattern extends Pattern {
   readonly instructions: number
-  /** The pattern as it was written: Ajv tells patterns apart by this. */
+  /** The source: Ajv identifies patterns by it. */
   toString(): string
 }
 
-/** A larger program is left to the process that can be killed. */
+/** Larger programs run in the child process. */
 const MAX_INSTRUCTIONS = 1000
 
-/** Beyond so much work at once (a second, at worst) a text is refused: the caller ought to have asked elsewhere. */
+/** About a second of work. Longer texts don't match: they should run in the child process. */
 const MAX_WORK = 20_000_000
 
-// What only the backtracking engine knows, and what the linear engine reads in its own way.
+// Syntax that needs backtracking, and syntax with another meaning in RE2.
 const BACKTRACKING = /\(\?(?:=|!|<=|<!)|\\(?:[1-9]|k<)/
 const READ_DIFFERENTLY = /\(\?[^:<]|\\[AzQEC]|\[\^?\]|\[:\^?[a-z]+:\]/
 
@@ -28,17 +27,14 @@ const NOT_SPACE =
   '\\x00-\\x08\\x0e-\\x1f!-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}' +
   '\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}'
 
-/** Cheap look at a pattern: false where only backtracking can run it. */
+/** A quick check: false if the pattern needs backtracking. */
 export function seemsLinear(source: string): boolean {
   return !BACKTRACKING.test(source)
 }
 
 const known = new LRUCache<string, { readonly pattern: LinearPattern | undefined }>({ max: 500 })
 
-/**
- * A pattern that matches in time linear in the text, with the meaning it has in JavaScript; undefined where the linear
- * engine cannot run it or would mean something else by it.
- */
+/** Compiles a pattern for linear-time matching with JavaScript semantics; undefined if that isn't possible. */
 export function linearPattern(source: string): LinearPattern | undefined {
   const found = known.get(source)
   if (found !== undefined) return found.pattern
@@ -62,7 +58,7 @@ function compileLinear(source: string): LinearPattern | undefined {
   }
 }
 
-/** `.` and `\s` cover other characters in RE2 than in JavaScript: they are written out. */
+/** Replaces `.` and `\s`, which match other characters in RE2. */
 function withJavaScriptClasses(source: string): string {
   let text = ''
   let inClass = false
@@ -84,7 +80,7 @@ function withJavaScriptClasses(source: string): string {
   return text
 }
 
-/** The backtracking form of a pattern: Unicode mode where it is legal in it, else as a browser would read it. */
+/** The native RegExp, in Unicode mode if possible. */
 export function nativePattern(source: string): RegExp {
   try {
     return new RegExp(source, 'u')
@@ -93,7 +89,6 @@ export function nativePattern(source: string): RegExp {
   }
 }
 
-/** Whether JavaScript takes the text for a regular expression at all. */
 export function isPattern(source: string): boolean {
   try {
     nativePattern(source)

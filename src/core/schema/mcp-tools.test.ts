@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { requiredParameters } from '../parameter-check.ts'
+import { requiredParameters } from '../execution/parameter-check.ts'
 import type { JsonSchema } from '../tool.ts'
 import { compileSchema } from './compiled-schema.ts'
 import { guardSchema } from './guard-schema.ts'

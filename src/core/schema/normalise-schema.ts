@@ -1,15 +1,13 @@
 import { isPattern } from './linear-pattern.ts'
 import { shortened } from './problem-words.ts'
-import type { Draft } from './schema-draft.ts'
-import { APPLICATORS, isObject, schemasUnder } from './schema-keywords.ts'
+import { APPLICATORS, type Draft, isObject, schemasUnder } from './schema-keywords.ts'
 import { RefusedSchemaError } from './schema-references.ts'
 
 const BESIDE_REFERENCE = new Set(['$ref', 'definitions', '$defs', 'title', 'description', 'default'])
 
 /**
- * Brings what is common but no part of the drafts into their form, in place: `nullable: true` beside a type (OpenAPI),
- * and `exclusiveMinimum: true` beside a minimum (draft-04). `$schema` goes: the draft has been chosen. So does
- * what draft-07 ignores because it stands beside a `$ref`. Throws where a pattern is no regular expression.
+ * Rewrites common extensions, in place: OpenAPI's `nullable: true`, and draft-04's `exclusiveMinimum: true`. Removes
+ * `$schema`, and what draft-07 ignores beside a `$ref`. Throws if a pattern isn't a regular expression.
  */
 export function normaliseSchema(schema: unknown, draft: Draft): void {
   if (!isObject(schema)) return
@@ -28,7 +26,7 @@ export function normaliseSchema(schema: unknown, draft: Draft): void {
   }
 }
 
-/** Definitions are found where they stand, but one of the validators loses them beside a `$ref`: it moves away. */
+/** One of the validators doesn't find definitions beside a `$ref`: moves the `$ref` into `allOf`. */
 function leaveReference(schema: Record<string, unknown>): void {
   for (const key of Object.keys(schema)) if (!BESIDE_REFERENCE.has(key)) delete schema[key]
   if (schema.definitions === undefined && schema.$defs === undefined) return

@@ -1,63 +1,44 @@
 import { canonicalText } from './canonical-text.ts'
 import { typesInWords } from './json-type.ts'
 
-const LONGEST_VALUE = 80
-const MOST_VALUES = 20
+const MAX_VALUE_LENGTH = 80
+const MAX_VALUES = 20
+/** Characters that JSON doesn't escape but that change how a terminal shows text. */
+const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
-/** The words for a rule that a value breaks, after its path: `must be at least 0`. */
-export function ruleInWords(rule: string, expected: unknown): string {
-  switch (rule) {
-    case 'type':
-      return `must be ${typesInWords(Array.isArray(expected) ? expected : [expected])}`
-    case 'enum':
-      return `must be one of: ${valuesInWords(Array.isArray(expected) ? expected : [expected])}`
-    case 'const':
-      return `must be ${valueInWords(expected)}`
-    case 'format':
-      return `must match format "${shortened(String(expected))}"`
-    case 'pattern':
-      return `must match pattern "${shortened(String(expected))}"`
-    case 'minimum':
-      return `must be at least ${expected}`
-    case 'maximum':
-      return `must be at most ${expected}`
-    case 'exclusiveMinimum':
-      return `must be more than ${expected}`
-    case 'exclusiveMaximum':
-      return `must be less than ${expected}`
-    case 'multipleOf':
-      return `must be a multiple of ${expected}`
-    case 'minLength':
-      return `must have at least ${counted(expected, 'character')}`
-    case 'maxLength':
-      return `must have at most ${counted(expected, 'character')}`
-    case 'minItems':
-      return `must have at least ${counted(expected, 'item')}`
-    case 'maxItems':
-      return `must have at most ${counted(expected, 'item')}`
-    case 'uniqueItems':
-      return 'must not hold the same item twice'
-    case 'minProperties':
-      return `must have at least ${counted(expected, 'entry')}`
-    case 'maxProperties':
-      return `must have at most ${counted(expected, 'entry')}`
-    default:
-      return 'is not allowed'
-  }
+const RULES: Readonly<Record<string, (expected: unknown) => string>> = {
+  type: (types) => `must be ${typesInWords([types].flat())}`,
+  enum: (values) => `must be one of: ${valuesInWords([values].flat())}`,
+  const: (value) => `must be ${valueInWords(value)}`,
+  format: (name) => `must match format "${shortened(String(name))}"`,
+  pattern: (source) => `must match pattern "${shortened(String(source))}"`,
+  minimum: (bound) => `must be at least ${bound}`,
+  maximum: (bound) => `must be at most ${bound}`,
+  exclusiveMinimum: (bound) => `must be more than ${bound}`,
+  exclusiveMaximum: (bound) => `must be less than ${bound}`,
+  multipleOf: (divisor) => `must be a multiple of ${divisor}`,
+  minLength: (bound) => `must have at least ${counted(bound, 'character')}`,
+  maxLength: (bound) => `must have at most ${counted(bound, 'character')}`,
+  minItems: (bound) => `must have at least ${counted(bound, 'item')}`,
+  maxItems: (bound) => `must have at most ${counted(bound, 'item')}`,
+  uniqueItems: () => 'must not contain the same item twice',
+  minProperties: (bound) => `must have at least ${counted(bound, 'entry')}`,
+  maxProperties: (bound) => `must have at most ${counted(bound, 'entry')}`,
 }
 
-/** Values in a row, the first twenty of them. */
+/** The message for a failed rule, after the path: `must be at least 0`. */
+export const ruleInWords = (rule: string, expected: unknown): string => RULES[rule]?.(expected) ?? 'is not allowed'
+
 export function valuesInWords(values: readonly unknown[]): string {
-  const shown = values.slice(0, MOST_VALUES).map(valueInWords).join(', ')
-  return values.length > MOST_VALUES ? `${shown} and ${values.length - MOST_VALUES} more` : shown
+  const shown = values.slice(0, MAX_VALUES).map(valueInWords).join(', ')
+  return values.length > MAX_VALUES ? `${shown} and ${values.length - MAX_VALUES} more` : shown
 }
 
-/** One value: a string as it is, anything else as JSON, cut where it is long. */
 export function valueInWords(value: unknown): string {
   return shortened(typeof value === 'string' ? value : canonicalText(value))
 }
 
-/** What a rule expects, fit to be sent: a value as it is where it is short, at most a hundred of several. */
+/** The expected value in an error: long texts are cut, lists have at most 100 entries. */
 export function boundedValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 100).map(boundedText)
   return boundedText(value)
@@ -66,17 +47,26 @@ export function boundedValue(value: unknown): unknown {
 function boundedText(value: unknown): unknown {
   if (typeof value !== 'string' && (typeof value !== 'object' || value === null)) return value
   const text = valueInWords(value)
-  return text.length < LONGEST_VALUE ? value : text
+  return text.length < MAX_VALUE_LENGTH ? value : text
 }
 
-/** A number of things: `1 item`, `2 entries`. */
 export function counted(number: unknown, thing: string): string {
   return `${number} ${number === 1 ? thing : thing.endsWith('y') ? `${thing.slice(0, -1)}ies` : `${thing}s`}`
 }
 
-/** Text cut to a length fit for a message, on one line. */
-export function shortened(text: string): string {
-  const cut = text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE - 1)}…` : text
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a message is one line whatever the schema holds
-  return cut.replaceAll(/[\u0000-\u001f\u007f]/g, ' ')
+/** JSON on one line, truncated. */
+export function quoted(value: unknown): string {
+  const text = JSON.stringify(typeof value === 'string' ? truncated(value) : value) ?? String(value)
+  return (typeof value === 'string' ? text : truncated(text))
+    .toWellFormed()
+    .replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
+
+/** Truncated to one line. */
+export function shortened(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a message is one line whatever the schema holds
+  return truncated(text).replaceAll(/[\u0000-\u001f\u007f]/g, ' ')
+}
+
+const truncated = (text: string): string =>
+  text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH - 1)}…` : text

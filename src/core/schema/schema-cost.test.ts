@@ -31,7 +31,7 @@ const { value } = fc.letrec((tie) => ({
   ),
 }))
 
-it('the cost of a schema is never less than the schemas that judge one value', () => {
+it('the cost of a schema is never lower than the number of schemas that check one value', () => {
   fc.assert(
     fc.property(schema, schema, schema, fc.array(value, { minLength: 3 }), (root, x, y, values) => {
       const whole = { ...root, $defs: { x, y } }

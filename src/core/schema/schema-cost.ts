@@ -1,30 +1,80 @@
-import type { SchemaNode } from './schema-graph.ts'
-import { RefusedSchemaError } from './schema-references.ts'
+import { APPLICATORS, isObject, schemasUnder } from './schema-keywords.ts'
+import { RefusedSchemaError, type SchemaReferences } from './schema-references.ts'
 
-/** Schemas, each with how often it judges one value. */
+/** The schemas that apply to the same value and to its parts. */
+interface SchemaNode {
+  /** May list a schema more than once. */
+  readonly here: SchemaNode[]
+  readonly named: Map<string, SchemaNode>
+  readonly property: SchemaNode[]
+  readonly item: SchemaNode[]
+}
+
+/** Builds the graph of a schema with its references. Calls `missing` for each unresolved one. */
+export function schemaGraph(
+  root: unknown,
+  references: SchemaReferences,
+  missing: (reference: string) => void,
+): SchemaNode {
+  const nodes = new Map<unknown, SchemaNode>()
+  const open: [unknown, SchemaNode][] = []
+
+  function nodeOf(schema: unknown): SchemaNode {
+    const found = nodes.get(schema)
+    if (found !== undefined) return found
+    const node: SchemaNode = { here: [], named: new Map(), property: [], item: [] }
+    if (isObject(schema)) {
+      nodes.set(schema, node)
+      open.push([schema, node])
+    }
+    return node
+  }
+
+  const start = nodeOf(root)
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [schema, node] = next as [Record<string, unknown>, SchemaNode]
+    for (const key of Object.keys(schema)) {
+      const value = schema[key]
+      if ((key === '$ref' || key === '$dynamicRef') && typeof value === 'string') {
+        const target = references.target(schema, value)
+        if (target === undefined) missing(value)
+        else if (key === '$ref') node.here.push(nodeOf(target))
+        // The target of a dynamic reference is known only during validation.
+        else nodeOf(target)
+      }
+      const applicator = APPLICATORS.get(key)
+      if (applicator === undefined || applicator.place === 'none') continue
+      for (const [inner, name] of schemasUnder(applicator.shape, value)) {
+        if (applicator.place === 'named') node.named.set(name, nodeOf(inner))
+        else node[applicator.place].push(nodeOf(inner))
+      }
+    }
+  }
+  return start
+}
+
+/** How often each schema checks one value. */
 type Visits = Map<SchemaNode, number>
 
-/** Parameters are at most this deep, so that no recursion is longer. */
+/** The maximum depth of parameters, and so of recursion. */
 const DEPTH = 64
 
-/** The estimate itself is bounded: what is not counted within so many steps is taken for boundless. */
+/** Above this many steps the cost counts as unbounded. */
 const MAX_STEPS = 50_000
 
 const BOUNDLESS = { cost: Number.POSITIVE_INFINITY, height: DEPTH }
 
-/** What a schema asks of a validator, at worst over all parameters. */
 export interface SchemaCost {
-  /** How many schemas may judge one and the same value. */
+  /** The maximum number of schemas that check one value. */
   readonly cost: number
-  /** How many levels of a value are judged. */
+  /** The depth of values that are checked. */
   readonly height: number
 }
 
 /**
- * How many schemas may judge one and the same value, at worst over all parameters. References make a graph; the visits
- * at a value are the paths that lead to it. They grow without bound only where a schema that can come back to itself
- * sends one property, or one item, along two such ways: then the answer is Infinity. Throws where a reference comes
- * back to itself without going deeper into the value: no validator ends on that.
+ * The maximum number of schemas that check one value. References make a graph, and the checks of a value are the paths
+ * to it. The number is unbounded if a recursive schema reaches itself twice through one property or item. Throws if a
+ * reference leads back to itself on the same value: validation would never end.
  */
 export function schemaCost(root: SchemaNode): SchemaCost {
   const walk = new CostWalk()
@@ -68,7 +118,7 @@ class CostWalk {
           }
           const below = this.#cost(target, components)
           height = Math.max(height, Math.min(DEPTH, below.height + 1))
-          // A recursion starts one of these at each of its levels, and each lives for as long as it is high.
+          // Each level of a recursion starts these again.
           outside += times * below.cost * (recursive ? Math.min(DEPTH, below.height + 1) : 1)
         }
         if (inside > 1) boundless = true
@@ -88,7 +138,7 @@ class CostWalk {
     return total
   }
 
-  /** The schemas that judge the parts of a value: one list for each property name, for other names, for items. */
+  /** One list per property name, one for other names, one for items. */
   #partsOf(state: SchemaNode): Visits[] {
     const known = this.#below.get(state)
     if (known !== undefined || this.steps > MAX_STEPS) return known ?? []
@@ -110,11 +160,10 @@ class CostWalk {
     return parts
   }
 
-  /** The schemas that judge the same value as this one, itself included. */
   #hereOf(node: SchemaNode, open: Set<SchemaNode>): Visits {
     const known = this.#here.get(node)
     if (known !== undefined) return known
-    if (open.has(node)) throw new RefusedSchemaError('a $ref leads back to itself without going deeper into the value')
+    if (open.has(node)) throw new RefusedSchemaError('a $ref is circular: it leads back to itself on the same value')
     open.add(node)
     const visits: Visits = new Map([[node, 1]])
     for (const inner of node.here) {
@@ -133,7 +182,7 @@ class CostWalk {
   }
 }
 
-/** For each schema the set of those that it can come back to itself through, itself included (Tarjan's algorithm). */
+/** The strongly connected components of the graph (Tarjan's algorithm). */
 function schemaComponents(
   root: SchemaNode,
   next: (node: SchemaNode) => readonly SchemaNode[],

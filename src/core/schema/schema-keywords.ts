@@ -1,19 +1,15 @@
-/** What the value of a keyword holds: one schema, a list of them, a map of them, or a mixture. */
+/** The value of a keyword: one schema, a list, a map, or a mix. */
 export type Shape = 'schema' | 'list' | 'map' | 'schema-or-list' | 'map-or-names'
 
-/**
- * Which value the schemas under a keyword judge: the same one, one named property, any property, any item, or none
- * (they only stand ready for a reference).
- */
+/** What the schemas apply to: the same value, a named or any property, any item, or nothing (definitions). */
 export type Place = 'here' | 'named' | 'property' | 'item' | 'none'
 
-/** How a keyword holds schemas. */
 export interface Applicator {
   readonly shape: Shape
   readonly place: Place
 }
 
-/** The keywords with schemas under them. Whatever is not listed holds data, and nothing inside data is a schema. */
+/** The keywords that contain schemas. All others contain data. */
 export const APPLICATORS: ReadonlyMap<string, Applicator> = new Map<string, Applicator>([
   ['properties', { shape: 'map', place: 'named' }],
   ['items', { shape: 'schema-or-list', place: 'item' }],
@@ -39,7 +35,7 @@ export const APPLICATORS: ReadonlyMap<string, Applicator> = new Map<string, Appl
   ['contentSchema', { shape: 'schema', place: 'none' }],
 ])
 
-/** The schemas directly under one keyword, with the property name where they stand in a map. */
+/** The schemas directly under a keyword, with the property name if it is a map. */
 export function* schemasUnder(shape: Shape, value: unknown): Generator<readonly [schema: unknown, name: string]> {
   if (shape === 'schema' || (shape === 'schema-or-list' && !Array.isArray(value))) {
     yield [value, '']
@@ -52,7 +48,34 @@ export function* schemasUnder(shape: Shape, value: unknown): Generator<readonly 
   }
 }
 
-/** Whether a value is a JSON object. */
-export function isObject(value: unknown): value is Record<string, unknown> {
+export type Values = Record<string, unknown>
+
+export function isObject(value: unknown): value is Values {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The supported drafts. */
+export type Draft = '2020-12' | 'draft-07'
+
+/** The draft of a schema: 2020-12 by default, draft-07 if it has a list of `items`, which 2020-12 doesn't allow. */
+export function schemaDraft(schema: unknown): Draft {
+  return namedDraft(schema) ?? (listsItems(schema, 0) ? 'draft-07' : '2020-12')
+}
+
+/** Reads draft-04 and draft-06 as draft-07. */
+function namedDraft(schema: unknown): Draft | undefined {
+  const named = isObject(schema) ? schema.$schema : undefined
+  if (typeof named !== 'string') return undefined
+  if (named.includes('2020-12')) return '2020-12'
+  return /draft-0[3467]/.test(named) ? 'draft-07' : undefined
+}
+
+function listsItems(schema: unknown, depth: number): boolean {
+  if (!isObject(schema) || depth > 64) return false
+  if (Array.isArray(schema.items)) return true
+  for (const [keyword, { shape }] of APPLICATORS) {
+    if (!Object.hasOwn(schema, keyword)) continue
+    for (const [inner] of schemasUnder(shape, schema[keyword])) if (listsItems(inner, depth + 1)) return true
+  }
+  return false
 }

@@ -1,28 +1,28 @@
 import { APPLICATORS, isObject, schemasUnder } from './schema-keywords.ts'
 
-/** The code that tells a refused schema where it was judged in another process. */
+/** Identifies a RefusedSchemaError from another process. */
 export const REFUSED = 'REFUSED_SCHEMA'
 
-/** A schema that must not be used; the message says why, as the end of a sentence about the schema. */
+/** A schema that can't be used. The message completes a sentence about the schema. */
 export class RefusedSchemaError extends Error {
   override readonly name = 'RefusedSchemaError'
   readonly code = REFUSED
 }
 
-/** Documents a schema may refer to besides itself, by address. */
+/** Other documents that a schema may refer to, by address. */
 export type Documents = ReadonlyMap<string, unknown>
 
-/** A base for what has no address of its own; nothing is ever asked there. */
+/** The base URI of schemas without `$id`. It is never requested. */
 const NOWHERE = 'https://schema.invalid/'
 
-/** The schemas of one document by address, so that references can be followed without loading anything. */
+/** Resolves the references of a schema without loading anything. */
 export class SchemaReferences {
   readonly #roots = new Map<string, unknown>()
   readonly #anchors = new Map<string, unknown>()
   readonly #dynamic = new Map<string, unknown>()
   readonly #bases = new Map<unknown, string>()
   readonly #documents: Documents
-  /** Targets of references that stand where no keyword makes them schemas. */
+  /** Referenced values that are not under a schema keyword. */
   readonly strays: unknown[] = []
 
   constructor(schema: unknown, documents: Documents = new Map()) {
@@ -31,12 +31,11 @@ export class SchemaReferences {
     this.#index(schema, NOWHERE)
   }
 
-  /** The address of the resource that a schema belongs to. */
   baseOf(schema: unknown): string {
     return this.#bases.get(schema) ?? NOWHERE
   }
 
-  /** What a `$ref` in `from` means; undefined where there is nothing. */
+  /** Resolves a `$ref` in `from`; undefined if there is no target. */
   target(from: unknown, reference: unknown): unknown {
     if (typeof reference !== 'string') return undefined
     const base = this.baseOf(from)
@@ -49,7 +48,7 @@ export class SchemaReferences {
     return fragment.startsWith('/') ? this.#at(address, fragment) : this.#anchors.get(`${address}#${fragment}`)
   }
 
-  /** What a `$dynamicRef` means, given the addresses of the resources entered so far, outermost first. */
+  /** Resolves a `$dynamicRef`; `scope` has the base URIs so far, outermost first. */
   dynamicTarget(from: unknown, reference: unknown, scope: readonly string[]): unknown {
     const target = this.target(from, reference)
     const name = typeof reference === 'string' ? reference.slice(reference.indexOf('#') + 1) : ''
@@ -77,7 +76,7 @@ export class SchemaReferences {
       base = this.#bases.get(value) ?? base
       value = (value as Record<string, unknown>)[key]
     }
-    // Under a keyword that is none, nothing has been indexed yet.
+    // Values under unknown keywords are not indexed yet.
     if (isObject(value) && !this.#bases.has(value)) {
       this.strays.push(value)
       this.#index(value, base)
@@ -101,7 +100,7 @@ export class SchemaReferences {
     }
   }
 
-  /** Draft-07 names anchors by `$id: "#name"`. */
+  /** Draft-07 has anchors of the form `$id: "#name"`. */
   #name(schema: object, id: string, outer: string): string {
     if (id.startsWith('#')) {
       this.#anchors.set(`${outer}${id}`, schema)
@@ -114,7 +113,6 @@ export class SchemaReferences {
   }
 }
 
-/** An address without its fragment; undefined where it cannot be formed. */
 function absolute(reference: string, base: string): string | undefined {
   const address = URL.parse(reference, base)
   return address === null ? undefined : address.href.split('#', 1)[0]

@@ -2,7 +2,7 @@ import type { ToolResult } from '../tool-result.ts'
 
 export type JobState = 'queued' | 'running' | 'done' | 'cancelled'
 
-/** A call that is worked on in the background. */
+/** A call that runs in the background. */
 export interface Job {
   readonly id: string
   readonly tenant: string
@@ -14,11 +14,10 @@ export interface Job {
   readonly created_at: string
   readonly started_at: string | null
   readonly ended_at: string | null
-  /** What the tool reported last. */
+  /** The last progress report of the tool. */
   readonly progress: unknown
-  /** The envelope, when it is done. */
   readonly result: ToolResult | null
-  /** The server instance that works on it. */
+  /** The server instance that runs it. */
   readonly server: string | null
   readonly attempts: number
 }
@@ -28,26 +27,25 @@ export type NewJob = Pick<Job, 'id' | 'tenant' | 'caller' | 'tool' | 'params' | 
 export interface JobStore {
   create(job: NewJob): Promise<void>
   get(tenant: string, id: string): Promise<Job | undefined>
-  /** The newest first; only those of one caller, and of one tool, where these are named. */
+  /** Newest first, optionally of one caller and one tool. */
   list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>
-  /** Takes a job that waits, or whose server has died, for this instance; undefined where another has it or it is over. */
+  /** Claims a queued job, or one whose server has died. Undefined if another server has it or it has ended. */
   take(id: string, now: string): Promise<Job | undefined>
-  /** Jobs that wait, or whose server has died, oldest first. */
+  /** Queued jobs and those whose server has died, oldest first. */
   waiting(limit: number): Promise<readonly Pick<Job, 'id' | 'tenant'>[]>
   progress(id: string, progress: unknown): Promise<void>
-  /** Ends it, unless it has ended already; false where it has. */
+  /** Returns false if it has already ended. */
   end(id: string, state: 'done' | 'cancelled', result: ToolResult, now: string): Promise<boolean>
 }
 
-/** Hands jobs to the servers that work on them. What a job is, and who has it, is the job store's. */
+/** Distributes jobs to servers. The job store holds their state. */
 export interface JobQueue {
-  /** Tells the servers of a job that has been created. */
   add(id: string): Promise<void>
   /**
-   * Hands out jobs from now on, some at a time: those added, those that waited before, and those whose server has died.
-   * `run` settles when this server is done with the job, whether or not it was the one to run it.
+   * Starts to process jobs, a few at a time: new ones, waiting ones, and those whose server has died. `run` settles
+   * when this server is done with the job, whether or not it ran it.
    */
   work(run: (id: string) => Promise<void>): Promise<void>
-  /** Hands out no more, and waits for those that run, but not longer than the limit. */
+  /** Stops, and waits up to `limitMs` for running jobs. */
   close(limitMs: number): Promise<void>
 }

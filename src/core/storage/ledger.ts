@@ -1,45 +1,41 @@
-import type { ToolErrorCode } from '../tool-error-code.ts'
 import type { ToolFigures } from '../tool-metrics.ts'
+import type { ToolErrorCode } from '../tool-result.ts'
 import type { StoredRun } from './run-store.ts'
 
-/** One call, as it is handed to the ledger. */
 export interface CallEntry {
-  /** When it began, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly at: number
   readonly tenant: string
   readonly caller: string | null
   readonly source: string | null
   readonly runId: string | null
   readonly tool: string
-  /** The model that asked for it, where one did. */
   readonly model: string | null
-  /** Names the definition that was called; null where there was none. */
+  /** The hash of the tool's definition, if there was one. */
   readonly schemaHash: string | null
-  /** The parameters as JSON text: hashed with the installation's key and never written; null where they were unreadable. */
+  /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
   readonly params: string | null
   readonly code: ToolErrorCode | null
-  /** True where a write may have happened although it failed. */
+  /** Whether a failed write may have happened. */
   readonly unknown: boolean
   readonly durationMs: number
   readonly attempts: number
 }
 
-/** Keeps the audit chain and the figures that are rolled up from the same records. */
+/** The audit chain, and the metrics derived from it. */
 export interface Ledger {
-  /** Settles when everything in it is written down for good: a crash after that loses nothing. */
+  /** Settles when everything is durable. */
   append(calls: readonly CallEntry[], runs: readonly StoredRun[]): Promise<void>
   audit(filter: AuditFilter): Promise<AuditPage>
-  /** Walks all chains of the installation. */
   verify(): Promise<AuditReport>
   executions(query: MetricsQuery): Promise<ExecutionMetrics>
   models(query: MetricsQuery): Promise<ModelMetrics>
-  /** How calls went over time; without a tool, all of them. */
+  /** Calls over time, of one tool or of all. */
   callSeries(query: MetricsQuery & { readonly tool?: string }): Promise<CallSeriesMetrics>
-  /** How runs went over time; without a model, all of them. */
+  /** Runs over time, of one model or of all. */
   runSeries(query: MetricsQuery & { readonly model?: string }): Promise<RunSeriesMetrics>
-  /** The most common parameter sets of a tool, by hash. */
   parameterSets(query: MetricsQuery & { readonly tool: string }): Promise<readonly ParameterSet[]>
-  /** Removes sealed stretches, runs and figures that are older than they are kept; gives what went. */
+  /** Deletes sealed audit segments, runs and metrics past their retention. Returns the counts. */
   expire(now: number): Promise<{ readonly audit: number; readonly runs: number; readonly figures: number }>
 }
 
@@ -47,52 +43,41 @@ export const METRIC_WINDOWS = ['1h', '24h', '7d'] as const
 export type MetricWindow = (typeof METRIC_WINDOWS)[number]
 
 export interface MetricsQuery {
-  /** Undefined: all tenants together; only for who may see the whole installation. */
+  /** Undefined: all tenants, for callers with the scope `installation`. */
   readonly tenant: string | undefined
   readonly window: MetricWindow
 }
 
-/** How calls went in a window: all of them, and those of each tool. */
 export interface ExecutionMetrics extends ToolFigures {
   readonly window: MetricWindow
   readonly tools: Readonly<Record<string, ToolFigures>>
 }
 
-/** How the runs of one model went. */
+type Latency = Pick<ToolFigures, 'avg_ms' | 'p50_ms' | 'p95_ms' | 'p99_ms'>
+
 export interface ModelFigures {
   readonly runs: number
-  /** Runs in which the model asked for at least one tool. */
+  /** Runs with at least one tool call. */
   readonly runs_with_tools: number
   readonly tool_calls: number
   readonly avg_iterations: number
   readonly max_iterations: number
-  /** How often a run was ended by its limit, and by which. */
+  /** Runs that ended at a limit, by limit. */
   readonly limit_hits: Readonly<Record<string, number>>
   readonly stop_reasons: Readonly<Record<string, number>>
-  readonly with_tools: {
-    readonly avg_ms: number
-    readonly p50_ms: number
-    readonly p95_ms: number
-    readonly p99_ms: number
-  }
-  readonly without_tools: {
-    readonly avg_ms: number
-    readonly p50_ms: number
-    readonly p95_ms: number
-    readonly p99_ms: number
-  }
+  readonly with_tools: Latency
+  readonly without_tools: Latency
   readonly prompt_tokens: number
   readonly completion_tokens: number
-  /** Null where no run said what it cost. */
+  /** Null if the cost of all runs is unknown. */
   readonly cost: number | null
-  /** What the model asked for, and how that went. */
   readonly tools: Readonly<Record<string, { readonly calls: number; readonly failed: number }>>
 }
 
 export interface ModelMetrics {
   readonly window: MetricWindow
   readonly models: Readonly<Record<string, ModelFigures>>
-  /** Only where all tenants were asked for: the same figures' sums by tenant. */
+  /** Totals per tenant, if all tenants were requested. */
   readonly tenants?: Readonly<
     Record<string, { readonly calls: number; readonly runs: number; readonly cost: number | null }>
   >
@@ -103,37 +88,32 @@ export interface ParameterSet {
   readonly calls: number
 }
 
-/** How something went in the equal stretches that a window is cut into, the oldest first and none left out. */
+/** A window in equal buckets, oldest first and without gaps. */
 interface Series<Figures> {
   readonly window: MetricWindow
-  /** How long a stretch is. The first may be cut short by the window, the last one still goes on. */
+  /** The first bucket may start before the window, the last one is not over yet. */
   readonly bucket_ms: number
-  /** Each with when it begins, in ISO 8601. */
   readonly buckets: readonly (Figures & { readonly start: string })[]
 }
 
-/** How calls went over time: those of one tool, or, as null, of all. */
 export interface CallSeriesMetrics extends Series<ToolFigures> {
   readonly tool: string | null
 }
 
-/** How runs went over time: those of one model, or, as null, of all. */
 export interface RunSeriesMetrics extends Series<Omit<ModelFigures, 'tools'>> {
   readonly model: string | null
 }
 
-/** One row of the audit, as it is shown. */
 export interface AuditRow {
-  /** Names the row: the chain that it stands in, and its place there. */
+  /** The chain and the position in it. */
   readonly id: string
-  /** ISO 8601. */
   readonly time: string
   readonly tenant: string
   readonly caller: string | null
   readonly source: string | null
   readonly run_id: string | null
   readonly tool: string
-  /** The model that asked for the call, as `provider:model`. */
+  /** As `provider:model`. */
   readonly model: string | null
   readonly schema_hash: string | null
   readonly params_hash: string | null
@@ -141,51 +121,48 @@ export interface AuditRow {
   readonly error_code: ToolErrorCode | null
   readonly duration_ms: number
   readonly attempts: number
-  /** Over this row and the hash of the one before it in its chain. */
+  /** Covers this row and the hash of the previous one. */
   readonly hash: string
 }
 
 export interface AuditFilter {
-  /** Undefined: of all tenants; only for who may see the whole installation. */
+  /** Undefined: all tenants, for callers with the scope `installation`. */
   readonly tenant: string | undefined
-  readonly tool?: string
-  readonly caller?: string
-  readonly runId?: string
-  readonly outcome?: AuditRow['outcome']
-  readonly errorCode?: string
-  /** From this time on, in milliseconds since 1970. */
-  readonly from?: number
-  /** Before this time. */
-  readonly to?: number
-  /** At most so many rows, 1 to 1,000. */
+  readonly tool?: string | undefined
+  readonly caller?: string | undefined
+  readonly runId?: string | undefined
+  readonly outcome?: AuditRow['outcome'] | undefined
+  readonly errorCode?: string | undefined
+  /** Inclusive, in milliseconds since 1970. */
+  readonly from?: number | undefined
+  /** Exclusive, in milliseconds since 1970. */
+  readonly to?: number | undefined
   readonly limit: number
-  /** What the page before gave as `next`. */
-  readonly cursor?: string
+  /** `next` of the previous page. */
+  readonly cursor?: string | undefined
 }
 
 /** Newest rows first. */
 export interface AuditPage {
   readonly rows: readonly AuditRow[]
-  /** Where the next page begins; undefined on the last. */
   readonly next?: string
 }
 
-/** What is wrong with a chain, and where. */
 export interface AuditFault {
   readonly chain: string
-  /** The first row that does not fit; the last good one is before it. */
+  /** The first invalid row. */
   readonly at: number
   readonly problem: string
 }
 
-/** What `toolyard audit verify` found. */
+/** The result of `toolyard audit verify`. */
 export interface AuditReport {
   readonly chains: number
   readonly rows: number
-  /** Rows that were there and have been removed in order, by their seals. */
+  /** Rows deleted by retention, according to the seals. */
   readonly expired: number
   readonly seals: number
-  /** Rows that stand in no sealed stretch yet. */
+  /** Rows that are not sealed yet. */
   readonly unsealed: number
   readonly faults: readonly AuditFault[]
 }

@@ -1,40 +1,38 @@
-/** One thing that happened in a run. Contents are bounded, and secrets taken out, before they get here. */
+/** A step of a run. Contents are bounded and redacted. */
 export interface RunStep {
   readonly type: 'model' | 'tool'
   readonly iteration: number
   readonly started_at: string
   readonly duration_ms: number
-  /** Of a model's turn. */
+  /** For type `model`. */
   readonly finish_reason?: string
   readonly text?: string
   readonly tool_calls?: number
-  /** Where the provider says what the turn used up; runs of older versions have neither. */
+  /** If the provider reports it. Runs of older versions have neither. */
   readonly prompt_tokens?: number
   readonly completion_tokens?: number
-  /** Where the prices of the model are known besides. */
+  /** If the prices of the model are known. */
   readonly cost?: number
-  /** Of a tool call. */
+  /** For type `tool`. */
   readonly tool?: string
   readonly params?: unknown
   readonly result?: unknown
-  /** The model printed the call as text. */
   readonly recovered?: true
 }
 
-/** What was decided about a tool that a model fails with, and by which figures. */
+/** A decision of the validation gate about a tool, and its statistics. */
 export interface GateDecision {
   readonly tool: string
   readonly decision: 'warn' | 'hide'
   readonly trials: number
   readonly successes: number
   readonly rate: number
-  /** What the true rate is at least, with 95 % certainty. */
+  /** The lower bound of the success rate with 95 % confidence. */
   readonly lower_bound: number
-  /** What the rate would have to be. */
   readonly threshold: number
 }
 
-/** A run as it is kept: one conversation from question to answer. */
+/** A stored run: one conversation from question to answer. */
 export interface StoredRun {
   readonly id: string
   readonly tenant: string
@@ -54,31 +52,28 @@ export interface StoredRun {
   readonly question: string
   readonly answer: string
   readonly steps: readonly RunStep[]
-  /** Absent where nothing was decided about any tool. */
+  /** Absent if the gate made no decision. */
   readonly gate?: readonly GateDecision[]
-  /** What it can be replayed from: a `RunRecording` as JSON text. */
+  /** For replay: a `RunRecording` as JSON text. */
   readonly recording?: string
 }
 
-/** A run without what is long. */
 export type ListedRun = Omit<StoredRun, 'steps' | 'gate' | 'recording'>
 
 export interface RunFilter {
   readonly tenant: string
-  readonly model?: string
-  readonly stopReason?: string
-  /** 1 to 200. */
+  readonly model?: string | undefined
+  readonly stopReason?: string | undefined
   readonly limit: number
-  readonly cursor?: string
+  readonly cursor?: string | undefined
 }
 
 export interface RunPage {
-  /** Newest first, without their steps. */
   readonly runs: readonly ListedRun[]
   readonly next?: string
 }
 
-/** Reads runs; the ledger writes them. */
+/** Reads runs. The ledger writes them. */
 export interface RunStore {
   list(filter: RunFilter): Promise<RunPage>
   get(tenant: string, id: string): Promise<StoredRun | undefined>

@@ -1,4 +1,4 @@
-/** What can be changed while servers run: a tenant's flags, limits, pins of MCP tools. */
+/** Settings that can change while servers run. */
 export type SettingKind = 'tenant' | 'limits' | 'pin' | 'secret'
 
 export interface Setting {
@@ -11,7 +11,7 @@ export interface Setting {
 export interface SettingStore {
   list(kind: SettingKind): Promise<readonly Setting[]>
   put(setting: Setting): Promise<void>
-  /** Puts it only where there is none yet; gives the one that stands. */
+  /** Stores it only if there is none yet. Returns the stored value. */
   putFirst(setting: Setting): Promise<unknown>
   remove(kind: SettingKind, name: string): Promise<boolean>
 }

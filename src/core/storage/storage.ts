@@ -9,23 +9,19 @@ import type { SettingStore } from './setting-store.ts'
 import type { ToolUseStore } from './tool-use-store.ts'
 import type { ValidationStore } from './validation-store.ts'
 
-/** What has been changed in the store by somebody: a server, or the command line. */
+/** A change by another server or the command line. */
 export type Change = 'keys' | 'settings' | 'validations' | 'cache'
 
-/** How the store is, for `/ready` and for people. */
+/** The status of the store, for `/ready` and the web UI. */
 export interface StorageStatus {
   readonly engine: 'sqlite' | 'postgres'
   readonly ready: boolean
-  /** What is wrong, in a sentence without addresses or secrets. */
+  /** A message without addresses or secrets. */
   readonly problem?: string
-  /** Whether vectors can be kept. */
   readonly vectors: boolean
 }
 
-/**
- * Everything that is kept. All values that go in or come out are plain data, since the store may live in another
- * thread. Every question names the tenant that it is asked for: nobody gets another's rows.
- */
+/** Values must be plain data, because the store may run in another thread. Every query names its tenant. */
 export interface Storage {
   readonly ledger: Ledger
   readonly runs: RunStore
@@ -35,15 +31,13 @@ export interface Storage {
   readonly toolUse: ToolUseStore
   readonly once: OnceStore
   readonly jobs: JobStore
-  /** By words only where `StorageStatus.vectors` is false: no collection has an embedder then. */
+  /** Full text only if `StorageStatus.vectors` is false. */
   readonly knowledge: KnowledgeStore
-  /** Only where several servers share the store. */
   readonly leases?: LeaseStore
-  /** Only where several servers share the store. */
   readonly cache?: CacheFeed
-  /** Calls back within a second of a change, whoever made it; gives the way to stop that. */
+  /** Calls back within a second of a change by anyone. Returns a function that stops it. */
   onChange(listener: (change: Change) => void): () => void
   status(): Promise<StorageStatus>
-  /** Seals this instance's chain, writes what is left, and lets go. */
+  /** Seals this instance's audit chain and writes pending data. */
   close(): Promise<void>
 }

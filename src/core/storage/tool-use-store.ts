@@ -1,10 +1,10 @@
-/** How many failures of a model with a tool are kept one by one; older ones are only counted. */
+/** Stored failures per model and tool. Older ones are only counted. */
 export const KEPT_FAILURES = 20
 
-/** Of how many versions of a tool the counts of a model are kept: those that were used last. */
+/** Versions of a tool with counts per model: the last used ones. */
 export const KEPT_SCHEMAS = 10
 
-/** Where it was seen how a model uses a tool: in the case of a suite, or in a real run. */
+/** Whether a trial was a suite case or a real run. */
 export type ToolUseSource = 'suite' | 'run'
 
 export interface ToolUseCount {
@@ -12,41 +12,35 @@ export interface ToolUseCount {
   readonly successes: number
 }
 
-/** One failure of a model with a tool. Texts are short, and secrets taken out, before they get here. */
+/** A failure of a model with a tool. Texts are short and redacted. */
 export interface ToolUseFailure {
-  /** ISO 8601. */
   readonly timestamp: string
   readonly source: ToolUseSource
   readonly kind: string
   readonly message: string
   readonly expected?: string
   readonly actual?: string
-  /** The run that it happened in. */
   readonly run_id?: string
 }
 
-/** How a model used one version of a tool, as it is kept. */
+/** The trials of a model with one version of a tool. */
 export interface StoredToolUse {
-  /** `provider:model`. */
   readonly model_id: string
   readonly tool: string
-  /** Names what the model was shown of the tool. */
+  /** A hash of the definition that the model saw. */
   readonly schema_hash: string
   readonly suite: ToolUseCount
   readonly run: ToolUseCount
-  /** ISO 8601. */
   readonly last_used: string
   readonly failure_kinds: Readonly<Record<string, number>>
-  /** The newest last. */
   readonly failures: readonly ToolUseFailure[]
 }
 
-/** What is to be added to what a tenant has on record. */
 export interface ToolUseAddition extends StoredToolUse {
   readonly tenant: string
 }
 
-/** A model that fails with a tool more often than it may. */
+/** A tool that a model fails with too often. */
 export interface DoubtfulToolUse extends ToolUseCount {
   readonly tenant: string
   readonly model_id: string
@@ -55,17 +49,16 @@ export interface DoubtfulToolUse extends ToolUseCount {
 }
 
 export interface ToolUseStore {
-  /** By model, tool and schema. */
+  /** Sorted by model, tool and schema. */
   list(tenant: string): Promise<readonly StoredToolUse[]>
-  /** Adds counts and failures, all or none. */
+  /** All or nothing. */
   add(additions: readonly ToolUseAddition[]): Promise<void>
-  /** Takes the place of everything that the tenant has on record. */
+  /** Replaces all records of the tenant. */
   replace(tenant: string, uses: readonly StoredToolUse[]): Promise<void>
-  /** Of all tenants: where at least so many trials were made, and a smaller part than `threshold` succeeded. */
+  /** Of all tenants: at least `minimumTrials` trials and a success rate below `threshold`. */
   doubtful(minimumTrials: number, threshold: number): Promise<readonly DoubtfulToolUse[]>
 }
 
-/** What is on record, and what is to be added to it, as one. */
 export function addToolUse(before: StoredToolUse | undefined, more: StoredToolUse): StoredToolUse {
   const { model_id, tool, schema_hash, last_used, failures } = more
   const kinds: Record<string, number> = { ...before?.failure_kinds }

@@ -53,7 +53,7 @@ describe('a calculation', () => {
     ],
     ['sum([1, 2; 3, 4], 1)', [4, 6]],
     ['identity(10)', Array.from({ length: 10 }, (_, row) => Array.from({ length: 10 }, (_, at) => Number(row === at)))],
-  ])('%s is what JSON has for it', (expression, expected) => {
+  ])('%s becomes JSON', (expression, expected) => {
     expect(result(expression)).toEqual(expected)
   })
 
@@ -72,7 +72,7 @@ describe('a calculation', () => {
     expect(result(expression)).toEqual(expected)
   })
 
-  it.each(['bignumber(6) / 3', 'fraction(6, 3)'])('%s is a number where one is exact', (expression) => {
+  it.each(['bignumber(6) / 3', 'fraction(6, 3)'])('%s becomes an exact number', (expression) => {
     expect(result(expression)).toBe(2)
   })
 })
@@ -91,7 +91,7 @@ describe('an expression that fails', () => {
     'bignumber(1)/0',
     'log(0)',
     'factorial(5000)',
-  ])('%s is no finite number', (expression) => {
+  ])('%s is not finite', (expression) => {
     expect(failure(expression)).toBe('Math evaluation failed: the result is not a finite number')
   })
 
@@ -110,7 +110,7 @@ describe('an expression that fails', () => {
     ['(sin)(1)', 'function "sin" is used without its arguments'],
     [' ', 'the expression is empty'],
     ['1'.repeat(1001), 'the expression has 1001 characters; at most 1000 are allowed'],
-  ])('%s says what is wrong', (expression, reason) => {
+  ])('%s explains the error', (expression, reason) => {
     expect(failure(expression).replace('Math evaluation failed: ', '')).toEqual(reason)
   })
 

@@ -25,7 +25,6 @@ const math: MathJsInstance = createRequire(import.meta.url)('mathjs/lib/browser/
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
-/** The operators of an expression, by the names of their functions. */
 const OPERATORS = words(`
   add subtract multiply divide dotMultiply dotDivide pow dotPow mod unaryMinus unaryPlus factorial ctranspose
   bitAnd bitOr bitXor bitNot leftShift rightArithShift rightLogShift
@@ -48,7 +47,6 @@ const FUNCTIONS = words(`
   isInteger isNegative isNumeric isPositive isZero isNaN typeOf
 `)
 
-/** The constants that an expression may name, besides units. */
 const CONSTANTS = words(`
   pi PI e E tau phi i LN2 LN10 LOG2E LOG10E SQRT1_2 SQRT2
   atomicMass avogadro bohrMagneton bohrRadius boltzmann classicalElectronRadius conductanceQuantum coulomb
@@ -60,7 +58,6 @@ const CONSTANTS = words(`
   stefanBoltzmann thomsonCrossSection vacuumImpedance weakMixingAngle wienDisplacement
 `)
 
-/** The syntax that is refused, as errors name it. */
 const REFUSED_SYNTAX: ReadonlyMap<string, string> = new Map([
   ['AssignmentNode', 'an assignment'],
   ['FunctionAssignmentNode', 'a function definition'],
@@ -140,7 +137,6 @@ function checkSymbol(name: string): void {
   if (name === 'Unit' || !math.Unit.isValuelessUnit(name)) throw new Error(`unknown symbol "${name}"`)
 }
 
-/** Larger matrices are returned as text. */
 const MAX_ARRAY_ELEMENTS = 100
 
 const notFinite = (): Error => new Error('the result is not a finite number')

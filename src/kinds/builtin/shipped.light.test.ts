@@ -17,7 +17,7 @@ function house() {
   return (params: Params, tenant = 'local') => light(params, context(tenant))
 }
 
-test('lights stay as they were switched, and the answer says that the house is simulated', () => {
+test('stores the state of the lights and says that the house is simulated', () => {
   const call = house()
   expect(call({ light: 'porch', state: 'on' })).toBe(
     'The porch light is on now. In this simulated house one light is on.',
@@ -51,11 +51,11 @@ test('forgets the houses of the least recently active tenants', () => {
 })
 
 test.each<[Params, string]>([
-  [{ light: 'moon', state: 'on' }, "there is no light 'moon'; there are: porch, hall, kitchen"],
-  [{ light: 'porch', state: 'dim' }, "state must be one of: on, off, not 'dim'"],
+  [{ light: 'moon', state: 'on' }, 'there is no light "moon"; there are: porch, hall, kitchen'],
+  [{ light: 'porch', state: 'dim' }, 'state must be one of: on, off, not "dim"'],
   [{ state: 'on' }, "missing 'light'"],
   [{ light: 'porch' }, "missing 'state'"],
-])('%j is refused with what to do', (params, message) => {
+])('%j is rejected with advice', (params, message) => {
   expect(() => house()(params)).toThrow(message)
   expect(() => house()(params)).toThrow(expect.objectContaining({ code: 'INVALID_PARAMETERS' }))
 })

@@ -2,10 +2,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
+import { ToolExecutor } from '../../core/execution/tool-executor.ts'
+import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { silentLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { ToolExecutor } from '../../core/tool-executor.ts'
-import { ToolRegistry } from '../../core/tool-registry.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { kindContract } from '../../testing/kind-contract.ts'
 import { HttpKind } from './http-kind.ts'
@@ -106,14 +106,14 @@ test('a token is asked for once, and shown with every request of its tenant', as
   expect(asked.filter((url) => url === '/token')).toHaveLength(2)
 })
 
-test('the pages of a list become one, shaped as the tool says', async () => {
+test('combines the pages of a list and shapes the result', async () => {
   const pagination = { type: 'page', page_param: 'page' }
   const executor = executorOf(toolOf({ url: `${home}/pages`, pagination, pick: ['id'] }))
   const result = await executor.execute('tool', {})
   expect(result).toMatchObject({ success: true, result: [{ id: 1 }, { id: 2 }, { id: 3 }] })
 })
 
-test('a line of the log holds no secret of the tool or of the caller, and is no longer than a line should be', async () => {
+test('logs no secrets and truncates long paths', async () => {
   const log = captureLog()
   const settings = { allow_private: ['127.0.0.1/32'] }
   const kind = new HttpKind({ settings, env: { KEY: "a key/with 'signs' é" }, log, clock: systemClock })
@@ -130,7 +130,7 @@ test('a line of the log holds no secret of the tool or of the caller, and is no 
   expect(String(line?.fields.path).length).toBeLessThan(600)
 })
 
-test('closing lets go of connections, also where none was ever made, and none is made later', async () => {
+test('closes connections and opens no new ones', async () => {
   const kind = openKind()
   await kind.close()
   asked.length = 0

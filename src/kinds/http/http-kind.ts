@@ -1,12 +1,9 @@
-import type { Handler } from '../../core/handler.ts'
-import type { Kind } from '../../core/kind.ts'
+import type { CircuitState, Handler, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
-import type { CircuitState } from '../../core/tool-health.ts'
 import type { HttpImplementation } from './definition/http-implementation.ts'
 import type { HttpClient, HttpParts, HttpTool } from './http-tool.ts'
 import { NetworkRules } from './network/network-rules.ts'
-import { effectOf, problemOf } from './request/http-problem-of.ts'
-import { reachWarning, warningOf } from './request/warning-of.ts'
+import { effectOf, problemOf, reachWarning, warningOf } from './request/http-problem-of.ts'
 
 interface Loaded {
   readonly client: HttpClient
@@ -57,7 +54,6 @@ export class HttpKind implements Kind {
     return () => handler
   }
 
-  /** Closes all connections and opens no more. */
   async close(): Promise<void> {
     this.#closed = true
     await (await this.#loaded)?.client.close()

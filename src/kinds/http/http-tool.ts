@@ -1,31 +1,33 @@
+import {
+  type CircuitBreakerPolicy,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  handleWhen,
+  CircuitState as State,
+} from 'cockatiel'
 import type { Agent } from 'undici'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import { DeadlineWheel } from '../../core/deadline-wheel.ts'
-import type { HandlerContext } from '../../core/handler.ts'
-import { type Log, writeLog } from '../../core/log.ts'
+import type { CircuitState, HandlerContext } from '../../core/handler.ts'
+import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { CircuitState } from '../../core/tool-health.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { type AuthPlan, compileAuth } from './auth/compile-auth.ts'
 import { AccessTokens } from './auth/token-source.ts'
-import { Circuit } from './circuit.ts'
-import type { HttpImplementation, HttpSettings } from './definition/http-implementation.ts'
+import type { HttpSettings } from './definition/http-implementation.ts'
 import { exchange, type SendOptions } from './exchange/exchange.ts'
 import type { HttpResponse, OutgoingRequest } from './exchange/outgoing-request.ts'
 import { send } from './exchange/send.ts'
 import { guardedAgent } from './network/guarded-agent.ts'
 import { NetworkRules, type ToolNetwork } from './network/network-rules.ts'
-import { expandImplementation } from './request/expand-implementation.ts'
 import { compileRequest, type RequestPlan } from './request/request-plan.ts'
 import { Pages } from './response/pages.ts'
 import { type Reading, readResponse } from './response/read-response.ts'
 import { ResponseShape } from './response/response-shape.ts'
 
-/** What HTTP tools need from the installation. */
 export interface HttpParts {
   readonly settings: HttpSettings
-  /** Values for `${VAR}`. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Log
   readonly clock: Clock
@@ -47,7 +49,6 @@ export class HttpClient {
     this.tokens = new AccessTokens(parts.clock)
   }
 
-  /** Closes all connections. */
   async close(): Promise<void> {
     await this.agent.destroy()
   }
@@ -74,11 +75,11 @@ export class HttpTool {
   constructor(tool: ToolDefinition, client: HttpClient) {
     const { clock, env, log } = client.parts
     const plan = compileRequest(tool, env)
-    const { implementation } = expandImplementation(tool.implementation as HttpImplementation, env)
+    const { implementation } = plan
     this.#name = tool.name
     this.#client = client
     this.#plan = plan
-    this.#network = networkOf(tool.name, plan, implementation, client)
+    this.#network = networkOf(tool.name, plan, client)
     this.#sending = {
       agent: client.agent,
       network: this.#network,
@@ -110,7 +111,6 @@ export class HttpTool {
     return this.#circuit.state()
   }
 
-  /** Calls the service, unless its circuit is open. */
   call(params: Params, context: HandlerContext): Promise<unknown> {
     const request = this.#plan.build(params)
     return this.#circuit.run(() =>
@@ -146,7 +146,7 @@ export class HttpTool {
     context: HandlerContext,
   ): Promise<{ response: HttpResponse; sent: OutgoingRequest }> {
     const { tenant, signal } = context
-    const own = request.origin === this.#plan.origin
+    const own = request.origin === this.#plan.url.origin
     let sent = own ? this.#auth.apply(request, tenant, signal) : request
     if (sent instanceof Promise) sent = await sent
     let response = await this.#send(sent, context)
@@ -178,14 +178,121 @@ export class HttpTool {
   }
 }
 
-function networkOf(
-  name: string,
-  { url }: RequestPlan,
-  { allowed_domains }: HttpImplementation,
-  { rules }: HttpClient,
-): ToolNetwork {
-  const network = rules.forTool(url, allowed_domains)
+function networkOf(name: string, { url, implementation }: RequestPlan, { rules }: HttpClient): ToolNetwork {
+  const network = rules.forTool(url, implementation.allowed_domains)
   const refusal = network.refusal(url)
   if (refusal === undefined) return network
   throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}' is blocked by network policy. ${refusal}`)
 }
+
+const FAILURES = 5
+const OPEN_MS = 30_000
+/** Assumed duration of a trial call, for callers that arrive meanwhile. */
+const TRIAL_MS = 1_000
+
+interface CircuitOptions {
+  readonly tool: string
+  /** Consecutive failures that open the circuit; 5 by default. */
+  readonly failures?: number | undefined
+  /** How long the circuit stays open; 30 s by default. */
+  readonly openMs?: number | undefined
+  readonly clock?: Clock
+  readonly log?: Log
+}
+
+/**
+ * Stops calling a service that failed several times in a row, and then lets one call at a time test it. The states are
+ * cockatiel's. Time comes from our monotonic clock, since a changed wall clock must not keep a circuit open. Successful
+ * calls bypass cockatiel while the circuit is closed.
+ */
+export class Circuit {
+  readonly #tool: string
+  readonly #openMs: number
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #breaker: ConsecutiveBreaker
+  readonly #policy: CircuitBreakerPolicy
+  #retryAt = 0
+  #since = 0
+
+  constructor(options: CircuitOptions) {
+    this.#tool = options.tool
+    this.#openMs = options.openMs ?? OPEN_MS
+    this.#clock = options.clock ?? systemClock
+    this.#log = options.log ?? silentLog
+    this.#breaker = new ConsecutiveBreaker(options.failures ?? FAILURES)
+    this.#policy = circuitBreaker(
+      handleWhen((error) => isFailure(error) || (this.#policy.state === State.HalfOpen && !isAnswer(error))),
+      // The pause is checked before the policy is asked.
+      { breaker: this.#breaker, halfOpenAfter: Number.NEGATIVE_INFINITY },
+    )
+    this.#policy.onBreak((reason) => this.#opened('error' in reason && isFailure(reason.error)))
+    this.#policy.onReset(() => this.#closed())
+    this.#policy.onHalfOpen(() => {
+      this.#since = this.#clock.wall()
+    })
+  }
+
+  run<Value>(attempt: () => Promise<Value>): Promise<Value> {
+    if (this.#policy.state === State.Closed) return attempt().then(this.#succeeded<Value>, this.#failed)
+    const waitMs = this.#waitMs()
+    if (waitMs > 0) return Promise.reject(this.#refusal(waitMs))
+    return this.#policy.execute(attempt)
+  }
+
+  /** The current state. An open circuit with `retry_in_ms: 0` allows the next call. */
+  state(): CircuitState {
+    const { state: failures } = this.#breaker
+    if (this.#policy.state === State.Closed) return { state: 'closed', failures }
+    const since = this.#since
+    if (this.#policy.state === State.HalfOpen) return { state: 'half_open', failures, since }
+    return { state: 'open', failures, retry_in_ms: this.#waitMs(), since }
+  }
+
+  readonly #succeeded = <Value>(value: Value): Value => {
+    // A call that started before the circuit opened says nothing about the current state.
+    if (this.#breaker.state > 0 && this.#policy.state === State.Closed) this.#breaker.success()
+    return value
+  }
+
+  readonly #failed = (thrown: unknown): Promise<never> => {
+    if (!isFailure(thrown) || this.#policy.state !== State.Closed) return Promise.reject(thrown)
+    return this.#policy.execute(() => Promise.reject(thrown))
+  }
+
+  #waitMs(): number {
+    if (this.#policy.state === State.HalfOpen) return TRIAL_MS
+    return Math.max(0, this.#retryAt - this.#clock.now())
+  }
+
+  #refusal(afterMs: number): ToolExecutionError {
+    const { state: failures } = this.#breaker
+    const times = failures === 1 ? 'once' : `${failures} times in a row`
+    const message = `The service behind tool '${this.#tool}' is unavailable: it failed ${times}. Try again in ${Math.ceil(afterMs / 1000)} s.`
+    return new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { repeat: { neverLeft: true, afterMs } })
+  }
+
+  #opened(failed: boolean): void {
+    this.#since = this.#clock.wall()
+    if (!failed) {
+      // A cancelled trial has no result: the next caller may try at once.
+      this.#breaker.state--
+      return
+    }
+    this.#retryAt = this.#clock.now() + this.#openMs
+    const fields = { tool: this.#tool, failures: this.#breaker.state, open_ms: this.#openMs }
+    writeLog(this.#log, 'warn', fields, 'Circuit open: the service is not called for a while')
+  }
+
+  #closed(): void {
+    writeLog(this.#log, 'info', { tool: this.#tool }, 'Circuit closed: the service responds again')
+  }
+}
+
+/** Whether the service failed. A refusal isn't a failure. */
+const isFailure = (thrown: unknown): boolean =>
+  thrown instanceof ToolExecutionError && (thrown.code === 'SERVICE_UNAVAILABLE' || thrown.code === 'TIMEOUT')
+
+/** Whether the service responded, even with an error. */
+const isAnswer = (thrown: unknown): boolean =>
+  thrown instanceof ToolExecutionError && (thrown.code === 'EXECUTION_ERROR' || thrown.code === 'RESULT_TOO_LARGE')

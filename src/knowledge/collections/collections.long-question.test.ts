@@ -4,7 +4,7 @@ import { givenCollections } from './fixtures/given-collections.ts'
 
 const ABOUT_NOTHING = 'Good morning to you all, and thank you for taking the time to read this today. '
 
-/** A long question of which only the end is about something. */
+/** A long query with its topic at the end. */
 const LONG = `${ABOUT_NOTHING.repeat(12)}\n\nHow much salt goes into the bread?`
 
 async function givenBread() {
@@ -14,15 +14,12 @@ async function givenBread() {
   return given
 }
 
-test.each(['text', 'vector', 'hybrid'] as const)(
-  'what stands at the end of a long question is found, by %s',
-  async (by) => {
-    const { search } = await givenBread()
-    expect((await search(LONG, { by })).results[0]?.source).toBe('bread.md')
-  },
-)
+test.each(['text', 'vector', 'hybrid'] as const)('finds a topic at the end of a long query by %s', async (by) => {
+  const { search } = await givenBread()
+  expect((await search(LONG, { by })).results[0]?.source).toBe('bread.md')
+})
 
-test('each piece of a long question is looked for, and a short one in one go', async () => {
+test('searches for each piece of a long query', async () => {
   const { search, store, embedder } = await givenBread()
   const [byText, byVector, embed] = [
     vi.spyOn(store, 'byText'),
@@ -37,7 +34,7 @@ test('each piece of a long question is looked for, and a short one in one go', a
   expect(embed).toHaveBeenCalledTimes(2)
 })
 
-test('no piece is looked for any more when nobody waits', async () => {
+test('stops searching when the caller aborts', async () => {
   const { collections, store } = await givenBread()
   const controller = new AbortController()
   const byText = vi.spyOn(store, 'byText').mockImplementation(async () => {

@@ -9,7 +9,7 @@ const invalid = (message: string | RegExp) => ({
 })
 
 describe('a document', () => {
-  test('is cut, embedded with its headings, and found with its metadata', async () => {
+  test('is split, embedded with headings and found with metadata', async () => {
     const { ingest, search, embedder, store } = await givenCollections()
     const content = '# Bread\n\nIt is baked of flour.\n\n## Rye\n\nSourdough takes two days.'
     const metadata = { author: 'Ada', heading: 'mine' }
@@ -29,7 +29,7 @@ describe('a document', () => {
     })
   })
 
-  test('that is ingested twice changes nothing and is embedded once', async () => {
+  test('is embedded once if it is ingested twice', async () => {
     const { ingest, embedder, collections } = await givenCollections()
     const first = await ingest('A stone.')
     expect(await ingest('A stone.')).toEqual(first)
@@ -43,7 +43,7 @@ describe('a document', () => {
     ['metadata', 'A stone.', { metadata: { a: 'b' } }],
     ['source', 'A stone.', { source: 'elsewhere' }],
     ['chunks', 'A stone.', { chunks: [{ position: 0, text: 'stone', start: 2, end: 7, heading: 'Things' }] }],
-  ] as const)('of which the %s has changed is replaced', async (_, content, more) => {
+  ] as const)('is replaced if its %s has changed', async (_, content, more) => {
     const { ingest, collections, search } = await givenCollections()
     await ingest('A stone.', { document_id: 'a' })
     await ingest(content, { document_id: 'a', ...more })
@@ -53,7 +53,7 @@ describe('a document', () => {
     ])
   })
 
-  test('that is empty is nothing, and takes away what was there before', async () => {
+  test('is removed if its new content is empty', async () => {
     const { ingest, found, store } = await givenCollections()
     expect(await ingest(' \n')).toEqual({ document_id: expect.any(String), chunks: 0, complete: true })
     expect(await store.collection('acme', 'wiki')).toBeUndefined()
@@ -62,7 +62,7 @@ describe('a document', () => {
     expect(await found('stone')).toEqual([])
   })
 
-  test('is stored in the chunks that the caller has split it into', async () => {
+  test("is stored in the caller's chunks", async () => {
     const { ingest, search } = await givenCollections()
     const chunks = [
       { position: 7, text: 'A stone.', start: 100, end: 108, heading: 'Things › Hard' },
@@ -76,22 +76,22 @@ describe('a document', () => {
     })
   })
 
-  test('with NUL, halves of characters and other line ends is taken as text', async () => {
+  test('may contain NUL, lone surrogates and any line ends', async () => {
     const { ingest, found } = await givenCollections()
     await ingest('A\0 stone\r\n\ud800 lies.')
     expect(await found('stone')).toEqual(['A\ufffd stone\n\ufffd lies.'])
   })
 
-  test('is another in every tenant and collection', async () => {
+  test('is separate in every tenant and collection', async () => {
     const { ingest, found, collections } = await givenCollections()
     await ingest('A stone.')
     await expect(found('stone', { tenant: 'other' })).rejects.toMatchObject(
-      invalid(`Invalid parameters: collection 'wiki' does not exist; there is only "docs"`),
+      invalid(`Invalid parameters: collection "wiki" does not exist; use "docs"`),
     )
     await ingest('A river.', { tenant: 'other' })
     expect(await found('stone river', { tenant: 'other' })).toEqual(['A river.'])
     await expect(collections.ingest({ tenant: '(toolyard)', collection: 'docs', content: 'A' })).rejects.toMatchObject(
-      invalid(/cannot be written for/),
+      invalid(/is reserved/),
     )
   })
 })
@@ -99,7 +99,7 @@ describe('a document', () => {
 describe('a document in parts', () => {
   const inParts = { document_id: 'book', parts: 3 }
 
-  test('is found when the last part is in, and the version before goes then', async () => {
+  test('replaces the previous version when the last part is stored', async () => {
     const { ingest, found } = await givenCollections()
     await ingest('An old stone.', { document_id: 'book' })
     expect(await ingest('One stone.', { ...inParts, part: 1 })).toMatchObject({ chunks: 1, complete: false })
@@ -109,7 +109,7 @@ describe('a document in parts', () => {
     expect((await found('stone')).toSorted()).toEqual(['One stone.', 'Three stones.', 'Two stones.'])
   })
 
-  test('in which only a later part has changed is replaced', async () => {
+  test('is replaced if only a later part has changed', async () => {
     const { ingest, found } = await givenCollections()
     for (const last of ['Two rivers.', 'Two stones.']) {
       await ingest('One stone.', { document_id: 'book', part: 1, parts: 2 })
@@ -119,7 +119,7 @@ describe('a document in parts', () => {
     expect(await found('rivers', { by: 'text' })).toEqual([])
   })
 
-  test('that was begun anew takes nothing of what was left before', async () => {
+  test('does not include parts of an abandoned version', async () => {
     const { ingest, found } = await givenCollections()
     await ingest('One stone.', { ...inParts, part: 1 })
     await ingest('Two rivers.', { ...inParts, part: 2 })
@@ -129,7 +129,7 @@ describe('a document in parts', () => {
     expect((await found('stone')).toSorted()).toEqual(['One stone.', 'Three stones.', 'Two stones.'])
   })
 
-  test('may come in any order, and again, where the parts name their version', async () => {
+  test('accepts parts in any order, and repeatedly, if they name a version', async () => {
     const { ingest, found } = await givenCollections()
     const send = (part: number, version = '1') =>
       ingest(`Stone ${part} of ${version}.`, { document_id: 'book', parts: 2, part, version })
@@ -139,7 +139,7 @@ describe('a document in parts', () => {
     expect((await found('stone')).toSorted()).toEqual(['Stone 1 of new.', 'Stone 2 of new.'])
   })
 
-  test('keeps the order of its chunks, and has no more documents than itself', async () => {
+  test('keeps the order of its chunks and counts as one document', async () => {
     const { ingest, search, collections } = await givenCollections()
     await ingest('One stone.', { ...inParts, part: 1 })
     await ingest('', { ...inParts, part: 2 })
@@ -155,33 +155,30 @@ describe('a document in parts', () => {
   })
 
   test.each([
-    [
-      { document_id: 'book', part: 2, parts: 2 },
-      /no version of it has been begun, so part 2 of 2 belongs to none\. Send part 1/,
-    ],
+    [{ document_id: 'book', part: 2, parts: 2 }, /no version was started, so part 2 of 2 has no version\. Send part 1/],
     [{ parts: 2 }, /missing 'document_id'/],
     [{ document_id: 'book', part: 3, parts: 2 }, /part must be an integer from 1 to parts, which is 2, not 3/],
     [{ document_id: 'book', part: 0 }, /part must be an integer/],
     [{ document_id: 'book', parts: 0 }, /parts must be an integer from 1 to 100000, not 0/],
     [{ document_id: 'book', parts: 1.5 }, /parts must be an integer/],
-  ])('is refused with %j', async (more, message) => {
+  ])('is rejected with %j', async (more, message) => {
     const { ingest } = await givenCollections()
     await expect(ingest('A stone.', more)).rejects.toMatchObject(invalid(message))
   })
 
-  test('is refused where the parts are said to be more than before', async () => {
+  test('is rejected if the number of parts changes', async () => {
     const { ingest } = await givenCollections()
     await ingest('One stone.', { ...inParts, part: 1 })
     await expect(ingest('Two.', { ...inParts, part: 2, parts: 4 })).rejects.toMatchObject(
-      invalid(/the version that was begun last has 3 parts/),
+      invalid(/the latest version has 3 parts/),
     )
   })
 })
 
-describe('what cannot be taken is refused, and nothing is kept', () => {
+describe('rejects invalid documents and stores nothing', () => {
   test.each([
-    ['a'.repeat(1_000_001), {}, /content has 1000001 characters, and one call takes 1000000\. Divide it/],
-    ['# A\n\nb\n\n'.repeat(3_000), { chunk_size: 50 }, /content makes \d+ chunks, and one call takes 100\. Divide it/],
+    ['a'.repeat(1_000_001), {}, /content has 1000001 characters, but one call accepts 1000000\. Split it/],
+    ['# A\n\nb\n\n'.repeat(3_000), { chunk_size: 50 }, /content makes \d+ chunks, but one call accepts 100\. Split it/],
     ['A', { chunk_size: 49 }, /chunk_size must be an integer from 50 to 32000 characters, not 49/],
     ['A', { metadata: { a: 1 } as never }, /'a' of the metadata must be a text/],
     ['A', { metadata: { 'a\0': 'b' } }, /NUL/],
@@ -195,22 +192,22 @@ describe('what cannot be taken is refused, and nothing is kept', () => {
 })
 
 describe('vectors', () => {
-  test('of another embedder are refused, and a search says that it goes by words', async () => {
+  test('of another embedder are rejected, and searches use words only', async () => {
     const store = await givenStore()
     const before = await givenCollections({ store })
     await before.ingest('A stone.')
     const after = await givenCollections({ store, embedder: wordEmbedder({ id: 'other:model', dimensions: 32 }) })
     await expect(after.ingest('A river.')).rejects.toMatchObject(
-      invalid(/has vectors by 'stand-in:words' \(64 dimensions\).*set knowledge\.embedder to 'stand-in:words'/),
+      invalid(/has vectors of "stand-in:words" \(64 dimensions\).*set knowledge\.embedder to "stand-in:words"/),
     )
     expect(await after.search('stone')).toMatchObject({
       by: 'text',
       results: [{ text: 'A stone.' }],
-      note: "Collection 'wiki' has vectors by 'stand-in:words', and 'other:model' is used now: it was searched by words only.",
+      note: 'Collection "wiki" has vectors of "stand-in:words", but "other:model" is configured: searched by words only.',
     })
   })
 
-  test('that cannot be made now wait, and are made later', async () => {
+  test('are created later if there is no embedder now', async () => {
     const store = await givenStore()
     const before = await givenCollections({ store })
     await before.ingest('A stone.')
@@ -219,7 +216,7 @@ describe('vectors', () => {
     expect(await without.search('stone')).toMatchObject({ by: 'text', note: /no embedding model now/ })
     expect(await before.search('stone')).toMatchObject({
       by: 'text',
-      note: '20 of 21 passages have no vector yet: it was searched by words only.',
+      note: '20 of 21 passages have no vector yet: searched by words only.',
     })
     const pauses: number[] = []
     const done = await before.collections.embedWaiting('acme', 'wiki', { pause: async (ms) => void pauses.push(ms) })
@@ -228,13 +225,13 @@ describe('vectors', () => {
     await without.ingest('One more river.')
     expect(await before.search('stone')).toMatchObject({
       by: 'hybrid',
-      note: '1 of 22 passages have no vector yet: they were found by words only.',
+      note: '1 of 22 passages have no vector yet: searched those by words only.',
     })
     expect(await before.collections.embedWaiting('acme', 'wiki')).toBe(1)
     expect(await before.collections.embedWaiting('acme', 'nowhere')).toBe(0)
   })
 
-  test('are not made where the store keeps none', async () => {
+  test('are not created if the store does not support them', async () => {
     const extension = () => {
       throw new Error('no such platform')
     }
@@ -244,7 +241,7 @@ describe('vectors', () => {
     expect(embedder.requests).toEqual([])
   })
 
-  test('that a provider refuses keep the document out, and what was made before the failure is kept', async () => {
+  test('keep a document out if the provider fails, but finished ones are cached', async () => {
     let calls = 0
     const before = () => {
       if (++calls === 2) throw new ModelError('Busy.', { status: 429, retryable: true })
@@ -255,12 +252,12 @@ describe('vectors', () => {
     await expect(ingest(content, { chunk_size: 50 })).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
     expect(await found('stone')).toEqual([])
     await ingest(content, { chunk_size: 50 })
-    // The one that succeeded before is not asked for again.
+    // The cached vector is not requested again.
     expect(calls).toBe(3)
     expect(await found('stone')).toHaveLength(1)
   })
 
-  test('a call that is cancelled in the middle leaves nothing to be found, and what was embedded is kept', async () => {
+  test('are cached if a call is cancelled, but the document is not stored', async () => {
     const cancel = new AbortController()
     let calls = 0
     const before = () => {
@@ -283,7 +280,7 @@ describe('vectors', () => {
     expect(await found('stone')).toHaveLength(5)
   })
 
-  test('chunks are no longer than what the model looks at, less the headings', async () => {
+  test('limit the chunk size to what the model reads', async () => {
     const { ingest, store, collections } = await givenCollections({ embedder: wordEmbedder({ maxCharacters: 300 }) })
     expect(await collections.chunkSize()).toBe(200)
     const { document_id } = await ingest('Some words that go on. '.repeat(30))

@@ -1,11 +1,12 @@
+import { pause } from '../../core/cancellation.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
+import { quoted } from '../../core/schema/problem-words.ts'
 import type { Collection, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import { badParameter, quoted } from '../../kinds/builtin/read-parameter.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { badParameter } from '../../kinds/builtin/read-parameter.ts'
 import { DEFAULT_CHUNK_SIZE } from '../documents/split-document.ts'
-import { CachedEmbedder, type EmbeddingProgress } from '../embedding/cached-embedder.ts'
-import type { Embedder } from '../embedding/embedder.ts'
+import { type Embedder, type EmbeddingProgress, embedDocuments } from '../embedding/embedder.ts'
 import { modelFailure } from '../model-failure.ts'
 import { endVersion, type Ingested, type IngestPart, joinVersion, preparePart } from './ingest-part.ts'
 import { DOCS, OWN_TENANT, OwnDocs } from './own-docs.ts'
@@ -26,7 +27,6 @@ export interface CollectionsOptions {
   readonly embedder: () => Promise<Embedder | undefined>
   readonly log: Log
   readonly clock: Clock
-  /** Where the pages that ship are, when not in the package. */
   readonly docs?: URL
 }
 
@@ -34,15 +34,14 @@ interface Called {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Characters of a text that the headings before it may take of what a model looks at. */
+/** Characters reserved for headings within the embedder's limit. */
 const HEADING_ROOM = 100
-/** How much deeper than asked for is searched: what is good by one way may stand far down by the other. */
+/** Searches deeper than requested: a good hit of one method may rank low in the other. */
 const DEPTH = 4
 const MIN_DEPTH = 100
 const MAX_DEPTH = 1_000
-/** Texts that get their vectors at a time, in the background. */
 const WAITING_AT_ONCE = 16
-/** Where more have no vector yet, the few that have one would stand before all that answer better. */
+/** If more chunks have no vector, the few that have one would rank above better hits. */
 const MAX_WAITING = 0.1
 
 /** The documents of all tenants, split into chunks, each with a vector if an embedder is configured. */
@@ -61,7 +60,7 @@ export class Collections {
     { signal, onProgress = () => {} }: Called & { readonly onProgress?: EmbeddingProgress } = {},
   ): Promise<Ingested> {
     signal?.throwIfAborted()
-    if (given.tenant === OWN_TENANT) throw badParameter(`tenant ${quoted(OWN_TENANT)} cannot be written for`)
+    if (given.tenant === OWN_TENANT) throw badParameter(`tenant ${quoted(OWN_TENANT)} is reserved`)
     const embedder = await this.#embedder()
     const part = preparePart(given, chunkSizeFor(embedder))
     const { tenant, collection: name, document_id } = part
@@ -97,7 +96,6 @@ export class Collections {
     return (await store.document(tenant, collection, document_id))?.version
   }
 
-  /** The default maximum of characters in a chunk. */
   async chunkSize(): Promise<number> {
     return chunkSizeFor(await this.#embedder())
   }
@@ -129,7 +127,7 @@ export class Collections {
     return { results, by: way, ...(note !== undefined && { note }) }
   }
 
-  /** The collections that a tenant can search in; Toolyard's own docs are among them until it has a collection `docs`. */
+  /** Lists the tenant's collections; Toolyard's own docs are included unless the tenant has a collection `docs`. */
   async list(tenant: string): Promise<Collection[]> {
     const store = await this.#options.store('read')
     const theirs = await store.collections(tenant)
@@ -143,7 +141,6 @@ export class Collections {
     await this.#own.collection(await this.#options.store('read'))
   }
 
-  /** Embeds Toolyard's own documentation with the current embedder. */
   async embedOwnDocs(options: Called & { readonly pause?: (ms: number) => Promise<void> } = {}): Promise<number> {
     const [embedder, store] = [await this.#embedder(), await this.#options.store('read')]
     if (embedder === undefined) return 0
@@ -151,7 +148,7 @@ export class Collections {
     return this.embedWaiting(OWN_TENANT, DOCS, options)
   }
 
-  /** Makes the vectors that chunks of a collection wait for, a few at a time; gives how many. */
+  /** Embeds the chunks without a vector in small batches, and returns their number. */
   async embedWaiting(
     tenant: string,
     name: string,
@@ -169,7 +166,7 @@ export class Collections {
     let last = ''
     for (;;) {
       const waiting = await store.withoutVector(tenant, name, WAITING_AT_ONCE)
-      // Where the first is the same again, it takes none.
+      // The store accepts no vectors.
       if (waiting.length === 0 || waiting[0]?.chunk_id === last) return done
       last = waiting[0]?.chunk_id ?? ''
       signal?.throwIfAborted()
@@ -182,7 +179,7 @@ export class Collections {
     }
   }
 
-  /** Lets go of parts of versions that were never completed. */
+  /** Removes parts of versions that were never completed. */
   async sweep(beforeMs: number): Promise<number> {
     return (await this.#options.store('read')).sweep(beforeMs)
   }
@@ -193,39 +190,39 @@ export class Collections {
     if (name === DOCS) return this.#own.collection(store)
     const names = (await this.list(tenant)).map((one) => `"${one.name}"`)
     throw badParameter(
-      `collection ${quoted(name)} does not exist; there ${names.length > 1 ? 'are' : 'is only'} ${names.join(', ')}`,
+      `collection ${quoted(name)} does not exist; use ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}`,
     )
   }
 
-  /** The vectors of the pieces of a question, or why there are none. */
+  /** Embeds a query, or says why that isn't possible. */
   async #questionVectors(
     { name, embedder: made, dimensions, without_vector: waiting, chunks }: Collection,
     pieces: readonly string[],
     signal: AbortSignal | undefined,
   ): Promise<{ readonly vectors?: readonly Float32Array[]; readonly note?: string }> {
-    if (made === null) return { note: `Collection ${quoted(name)} has no vectors: it was searched by words only.` }
+    if (made === null) return { note: `Collection ${quoted(name)} has no vectors: searched by words only.` }
     if (chunks === 0) return {}
     if (waiting > chunks * MAX_WAITING) {
-      return { note: `${waiting} of ${chunks} passages have no vector yet: it was searched by words only.` }
+      return { note: `${waiting} of ${chunks} passages have no vector yet: searched by words only.` }
     }
     try {
       const embedder = await this.#embedder()
       if (embedder?.id !== made || embedder.dimensions !== dimensions) {
-        const now = embedder === undefined ? 'there is no embedding model now' : `${quoted(embedder.id)} is used now`
+        const now = embedder === undefined ? 'no embedding model is configured' : `${quoted(embedder.id)} is configured`
         return {
-          note: `Collection ${quoted(name)} has vectors by ${quoted(made)}, and ${now}: it was searched by words only.`,
+          note: `Collection ${quoted(name)} has vectors of ${quoted(made)}, but ${now}: searched by words only.`,
         }
       }
       const vectors = await embedder.embed(pieces, 'query', signal)
       const some =
         waiting > 0
-          ? { note: `${waiting} of ${chunks} passages have no vector yet: they were found by words only.` }
+          ? { note: `${waiting} of ${chunks} passages have no vector yet: searched those by words only.` }
           : {}
       return { vectors, ...some }
     } catch (err) {
       signal?.throwIfAborted()
-      writeLog(this.#options.log, 'warn', { err, embedder: made }, 'A question got no vector')
-      return { note: `${quoted(made)} made no vector of the question: it was searched by words only.` }
+      writeLog(this.#options.log, 'warn', { err, embedder: made }, 'Could not embed a query')
+      return { note: `${quoted(made)} could not embed the query: searched by words only.` }
     }
   }
 
@@ -237,7 +234,7 @@ export class Collections {
     onProgress?: EmbeddingProgress,
   ): Promise<Float32Array[]> {
     try {
-      return await new CachedEmbedder(embedder, store).embed(chunks.map(embeddedText), 'document', signal, onProgress)
+      return await embedDocuments(embedder, store, chunks.map(embeddedText), signal, onProgress)
     } catch (error) {
       signal?.throwIfAborted()
       throw modelFailure(error, 'ingest_docs')
@@ -253,7 +250,7 @@ export class Collections {
   }
 }
 
-/** One after the other: what each of many searches has to weigh would hold up this thread if it came at once. */
+/** Sequential: many searches at once would block this thread. */
 async function oneByOne<Each>(
   all: readonly Each[],
   search: (one: Each) => Promise<readonly WeighedHit[]>,
@@ -279,11 +276,87 @@ function sameEmbedder(
   if (embedder.id === made && embedder.dimensions === dimensions) return embedder
   throw new ToolExecutionError(
     'INVALID_PARAMETERS',
-    `Collection ${quoted(name)} has vectors by ${quoted(made)} (${dimensions} dimensions), which cannot be compared with those ` +
-      `by ${quoted(embedder.id)} (${embedder.dimensions}): ingest into another collection, or set knowledge.embedder to ${quoted(made)}`,
+    `Collection ${quoted(name)} has vectors of ${quoted(made)} (${dimensions} dimensions), which cannot be compared with those ` +
+      `of ${quoted(embedder.id)} (${embedder.dimensions}): ingest into another collection, or set knowledge.embedder to ${quoted(made)}`,
   )
 }
 
-/** The text to embed. Headings say what a passage is about if its own words don't. */
+/** The heading often names the topic that the text doesn't. */
 const embeddedText = ({ heading, text }: { readonly heading: string; readonly text: string }): string =>
   heading === '' ? text : `${heading}\n${text}`
+
+/** Leaves CPU time to a server that has just started. */
+const VECTORS_AFTER_MS = 10_000
+const SWEEP_EVERY_MS = 3_600_000
+/** Then the missing parts of a document aren't expected any more. */
+const PARTS_STAY_MS = 86_400_000
+
+interface UpkeepOptions {
+  /** The current collections: reloading the configuration replaces them. */
+  readonly collections: () => Collections
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Background work of a server: stores and embeds Toolyard's documentation, removes parts of incomplete documents. */
+export class Upkeep {
+  readonly #options: UpkeepOptions
+  readonly #ended = new AbortController()
+  #cancelSweep = (): void => {}
+  #cancelVectors = (): void => {}
+  #work: Promise<void> = Promise.resolve()
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options
+    this.#sweep()
+    this.again()
+  }
+
+  /** Stores the documentation now and embeds it later. Called again after a reload, which may change the embedder. */
+  again(): void {
+    this.#cancelVectors()
+    this.#do("Could not store Toolyard's documentation", () => this.#collections.putOwnDocs())
+    this.#cancelVectors = this.#options.clock.after(VECTORS_AFTER_MS, () =>
+      this.#do("Could not embed Toolyard's documentation: searching it by words only", () => this.#embed()),
+    )
+  }
+
+  /** Starts no more work; resolves when running work has ended. */
+  async end(): Promise<void> {
+    this.#cancelSweep()
+    this.#cancelVectors()
+    this.#ended.abort()
+    await this.#work
+  }
+
+  get #collections(): Collections {
+    return this.#options.collections()
+  }
+
+  #sweep(): void {
+    const { clock } = this.#options
+    this.#do('Could not remove parts of incomplete documents', () =>
+      this.#collections.sweep(clock.wall() - PARTS_STAY_MS),
+    )
+    this.#cancelSweep = clock.after(SWEEP_EVERY_MS, () => this.#sweep())
+  }
+
+  /** Works at most half of the time. */
+  async #embed(): Promise<void> {
+    const { clock } = this.#options
+    const { signal } = this.#ended
+    await this.#collections.embedOwnDocs({ signal, pause: (ms) => pause(ms, clock, signal) })
+  }
+
+  /** Runs tasks one after another. Logs failures; they don't stop later tasks. */
+  #do(failure: string, work: () => Promise<unknown>): void {
+    this.#work = this.#work.then(async () => {
+      if (this.#ended.signal.aborted) return
+      try {
+        await work()
+      } catch (err) {
+        if (!this.#ended.signal.aborted) writeLog(this.#options.log, 'warn', { err }, failure)
+      }
+    })
+  }
+}

@@ -1,58 +1,50 @@
 import { hash, randomUUID } from 'node:crypto'
+import { quoted } from '../../core/schema/problem-words.ts'
 import type { KnowledgeChunk, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import { badParameter, quoted } from '../../kinds/builtin/read-parameter.ts'
+import { badParameter } from '../../kinds/builtin/read-parameter.ts'
 import { checkMetadata, checkName, checkText, KNOWLEDGE_BOUNDS as LIMITS } from '../../storage/knowledge/checks.ts'
 import { cleanText } from '../documents/document.ts'
 import { contentVersion, documentId, splitDocument, splitOptions } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
 import { OWN_TENANT } from './own-docs.ts'
 
-/** One part of a document, or all of it. */
+/** A document, or one part of it. */
 export interface IngestPart {
   readonly tenant: string
   readonly collection: string
   readonly content: string
-  /** Without it the document is known by its content. Several parts need one. */
+  /** Required for several parts; by default a hash of the content. */
   readonly document_id?: string
-  /** The source that results name; the document's id by default. */
+  /** The source named in results; by default the document's id. */
   readonly source?: string
-  /** Kept on every chunk. */
   readonly metadata?: Readonly<Record<string, string>>
-  /** Characters that a chunk has at most. */
   readonly chunk_size?: number
-  /** From 1. */
   readonly part?: number
   readonly parts?: number
-  /**
-   * Tells versions of a document in parts apart; the same in all parts of one. Without it, part 1 begins a version, and
-   * the others join the one that was begun last.
-   */
+  /** The same in all parts of a version. By default part 1 starts a version, and the others join the latest one. */
   readonly version?: string
-  /** The chunks of the content, from a caller that has read the document with its structure. */
+  /** The chunks, if the caller has already split the document. */
   readonly chunks?: readonly KnowledgeChunk[]
 }
 
-/** The result of storing a part. */
 export interface Ingested {
   readonly document_id: string
-  /** Chunks of the version that are in by now. */
+  /** Chunks of this version stored so far. */
   readonly chunks: number
-  /** Whether the version is whole, and found. */
+  /** Whether all parts are stored; only then searches find the document. */
   readonly complete: boolean
 }
 
-/** How much is taken with one call: what a small model on a slow machine makes vectors of within a minute. */
+/** Limits per call: a small model on a slow machine embeds this much in a minute. */
 export const MAX_CHUNKS = 100
 export const MAX_CHARACTERS = 1_000_000
 
-/** A part whose every value has been looked at, cut into chunks that have no vectors yet. */
+/** A validated part, split into chunks without vectors. */
 interface PreparedPart {
   readonly tenant: string
   readonly collection: string
   readonly document_id: string
-  /** Undefined if the part joins the version that was begun last. */
   readonly version: string | undefined
-  /** From 0. */
   readonly part: number
   readonly parts: number
   readonly source: string
@@ -67,7 +59,7 @@ export function preparePart(given: IngestPart, chunkSize: number): PreparedPart 
   checkParts(part, parts, given)
   if (given.content.length > MAX_CHARACTERS) {
     throw badParameter(
-      `content has ${given.content.length} characters, and one call takes ${MAX_CHARACTERS}. ${DIVIDE}`,
+      `content has ${given.content.length} characters, but one call accepts ${MAX_CHARACTERS}. ${SPLIT}`,
     )
   }
   const metadata = checkMetadata('metadata', given.metadata ?? {})
@@ -77,7 +69,7 @@ export function preparePart(given: IngestPart, chunkSize: number): PreparedPart 
   const source = given.source === undefined ? document_id : checkText('source', given.source, LIMITS.source)
   const chunks = given.chunks ?? split(text, size, (part - 1) * MAX_CHUNKS)
   if (chunks.length > MAX_CHUNKS) {
-    throw badParameter(`content makes ${chunks.length} chunks, and one call takes ${MAX_CHUNKS}. ${DIVIDE}`)
+    throw badParameter(`content makes ${chunks.length} chunks, but one call accepts ${MAX_CHUNKS}. ${SPLIT}`)
   }
   return {
     tenant: given.tenant,
@@ -98,8 +90,8 @@ export function preparePart(given: IngestPart, chunkSize: number): PreparedPart 
   }
 }
 
-const DIVIDE =
-  'Divide it between sections and send it as several calls with one document_id: part 1 of parts 3, then 2, then 3'
+const SPLIT =
+  'Split it between sections, and send the parts with the same document_id: part 1 of parts 3, then 2, then 3'
 
 function checkParts(part: number, parts: number, { document_id }: IngestPart): void {
   if (!Number.isInteger(parts) || parts < 1 || parts > LIMITS.parts) {
@@ -109,7 +101,7 @@ function checkParts(part: number, parts: number, { document_id }: IngestPart): v
     throw badParameter(`part must be an integer from 1 to parts, which is ${parts}, not ${part}`)
   }
   if (parts > 1 && document_id === undefined) {
-    throw badParameter("missing 'document_id', which says that the parts are of one document")
+    throw badParameter("missing 'document_id', which identifies the document of all parts")
   }
 }
 
@@ -118,27 +110,24 @@ function split(text: string, chunkSize: number, first: number): KnowledgeChunk[]
   return pieces.map((piece) => ({ ...piece, position: first + piece.position }))
 }
 
-/** Holds, per document, the version begun last, as documents without chunks, which no search finds. */
+/** Stores the latest version of each document, as documents without chunks, which searches never find. */
 const NOTES = 'begun'
 
 /**
- * The version that a part belongs to which names none. The first part begins one, always a new one: a later part may
- * have changed where the first has not. The others join the one that was begun last, whichever server began it.
+ * The version of a part that names none. Part 1 always starts a new one; other parts join the latest, on any server.
  */
 export async function joinVersion(store: KnowledgeStore, part: PreparedPart): Promise<string> {
   if (part.part === 0) return begin(store, part)
   const begun = await store.document(OWN_TENANT, NOTES, noteOf(part))
   const [parts, version] = begun?.version.split('.') ?? []
   if (version !== undefined && Number(parts) === part.parts) return version
-  const why =
-    version === undefined ? 'no version of it has been begun' : `the version that was begun last has ${parts} parts`
+  const why = version === undefined ? 'no version was started' : `the latest version has ${parts} parts`
   throw badParameter(
-    `document ${quoted(part.document_id)}: ${why}, so part ${part.part + 1} of ${part.parts} belongs to none. ` +
+    `document ${quoted(part.document_id)}: ${why}, so part ${part.part + 1} of ${part.parts} has no version. ` +
       'Send part 1 first, or give all parts the same version',
   )
 }
 
-/** A version that is whole needs no note. */
 export async function endVersion(store: KnowledgeStore, part: PreparedPart): Promise<void> {
   await store.remove(OWN_TENANT, NOTES, noteOf(part))
 }

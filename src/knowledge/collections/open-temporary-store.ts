@@ -7,14 +7,12 @@ import type { Log } from '../../core/log.ts'
 import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import { openStorage } from '../../storage/open-storage.ts'
 
-/** A store for knowledge that does not outlive the process. */
 export interface TemporaryStore {
   readonly knowledge: KnowledgeStore
-  /** Lets go of it, and of all that is in it. */
   close(): Promise<void>
 }
 
-/** Opens a store of its own in the folder for temporary files, which goes with it, or with the process. */
+/** Opens a knowledge store in a temporary folder, which is deleted on close or exit. */
 export async function openTemporaryStore({ log }: { readonly log: Log }): Promise<TemporaryStore> {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-knowledge-'))
   const forget = () => rmSync(folder, { recursive: true, force: true })

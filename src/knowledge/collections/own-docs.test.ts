@@ -22,8 +22,8 @@ afterEach(() => rm(folder, { recursive: true }))
 const page = (name: string, text: string) => writeFile(join(folder, name), text)
 const inDocs = { tenant: 'acme', collection: 'docs' }
 
-describe('the pages that ship', () => {
-  test('are the collection docs of whoever has none, with title and heading', async () => {
+describe("Toolyard's docs", () => {
+  test('are the collection docs of tenants without one', async () => {
     const { search, collections, embedder } = await givenCollections({ docs })
     expect(await search('deadline', inDocs)).toEqual({
       by: 'text',
@@ -36,7 +36,7 @@ describe('the pages that ship', () => {
           metadata: { title: 'Errors', heading: 'Errors' },
         },
       ],
-      note: "Collection 'docs' has no vectors: it was searched by words only.",
+      note: 'Collection "docs" has no vectors: searched by words only.',
     })
     expect((await search('weather', { ...inDocs, tenant: 'other' })).results).toMatchObject([
       { source: 'tools/weather.md' },
@@ -44,11 +44,11 @@ describe('the pages that ship', () => {
     expect(await collections.list('acme')).toMatchObject([
       { tenant: '(toolyard)', name: 'docs', documents: 2, chunks: 2 },
     ])
-    // A question about them opens no embedder as long as they have no vectors.
+    // A search opens no embedder while there are no vectors.
     expect(embedder.requests).toEqual([])
   })
 
-  test("give way to a tenant's own docs as soon as something is in them, and for that tenant only", async () => {
+  test("are replaced by a tenant's own docs for that tenant only", async () => {
     const { search, ingest, collections } = await givenCollections({ docs })
     await ingest('One stone.', { ...inDocs, document_id: 'a', part: 1, parts: 2 })
     expect((await search('deadline', inDocs)).results).toHaveLength(1)
@@ -59,7 +59,7 @@ describe('the pages that ship', () => {
     expect((await search('deadline', { ...inDocs, tenant: 'other' })).results).toHaveLength(1)
   })
 
-  test('are replaced as a whole where one has changed: what is gone is not found', async () => {
+  test('are replaced as a whole if a page changes', async () => {
     const store = await givenStore()
     const before = await givenCollections({ docs, store })
     await before.collections.putOwnDocs()
@@ -71,7 +71,7 @@ describe('the pages that ship', () => {
     expect((await after.search('stopped', inDocs)).results).toHaveLength(1)
   })
 
-  test('get their vectors when that is asked for, by what makes them now', async () => {
+  test('are embedded with the current embedder', async () => {
     const store = await givenStore()
     const first = await givenCollections({ docs, store })
     expect(await first.collections.embedOwnDocs()).toBe(2)
@@ -86,7 +86,7 @@ describe('the pages that ship', () => {
     expect(await none.collections.embedOwnDocs()).toBe(0)
   })
 
-  test('that cannot be read are an error without their path, and are looked for again', async () => {
+  test('cause an error without a path if unreadable, and are read again', async () => {
     const late = join(folder, 'late')
     const { search } = await givenCollections({ docs: pathToFileURL(`${late}/`) })
     await expect(search('weather', inDocs)).rejects.toThrow(
@@ -97,7 +97,7 @@ describe('the pages that ship', () => {
     expect((await search('weather', inDocs)).results).toHaveLength(1)
   })
 
-  test('are put again where somebody has dropped them', async () => {
+  test('are stored again if the collection was dropped', async () => {
     const { search, store } = await givenCollections({ docs })
     await search('weather', inDocs)
     await store.drop('(toolyard)', 'docs')

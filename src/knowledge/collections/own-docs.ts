@@ -3,16 +3,16 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Collection, DocumentPart, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { splitDocument } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
 import type { Embedder } from '../embedding/embedder.ts'
 
-/** Whose Toolyard's own docs are: no tenant can have this name. */
+/** Owns Toolyard's docs; no tenant can have this name. */
 export const OWN_TENANT = '(toolyard)'
 /** The default collection. */
 export const DOCS = 'docs'
-/** So that every embedding model looks at the whole of a piece and of the headings before it. */
+/** Small enough for every embedding model, headings included. */
 const CHUNK_SIZE = 500
 
 interface Page {
@@ -20,13 +20,10 @@ interface Page {
   readonly text: string
 }
 
-/**
- * The pages that ship, as a collection. They are one document, of which each page is a part: so they are replaced as a
- * whole, and a page that there is no more goes too.
- */
+/** Toolyard's docs as a collection. All pages are parts of one document, so that they are replaced together. */
 export class OwnDocs {
   readonly #folder: string
-  /** How many pages there are. */
+  /** The number of pages. */
   #put: Promise<number> | undefined
 
   constructor(folder: URL = new URL('../../../docs/', import.meta.url)) {
@@ -42,12 +39,12 @@ export class OwnDocs {
     const documents = await this.#put
     const collection = await store.collection(OWN_TENANT, DOCS)
     if (collection !== undefined) return { ...collection, documents }
-    // Somebody has dropped it.
+    // The collection was dropped.
     this.#put = undefined
     return this.collection(store)
   }
 
-  /** The same, with vectors by this model: those of another go. */
+  /** The same with vectors of this model; vectors of another model are deleted. */
   async open(store: KnowledgeStore, { id, dimensions }: Embedder): Promise<void> {
     const { embedder } = await store.open(OWN_TENANT, DOCS, { id, dimensions })
     if (embedder !== null && embedder !== id) {
@@ -102,7 +99,7 @@ async function readPages(folder: string): Promise<Page[]> {
   }
 }
 
-/** Says what failed, without the path, which is the machine's own business. */
+/** Omits the path, which is private. */
 function unreadable(error: unknown): ToolExecutionError {
   const { code = 'unknown reason' } = Object(error) as { code?: string }
   const message = `The documents cannot be read (${code}): check that their folder exists`

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { questionPieces } from './search.ts'
 
-test('a question of usual length is one piece, as it is', () => {
+test('does not split a short query', () => {
   const question = '  How long may a call take?\n\nAnd who says so? '
   expect(questionPieces(question)).toEqual([question])
 })
 
-test('a long one is cut at its paragraphs and sentences, and nothing of it is lost', () => {
+test('splits a long query at paragraphs and sentences', () => {
   const sentence = (index: number) => `This is what I want to know about number ${index}, and it takes me many words.`
   const question = Array.from({ length: 20 }, (_, index) => sentence(index)).join('\n\n')
   const pieces = questionPieces(question)
@@ -15,7 +15,7 @@ test('a long one is cut at its paragraphs and sentences, and nothing of it is lo
   expect(pieces.join('\n\n')).toBe(question)
 })
 
-test('one that never ends costs no more than a long one', () => {
+test('limits the number of pieces', () => {
   expect(questionPieces('What about this? '.repeat(5_000)).length).toBe(32)
   expect(questionPieces('x'.repeat(50_000)).length).toBe(32)
 })

@@ -18,30 +18,30 @@ const hit = (id: string, score: number, text = `Text of ${id}.`): KnowledgeHit =
 const byVector = (...lists: KnowledgeHit[][]) =>
   rankHits({ byText: [], byVector: lists.map(weighVectors) }, 5).map(({ source, score }) => [source, score])
 
-test('of one piece keeps the order and the scores', () => {
+test('keeps order and scores for one piece', () => {
   expect(byVector([hit('a', 0.9), hit('b', 0.5)])).toEqual([
     ['a', 0.9],
     ['b', 0.5],
   ])
 })
 
-test('of several pieces puts what answers more of them first', () => {
+test('ranks hits for several pieces first', () => {
   const ranked = byVector([hit('a', 0.6), hit('b', 0.5)], [hit('c', 0.6), hit('b', 0.5)])
   expect(ranked.map(([source]) => source)).toEqual(['b', 'a', 'c'])
   expect(ranked[0]?.[1]).toBe(0.6)
 })
 
-test('puts what answers one piece well before what answers several a little', () => {
+test('ranks one strong match above several weak ones', () => {
   const ranked = byVector([hit('a', 0.9), hit('b', 0.3)], [hit('b', 0.3)], [hit('b', 0.3)])
   expect(ranked.map(([source]) => source)).toEqual(['a', 'b'])
 })
 
-test('leaves out what has nothing to do with any piece', () => {
+test('omits unrelated passages', () => {
   expect(byVector([hit('a', 0.1)], [hit('b', 0.15)])).toEqual([])
   expect(weighText('python decorators', [hit('a', 3, 'All about something else.')], 1_000)).toEqual([])
 })
 
-test('goes by both ways together', () => {
+test('combines both methods', () => {
   const text = [weighText('kettle vinegar', [hit('a', 8, 'Vinegar for the kettle.'), hit('b', 6, 'A kettle.')], 1_000)]
   const vectors = [weighVectors([hit('b', 0.7), hit('a', 0.6)])]
   const both = rankHits({ byText: text, byVector: vectors }, 5)

@@ -3,10 +3,8 @@ import { queryWords, searchWords } from '../../storage/knowledge/search-words.ts
 import { splitDocument } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
 
-/** By vectors and by words, or by one of them only. */
 export type SearchWay = 'hybrid' | 'text' | 'vector'
 
-/** A question to a collection. */
 export interface SearchQuestion {
   readonly tenant: string
   readonly collection: string
@@ -17,70 +15,65 @@ export interface SearchQuestion {
   readonly by?: SearchWay
 }
 
-/** A passage of a document. */
 export interface SearchResult {
   readonly text: string
   /** From 0 to 1; comparable within one answer. */
   readonly score: number
   readonly source: string
-  /** Of the passage in its document, from 0. */
   readonly position: number
-  /** Of the document, and the heading that the passage stands under. */
+  /** The document's metadata and the heading of the passage. */
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** The results, best first. */
 export interface SearchAnswer {
   readonly results: readonly SearchResult[]
-  /** How it was looked for in the end. */
+  /** The method that was used in the end. */
   readonly by: SearchWay
-  /** A sentence that says which way of searching was left out, and why. */
+  /** Explains which search method wasn't used, and why. */
   readonly note?: string
 }
 
-/** A longer one is about several things, of which a model that looks at the start alone sees the first. */
+/** A longer query has several topics, but embedding models look at its start only. */
 const MAX_WHOLE = 400
 const PIECE_CHARACTERS = 300
-/** Each costs a vector and two searches. */
+/** Each piece costs an embedding and two searches. */
 const MAX_PIECES = 32
 
-/** The texts to search for: the question itself, or the pieces of a long one. */
+/** Splits a long query into pieces. */
 export function questionPieces(question: string): readonly string[] {
   if (question.length <= MAX_WHOLE) return [question]
   const pieces = splitDocument(textDocument(question, '', 'text'), { chunkSize: PIECE_CHARACTERS, overlap: 0 })
   return pieces.slice(0, MAX_PIECES).map(({ text }) => text)
 }
 
-/** Of reciprocal rank fusion: the greater, the less the first ranks stand out. */
+/** The constant of reciprocal rank fusion: larger values flatten the ranking. */
 const RANK_OFFSET = 30
 const VECTOR_WEIGHT = 1
 const TEXT_WEIGHT = 0.5
-/** A vector says less of a piece than of a whole question. */
+/** A vector is less precise for a piece than for a whole query. */
 const TEXT_WEIGHT_OF_PIECES = 1
-/** A passage must hold this share of a short question; of a long one, whose every word no passage holds, less. */
+/** The share of a short query's words that a passage must contain; long queries require less. */
 const MIN_COVERAGE = 0.5
 const SHORT_QUESTION = 4
-/** The cosine of what has nothing to do with each other. */
+/** Unrelated texts have a lower cosine similarity. */
 const MIN_SIMILARITY = 0.2
-/** Of one page, as long as there are others. */
+/** While other pages have hits. */
 const MAX_OF_PAGE = 2
 
-/** A hit for one piece of a question. */
+/** A hit for one piece of a query. */
 export interface WeighedHit {
   readonly hit: KnowledgeHit
-  /** How much it counts beside hits for other pieces. */
+  /** The weight relative to hits for other pieces. */
   readonly weight: number
-  /** How well it answers this one, 0 to 1. */
   readonly strength: number
 }
 
 interface Ranked {
   readonly hit: KnowledgeHit
-  /** 0 to 1. */
   readonly strength: number
 }
 
-/** The hits of each piece of the question; empty for a way of searching that was not used. */
+/** The hits per piece; empty for a method that wasn't used. */
 export interface Found {
   readonly byText: readonly (readonly WeighedHit[])[]
   readonly byVector: readonly (readonly WeighedHit[])[]
@@ -88,7 +81,7 @@ export interface Found {
 
 const stronger = (a: Ranked, b: Ranked): number => b.strength - a.strength
 
-/** The best of what was found, as results. */
+/** Ranks the hits of all methods and pieces. */
 export function rankHits({ byText, byVector }: Found, most: number): SearchResult[] {
   const textWeight = byText.length > 1 ? TEXT_WEIGHT_OF_PIECES : TEXT_WEIGHT
   const text = together(byText)
@@ -98,7 +91,7 @@ export function rankHits({ byText, byVector }: Found, most: number): SearchResul
   return chosen.map(({ hit, strength }) => asResult(hit, strength))
 }
 
-/** By words: how much of the question a passage holds, times how strong the hit is beside the strongest. */
+/** Weighs text hits by the share of the query's words that they contain and their relative score. */
 export function weighText(question: string, hits: readonly KnowledgeHit[], chunks: number): WeighedHit[] {
   const words = Math.max(1, queryWords(question).length)
   const least = MIN_COVERAGE * Math.min(1, SHORT_QUESTION / words)
@@ -115,10 +108,7 @@ export const weighVectors = (hits: readonly KnowledgeHit[]): WeighedHit[] =>
     .filter(({ score }) => score >= MIN_SIMILARITY)
     .map((hit) => ({ hit, weight: hit.score - MIN_SIMILARITY, strength: hit.score }))
 
-/**
- * What was found for the pieces of a question as one list. What answers several of them counts more than what answers
- * one, and what answers one well more than what answers several a little: so the squares are added.
- */
+/** Merges the hits of all pieces. Adding squares favours one strong match over several weak ones. */
 function together(lists: readonly (readonly WeighedHit[])[]): readonly Ranked[] {
   if (lists.length < 2) return lists[0] ?? []
   const added = new Map<string, { readonly hit: KnowledgeHit; squares: number }>()
@@ -133,10 +123,7 @@ function together(lists: readonly (readonly WeighedHit[])[]): readonly Ranked[] 
   return all.map(({ hit, squares }) => ({ hit, strength: best * Math.sqrt(squares / top) }))
 }
 
-/**
- * By their ranks, since what the two ways of searching give as scores cannot be compared. The best gets the score that it
- * has by the way that thinks more of it.
- */
+/** Reciprocal rank fusion: scores of the two methods aren't comparable. The best hit keeps its higher score. */
 function fuse(text: readonly Ranked[], vectors: readonly Ranked[], textWeight: number): Ranked[] {
   const fused = new Map<string, Ranked>()
   const add = (list: readonly Ranked[], weight: number): void => {
@@ -153,7 +140,7 @@ function fuse(text: readonly Ranked[], vectors: readonly Ranked[], textWeight: n
   return all.map(({ hit, strength }) => ({ hit, strength: (best * strength) / top }))
 }
 
-/** Not one page five times, nor the same text twice, as long as there is something else. */
+/** Limits hits per page and drops duplicate texts while there are others. */
 function choose(ranked: readonly Ranked[], most: number): Ranked[] {
   const chosen: Ranked[] = []
   const spare: Ranked[] = []
@@ -174,7 +161,7 @@ function choose(ranked: readonly Ranked[], most: number): Ranked[] {
   return [...chosen, ...spare.slice(0, most - chosen.length)].sort(stronger)
 }
 
-/** Metadata of the document wins over metadata of the passage. */
+/** The document's metadata wins over the heading. */
 function asResult({ text, source, position, heading, metadata }: KnowledgeHit, score: number): SearchResult {
   return {
     text,
@@ -185,15 +172,11 @@ function asResult({ text, source, position, heading, metadata }: KnowledgeHit, s
   }
 }
 
-/** In a collection of a few passages it says nothing how many of them hold a word. */
+/** In smaller collections, word frequencies mean nothing. */
 const MIN_CHUNKS = 200
-/** Shorter words are compared as they are. */
 const MIN_STEM = 3
 
-/**
- * How much of a question each hit holds, 0 to 1. Every word weighs by its rarity among `chunks` passages, and one that
- * is nowhere weighs most: who asks for Python decorators is not answered by whatever mentions Python.
- */
+/** The share of the query's words that each hit contains, weighted by rarity. Words without any hit weigh most. */
 export function wordCoverage(question: string, hits: readonly KnowledgeHit[], chunks: number): number[] {
   const stems = [...new Set(queryWords(question).map(stem))]
   const held = hits.map((hit) => heldBy(hit, stems))
@@ -206,7 +189,7 @@ export function wordCoverage(question: string, hits: readonly KnowledgeHit[], ch
   return held.map((words) => [...words].reduce((sum, index) => sum + (weights[index] as number), 0) / whole)
 }
 
-/** Which of the words, by their index, a hit holds. */
+/** The indexes of the words that a hit contains. */
 function heldBy({ heading, text }: KnowledgeHit, stems: readonly string[]): Set<number> {
   const words = new Set(searchWords(`${heading} ${text}`).map(stem))
   const all = [...words]
@@ -216,10 +199,10 @@ function heldBy({ heading, text }: KnowledgeHit, stems: readonly string[]): Set<
   return new Set(held)
 }
 
-/** The engines take endings off in their own ways: what begins alike is taken for the same word. */
+/** Database engines stem differently: words with the same beginning count as equal. */
 const akin = (a: string, b: string): boolean =>
   Math.min(a.length, b.length) >= MIN_STEM && (a.startsWith(b) || b.startsWith(a))
 
-/** Takes common English endings off. */
+/** Removes common English endings. */
 const stem = (word: string): string =>
   word.replace(/(?<=[a-z]{4})(?:ing|ed|es|s)$|(?<=[a-z]{3})s$/, '').replace(/(?<=[a-z]{3})[ey]$/, '')

@@ -15,13 +15,13 @@ const hit = (text: string, heading = ''): KnowledgeHit => ({
   score: 1,
 })
 
-test('it is 1 where all words are held, 0 where none is, and headings count', () => {
+test('is 1 for all words, 0 for none, and includes headings', () => {
   expect(
     wordCoverage('a stone in the water', [hit('Water on stones'), hit('Sand'), hit('Stone', 'Water')], 1_000),
   ).toEqual([1, 0, 1])
 })
 
-test('a word that is nowhere weighs most, a common one least', () => {
+test('weighs rare words most and common words least', () => {
   const hits = [...Array.from({ length: 300 }, () => hit('a call')), hit('a deadline')]
   const [call, deadline] = [
     wordCoverage('call deadline', hits, 1_000)[0],
@@ -32,7 +32,7 @@ test('a word that is nowhere weighs most, a common one least', () => {
   expect(wordCoverage('Python decorators', [hit('Python')], 1_000)[0]).toBeLessThan(0.5)
 })
 
-test('one passage alone is not held against the words that it does not have', () => {
+test('does not overrate words in a small collection', () => {
   expect(wordCoverage('How long does sourdough take?', [hit('Sourdough takes two days.')], 1)[0]).toBeGreaterThan(0.5)
 })
 
@@ -42,10 +42,10 @@ test.each([
   ['categories', 'category'],
   ['naïve', 'naive'],
   ['检索增强', '检索增强生成'],
-])('%s and %s are one word', (asked, held) => {
+])('treats %s and %s as the same word', (asked, held) => {
   expect(wordCoverage(asked, [hit(held)], 1_000)).toEqual([1])
 })
 
-test('without words of meaning nothing is covered', () => {
+test('is 0 for queries of stop words', () => {
   expect(wordCoverage('what is this', [hit('This is it')], 1_000)).toEqual([0])
 })

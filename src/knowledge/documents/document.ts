@@ -1,18 +1,17 @@
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 
 export type DocumentFormat = 'text' | 'markdown' | 'html' | 'pdf' | 'code' | 'json' | 'csv'
 
-/** The kind of a block decides where it may be split. */
 export type BlockKind = 'heading' | 'prose' | 'list' | 'code' | 'table' | 'record'
 
-/** A part of a document that belongs together. Blocks stand in order, and all that is outside of them is white space. */
+/** A part of a document that belongs together. Blocks are in order; only white space is outside of them. */
 export interface Block {
   readonly kind: BlockKind
   readonly start: number
   readonly end: number
-  /** The headings that it stands under, outermost first. Blocks of one section share one array. */
+  /** The headings above it, outermost first. Blocks of one section share the array. */
   readonly path: readonly string[]
-  /** Where the last heading is counted (`page`, `row`, `item`): which one, from 1; else 0. */
+  /** The number of the page, row or item, from 1; 0 if there is none. */
   readonly nth: number
 }
 
@@ -20,10 +19,10 @@ export interface Block {
 export interface ReadDocument {
   readonly format: DocumentFormat
   readonly title: string
-  /** Well formed, without NUL, lines ended by `\n`. */
+  /** Well formed, without NUL, with `\n` line ends. */
   readonly text: string
   readonly blocks: readonly Block[]
-  /** Warnings about parts that could not be read, each a sentence without its subject (the document). */
+  /** Sentences without their subject, the document. */
   readonly warnings: readonly string[]
 }
 
@@ -35,7 +34,6 @@ export function cleanText(text: string): string {
   return clean.toWellFormed()
 }
 
-/** Why a document can't be read. */
 export type UnreadableReason =
   | 'no-file'
   | 'too-large'

@@ -1,22 +1,22 @@
-/** Takes the text out of a PDF; runs in a process of its own, see `pdf-document.ts`. */
+/** Extracts the text of a PDF. Runs in a child process, see `extraction.ts`. */
 import { getDocumentProxy } from 'unpdf'
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>
 type TextItems = Awaited<ReturnType<Awaited<ReturnType<Pdf['getPage']>>['getTextContent']>>['items']
 
 export interface PdfParams {
-  /** The file, in base64. */
+  /** Base64. */
   readonly bytes: string
-  /** The first page that is wanted, from 1. */
+  /** From 1. */
   readonly from: number
 }
 
 export interface PdfPages {
-  /** The title that the file gives itself; may be empty. */
+  /** May be empty. */
   readonly title: string
-  /** The texts of pages, the first of which is the one that was asked for. */
+  /** From page `from` on. */
   readonly pages: readonly string[]
-  /** Those of them that could not be read, and are empty here. */
+  /** Unreadable pages, which are empty in `pages`. */
   readonly damaged: readonly number[]
   /** The next page to request, or null. */
   readonly next: number | null
@@ -25,15 +25,15 @@ export interface PdfPages {
 /** The size limit of a response: the channel takes 2 MB. */
 const ANSWER_BYTES = 1_500_000
 const MAX_DAMAGED = 20
-/** Lines further apart than this many times their height are of different paragraphs. */
+/** A larger distance, in line heights, separates paragraphs. */
 const PARAGRAPH_GAP = 1.8
 
-/** The text of as many pages as fit into one answer. */
+/** Returns as many pages as fit into one message. */
 export async function extractPdf(params: { -readonly [key in keyof PdfParams]: PdfParams[key] }): Promise<PdfPages> {
   const { from } = params
   const file = new Uint8Array(Buffer.byteLength(params.bytes, 'base64'))
   Buffer.from(file.buffer).write(params.bytes, 'base64')
-  // A large file is there several times by now: as text it is not needed any more.
+  // Frees memory: a large file exists several times by now.
   params.bytes = ''
   const pdf = await open(file)
   try {
@@ -85,7 +85,7 @@ async function pageText(pdf: Pdf, number: number): Promise<string | undefined> {
   }
 }
 
-/** Lines as they stand on the page, paragraphs apart, words that were divided at the end of a line made whole. */
+/** Joins lines and paragraphs, and words hyphenated at a line end. */
 function joined(items: TextItems): string {
   const parts: string[] = []
   let lineY: number | undefined

@@ -1,8 +1,7 @@
 import { extname } from 'node:path'
-import type { IsolatedHandler } from '../../core/handler.ts'
-import type { Isolate } from '../../core/isolate.ts'
+import type { Isolate, IsolatedHandler } from '../../core/handler.ts'
 import { silentLog } from '../../core/log.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText, type ReadDocument, UnreadableDocument, type UnreadableReason } from './document.ts'
 import type { PdfPages, PdfParams } from './extract-pdf.ts'
 import type { HtmlParams, HtmlPart } from './html-text.ts'
@@ -10,22 +9,18 @@ import { markdownBlocks } from './markdown-blocks.ts'
 import { textBlocks, titleOf } from './text-document.ts'
 
 export interface ExtractionOptions {
-  /** The document's name: errors name it. */
   readonly name: string
-  /** Where extractors run. */
   readonly isolate: Isolate
   readonly signal?: AbortSignal
-  /** Whose work it is: tenants take turns. */
+  /** Tenants take turns. */
   readonly tenant?: string
 }
 
-/** The memory that a process needs for the largest documents: they reach it as text, and are there several times. */
+/** The memory of a child process for the largest documents, which exist there several times. */
 export const EXTRACTION_MEMORY_MB = 256
 
-/** How long the extraction from one document may take. */
-const EXTRACTION_MS = 120_000
+const EXTRACTION_TIMEOUT_MS = 120_000
 
-/** Maps the error codes of extractors to reasons. */
 const REASONS: Readonly<Record<string, UnreadableReason>> = {
   PDF_ENCRYPTED: 'encrypted',
   PDF_CORRUPT: 'corrupt',
@@ -33,49 +28,45 @@ const REASONS: Readonly<Record<string, UnreadableReason>> = {
   HTML_TOO_LARGE: 'too-large',
 }
 
-/** The calls that take the text out of one document: outside our process, under one deadline. */
-export class Extraction {
-  readonly #reader: string
-  readonly #options: ExtractionOptions
-  readonly #late = AbortSignal.timeout(EXTRACTION_MS)
-  readonly #signal: AbortSignal
-
-  /** `reader` is what the pool's errors speak of, such as `PDF reader`. */
-  constructor(reader: string, options: ExtractionOptions) {
-    this.#reader = reader
-    this.#options = options
-    this.#signal = options.signal === undefined ? this.#late : AbortSignal.any([this.#late, options.signal])
-  }
-
-  async run(handler: IsolatedHandler, params: unknown): Promise<unknown> {
-    const { isolate, tenant = 'local' } = this.#options
+/**
+ * Returns a function that runs extractors for one document in child processes, with one deadline. `reader` is the name
+ * in the pool's errors, such as `PDF reader`.
+ */
+function extractor(reader: string, options: ExtractionOptions) {
+  const { isolate, tenant = 'local' } = options
+  const late = AbortSignal.timeout(EXTRACTION_TIMEOUT_MS)
+  const signal = options.signal === undefined ? late : AbortSignal.any([late, options.signal])
+  return async (handler: IsolatedHandler, params: unknown): Promise<unknown> => {
     const task = { ...handler, params, tenant, flags: {}, report: () => {}, log: silentLog, started: false }
     try {
-      return await isolate.run({ ...task, tool: this.#reader }, this.#signal)
+      return await isolate.run({ ...task, tool: reader }, signal)
     } catch (error) {
-      throw this.#unreadable(error) ?? error
+      throw unreadable(error, options, late) ?? error
     }
-  }
-
-  /** The error if the document caused it; undefined if the pool or the caller did. */
-  #unreadable(error: unknown): UnreadableDocument | undefined {
-    const { name, signal } = this.#options
-    if (signal?.aborted) return undefined
-    if (this.#late.aborted) {
-      const why = `taking the text out took longer than ${EXTRACTION_MS / 1000} seconds`
-      return new UnreadableDocument(name, 'too-slow', why, { cause: error })
-    }
-    if (!(error instanceof Error)) return undefined
-    // The process died over it, of too much memory as a rule.
-    if (error instanceof ToolExecutionError && error.extras.outcome === 'unknown') {
-      return new UnreadableDocument(name, 'stopped', error.message, { cause: error })
-    }
-    const reason = REASONS[String((error as { code?: unknown }).code)]
-    return reason && new UnreadableDocument(name, reason, error.message, { cause: error })
   }
 }
 
-/** The characters of a page that are handed over at a time, as long as paragraphs are shorter. */
+/** The error if the document caused it; undefined if the pool or the caller did. */
+function unreadable(
+  error: unknown,
+  { name, signal }: ExtractionOptions,
+  late: AbortSignal,
+): UnreadableDocument | undefined {
+  if (signal?.aborted) return undefined
+  if (late.aborted) {
+    const why = `extracting its text took longer than ${EXTRACTION_TIMEOUT_MS / 1000} seconds`
+    return new UnreadableDocument(name, 'too-slow', why, { cause: error })
+  }
+  if (!(error instanceof Error)) return undefined
+  // The process died, usually from lack of memory.
+  if (error instanceof ToolExecutionError && error.extras.outcome === 'unknown') {
+    return new UnreadableDocument(name, 'stopped', error.message, { cause: error })
+  }
+  const reason = REASONS[String((error as { code?: unknown }).code)]
+  return reason && new UnreadableDocument(name, reason, error.message, { cause: error })
+}
+
+/** Sent to the child process at a time, unless a paragraph is longer. */
 const PART_CHARACTERS = 400_000
 
 const htmlExtractor = {
@@ -83,17 +74,17 @@ const htmlExtractor = {
   export: 'extractHtml',
 }
 
-/** A page as a document: its text as Markdown, by a process of its own. */
+/** Reads HTML as Markdown. */
 export async function htmlDocument(html: string, options: ExtractionOptions): Promise<ReadDocument> {
-  const extraction = new Extraction('HTML reader', options)
-  const page = await pageText(html, async (part) => (await extraction.run(htmlExtractor, part)) as HtmlPart)
+  const extract = extractor('HTML reader', options)
+  const page = await pageText(html, async (part) => (await extract(htmlExtractor, part)) as HtmlPart)
   const text = cleanText(page.text)
   const blocks = markdownBlocks(text)
-  const warnings = text === '' ? ['has no text of its own: such pages are often made by scripts'] : []
+  const warnings = text === '' ? ['has no text: scripts probably create it'] : []
   return { format: 'html', title: titleOf(options.name, text, blocks, page.title), text, blocks, warnings }
 }
 
-/** Reads a page part by part, each from where the one before could be left. */
+/** Reads a page in parts; each continues at the last stop of the one before. */
 export async function pageText(
   html: string,
   extract: (part: HtmlParams) => Promise<HtmlPart>,
@@ -107,7 +98,7 @@ export async function pageText(
     const last = at + length >= html.length
     const part = await extract({ html: html.slice(at, at + length), last, ...(state && { state }) })
     at += part.used
-    // Nowhere in the part could it be left: a larger one is needed.
+    // The part has no stop: send a larger one.
     length = part.used === 0 ? length * 2 : size
     if (part.used === 0) continue
     if (text !== '' && part.text !== '') text += state?.inTable && part.text.startsWith('|') ? '\n' : '\n\n'
@@ -123,16 +114,16 @@ const pdfExtractor = {
   export: 'extractPdf',
 }
 
-/** A PDF as a document: its pages as text, with form feeds between them, by a process of its own. */
+/** Reads a PDF as text with form feeds between pages. */
 export async function pdfDocument(file: Uint8Array, options: ExtractionOptions): Promise<ReadDocument> {
-  const extraction = new Extraction('PDF reader', options)
+  const extract = extractor('PDF reader', options)
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength).toString('base64')
   const pages: string[] = []
   const damaged: number[] = []
   let said = ''
   for (let from: number | null = 1; from !== null; ) {
     const params: PdfParams = { bytes, from }
-    const part = (await extraction.run(pdfExtractor, params)) as PdfPages
+    const part = (await extract(pdfExtractor, params)) as PdfPages
     for (const page of part.pages) pages.push(page.replaceAll('\f', '\n'))
     damaged.push(...part.damaged)
     said = part.title
@@ -148,6 +139,6 @@ export async function pdfDocument(file: Uint8Array, options: ExtractionOptions):
 function noText(name: string, pages: number, damaged: number): UnreadableDocument {
   if (damaged > 0) return new UnreadableDocument(name, 'corrupt', 'its pages are damaged')
   if (pages === 0) return new UnreadableDocument(name, 'no-text', 'it has no pages')
-  const why = 'its pages hold no text; where they are scanned, have the text recognized (OCR) first'
+  const why = 'its pages contain no text; run OCR on scanned pages first'
   return new UnreadableDocument(name, 'no-text', why)
 }

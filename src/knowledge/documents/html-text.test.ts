@@ -4,7 +4,7 @@ import { extractHtml, HtmlText } from './html-text.ts'
 
 const read = (html: string) => new HtmlText(html).text
 
-test('headings, paragraphs, lists and links become Markdown', () => {
+test('converts headings, paragraphs, lists and links', () => {
   const page = new HtmlText(
     `<!doctype html><html><head><title>My &amp; page
      </title></head><body><h1>Main <em>heading</em></h1><p>Some <a href="/x">linked</a> text,<br>two lines.</p>
@@ -16,7 +16,7 @@ test('headings, paragraphs, lists and links become Markdown', () => {
   )
 })
 
-test('scripts, styles, navigation and what is hidden are left out', () => {
+test('omits scripts, styles, navigation and hidden elements', () => {
   const hidden = [
     '<script>alert("a <b>")</script>',
     '<style>p { color: red }</style>',
@@ -38,7 +38,7 @@ test('scripts, styles, navigation and what is hidden are left out', () => {
   for (const part of hidden) expect(read(`<p>before</p>${part}<p>after</p>`)).toBe('before\n\nafter')
 })
 
-test('what is hidden ends where a browser ends it, also without an end tag', () => {
+test('ends hidden elements like a browser, also without an end tag', () => {
   expect(read('<p hidden>secret<p>shown')).toBe('shown')
   expect(read('<ul><li hidden>secret<ul><li>more</ul><li>shown</ul>')).toBe('- shown')
   expect(read('<div><p hidden>secret</div>shown')).toBe('shown')
@@ -48,7 +48,7 @@ test('what is hidden ends where a browser ends it, also without an end tag', () 
   expect(read('<div hidden><p>a<p>b</div>shown')).toBe('shown')
 })
 
-test('a table of data has rows, one that only arranges the page does not', () => {
+test('converts data tables, but not layout tables', () => {
   expect(read('<table><thead><tr><th>Name<th>Age</thead><tr><td>Ada | A.<td>36</table>')).toBe(
     '| Name | Age |\n| --- | --- |\n| Ada \\| A. | 36 |',
   )
@@ -59,24 +59,24 @@ test('a table of data has rows, one that only arranges the page does not', () =>
   expect(read('<td>loose</td><tr>cells')).toBe('loose\n\ncells')
 })
 
-test('code keeps its lines, in a fence that it does not hold itself', () => {
+test('keeps the lines of code in an unambiguous fence', () => {
   expect(read('<pre><code>a\n  b &lt; c\n</code></pre>')).toBe('```\na\n  b < c\n```')
   expect(read('<pre>```\nx\n```</pre>')).toBe('````\n```\nx\n```\n````')
   expect(read('<div><pre>open</div><p>after')).toBe('```\nopen\n```\n\nafter')
 })
 
-test('entities, odd spaces and invisible marks become plain text', () => {
+test('decodes entities and normalizes spaces', () => {
   expect(read('a&nbsp;b &eacute;&#x1F600;&#8364; co&shy;op &unknown; &lt;b&gt; AT&T')).toBe(
     'a b é😀€ coop &unknown; <b> AT&T',
   )
   expect(read('<p>  many\n\t spaces  <b> here </b> . </p>')).toBe('many spaces here .')
 })
 
-test('text that looks like structure stays text', () => {
+test('escapes text that looks like Markdown', () => {
   expect(read('<p># not a heading<br>```<p>#tag')).toBe('\\# not a heading\n\\```\n\n#tag')
 })
 
-test('broken pages give what they hold', () => {
+test('reads malformed pages', () => {
   expect(read('<p>open <b>bold <i>both</b> text</div></p></nothing><')).toBe('open bold both text\n\n<')
   expect(read('text only')).toBe('text only')
   expect(read('<p title="never closed>text')).toBe('')
@@ -90,16 +90,16 @@ test.each([
   ['tables', '<table><tr><td>'.repeat(100_000), '</table>'.repeat(100_000)],
   ['hidden elements', '<div hidden>'.repeat(100_000), `${'</div>'.repeat(100_000)}text`],
   ['foreign elements', '<svg>'.repeat(100_000), `${'</svg>'.repeat(100_000)}text`],
-])('a hundred thousand %s in each other are read in time', (_, before, after) => {
+])('reads a hundred thousand nested %s in bounded time', (_, before, after) => {
   expect(read(`${before}text${after}`)).toBe('text')
 })
 
-test('text in each of many tables in each other is read in time', () => {
+test('reads deeply nested tables in bounded time', () => {
   const text = read('<table><tr><td>x'.repeat(150_000))
   expect(text.replaceAll(/\s/g, '')).toBe('x'.repeat(150_000))
 })
 
-test('a hundred thousand lists in each other are read in time, and indented a little', () => {
+test('reads deeply nested lists in bounded time, with limited indent', () => {
   expect(read(`${'<ul><li>'.repeat(100_000)}text${'</ul>'.repeat(100_000)}`)).toBe(`${'  '.repeat(4)}- text`)
 })
 
@@ -109,7 +109,7 @@ const inParts = async (html: string, size: number) => {
     html,
     async (part) => {
       parts++
-      // As it is on its way to another process, and back.
+      // Serialized like between processes.
       return JSON.parse(JSON.stringify(extractHtml(JSON.parse(JSON.stringify(part)))))
     },
     size,
@@ -117,7 +117,7 @@ const inParts = async (html: string, size: number) => {
   return { ...page, parts }
 }
 
-test('a large page is read in parts that make up the whole', async () => {
+test('reads a large page in parts', async () => {
   const paragraphs = Array.from({ length: 3000 }, (_, n) => `<p>Paragraph ${n} 世界 <b>and</b> more ${n}</p>`)
   const html = `<title>Long</title><script>${'x'.repeat(30_000)}</script><h1>Head</h1>${paragraphs.join('')}`
   const { title, text, parts } = await inParts(html, 10_000)
@@ -126,7 +126,7 @@ test('a large page is read in parts that make up the whole', async () => {
   expect(text).toBe(read(html))
 })
 
-test('a table that is larger than a part stays one table', async () => {
+test('keeps a table that spans parts together', async () => {
   const rows = Array.from({ length: 2000 }, (_, n) => `<tr><td>row ${n}<td>value ${n}`)
   const html = `<p>Before<table><tr><th>a<th>b${rows.join('\n')}</table><p>After`
   const { text, parts } = await inParts(html, 10_000)
@@ -135,7 +135,7 @@ test('a table that is larger than a part stays one table', async () => {
   expect(text.match(/---/g)).toHaveLength(2)
 })
 
-test('a list that is larger than a part goes on counting', async () => {
+test('continues numbering a list that spans parts', async () => {
   const items = Array.from({ length: 2000 }, (_, n) => `<li>item ${n}</li>`)
   const html = `<ol><li>outer<ol>${items.join('\n')}</ol><li>last</ol>`
   const { text, parts } = await inParts(html, 10_000)
@@ -145,14 +145,14 @@ test('a list that is larger than a part goes on counting', async () => {
   expect(text.endsWith('\n2. last')).toBe(true)
 })
 
-test('a page whose only structure are its lines is read in parts too', async () => {
+test('splits a page without blocks at line breaks', async () => {
   const html = 'a line of text<br>\n'.repeat(40_000)
   const { text, parts } = await inParts(html, 200_000)
   expect(parts).toBeGreaterThan(3)
   expect(text.replaceAll('\n\n', '\n')).toBe(read(html).replaceAll('\n\n', '\n'))
 })
 
-test('a page with more text than an answer holds, and no paragraph in it, is refused', async () => {
+test('rejects a page with a huge paragraph', async () => {
   await expect(inParts('word '.repeat(600_000), 100_000)).rejects.toThrow(
     expect.objectContaining({ code: 'HTML_TOO_LARGE', message: 'it has too much text without a paragraph' }),
   )

@@ -5,39 +5,33 @@ const HEADING = /^h[1-6]$/
 const MAX_INDENT = 4
 const MAX_LIST_DEPTH = 100
 const LISTS = new Set(['ul', 'ol', 'menu'])
-/** The minimum distance between two stops. */
 const STOP_CHARACTERS = 4096
-/** After so many characters without a block, the end of a line is one of them. */
+/** Without a block for this many characters, a line break becomes a stop. */
 const LONG_CHARACTERS = 100_000
 const HIDING_STYLE = /(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)/i
 const ATTRIBUTES = new Set(['hidden', 'style', 'aria-hidden', 'alt', 'open'])
 const MAX_TITLE = 300
 
-/** The state needed to continue in the middle of a page. */
+/** The state for continuing in the middle of a page. */
 export interface HtmlState {
-  /** The open lists, up to the depth that is indented. */
+  /** Up to `MAX_LIST_DEPTH`. */
   readonly lists: readonly { readonly ordered: boolean; readonly items: number }[]
-  /** How many more are open. */
+  /** The number of further open lists. */
   readonly deeper: number
   readonly inTable: boolean
 }
 
-/** A position at which reading can continue later. */
+/** A position at which reading can continue in another call. */
 export interface HtmlStop {
-  /** In the page. */
   readonly at: number
-  /** The characters of text until there. */
+  /** The length of the text up to there. */
   readonly length: number
   readonly state: HtmlState
 }
 
-/**
- * The text of a page as Markdown. Works on the tokens of the page, without a tree: the time and the memory it takes do
- * not depend on how deep elements are nested.
- */
+/** Converts HTML to Markdown from tokens, without a tree: time and memory don't depend on the nesting depth. */
 export class HtmlText implements TokenizerCallbacks {
   title = ''
-  /** The last position at which reading can continue, if any. */
   stop: HtmlStop | undefined
   readonly #html: string
   readonly #page = new MarkdownWriter()
@@ -52,7 +46,7 @@ export class HtmlText implements TokenizerCallbacks {
   #attribute = ''
   #attributes = new Map<string, string>()
 
-  /** Reads a page, or a part of one that begins where the one before had a stop. */
+  /** `state` is the state at the last stop, if the HTML is a later part of a page. */
   constructor(html: string, state?: HtmlState) {
     this.#html = html
     this.#lists = state?.lists.map((list) => ({ ...list })) ?? []
@@ -107,7 +101,7 @@ export class HtmlText implements TokenizerCallbacks {
 
   onselfclosingtag(): void {
     this.#open(this.#tag)
-    // Only foreign elements end here, as others do not know this way of writing.
+    // Only foreign elements can close themselves.
     if (this.#tag === 'svg' && this.#hidden?.endsWith('svg') === 'itself') this.#hidden = undefined
   }
 
@@ -150,7 +144,7 @@ export class HtmlText implements TokenizerCallbacks {
     } else if (tag === 'br') this.#pre.push('\n')
   }
 
-  /** Records a stop before this tag if reading can continue there: between blocks, and between rows of one table. */
+  /** Records a stop before this tag if possible: between blocks, or between rows of one table. */
   #mark(tag: string): void {
     const { depth } = this.#tables
     const passed = this.#tagStart - (this.stop?.at ?? 0)
@@ -180,18 +174,10 @@ export class HtmlText implements TokenizerCallbacks {
     else if (isBlock(tag)) {
       writer.block()
       if (tag === 'pre') this.#pre = []
-      if (LISTS.has(tag)) this.#beginList(tag === 'ol')
+      if (!LISTS.has(tag)) return
+      if (this.#lists.length < MAX_LIST_DEPTH) this.#lists.push({ ordered: tag === 'ol', items: 0 })
+      else this.#deeper++
     }
-  }
-
-  #beginList(ordered: boolean): void {
-    if (this.#lists.length < MAX_LIST_DEPTH) this.#lists.push({ ordered, items: 0 })
-    else this.#deeper++
-  }
-
-  #endList(): void {
-    if (this.#deeper > 0) this.#deeper--
-    else this.#lists.pop()
   }
 
   #close(tag: string): void {
@@ -202,13 +188,15 @@ export class HtmlText implements TokenizerCallbacks {
       if (ends !== 'around') return
     }
     if (this.#pre !== undefined) {
-      // The end of anything that may hold it ends it.
+      // The end of any container ends it, too.
       if (CONTAINERS.has(tag)) this.#endPre()
       if (tag === 'pre' || this.#pre !== undefined) return
     }
     if (this.#tables.closes(tag)) return
     if (isBlock(tag)) this.#tables.writer.block()
-    if (LISTS.has(tag)) this.#endList()
+    if (!LISTS.has(tag)) return
+    if (this.#deeper > 0) this.#deeper--
+    else this.#lists.pop()
   }
 
   #marker(): string {
@@ -233,12 +221,11 @@ const isBlock = (tag: string): boolean => BLOCKS.has(tag) || CONTAINERS.has(tag)
 
 const names = (list: string): ReadonlySet<string> => new Set(list.split(' '))
 
-/** Elements whose content isn't visible text. */
+/** Elements without visible text. */
 const DROPPED = names(
   'script style nav noscript template svg iframe object embed canvas audio video select datalist map noembed noframes',
 )
 
-/** Elements without content. */
 const VOID = names('area base br col embed hr img input link meta param source track wbr basefont frame bgsound')
 
 /** Block elements that need an end tag. */
@@ -250,7 +237,7 @@ const CONTAINERS = names(
 /** Further elements that begin and end a block. */
 const BLOCKS = names('caption dd dt figcaption hr legend li optgroup option p summary tbody td tfoot th thead tr')
 
-/** For elements whose end is often left out: what ends them besides their own end tag. `*` is any block. */
+/** Elements with optional end tags, and the tags that end them. `*` means any block. */
 const ENDED_BY: Readonly<Record<string, ReadonlySet<string>>> = {
   p: names('*'),
   li: names('li'),
@@ -264,14 +251,14 @@ const ENDED_BY: Readonly<Record<string, ReadonlySet<string>>> = {
 /** Finds the end of a hidden element, also if end tags are missing. */
 class HiddenPart {
   readonly #name: string
-  /** Elements of its own name, and containers, that are open inside. */
+  /** Open inner elements that are counted: containers, and elements of the same name. */
   #inner = 0
 
   constructor(name: string) {
     this.#name = name
   }
 
-  /** A tag opens: whether the hidden part has ended before it. */
+  /** Whether the opening tag ends the hidden part. */
   endsBefore(tag: string): boolean {
     const enders = ENDED_BY[this.#name]
     if (this.#inner === 0 && enders !== undefined) {
@@ -281,7 +268,7 @@ class HiddenPart {
     return false
   }
 
-  /** A tag closes: whether that ends the hidden part, as its own end, as the end of what it stands in, or not. */
+  /** Whether a closing tag ends the hidden part: `itself`, the element `around` it, or `no`. */
   endsWith(tag: string): 'itself' | 'around' | 'no' {
     if (tag === this.#name && this.#inner === 0) return 'itself'
     if (!this.#counts(tag)) return 'no'
@@ -295,21 +282,16 @@ class HiddenPart {
   }
 }
 
-/** Takes the text out of a part of a page; runs in a process of its own, see `html-document.ts`. */
-
 export interface HtmlParams {
   readonly html: string
-  /** The state at the end of the previous part. */
   readonly state?: HtmlState
-  /** Whether the page ends with this part; if not, only what is before the last stop counts. */
   readonly last: boolean
 }
 
 export interface HtmlPart {
   readonly title: string
-  /** Markdown. */
   readonly text: string
-  /** How many characters of the page the text stands for; 0 where the part is too short to say. */
+  /** Characters of `html` that the text covers; 0 if there was no stop. */
   readonly used: number
   readonly state?: HtmlState
 }
@@ -317,7 +299,6 @@ export interface HtmlPart {
 /** The size limit of a response: the channel takes 2 MB. */
 const ANSWER_BYTES = 1_900_000
 
-/** The text of a part of a page. */
 export function extractHtml({ html, state, last }: HtmlParams): HtmlPart {
   const page = new HtmlText(html, state)
   const part = { title: page.title, ...partOf(page, html.length, last) }

@@ -7,7 +7,7 @@ const blocks = (text: string) =>
 const headings = (text: string) =>
   markdownBlocks(text).flatMap(({ kind, path }) => (kind === 'heading' ? [path.join(' › ')] : []))
 
-test('the blocks of a document, each under its headings', () => {
+test('finds blocks with their headings', () => {
   const text = `# Guide
 
 Some text
@@ -42,7 +42,7 @@ const b = 2
   ])
 })
 
-test('a # in a code block is no heading, nor does a shorter or another fence end the block', () => {
+test('ignores # and other fences in a code block', () => {
   expect(headings('# Real\n````sh\n# not a heading\n```\n# nor this\n~~~~\n# nor this\n````\n# Next\nx')).toEqual([
     'Real',
     'Next',
@@ -53,27 +53,27 @@ test('a # in a code block is no heading, nor does a shorter or another fence end
   expect(headings('Text.\n\n    ```\n\n# Heading')).toEqual(['Heading'])
 })
 
-test('what begins with # but is no heading', () => {
+test('ignores lines with # that are not headings', () => {
   expect(headings('#hashtag\n\n####### seven\n\n#\n\n    # indented\n\n> # quoted\n\ntext # no')).toEqual([])
 })
 
-test('headings of all kinds, under those of lower levels', () => {
+test('nests headings of all kinds by level', () => {
   const text = 'Title\n=====\n\n### Deep ###\n\nSub\n---\n\n#### x #1\n# C#\n'
   expect(headings(text)).toEqual(['Title', 'Title › Deep', 'Title › Sub', 'Title › Sub › x #1', 'C#'])
 })
 
-test('a line of dashes under several lines, a list or nothing is no underline', () => {
+test('accepts an underline only below a single line', () => {
   expect(headings('two\nlines\n---\n\n- item\n---\n\n---\n\n***\n\nx\n=\n')).toEqual([])
 })
 
-test('a document is called what its settings say, else as its first heading, else as its file', () => {
+test('takes the title from front matter, the first heading, or the file name', () => {
   expect(textDocument('---\ntitle: "In front"\ndate: 1\n---\n# Heading', 'docs/a.md').title).toBe('In front')
   expect(textDocument('Text.\n\n## Heading', 'docs/a.md').title).toBe('Heading')
   expect(textDocument('Text.', 'docs/a.md').title).toBe('a.md')
   expect(textDocument('---\n\ntitle: x\n---\n', 'a.md').title).not.toBe('x')
 })
 
-test('a heading as long as a book is shortened where others stand under it', () => {
+test('shortens long headings in paths', () => {
   const [heading] = markdownBlocks(`# ${'😀'.repeat(1000)}`)
   expect(heading?.path[0]?.length).toBeLessThanOrEqual(200)
   expect(heading?.path[0]?.isWellFormed()).toBe(true)

@@ -1,22 +1,23 @@
 import type { Block, BlockKind } from './document.ts'
 import { firstLine, firstNonSpace, isSpace, lastNonSpace, lineEnd } from './text-scan.ts'
 
-/** The blocks of a Markdown document: headings, paragraphs, lists, tables, code. */
+/** Finds the headings, paragraphs, lists, tables and code blocks of a Markdown document. */
 export function markdownBlocks(text: string): Block[] {
   return new MarkdownScan(text).blocks
 }
 
-/** Scans the lines once and holds only the open block. */
 class MarkdownScan {
   readonly blocks: Block[] = []
   readonly #text: string
-  readonly #path = new HeadingPath()
+  /** The levels of the headings in `#path`, in ascending order. */
+  readonly #levels: number[] = []
+  #path: readonly string[] = []
   #kind: BlockKind | undefined
   #start = 0
   #end = 0
   #lines = 0
   #fence = ''
-  /** Whether an indented line goes on with a list. */
+  /** Whether an indented line continues a list. */
   #inList = false
 
   constructor(text: string) {
@@ -53,7 +54,7 @@ class MarkdownScan {
     }
   }
 
-  /** Handles a line that begins a block; returns whether it did. */
+  /** Handles a line that starts a block. */
   #structure(start: number, ink: number, end: number, indent: number): boolean {
     const text = this.#text
     if (indent >= 4 && !this.#inList) return false
@@ -82,7 +83,7 @@ class MarkdownScan {
     return false
   }
 
-  /** Turns a single line into a heading or a table if the second line says so. */
+  /** Turns the line above into a heading or the head of a table. */
   #secondLine(ink: number, end: number): boolean {
     const text = this.#text
     const level = underlineLevel(text, ink, end)
@@ -100,7 +101,10 @@ class MarkdownScan {
 
   #heading(level: number, heading: string, start: number, end: number): void {
     this.#inList = false
-    this.#path.enter(level, heading)
+    const same = this.#levels.findIndex((one) => one >= level)
+    const outer = same === -1 ? this.#levels.length : same
+    this.#levels.splice(outer, Number.POSITIVE_INFINITY, level)
+    this.#path = [...this.#path.slice(0, outer), shortened(heading)]
     this.#add('heading', start, end)
   }
 
@@ -123,18 +127,18 @@ class MarkdownScan {
   }
 
   #add(kind: BlockKind, from: number, to: number): void {
-    // The indent of the first line belongs to a list and to code.
+    // Lists and code include the indent of their first line.
     const start = (kind === 'list' || kind === 'code' ? firstLine : firstNonSpace)(this.#text, from, to)
-    this.blocks.push({ kind, start, end: lastNonSpace(this.#text, start, to), path: this.#path.current, nth: 0 })
+    this.blocks.push({ kind, start, end: lastNonSpace(this.#text, start, to), path: this.#path, nth: 0 })
   }
 }
 
 const [HASH, STAR, NINE] = [0x23, 0x2a, 0x39]
 const MAX_FRONT_MATTER = 20_000
-// Each of these is linear in the length of a line, and is applied to a line without its indent.
-/** Backticks further on in the line make it inline code. */
+// These patterns are linear and match a line without its indent.
+/** Further backticks make it inline code. */
 const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/
-/** A longer line is text: a pattern that reads millions of characters runs out of stack. */
+/** Longer lines are text: a pattern would exhaust the stack. */
 const MAX_MARKED_LINE = 10_000
 const UNDERLINE = /^(?:={2,}|-{2,})\s*$/
 const RULE_START = /^([-*_])\s*\1\s*\1/
@@ -142,11 +146,9 @@ const RULE = /^(?:[-\s]+|[*\s]+|[_\s]+)$/
 const ITEM = /^(?:[-*+]|\d{1,10}[.)])\s/
 const DELIMITER_ROW = /^[-|:\s]+$/
 
-/** The marks that open or close a code block, or an empty string. */
 const fenceAt = (text: string, ink: number, end: number): string =>
   '`~'.includes(text.charAt(ink)) ? (FENCE.exec(text.slice(ink, end))?.[0] ?? '') : ''
 
-/** A heading that begins with `#`. */
 function headingAt(
   text: string,
   ink: number,
@@ -164,7 +166,7 @@ function headingAt(
   return heading === '' ? undefined : { level: marks - ink, text: heading }
 }
 
-/** The level of the heading that a line of `=` or `-` makes of the line above it, or 0. */
+/** The level of a heading underlined with `=` or `-`, or 0. */
 function underlineLevel(text: string, ink: number, end: number): number {
   if (end - ink > MAX_MARKED_LINE) return 0
   const line = text.slice(ink, end)
@@ -172,17 +174,16 @@ function underlineLevel(text: string, ink: number, end: number): number {
   return line.startsWith('=') ? 1 : 2
 }
 
-/** Whether the line begins an item of a list, and isn't a thematic break such as `- - -`. */
+/** Excludes thematic breaks such as `- - -`. */
 function isItem(text: string, ink: number, end: number): boolean {
   const first = text.charCodeAt(ink)
-  // Most lines begin with a letter: they need no pattern.
+  // Most lines start with a letter and need no pattern.
   if (first < STAR || first > NINE) return false
   const line = text.slice(ink, end)
   if (!ITEM.test(line)) return false
   return line.length > MAX_MARKED_LINE || !(RULE_START.test(line) && RULE.test(line))
 }
 
-/** Whether the line is the one under the head of a table. */
 function isDelimiterRow(text: string, ink: number, end: number): boolean {
   if (end - ink > MAX_MARKED_LINE) return false
   const line = text.slice(ink, end)
@@ -204,26 +205,6 @@ export function frontMatterEnd(text: string): number {
 
 const MAX_HEADING = 200
 
-/** The headings that stand over what follows, by their levels. */
-class HeadingPath {
-  readonly #levels: number[] = []
-  #path: readonly string[] = []
-
-  /** Outermost first; the same array until the next heading. */
-  get current(): readonly string[] {
-    return this.#path
-  }
-
-  /** A heading comes: it stands under those of lower levels only. */
-  enter(level: number, heading: string): void {
-    let kept = this.#levels.length
-    while (kept > 0 && (this.#levels[kept - 1] as number) >= level) kept--
-    this.#levels.length = kept
-    this.#levels.push(level)
-    this.#path = [...this.#path.slice(0, kept), shortened(heading)]
-  }
-}
-
-/** A heading that is a whole book would stand in each of its pieces. */
+/** A heading becomes part of every chunk of its section. */
 export const shortened = (heading: string): string =>
   heading.length <= MAX_HEADING ? heading : `${heading.slice(0, MAX_HEADING - 1).toWellFormed()}…`

@@ -1,9 +1,9 @@
-/** Text that holds nothing but words and single spaces stays as it is: most does. */
+/** Most text has nothing to normalize. */
 const UNEVEN = /[\t\n\r\f\u00a0\u00ad\u200b\u2060\ufeff]| {2}/
 const SPACES = /[ \t\n\r\f]+/g
-/** Marks that say where a word may be divided, and nothing else. */
+/** Optional hyphenation points. */
 const INVISIBLE = /[\u00ad\u200b\u2060\ufeff]/g
-/** Text that would be Markdown structure at the start of a line. */
+/** Would be Markdown at the start of a line. */
 const STRUCTURE = /^(?=#{1,6}\s|`{3}|~{3})/gm
 
 /** Writes text as Markdown, block by block. */
@@ -16,12 +16,12 @@ export class MarkdownWriter {
   #parts: string[] = []
   #space = false
 
-  /** Characters written, without the block that is being written. */
+  /** Without the current block. */
   get length(): number {
     return this.#length
   }
 
-  /** Running text: white space in it is one space. */
+  /** Collapses white space. */
   text(text: string): void {
     const words = UNEVEN.test(text) ? evened(text) : text
     const from = words.startsWith(' ') ? 1 : 0
@@ -38,7 +38,7 @@ export class MarkdownWriter {
     else if (this.#parts.length > 0) this.#parts.push('\n')
   }
 
-  /** Ends the block that is being written, and gives the next one a prefix: `## `, `- `. */
+  /** Ends the current block; the next one gets the prefix, such as `## `. */
   block(prefix = '', oneLine = false): void {
     const text = this.#parts.join('').trim()
     if (text !== '') this.#add(this.#prefix + (this.#oneLine ? text : text.replaceAll(STRUCTURE, '\\')))
@@ -48,13 +48,12 @@ export class MarkdownWriter {
     this.#oneLine = oneLine
   }
 
-  /** A block as it is; `joined` to the one before it without an empty line. */
+  /** Adds a block unchanged; `joined` leaves out the empty line before it. */
   raw(text: string, joined = false): void {
     this.block()
     if (text !== '') this.#add(text, joined)
   }
 
-  /** All blocks that have been ended. */
   toString(): string {
     return this.#blocks.join('')
   }
@@ -74,44 +73,42 @@ const evened = (text: string): string =>
 
 const ITEM = /^ *(?:-|\d+\.) /
 
-/** Tables inside of tables beyond this are read as running text: each has to be copied into the one around it. */
+/** Deeper tables are read as text: each is copied into the one around it. */
 const MAX_DEPTH = 4
 
 interface Table {
-  /** Rows of one line, as Markdown, that are not written yet. */
+  /** Rows that aren't written yet. */
   rows: string[][]
   cells: string[]
   cell: MarkdownWriter | undefined
-  /** Whether rows of it are written, so that the next ones go on with them. */
+  /** Whether the head has been written. */
   begun: boolean
 }
 
 /**
- * The tables that are open on a page. A row whose cells are all of one line becomes a row in Markdown; any other table
- * only arranges the page, and its cells are read one after the other.
+ * The open tables of a page. Rows with only single-line cells become table rows; other tables are layout, read cell by
+ * cell.
  */
 export class HtmlTables {
   readonly #page: MarkdownWriter
   readonly #open: Table[] = []
   #ignored = 0
 
-  /** With `inTable`, the page begins within a table. */
   constructor(page: MarkdownWriter, inTable: boolean) {
     this.#page = page
     if (inTable) this.#open.push({ rows: [], cells: [], cell: undefined, begun: true })
   }
 
-  /** How many are open. */
   get depth(): number {
     return this.#open.length + this.#ignored
   }
 
-  /** Where text goes now. */
+  /** Receives text now. */
   get writer(): MarkdownWriter {
     return this.#open.at(-1)?.cell ?? this.#around(this.#open.length)
   }
 
-  /** Whether a tag that opens is about a table, and has been seen to. */
+  /** Returns whether the tag belongs to a table. */
   opens(tag: string): boolean {
     if (tag === 'table') {
       if (this.#open.length === MAX_DEPTH) this.#ignored++
@@ -129,7 +126,6 @@ export class HtmlTables {
     return true
   }
 
-  /** Whether a tag that closes is about a table, and has been seen to. */
   closes(tag: string): boolean {
     const table = this.#open.at(-1)
     if (table === undefined) return false
@@ -145,7 +141,7 @@ export class HtmlTables {
     return true
   }
 
-  /** Writes the rows of the outermost table that have ended. */
+  /** Writes the finished rows of the outermost table. */
   settle(): void {
     const [table] = this.#open
     if (table === undefined) return
@@ -158,7 +154,7 @@ export class HtmlTables {
     while (this.#open.length > 0) this.#end()
   }
 
-  /** The writer that a table at this depth is written into. */
+  /** The writer that contains a table at this depth. */
   #around(depth: number): MarkdownWriter {
     for (let at = depth - 2; at >= 0; at--) {
       const cell = this.#open[at]?.cell

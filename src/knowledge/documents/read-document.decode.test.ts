@@ -19,11 +19,11 @@ test.each([
   ['Shift_JIS', hex('82b182ea82cd93fa967b8cea82cc83658368835882c582b78142'), 'これは日本語のテドスです。'],
   ['ISO-2022-JP', latin('\x1b$BF|K\\8l\x1b(B'), '日本語'],
   ['nothing', new Uint8Array(), ''],
-])('%s is read', (_, bytes, text) => {
+])('decodes %s', (_, bytes, text) => {
   expect(decode(bytes)).toEqual({ text, replaced: 0 })
 })
 
-test('letters outside of ASCII are found at the end of a long text too', () => {
+test('detects the encoding of late non-ASCII characters', () => {
   const bytes = Buffer.concat([Buffer.alloc(300_000, 'plain words '), latin('Caf\xe9 M\xfcnchen')])
   expect(decode(bytes).text.endsWith('Café München')).toBe(true)
   const russian = 'Привет, мир! Это обычный русский текст, и он стоит в самом конце.'
@@ -34,14 +34,14 @@ test('letters outside of ASCII are found at the end of a long text too', () => {
   expect(decode(Buffer.concat([Buffer.alloc(300_000, 'plain words '), end])).text.endsWith(russian)).toBe(true)
 })
 
-test('a declared encoding counts where the text is no UTF-8', () => {
+test('uses the declared encoding if the text is not UTF-8', () => {
   const bytes = hex('d0d2c9d7c5d4')
   expect(decode(bytes, 'koi8-r').text).toBe('привет')
   expect(decode(Buffer.from('привет'), 'koi8-r').text).toBe('привет')
   expect(() => decode(bytes, 'no-such-encoding')).not.toThrow()
 })
 
-test('a few wrong bytes in UTF-8 are replaced, and counted', () => {
+test('replaces and counts invalid UTF-8 bytes', () => {
   const text = 'Ein längerer Text mit Umlauten: äöü ÄÖÜ ß. '.repeat(20)
   const { text: read, replaced } = decode(Buffer.concat([Buffer.from(text), latin('\xff\xfe end')]))
   expect(read).toBe(`${text}\ufffd\ufffd end`)
@@ -49,12 +49,12 @@ test('a few wrong bytes in UTF-8 are replaced, and counted', () => {
 })
 
 test.each([
-  ['NUL bytes', Buffer.from('text\0text'), 'holds NUL bytes'],
+  ['NUL bytes', Buffer.from('text\0text'), 'contains NUL bytes'],
   ['random bytes', Buffer.from(randomBytes(5000)), 'cannot be read'],
   ['random bytes without NUL', Buffer.from(randomBytes(5000).map((byte) => byte || 1)), 'looks like binary data'],
   ['UTF-32', hex('fffe0000 41000000'), 'UTF-32; save it as UTF-8'],
   ['UTF-16 that is none', hex('fffe 00d8 00d8 00d8 00d8'), 'looks like binary data'],
-])('%s are no text', (_, bytes, message) => {
+])('rejects %s', (_, bytes, message) => {
   expect(() => decode(bytes)).toThrow(
     expect.objectContaining({ name: 'UnreadableDocument', message: expect.stringContaining(message) }),
   )

@@ -4,7 +4,7 @@ import { splitDocument } from './split-document.ts'
 
 const read = async (text: string) => (await csvDocument(text, 'a.csv'))?.text
 
-test('each row says its columns', async () => {
+test('labels values with their columns', async () => {
   const document = await csvDocument('name,age,city\nAda,36,London\n"Bob, Jr",,"New\nYork"\n', 'a.csv')
   expect(document?.text).toBe('name: Ada\nage: 36\ncity: London\n\nname: Bob, Jr\ncity: New\nYork')
   expect(document?.blocks.map(({ path, nth }) => [path, nth])).toEqual([
@@ -13,7 +13,7 @@ test('each row says its columns', async () => {
   ])
 })
 
-test('every piece has the columns in it, and says which rows it holds', async () => {
+test('repeats columns in every chunk, with a row range', async () => {
   const rows = Array.from({ length: 50 }, (_, n) => `Name ${n},${n}`)
   const document = await csvDocument(`name,number\n${rows.join('\n')}`, 'a.csv')
   if (document === undefined) throw new Error('it is a table')
@@ -33,37 +33,37 @@ test.each([
   ['größe;name\n1,5;ä\n2,5;ö\n', ';'],
   ['one column\nvalue\n', ','],
   ['', ','],
-])('the delimiter of %j is %j', (sample, delimiter) => {
+])('detects in %j the delimiter %j', (sample, delimiter) => {
   expect(delimiterOf(sample)).toBe(delimiter)
 })
 
-test('a table without names of columns counts them', async () => {
+test('numbers columns without names', async () => {
   expect(await read('1,2\n3,4\n')).toBe('column 1: 1\ncolumn 2: 2\n\ncolumn 1: 3\ncolumn 2: 4')
   expect(await read(',b\nx,y\n')).toBe(
     'column 1: \n'.slice(0, 0) + 'column 1: b\n\ncolumn 1: x\ncolumn 2: y'.replace('column 1: b', 'column 2: b'),
   )
 })
 
-test('rows may be longer or shorter than the first', async () => {
+test('accepts rows of different lengths', async () => {
   expect(await read('a,b\n1\n1,2,3\n\n')).toBe('a: 1\n\na: 1\nb: 2\ncolumn 3: 3')
 })
 
-test('quotes inside of a value are part of it', async () => {
+test('keeps quotes inside values', async () => {
   expect(await read('a,b\nsay "hi",2\n')).toBe('a: say "hi"\nb: 2')
   expect(await read('a,b\n"say ""hi""",2\n')).toBe('a: say "hi"\nb: 2')
 })
 
-test('a quote that is never closed leaves no rows', async () => {
+test('returns undefined for an unclosed quote', async () => {
   expect(await read('a,b\n"x,1\n2,3\n')).toBeUndefined()
   expect(await read(`a,b\n"${'x'.repeat(3_000_000)}`)).toBeUndefined()
 })
 
-test('characters that take two units survive where the text is handed over in slices', async () => {
+test('does not split surrogate pairs', async () => {
   const text = `a,b\n${'x😀,y\n'.repeat(40_000)}`
   expect((await read(text))?.includes('\ufffd')).toBe(false)
 })
 
-test('a head alone, and nothing at all', async () => {
+test('reads a header without rows, and an empty file', async () => {
   expect(await read('name,age\n')).toBe('name, age')
   expect(await read('')).toBe('')
 })

@@ -7,7 +7,7 @@ const parts = (value: unknown) => {
   return document?.blocks.map(({ start, end, path, nth }) => [path.join(' › '), nth, document.text.slice(start, end)])
 }
 
-test('each element of a list is a record, under the keys that lead to it', () => {
+test('reads list items as records with their path', () => {
   expect(parts([{ a: 1 }, { a: 'two', b: [true, null] }])).toEqual([
     ['item', 1, 'a: 1'],
     ['item', 2, 'a: two\nb: true, null'],
@@ -24,19 +24,19 @@ test('each element of a list is a record, under the keys that lead to it', () =>
   ])
 })
 
-test('lists of short values stand in one line, long ones in lines of their own', () => {
+test('joins short values in one line', () => {
   const long = 'word '.repeat(30).trim()
   expect(parts({ tags: ['a', 2], texts: [long, 'b'] })).toEqual([['', 0, `tags: a, 2\ntexts[0]: ${long}\ntexts[1]: b`]])
 })
 
-test('small records come together, and the piece says which they are', () => {
+test('merges small records, with their range', () => {
   const document = jsonDocument(JSON.stringify({ users: Array.from({ length: 30 }, (_, n) => ({ n })) }), 'a.json')
   if (document === undefined) throw new Error('it is JSON')
   const pieces = splitDocument(document, { chunkSize: 100 })
   expect(pieces.map((piece) => piece.heading)).toEqual(['users › items 1–16', 'users › items 17–30'])
 })
 
-test('records of different lists do not come together, as nothing would say where they are from', () => {
+test('does not merge records of different lists', () => {
   const document = jsonDocument('{"a":[{"n":1}],"b":[{"n":2}]}', 'a.json')
   if (document === undefined) throw new Error('it is JSON')
   expect(splitDocument(document).map(({ heading, text }) => [heading, text])).toEqual([
@@ -47,36 +47,36 @@ test('records of different lists do not come together, as nothing would say wher
   expect(large && splitDocument(large).map(({ heading }) => heading)).toEqual(['', 'settings'])
 })
 
-test('a JSON value in each line is a record, and a line that holds none stays as it is', () => {
+test('reads JSON Lines, and other lines as text', () => {
   const document = jsonDocument('{"a":1}\n\n{"a":2}\n{bad\n', 'a.jsonl')
   expect(document?.text).toBe('a: 1\n\na: 2\n\n{bad')
   expect(document?.blocks.map(({ nth }) => nth)).toEqual([1, 3, 4])
-  expect(document?.warnings).toEqual(['1 of its lines are no JSON and were kept as they are'])
+  expect(document?.warnings).toEqual(['1 of its lines are not JSON and were read as text'])
 })
 
-test('long numbers keep their digits', () => {
+test('keeps the digits of long numbers', () => {
   expect(parts('{"id": 12345678901234567890, "x": 0.1, "y": 1e3, "z": 1.0}')).toEqual([
     ['', 0, 'id: 12345678901234567890\nx: 0.1\ny: 1e3\nz: 1.0'],
   ])
 })
 
-test('what a database refuses is not in the text', () => {
+test('replaces characters that databases reject', () => {
   expect(parts('{"a": "x\\u0000y\\ud800z", "\\u0000": {"b": 1}}')).toEqual([['', 0, 'a: x\ufffdy\ufffdz\n\ufffd.b: 1']])
 })
 
-test('a document is called by its title', () => {
+test('uses the property title', () => {
   expect(jsonDocument('{"title": " Guide "}', 'a.json')?.title).toBe('Guide')
   expect(jsonDocument('{"title": 3}', 'a.json')?.title).toBeUndefined()
 })
 
 test.each([['{"a":1,}'], ['// remark\n{}'], ['['.repeat(100_000)], [`${'['.repeat(300)}${']'.repeat(300)}`], ['no']])(
-  'what is no JSON, or nested too deep, is not read as such: %.20s',
+  'returns undefined for invalid or deeply nested JSON: %.20s',
   (text) => {
     expect(jsonDocument(text, 'a.json')).toBeUndefined()
   },
 )
 
-test('nothing in it is an empty document', () => {
+test('reads empty values as an empty document', () => {
   for (const text of ['{}', '[]', 'null', '""', '{"a":[],"b":{}}']) expect(jsonDocument(text, 'a.json')?.text).toBe('')
   expect(jsonDocument('"only text"', 'a.json')?.text).toBe('only text')
   expect(jsonDocument('{"__proto__": {"a": 1}, "constructor": 2}', 'a.json')?.text).toBe(

@@ -5,7 +5,7 @@ import { isDeep } from '../../core/json-depth.ts'
 import { type Block, cleanText, UnreadableDocument } from './document.ts'
 import { shortened } from './markdown-blocks.ts'
 
-export interface JsonDocument {
+interface JsonDocument {
   readonly text: string
   readonly blocks: readonly Block[]
   readonly title?: string
@@ -13,12 +13,12 @@ export interface JsonDocument {
 }
 
 const MAX_DEPTH = 200
-/** Objects in objects become parts of their own down to here, if they have so many characters. */
+/** Nested objects of at least `LARGE` characters become parts of their own, down to this depth. */
 const MAX_PART_DEPTH = 3
 const LARGE = 400
 const LINE: readonly string[] = ['line']
 
-/** A JSON document, or one with a JSON value in each line, as lines of `key: value`; undefined where it is neither. */
+/** Reads JSON or JSON Lines as lines of `key: value`; undefined if the text is neither. */
 export function jsonDocument(text: string, name: string): JsonDocument | undefined {
   if (isDeep(text, MAX_DEPTH)) return undefined
   const writer = new RecordWriter(name)
@@ -32,11 +32,11 @@ export function jsonDocument(text: string, name: string): JsonDocument | undefin
     if (!(error instanceof SyntaxError)) throw error
     if (!addLines(writer, text, warnings)) return undefined
   }
-  const written = { text: writer.toString(), blocks: writer.blocks, warnings }
+  const written = { text: writer.text, blocks: writer.blocks, warnings }
   return typeof title === 'string' && title.trim() !== '' ? { ...written, title: title.trim() } : written
 }
 
-/** Whether there was a JSON value in the first line, and so in most. */
+/** Returns false if the first line isn't JSON. */
 function addLines(writer: RecordWriter, text: string, warnings: string[]): boolean {
   let bad = 0
   let number = 0
@@ -52,7 +52,7 @@ function addLines(writer: RecordWriter, text: string, warnings: string[]): boole
       writer.add([line], LINE, number)
     }
   }
-  if (bad > 0) warnings.push(`${bad} of its lines are no JSON and were kept as they are`)
+  if (bad > 0) warnings.push(`${bad} of its lines are not JSON and were read as text`)
   return true
 }
 
@@ -64,7 +64,7 @@ function addValue(writer: RecordWriter, value: unknown, path: readonly string[],
   else writer.add(jsonLines(value), path, 0)
 }
 
-/** Writes the plain values of an object first, then its lists and large objects. */
+/** Scalars first, then lists and large objects. */
 function addMembers(writer: RecordWriter, value: object, path: readonly string[], depth: number): void {
   const own: string[] = []
   const parts: [key: string, value: unknown][] = []
@@ -78,13 +78,13 @@ function addMembers(writer: RecordWriter, value: object, path: readonly string[]
 
 const isList = (value: unknown): value is unknown[] => Array.isArray(value) && value.some(isContainer)
 
-/** Whether an object becomes a part of its own: small ones stay in the one around them, deep ones in one piece. */
+/** Small objects stay in their parent; deep ones aren't split. */
 function isPart(value: unknown, depth: number): value is object {
   if (!isContainer(value) || Array.isArray(value) || depth > MAX_PART_DEPTH) return false
   return depth === 0 || weigh(value, LARGE) < 0
 }
 
-/** The rest of `left` characters after the values inside; negative if they need more. */
+/** Subtracts the length of all keys and values; negative if `left` is exceeded. */
 function weigh(value: unknown, left: number): number {
   if (!isContainer(value)) return left - String(value).length
   let rest = left
@@ -104,10 +104,9 @@ function parseJson(text: string): unknown {
   })
 }
 
-/** Texts in a list that are at most this long stand in one line. */
 const SHORT = 100
 
-/** A value as lines of `key: value`, with the keys that lead to each: `address.city: Paris`. What is empty is left out. */
+/** Formats a value as lines such as `address.city: Paris`; omits empty values. */
 function jsonLines(value: unknown, prefix = '', lines: string[] = []): string[] {
   const label = prefix === '' ? '' : `${prefix}: `
   if (!isContainer(value)) {
@@ -128,47 +127,28 @@ const isShort = (value: unknown): boolean =>
   !isContainer(value) && (typeof value !== 'string' || (value.length <= SHORT && !value.includes('\n')))
 
 const MAX_CHARACTERS = 100_000_000
-const CHUNK_PARTS = 10_000
 
-/** Writes records one after the other, and notes where each of them stands. */
-export class RecordWriter {
+/** Joins records, and records their positions. */
+class RecordWriter {
   readonly blocks: Block[] = []
   readonly #name: string
-  /** Many records as one text each: small ones by the million take several times their length. */
-  readonly #chunks: string[] = []
-  #parts: string[] = []
-  #length = 0
+  text = ''
 
-  /** `name` is the document's. */
   constructor(name: string) {
     this.#name = name
   }
 
-  /** A record of lines; nothing where all of them are empty. */
   add(lines: readonly string[], path: readonly string[], nth: number): void {
     const record = cleanText(lines.join('\n')).trim()
     if (record === '') return
-    if (this.#length > 0) this.#length += this.#push('\n\n')
-    const start = this.#length
-    this.#length += this.#push(record)
-    this.blocks.push({ kind: 'record', start, end: this.#length, path, nth })
-    if (this.#length > MAX_CHARACTERS) {
-      const why = `its records make more than ${MAX_CHARACTERS / 1_000_000} million characters; divide it`
+    if (this.text !== '') this.text += '\n\n'
+    const start = this.text.length
+    this.text += record
+    this.blocks.push({ kind: 'record', start, end: this.text.length, path, nth })
+    if (this.text.length > MAX_CHARACTERS) {
+      const why = `its records have more than ${MAX_CHARACTERS / 1_000_000} million characters; split it`
       throw new UnreadableDocument(this.#name, 'too-large', why)
     }
-  }
-
-  toString(): string {
-    return this.#chunks.join('') + this.#parts.join('')
-  }
-
-  #push(part: string): number {
-    this.#parts.push(part)
-    if (this.#parts.length >= CHUNK_PARTS) {
-      this.#chunks.push(this.#parts.join(''))
-      this.#parts = []
-    }
-    return part.length
   }
 }
 
@@ -178,7 +158,7 @@ const MAX_RECORD = 1_000_000
 const SLICE_CHARACTERS = 65_536
 const ROW: readonly string[] = ['row']
 
-/** The rows of a table as lines of `column: value`; undefined where quotes are used in a way that leaves no rows. */
+/** Reads CSV as lines of `column: value`; undefined if quotes aren't closed. */
 export async function csvDocument(
   text: string,
   name: string,
@@ -206,12 +186,11 @@ export async function csvDocument(
     if (error instanceof CsvError) return undefined
     throw error
   }
-  // A head without rows is text all the same.
   if (row === 0 && columns !== undefined) writer.add([columns.join(', ')], ROW, 1)
-  return { text: writer.toString(), blocks: writer.blocks }
+  return { text: writer.text, blocks: writer.blocks }
 }
 
-/** The character that stands in the most lines, as often in each as in the others. */
+/** The delimiter with the most consistent count per line. */
 export function delimiterOf(sample: string): string {
   const lines = sample
     .replaceAll(/"[^"]*"/g, '')
@@ -232,7 +211,7 @@ export function delimiterOf(sample: string): string {
   return best
 }
 
-/** Names of columns are texts; a row with a number in it is a row. */
+/** Column names aren't numbers. */
 function isHead(cells: readonly string[]): boolean {
   const named = cells.filter((cell) => cell.trim() !== '')
   return named.length * 2 > cells.length && named.every((cell) => cell.length <= 200 && !/^[\s\d.,+%-]+$/.test(cell))
@@ -246,7 +225,7 @@ function rowLines(columns: readonly string[], cells: readonly string[]): string[
   })
 }
 
-/** Text in slices, none of which divides a character, with time for others between them. */
+/** Doesn't split surrogate pairs, and yields to the event loop between slices. */
 async function* slices(text: string): AsyncGenerator<string> {
   for (let from = 0; from < text.length; ) {
     let to = Math.min(from + SLICE_CHARACTERS, text.length)

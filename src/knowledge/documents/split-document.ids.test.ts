@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
-import { chunkHash, contentVersion, documentId } from './split-document.ts'
+import { contentVersion, documentId } from './split-document.ts'
 
-test('a document has the same id as long as it stands at the same place', () => {
+test('the id depends on the source only', () => {
   expect(documentId('docs/a.md')).toBe(documentId('docs/a.md'))
   expect(documentId('docs/a.md')).not.toBe(documentId('docs/b.md'))
   expect(documentId('docs/a.md')).toMatch(/^[0-9a-f]{32}$/)
 })
 
-test('a version is the same whatever the order of its metadata, and whether defaults are said', () => {
+test('the version ignores the order of metadata and explicit defaults', () => {
   const version = contentVersion('text', { a: '1', b: '2' })
   expect(contentVersion('text', { b: '2', a: '1' })).toBe(version)
   expect(contentVersion('text', { b: '2', a: '1' }, { chunkSize: 800, overlap: 80 })).toBe(version)
   expect(version).toMatch(/^[0-9a-f]{32}$/)
 })
 
-test('text, metadata and the way of cutting make a new version', () => {
+test('text, metadata and split options change the version', () => {
   const versions = [
     contentVersion('text'),
     contentVersion('text '),
@@ -25,9 +25,4 @@ test('text, metadata and the way of cutting make a new version', () => {
     contentVersion('text', {}, { overlap: 0 }),
   ]
   expect(new Set(versions).size).toBe(versions.length)
-})
-
-test('the same text has the same hash', () => {
-  expect(chunkHash('a')).toBe(chunkHash('a'))
-  expect(chunkHash('a')).not.toBe(chunkHash('b'))
 })

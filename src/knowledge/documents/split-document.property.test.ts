@@ -46,7 +46,7 @@ const options = size.chain((chunkSize) =>
   fc.record({ chunkSize: fc.constant(chunkSize), overlap: fc.integer({ min: 0, max: Math.floor(chunkSize / 4) }) }),
 )
 
-test.each(['text', 'markdown', 'code'] as const)('whatever a %s says, its pieces are all of it', (format) => {
+test.each(['text', 'markdown', 'code'] as const)('covers all text of a %s', (format) => {
   fc.assert(
     fc.property(content, options, (text, how) => {
       const document = textDocument(text, 'x', format)
@@ -57,7 +57,7 @@ test.each(['text', 'markdown', 'code'] as const)('whatever a %s says, its pieces
   )
 })
 
-test('whatever a JSON document says, its pieces are all of it', () => {
+test('covers all text of a JSON document', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), options, (text, how) => {
       const document = jsonDocument(text, 'x.json')
@@ -69,7 +69,7 @@ test('whatever a JSON document says, its pieces are all of it', () => {
   )
 })
 
-test('whatever a table says, its pieces are all of it', async () => {
+test('covers all text of a table', async () => {
   const cell = line.map((text) => `"${text.replaceAll('"', '""')}"`)
   const table = fc.array(fc.array(cell, { minLength: 1, maxLength: 4 }), { maxLength: 12 })
   await fc.assert(
@@ -83,7 +83,7 @@ test('whatever a table says, its pieces are all of it', async () => {
   )
 })
 
-test('a code block that fits is never cut', () => {
+test('never cuts a code block that fits', () => {
   fc.assert(
     fc.property(
       fc.array(

@@ -11,7 +11,7 @@ const shown = (pieces: ReturnType<typeof split>) => pieces.map(({ heading, text 
 const sentences = (count: number) =>
   Array.from({ length: count }, (_, index) => `Sentence number ${index} says a little.`).join(' ')
 
-test('a document is cut at its headings, and a piece knows those that it stands under', () => {
+test('splits at headings and records their path', () => {
   const [a, b, c] = ['a', 'b', 'c'].map((name) => `${name} `.repeat(30).trim())
   expect(shown(split(`# Errors\n\n${a}\n\n## Timeouts ##\n\n${b}\n\n### Empty\n## Limits\n${c}\n`))).toEqual([
     ['Errors', `# Errors\n\n${a}`],
@@ -20,7 +20,7 @@ test('a document is cut at its headings, and a piece knows those that it stands 
   ])
 })
 
-test('small sections come together under the heading that they share', () => {
+test('merges small sections under their common heading', () => {
   const pieces = split('# Start\n\n## One\n\nfirst\n\n## Two\n\nsecond\n\n# Other\n\nthird', 200)
   expect(shown(pieces)).toEqual([
     ['Start', '# Start\n\n## One\n\nfirst\n\n## Two\n\nsecond'],
@@ -28,12 +28,12 @@ test('small sections come together under the heading that they share', () => {
   ])
 })
 
-test('a small section does not leave the part of the document that it is in', () => {
+test('does not merge sections of different parts', () => {
   const pieces = split(`# A\n\n## Small\n\nx\n\n# B\n\n${'y '.repeat(30)}`, 100)
   expect(pieces.map((piece) => piece.heading)).toEqual(['A › Small', 'B'])
 })
 
-test('a long section is cut at its paragraphs, into pieces of about the same length', () => {
+test('splits a long section at paragraphs into similar lengths', () => {
   const paragraphs = Array.from({ length: 11 }, (_, index) => `${index} ${'word '.repeat(5)}`.trim())
   const pieces = split(`# Long\n\n${paragraphs.join('\n\n')}`, 100)
   expect(pieces.every((piece) => piece.heading === 'Long')).toBe(true)
@@ -42,23 +42,23 @@ test('a long section is cut at its paragraphs, into pieces of about the same len
   expect(pieces.flatMap((piece) => piece.text.replace('# Long\n\n', '').split('\n\n'))).toEqual(paragraphs)
 })
 
-test('a few words at the end of a section do not become a piece of their own', () => {
+test('does not create a chunk for the last words of a section', () => {
   const pieces = split(`${'a '.repeat(20)}\n\n${'b '.repeat(47)}\n\n3`, 100)
   expect(pieces.map((piece) => piece.text.endsWith('\n\n3'))).toEqual([false, true])
 })
 
-test('a long paragraph is cut at the ends of sentences', () => {
+test('splits a long paragraph after sentences', () => {
   const pieces = split(sentences(10), 100)
   expect(pieces.length).toBeGreaterThan(3)
   for (const piece of pieces) expect(piece.text).toMatch(/^Sentence .*little\.$/)
 })
 
-test('an abbreviation does not end a sentence', () => {
+test('does not split after an abbreviation', () => {
   const text = `${'word '.repeat(12)}e.g. ${'word '.repeat(12)}end. Next.`
   expect(split(text, 90).map((piece) => piece.text.endsWith('e.g.'))).not.toContain(true)
 })
 
-test('pieces of long prose repeat the last sentences of the one before', () => {
+test('overlaps chunks of long prose', () => {
   const pieces = split(sentences(20), 200, 'markdown', 50)
   expectWhole({ text: sentences(20) }, pieces, 200)
   for (const [index, piece] of pieces.slice(1).entries()) {
@@ -69,7 +69,7 @@ test('pieces of long prose repeat the last sentences of the one before', () => {
   }
 })
 
-test('nothing is repeated where paragraphs, lists, code or tables are cut', () => {
+test('does not overlap paragraphs, lists, code or tables', () => {
   const lines = Array.from({ length: 30 }, (_, index) => `line ${index} of many, that go on.`)
   for (const content of [
     lines.join('\n\n'),
@@ -83,20 +83,20 @@ test('nothing is repeated where paragraphs, lists, code or tables are cut', () =
   }
 })
 
-test('code and tables that fit stay whole, also where their section does not fit', () => {
+test('keeps code and tables that fit whole', () => {
   const code = '```sh\n# not a heading\n\nls -l\n```'
   const table = '| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |'
   const texts = split(`# T\n\n${sentences(2)}\n\n${code}\n\n${sentences(2)}\n\n${table}`, 90).map(({ text }) => text)
   expect(texts.filter((text) => text.includes(code) || text.includes(table))).toHaveLength(2)
 })
 
-test('a table that is too long is cut between its rows', () => {
+test('splits a long table between rows', () => {
   const rows = Array.from({ length: 20 }, (_, index) => `| row ${index} | ${'x'.repeat(20)} |`)
   const pieces = split(`| a | b |\n|---|---|\n${rows.join('\n')}`, 100)
   expect(pieces.flatMap((piece) => piece.text.split('\n')).slice(2)).toEqual(rows)
 })
 
-test('a heading stays with what follows it', () => {
+test('keeps a heading with the text below it', () => {
   for (const length of [70, 85, 95, 150, 400]) {
     const pieces = split(`# A heading of some length\n\n${'word '.repeat(length / 5)}`, 100)
     expect(pieces[0]?.text.length).toBeGreaterThan(30)
@@ -108,7 +108,7 @@ test('a heading stays with what follows it', () => {
   expect(split(`${heading}\n\n${longCode}`, 100)[0]?.text).toContain('line of code')
 })
 
-test('code is cut between functions, and long ones where their indent is small', () => {
+test('splits code between functions, or at small indents', () => {
   const method = (name: string) => `  ${name}() {\n    if (x) {\n      return ${'1 + '.repeat(8)}1\n    }\n  }\n`
   const source = `import a from 'a'\n\n// About f.\nfunction f() {\n  return 1\n}\n\nclass Big {\n${['a', 'b', 'c'].map(method).join('\n')}}\n`
   const pieces = split(source, 100, 'code')
@@ -118,7 +118,7 @@ test('code is cut between functions, and long ones where their indent is small',
   expect(pieces.slice(1).map((piece) => piece.text.split('\n')[0])).toEqual(['class Big {', '  b() {', '  c() {'])
 })
 
-test('code is not cut within a line, unless the line is longer than a piece', () => {
+test('does not split lines of code that fit', () => {
   const lines = Array.from(
     { length: 40 },
     (_, index) => `${' '.repeat(index % 7)}statement(${index}) // and. More. Words.`,
@@ -130,7 +130,7 @@ test('code is not cut within a line, unless the line is longer than a piece', ()
   expect(minified.at(-1)?.text).toMatch(/a=b;\nend\(\)$/)
 })
 
-test('text without spaces is cut between characters, never within one', () => {
+test('does not split characters of text without spaces', () => {
   const family = '👩‍👩‍👧'
   for (const text of ['😀'.repeat(500), family.repeat(200), 'é'.normalize('NFD').repeat(300), 'x'.repeat(999)]) {
     const pieces = split(text, 100)
@@ -139,18 +139,18 @@ test('text without spaces is cut between characters, never within one', () => {
   }
 })
 
-test('Chinese and Japanese text is cut at its own full stops', () => {
+test('splits Chinese and Japanese text after sentences', () => {
   const pieces = split('這是一個用於測試的句子。'.repeat(40), 100)
   for (const piece of pieces) expect(piece.text.endsWith('。')).toBe(true)
 })
 
-test('pages and what is counted give a range where they come together', () => {
+test('names ranges of pages and items', () => {
   const page = (text: string) => `${text} ${'word '.repeat(38)}`
   const pieces = split(['one', 'two', page('three'), page('four')].join('\f'), 200, 'text')
   expect(pieces.map((piece) => piece.heading)).toEqual(['pages 1–2', 'page 3', 'page 4'])
 })
 
-test('an empty document has no pieces', () => {
+test('returns no chunks for an empty document', () => {
   expect(split('')).toEqual([])
   expect(split(' \n\t\n\u00a0')).toEqual([])
 })
@@ -162,13 +162,13 @@ test.each([
   [{ chunkSize: Number.NaN }, 'not NaN'],
   [{ chunkSize: 100, overlap: 26 }, 'overlap must be an integer from 0 to 25 characters, not 26'],
   [{ overlap: -1 }, 'not -1'],
-])('the options %j are refused', (options, message) => {
+])('rejects the options %j', (options, message) => {
   expect(() => splitDocument(textDocument('x', 'x'), options)).toThrow(
     expect.objectContaining({ code: 'INVALID_PARAMETERS', message: expect.stringContaining(message) }),
   )
 })
 
-// What takes time that grows with the square of the length does not end within the time that a test has.
+// Quadratic time would exceed the test timeout.
 test.each([
   ['one line without a space', 'x'.repeat(5_000_000)],
   ['one line of words', 'word '.repeat(1_000_000)],
@@ -180,7 +180,7 @@ test.each([
   ['pages without lines', 'a\f'.repeat(500_000)],
   ['a thematic break as long as a book', '- '.repeat(3_000_000)],
   ['a heading as long as a book', `# ${'# '.repeat(1_000_000)}`],
-])('%s is cut in time', (_, text) => {
+])('splits %s in bounded time', (_, text) => {
   for (const format of ['markdown', 'text', 'code'] as const) {
     const pieces = splitDocument(textDocument(text, 'x', format))
     const longest = pieces.reduce((most, piece) => Math.max(most, piece.text.length, piece.heading.length), 0)

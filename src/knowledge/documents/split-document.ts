@@ -1,24 +1,20 @@
 import { hash } from 'node:crypto'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { Block, BlockKind, ReadDocument } from './document.ts'
 import { firstLine, firstNonSpace, lastNonSpace, lineBreak, overlapStart, proseBreak } from './text-scan.ts'
 
 export interface SplitOptions {
-  /** Characters that a piece has at most. */
   readonly chunkSize?: number
-  /** Characters that a piece may repeat of the one before it where running text had to be cut: a tenth by default. */
+  /** Characters of prose repeated from the previous chunk; a tenth of `chunkSize` by default. */
   readonly overlap?: number
 }
 
-/**
- * About 190 tokens of English, 260 of text with much code in it: small models that make vectors of texts take 256, and
- * leave out the rest unasked.
- */
+/** About 190 tokens of English or 260 of code: small embedding models ignore everything after 256. */
 export const DEFAULT_CHUNK_SIZE = 800
 export const MIN_CHUNK_SIZE = 50
 export const MAX_CHUNK_SIZE = 32_000
 
-/** The options as they hold, or an error that says which are allowed. */
+/** Validates the options and adds defaults. */
 export function splitOptions({ chunkSize = DEFAULT_CHUNK_SIZE, overlap }: SplitOptions = {}): Required<SplitOptions> {
   if (!Number.isInteger(chunkSize) || chunkSize < MIN_CHUNK_SIZE || chunkSize > MAX_CHUNK_SIZE) {
     throw invalid('chunk_size', chunkSize, MIN_CHUNK_SIZE, MAX_CHUNK_SIZE)
@@ -34,23 +30,21 @@ function invalid(name: string, value: number, least: number, most: number): Tool
   return new ToolExecutionError('INVALID_PARAMETERS', message)
 }
 
-/** A piece of a document: `document.text.slice(start, end) === text`. */
 export interface Piece {
-  /** In the document, from 0. */
   readonly position: number
   readonly text: string
   readonly start: number
   readonly end: number
-  /** The headings above it, joined by ` › `; empty if there are none. */
+  /** The headings above it, joined by ` › `. */
   readonly heading: string
 }
 
-/** Sections shorter than this share of a piece are put together with the next one. */
+/** Shorter sections are merged with the next one. */
 const SMALL = 1 / 5
 
 /**
- * Cuts a document at its structure. A piece holds one section, or a part of one; small ones come together. Code and
- * tables stay whole where they fit, running text that does not is cut at the ends of sentences.
+ * Splits a document along its structure. Small sections are merged, code and tables stay whole, prose is cut after
+ * sentences.
  */
 export function splitDocument(
   { text, blocks }: Pick<ReadDocument, 'text' | 'blocks'>,
@@ -89,19 +83,19 @@ function sectionEnd(blocks: readonly Block[], from: number): number {
   return to
 }
 
-/** Merges two spans if they belong together. */
+/** Merges two spans that belong together. */
 function together(a: Span, b: Span, size: number): Span | undefined {
   if (!a.whole || !b.whole || b.end - a.start > size) return undefined
   const { start } = a
-  // A heading with nothing under it stands over what comes next.
+  // A heading without text belongs to what follows.
   if (a.bare) return { ...b, start }
   const counted = a.path === b.path && a.nth > 0
   if (counted && a.record && b.record) return { ...a, end: b.end, last: b.last }
-  // Records do not say themselves what they stand under, as sections do in their first line.
+  // Records don't contain their heading.
   if (a.end - start >= size * SMALL || (!counted && (a.record || b.record))) return undefined
   if (counted) return { ...a, end: b.end, last: b.last }
   const common = commonStart(a.path, b.path)
-  // Only with what stands in the same part of the document.
+  // Only within the same part of the document.
   if (common.length < a.shared) return undefined
   return { ...a, end: b.end, path: common, nth: 0, last: 0, shared: common.length }
 }
@@ -118,24 +112,22 @@ function headingOf(path: readonly string[], nth: number, last: number): string {
   return [...path.slice(0, -1), last > nth ? `${unit}s ${nth}–${last}` : `${unit} ${nth}`].join(' › ')
 }
 
-/** A stretch of a document that becomes a piece, or a part of one. */
+/** A stretch of text that becomes a chunk, or part of one. */
 interface Span {
   readonly start: number
   readonly end: number
   readonly path: readonly string[]
   readonly nth: number
-  /** Where parts that are counted have come together: the last of them. */
+  /** The last page, row or item, if several were merged. */
   readonly last: number
-  /** Whether it holds all of its section. */
   readonly whole: boolean
-  /** Whether it holds a heading and nothing else. */
   readonly bare: boolean
   readonly record: boolean
-  /** How many headings it must share with what it is put together with: all but its own. */
+  /** The number of headings that a merged span must share. */
   readonly shared: number
 }
 
-/** Puts the blocks of one section together, to stretches of at most a piece's length and of about equal length. */
+/** Packs the blocks of a section into spans of about equal length. */
 function sectionSpans(text: string, section: readonly Block[], sizes: CutSizes, onSpan: (span: Span) => void): void {
   const first = section[0] as Block
   const end = section.at(-1)?.end ?? first.end
@@ -153,16 +145,16 @@ function sectionSpans(text: string, section: readonly Block[], sizes: CutSizes, 
   packing.close()
 }
 
-/** Fills one stretch after the other with the blocks of a section that is longer than a piece. */
+/** Packs the blocks of a section that is longer than a chunk. */
 class Packing {
   readonly #text: string
   readonly #sectionEnd: number
   readonly #sizes: CutSizes
   readonly #onSpan: (start: number, end: number) => void
-  /** The length that stretches have if all are as long as each other. */
+  /** The length of equal spans. */
   readonly #aim: number
   #start = 0
-  /** The end of the current span, or -1. */
+  /** -1 if there is no span. */
   #end = -1
   #onlyHeading = false
 
@@ -203,12 +195,12 @@ class Packing {
   #fits(end: number): boolean {
     const [now, then] = [this.#end - this.#start, end - this.#start]
     if (then > this.#sizes.size) return false
-    // A heading stays with what follows, and the last words of a section with what comes before.
+    // Headings stay with what follows, and the last words of a section with what precedes.
     if (this.#onlyHeading || this.#sectionEnd - this.#start <= this.#sizes.size) return true
     return then <= this.#aim || then - this.#aim < this.#aim - now
   }
 
-  /** Cuts a block that begins at `from`, or before, where its heading stands; its last piece can be filled further. */
+  /** `from` is before the block if its heading is included. The last piece can grow further. */
   #cut(from: number, block: Block): void {
     this.#end = -1
     cutBlock(this.#text, block.kind, from, block.start, block.end, this.#sizes, (start, end) => {
@@ -220,15 +212,13 @@ class Packing {
 }
 
 interface CutSizes {
-  /** Characters that a piece has at most. */
   readonly size: number
-  /** Characters that a piece of prose may repeat of the one before. */
   readonly overlap: number
 }
 
 /**
- * Cuts a stretch of text that is longer than a piece, and tells of each piece. Pieces are about as long as each other.
- * The first one holds something of what is after `head`, if it can be.
+ * Cuts text that is longer than a chunk into pieces of about equal length. The first includes text after `head`, if
+ * possible.
  */
 function cutBlock(
   text: string,
@@ -244,7 +234,7 @@ function cutBlock(
   let floor = (head - from < size / 2 ? head : from) + 1
   while (to - start > size) {
     const aim = (to - start) / Math.ceil((to - start) / size)
-    // The end of a function is worth a shorter piece.
+    // Ending at a function's end is worth a shorter piece.
     const least = Math.max(start + aim * (kind === 'code' ? 0.35 : 0.6), floor)
     const most = start + Math.min(size, Math.ceil(aim * 1.2))
     let end = ofLines ? lineBreak(text, start, least, most) : -1
@@ -262,13 +252,12 @@ function cutBlock(
 }
 
 const HEX_DIGITS = 32
-/** Counted up when the same document is cut in other ways than before, so that it is taken in again. */
+/** Increase it when documents are split differently: they are then ingested again. */
 const SPLITTER = 1
 
-/** The id of the document that stands at `source`: the same whatever it says. */
 export const documentId = (source: string): string => short(source)
 
-/** Tells versions of a document apart: by its text, what is known about it, and how it is cut. */
+/** Identifies a version by text, metadata and split options. */
 export function contentVersion(
   text: string,
   metadata: Readonly<Record<string, string>> = {},
@@ -278,8 +267,5 @@ export function contentVersion(
   const known = Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1))
   return short(JSON.stringify([SPLITTER, chunkSize, overlap, known, short(text)]))
 }
-
-/** Tells texts of chunks apart, so that the same text gets its vector once. */
-export const chunkHash = (text: string): string => short(text)
 
 const short = (text: string): string => hash('sha256', text, 'hex').slice(0, HEX_DIGITS)

@@ -3,7 +3,7 @@ import { codeBlocks } from './text-document.ts'
 
 const parts = (text: string) => codeBlocks(text).map(({ start, end, path }) => [path.join(), text.slice(start, end)])
 
-test('a source file is taken apart at its left edge, remarks with what they are about', () => {
+test('splits code at unindented lines, with comments above', () => {
   const text = `import os
 from x import (
     y,
@@ -26,14 +26,14 @@ OTHER = 4
   ])
 })
 
-test('a bracket that closes after an empty line begins nothing', () => {
+test('does not start a block at a closing bracket', () => {
   expect(parts('const a = {\n  b: 1,\n\n}\n\nif x\n  y\n\nend\n')).toEqual([
     ['const a', 'const a = {\n  b: 1,\n\n}'],
     ['if x', 'if x\n  y\n\nend'],
   ])
 })
 
-test('a file without anything at its left edge is one part', () => {
+test('does not split a file without unindented lines', () => {
   expect(parts('  a\n\n  b\n')).toEqual([['', '  a\n\n  b']])
   expect(parts('\n \n')).toEqual([])
 })

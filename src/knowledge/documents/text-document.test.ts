@@ -4,14 +4,14 @@ import { textBlocks } from './text-document.ts'
 const parts = (text: string, paged?: boolean) =>
   textBlocks(text, paged).map(({ start, end, nth }) => [nth, text.slice(start, end)])
 
-test('plain text is taken apart at empty lines', () => {
+test('splits text at empty lines', () => {
   expect(parts('  One\nline.  \n\n \t\n# Two\n')).toEqual([
     [0, 'One\nline.'],
     [0, '# Two'],
   ])
 })
 
-test('form feeds stand between pages', () => {
+test('splits pages at form feeds', () => {
   expect(parts('a\n\nb\fc\f\fd')).toEqual([
     [1, 'a'],
     [1, 'b'],

@@ -11,7 +11,7 @@ const BLOCKS: Readonly<Record<TextFormat, (text: string) => Block[]>> = {
   code: codeBlocks,
 }
 
-/** A document that is text already: by default Markdown, as which plain text can be read too. */
+/** Reads text, by default as Markdown, which includes plain text. */
 export function textDocument(content: string, name: string, format: TextFormat = 'markdown'): ReadDocument {
   const text = cleanText(content)
   const blocks = BLOCKS[format](text)
@@ -19,14 +19,11 @@ export function textDocument(content: string, name: string, format: TextFormat =
 }
 
 const NO_PATH: readonly string[] = []
-/** A line that begins like this ends what is above it, or is a remark. */
+/** Lines that end a block, and comments. */
 const CLOSING = /^(?:[\])}]|end\b|fi\b|done\b|esac\b|<\/)/
 const REMARK = /^(?:\/\/|\/\*|\*|#|--|;|@|"""|'''|<!--|\[|(?:import|from|using|use|package|require|include)\b)/
 
-/**
- * The parts of a source file that stand at its left edge after an empty line: functions, classes, groups of
- * statements, with the remarks above them. One with something indented in it gives its first line as heading.
- */
+/** Splits code at unindented lines after an empty line. The first line of a function or class becomes its heading. */
 export function codeBlocks(text: string): Block[] {
   const blocks: Block[] = []
   let start = -1
@@ -61,7 +58,7 @@ export function codeBlocks(text: string): Block[] {
   return blocks
 }
 
-/** A line without what only opens the next one. */
+/** Without trailing opening brackets. */
 function signature(line: string): string {
   let to = line.length
   while (to > 0 && (isSpace(line.charCodeAt(to - 1)) || '{(:='.includes(line.charAt(to - 1)))) to--
@@ -70,7 +67,7 @@ function signature(line: string): string {
 
 const PAGE: readonly string[] = ['page']
 
-/** The paragraphs of plain text, which empty lines stand between, and its pages where form feeds do. */
+/** Splits text at empty lines, and into pages at form feeds. */
 export function textBlocks(text: string, paged = text.includes('\f')): Block[] {
   const blocks: Block[] = []
   const path = paged ? PAGE : NO_PATH
@@ -98,20 +95,18 @@ export function textBlocks(text: string, paged = text.includes('\f')): Block[] {
   return blocks
 }
 
-/** The next position of a character, or the end of the text. */
 function next(text: string, character: string, from: number): number {
   const at = text.indexOf(character, from)
   return at === -1 ? text.length : at
 }
 
-/** The title: the one the document names, its first heading, or its file name. */
+/** The document's own title, its first heading, or its file name. */
 export function titleOf(name: string, text: string, blocks: readonly Block[], said = ''): string {
   const own =
     said.trim() || frontMatterTitle(text, blocks) || blocks.find(({ kind }) => kind === 'heading')?.path.at(-1)
   return shortened(own || posix.basename(name))
 }
 
-/** The `title` among the settings at the head of a Markdown document. */
 function frontMatterTitle(text: string, [first]: readonly Block[]): string | undefined {
   if (first === undefined || frontMatterEnd(text) !== first.end) return undefined
   const title = /^title:[ \t]*(\S.*)$/m.exec(text.slice(first.start, first.end))?.[1]?.trim()

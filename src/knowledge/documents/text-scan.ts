@@ -1,37 +1,33 @@
-/** White space outside ASCII, as `\s` has it. */
+/** Non-ASCII characters that `\s` matches. */
 const WIDE_SPACES = new Set([
   0xa0, 0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029,
   0x202f, 0x205f, 0x3000, 0xfeff,
 ])
 
-/** Whether a character is white space. */
 export const isSpace = (code: number): boolean =>
   code <= 0x20 ? code === 0x20 || (code >= 9 && code <= 13) : code >= 0xa0 && WIDE_SPACES.has(code)
 
-/** The position of the first character that isn't white space, or `to`. */
 export function firstNonSpace(text: string, from: number, to: number): number {
   let at = from
   while (at < to && isSpace(text.charCodeAt(at))) at++
   return at
 }
 
-/** The end of the last character that isn't white space, or `from`. */
 export function lastNonSpace(text: string, from: number, to: number): number {
   let at = to
   while (at > from && isSpace(text.charCodeAt(at - 1))) at--
   return at
 }
 
-/** Where the line that `at` stands in ends: at its `\n`, or at `to`. */
 export function lineEnd(text: string, at: number, to: number): number {
   const end = text.indexOf('\n', at)
   return end === -1 || end > to ? to : end
 }
 
-/** More leading white space than this doesn't count as indent. */
+/** More white space isn't an indent. */
 const MAX_INDENT = 100
 
-/** The start of the first non-empty line, with its indent, or `to`. */
+/** The start of the first non-empty line, including its indent. */
 export function firstLine(text: string, from: number, to: number): number {
   const ink = firstNonSpace(text, from, to)
   const start = Math.max(text.lastIndexOf('\n', ink - 1) + 1, from)
@@ -40,15 +36,15 @@ export function firstLine(text: string, from: number, to: number): number {
 
 const CLOSING = new Set('"\')]}”’»›')
 const SENTENCE_END = new Set('.!?…')
-/** These end a sentence, or a part of one, without a space after them. */
+/** These need no space after them. */
 const WIDE_SENTENCE_END = new Set('。！？')
 const WIDE_PAUSE = new Set('，、；：')
 const LOWER_CASE = /^\p{Ll}/u
 const MARK = /^(?:\p{M}|\u200d)/u
 
 /**
- * Where to end a piece of prose that begins at `from`: at most at `most`, after `least` if it can be; at the end of a
- * sentence, else of a word, else anywhere but within a character. Never before `floor`.
+ * Finds the end of a piece of prose in `least`…`most`: after a sentence, else a word, else a whole character, never
+ * before `floor`.
  */
 export function proseBreak(text: string, from: number, least: number, most: number, floor = from + 1): number {
   let word = -1
@@ -61,7 +57,7 @@ export function proseBreak(text: string, from: number, least: number, most: numb
   return word === -1 ? wholeCharacter(text, most, floor) : word
 }
 
-/** The start of the first sentence in a stretch of text, else of the first word, else where the stretch begins. */
+/** The start of the first sentence, else of the first word. */
 export function overlapStart(text: string, from: number, to: number): number {
   let word = -1
   for (let at = from; at < to; at++) {
@@ -77,10 +73,7 @@ export function overlapStart(text: string, from: number, to: number): number {
   return isLow(text, start) ? start + 1 : start
 }
 
-/**
- * Where to end a piece of lines that begins at `from`: before a line, best after an empty one, and where the indent is
- * smallest. -1 where no line ends before `most`.
- */
+/** Finds a line end for a piece, preferably before an unindented line after an empty one; -1 if there is none. */
 export function lineBreak(text: string, from: number, least: number, most: number): number {
   let best = -1
   let bestCost = Number.POSITIVE_INFINITY
@@ -103,20 +96,19 @@ export function lineBreak(text: string, from: number, least: number, most: numbe
   return best
 }
 
-/** Moves a cut that would divide a character to before it. */
+/** Moves a cut before a combined character. */
 function wholeCharacter(text: string, at: number, floor: number): number {
   let cut = isLow(text, at) ? at - 1 : at
   for (let steps = 0; steps < 16 && cut > floor && joins(text, cut); steps++) cut -= isLow(text, cut - 1) ? 2 : 1
   return cut >= floor && !isLow(text, cut) ? cut : isLow(text, at) ? at - 1 : at
 }
 
-/** Whether what stands at `at` belongs to the character before it. */
+/** Whether the character combines with the one before. */
 const joins = (text: string, at: number): boolean =>
   MARK.test(text.slice(at, at + 2)) || text.charCodeAt(at - 1) === 0x200d
 
 const isLow = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xdc00
 
-/** Whether a sentence or a word ends at `at`. */
 function endingAt(text: string, at: number): 'sentence' | 'word' | undefined {
   const before = text.charCodeAt(at - 1)
   if (before > 0x3000) {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { ModelError } from '../../models/model-error.ts'
 import { unitVectors } from './embedder.ts'
 
-describe('what a model gave', () => {
-  test('is brought to length 1, whatever length it had', () => {
+describe('unitVectors', () => {
+  test('scales vectors to length 1', () => {
     const [small, large] = unitVectors(
       [
         [3, 4],
@@ -15,7 +15,7 @@ describe('what a model gave', () => {
     expect([...(large as Float32Array)]).toEqual([Math.fround(0.6), Math.fround(-0.8)])
   })
 
-  test('says by its first vector how long all are, where nobody knows', () => {
+  test('takes unknown dimensions from the first vector', () => {
     expect(
       unitVectors(
         [
@@ -37,8 +37,8 @@ describe('what a model gave', () => {
   })
 
   test.each([
-    ['nothing', undefined, 'What came is no list of vectors. Check that it is an embedding model.'],
-    ['too few', [[1, 0]], '1 vectors came for 2 texts.'],
+    ['nothing', undefined, 'The response is not a list of vectors. Check that it is an embedding model.'],
+    ['too few', [[1, 0]], 'Received 1 vectors for 2 texts.'],
     [
       'too many',
       [
@@ -46,7 +46,7 @@ describe('what a model gave', () => {
         [1, 0],
         [1, 0],
       ],
-      '3 vectors came for 2 texts.',
+      'Received 3 vectors for 2 texts.',
     ],
     [
       'another size',
@@ -64,7 +64,7 @@ describe('what a model gave', () => {
         [1, 0],
         [Number.NaN, 1],
       ],
-      'Vector 2 holds NaN, no number.',
+      'Vector 2 contains NaN, which is not a number.',
     ],
     [
       'a hole',
@@ -72,7 +72,7 @@ describe('what a model gave', () => {
         [1, null],
         [1, 0],
       ],
-      'Vector 1 holds null, no number.',
+      'Vector 1 contains null, which is not a number.',
     ],
     [
       'infinity',
@@ -80,7 +80,7 @@ describe('what a model gave', () => {
         [1, 0],
         [Number.POSITIVE_INFINITY, 1],
       ],
-      'Vector 2 holds Infinity, no number.',
+      'Vector 2 contains Infinity, which is not a number.',
     ],
     [
       'zeros',
@@ -98,7 +98,7 @@ describe('what a model gave', () => {
       ],
       'Vector 2 has no direction: its length is Infinity.',
     ],
-  ])('is refused where it is %s', (_name, given, message) => {
+  ])('rejects %s', (_name, given, message) => {
     const read = (): unknown => unitVectors(given, { count: 2, dimensions: 2 })
     expect(read).toThrow(ModelError)
     expect(read).toThrow(message)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { json, startWireServer, type WireServer } from '../../models/fixtures/wire-server.ts'
 import { openEmbedder } from './open-embedder.ts'
 
-describe('the embeddings of Gemini', () => {
+describe('Gemini embeddings', () => {
   let server: WireServer
   beforeAll(async () => {
     server = await startWireServer()
@@ -14,7 +14,7 @@ describe('the embeddings of Gemini', () => {
     return openEmbedder(`gemini:${model}`, { providers })
   }
 
-  test('one text is asked for as a server that nobody here wrote understands it', async () => {
+  test('are accepted by a third-party server', async () => {
     const mock = new LLMock({ host: '127.0.0.1', port: 0 })
     mock.onEmbedding(/.*/, { embedding: [0, 2] })
     await mock.start()
@@ -27,7 +27,7 @@ describe('the embeddings of Gemini', () => {
     }
   })
 
-  test('several go in one request, which says what they are for', async () => {
+  test('sends several texts in one request with their purpose', async () => {
     server.requests.length = 0
     server.replies = [json(200, { embedding: { values: [1, 0] } })]
     const embedder = await open(server.url)
@@ -56,13 +56,13 @@ describe('the embeddings of Gemini', () => {
     })
   })
 
-  test('a model whose dimensions are known is opened without asking', async () => {
+  test('opens a known model without a request', async () => {
     server.requests.length = 0
     expect((await open(server.url, 'gemini-embedding-001')).dimensions).toBe(3072)
     expect(server.requests).toEqual([])
   })
 
-  test('it needs a key, and says so', async () => {
+  test('requires a key', async () => {
     await expect(openEmbedder('gemini:m', { providers: [{ name: 'gemini', type: 'gemini' }] })).rejects.toThrow(
       'Set providers.gemini.api_key, for example to "${GEMINI_API_KEY}".',
     )

@@ -26,8 +26,8 @@ async function open(model: string, replies: OllamaReply[], more: object = {}) {
   return openAt(server.url, model, more)
 }
 
-describe('the embeddings of Ollama', () => {
-  test('several texts go in one request, with the key and what the model wants before them', async () => {
+describe('Ollama embeddings', () => {
+  test('sends several texts in one request with key and prefix', async () => {
     const embedder = await open(
       'nomic-embed-text',
       [vectors([1, ...Array(767).fill(0)], [0, 1, ...Array(766).fill(0)])],
@@ -44,36 +44,36 @@ describe('the embeddings of Ollama', () => {
     })
   })
 
-  test('a model that is not there: how to fetch it', async () => {
+  test('says how to install a missing model', async () => {
     await expect(open('none', [{ status: 404, body: { error: "model 'none' not found" } }])).rejects.toThrow(
       "local-ollama:none: Ollama has no model 'none'. Fetch it: ollama pull none",
     )
   })
 
-  test('a server that is not running', async () => {
+  test('says that the server is not running', async () => {
     const gone = await startOllamaServer(() => undefined)
     await gone.stop()
     await expect(openAt(gone.url, 'm')).rejects.toMatchObject({
-      message: expect.stringContaining('Ollama is not running where it was looked for. Start it (ollama serve)'),
+      message: expect.stringContaining('Ollama is not running. Start it (ollama serve)'),
       retryable: true,
     })
   })
 
   test.each([
-    ['no JSON', 'hello', "What was answered is no JSON. Check that providers.local-ollama.base_url is Ollama's."],
-    ['no vectors', {}, 'What came is no list of vectors.'],
+    ['no JSON', 'hello', "The response is not JSON. Check that providers.local-ollama.base_url is Ollama's."],
+    ['no vectors', {}, 'The response is not a list of vectors.'],
     ['zeros, as for a text that is too long', { embeddings: [[0, 0]] }, 'Vector 1 has no direction'],
-    ['nulls', { embeddings: [[null, 1]] }, 'Vector 1 holds null'],
-  ])('says so where there comes %s', async (_name, body, message) => {
+    ['nulls', { embeddings: [[null, 1]] }, 'Vector 1 contains null'],
+  ])('rejects a response with %s', async (_name, body, message) => {
     await expect(open('m', [{ status: 200, body }])).rejects.toThrow(`local-ollama:m: ${message}`)
   })
 
-  test('a server that is loading its model is asked again', async () => {
+  test('retries while the server loads its model', async () => {
     const embedder = await open('m', [{ status: 503, body: { error: 'loading' } }, vectors([1, 0])])
     expect([embedder.dimensions, server?.requests.length]).toEqual([2, 2])
   })
 
-  test('an abort breaks the request off, with its reason', async () => {
+  test('rejects with the reason of an abort', async () => {
     const started = Promise.withResolvers<void>()
     server = await startOllamaServer(({ body }) => {
       const { input } = body as unknown as { input: string[] }

@@ -7,7 +7,7 @@ import { openEmbedder } from './open-embedder.ts'
 
 const MODEL = 'text-embedding-3-small'
 
-describe('the embeddings of OpenAI', () => {
+describe('OpenAI embeddings', () => {
   let mock: LLMock
   let proxy: RecordingProxy
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe('the embeddings of OpenAI', () => {
     await mock.stop()
   })
 
-  test('are asked for as a server that nobody here wrote understands it', async () => {
+  test('are accepted by a third-party server', async () => {
     const providers = [{ name: 'mine', type: 'openai', base_url: `${proxy.url}/v1/`, api_key: 'k' }]
     const embedder = await openEmbedder(`mine:${MODEL}`, { providers })
     expect([embedder.id, embedder.dimensions]).toEqual([`mine:${MODEL}`, 3])
@@ -33,7 +33,7 @@ describe('the embeddings of OpenAI', () => {
   })
 })
 
-describe('the wire of OpenAI', () => {
+describe('requests to OpenAI', () => {
   let server: WireServer
   beforeAll(async () => {
     server = await startWireServer()
@@ -56,13 +56,13 @@ describe('the wire of OpenAI', () => {
     return openEmbedder('mine:some-model', { providers, clock: hastyClock })
   }
 
-  test('sends no key where there is none, and the headers that were configured', async () => {
+  test('sends configured headers, and no key if there is none', async () => {
     await open({ headers: { 'x-team': 'blue' } })
     expect(server.requests[0]?.headers).not.toHaveProperty('authorization')
     expect(server.requests[0]?.headers).toMatchObject({ 'x-team': 'blue' })
   })
 
-  test('asks again where that may help, after the time that the server names', async () => {
+  test('retries after the delay that the server requests', async () => {
     const embedder = await open()
     server.replies = [
       json(429, { error: { message: 'Too fast.' } }, { 'retry-after': '2' }),
@@ -73,7 +73,7 @@ describe('the wire of OpenAI', () => {
     expect(server.requests.length).toBe(4)
   })
 
-  test('gives up after as many attempts as a model gets', async () => {
+  test('gives up after the maximum number of attempts', async () => {
     const embedder = await open()
     server.replies = [json(500, { error: { message: 'It broke down.' } })]
     await expect(embedder.embed(['a'], 'query')).rejects.toMatchObject({
@@ -85,7 +85,7 @@ describe('the wire of OpenAI', () => {
     expect(server.requests.length).toBe(5)
   })
 
-  test('does not ask again where it was refused, and tells no key', async () => {
+  test('does not retry rejected requests, and hides keys', async () => {
     const embedder = await open({ api_key: 'sk-secret' })
     server.replies = [json(401, { error: { message: 'Incorrect API key provided: sk-secret.' } })]
     await expect(embedder.embed(['a'], 'query')).rejects.toThrow(
@@ -95,19 +95,19 @@ describe('the wire of OpenAI', () => {
   })
 
   test.each([
-    ['fewer vectors', answer(), 'mine:some-model: 0 vectors came for 1 texts.'],
+    ['fewer vectors', answer(), 'mine:some-model: Received 0 vectors for 1 texts.'],
     ['longer vectors', answer([1, 0, 0]), 'mine:some-model: Vector 1 has 3 dimensions, not 2.'],
     ['zeros', answer([0, 0]), 'mine:some-model: Vector 1 has no direction'],
-    ['no numbers', answer([null, 1]), 'mine:some-model: What the provider sent is no answer.'],
-    ['something else', json(200, { hello: 1 }), 'mine:some-model: What the provider sent is no answer.'],
-  ])('says so where there come %s', async (_name, reply, message) => {
+    ['no numbers', answer([null, 1]), 'mine:some-model: The provider sent an invalid response.'],
+    ['something else', json(200, { hello: 1 }), 'mine:some-model: The provider sent an invalid response.'],
+  ])('rejects a response with %s', async (_name, reply, message) => {
     const embedder = await open()
     server.replies = [reply]
     await expect(embedder.embed(['a'], 'document')).rejects.toThrow(message)
     expect(server.requests.length).toBe(2)
   })
 
-  test('an answer that is cut off is asked for again', async () => {
+  test('retries a truncated response', async () => {
     const embedder = await open()
     server.replies = [
       (response) => {
@@ -119,7 +119,7 @@ describe('the wire of OpenAI', () => {
     expect([...((await embedder.embed(['a'], 'query'))[0] as Float32Array)]).toEqual([0, 1])
   })
 
-  test('more texts than a request takes go in several, in their order', async () => {
+  test('splits many texts into several requests', async () => {
     const embedder = await open()
     const texts = Array.from({ length: embedder.batch + 1 }, (_, index) => `text ${index}`)
     server.replies = [answer(...texts.slice(1).map((_, index) => [1, index])), answer([0, -1])]
@@ -132,13 +132,13 @@ describe('the wire of OpenAI', () => {
     ])
   })
 
-  test('half of a character goes out as the sign for it: JSON of it would be refused', async () => {
+  test('replaces lone surrogates', async () => {
     const embedder = await open()
     await embedder.embed(['a\ud800b'], 'document')
     expect(server.requests.at(-1)?.body).toMatchObject({ input: ['a\ufffdb'] })
   })
 
-  test('nothing is asked for a text that is empty, nor for a caller that has gone away', async () => {
+  test('sends nothing for an empty text or an aborted call', async () => {
     const embedder = await open()
     await expect(embedder.embed(['a', ' \n'], 'document')).rejects.toMatchObject({
       code: 'INVALID_PARAMETERS',

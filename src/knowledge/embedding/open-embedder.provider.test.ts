@@ -3,9 +3,9 @@ import { silentLog } from '../../core/log.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
 import type { EmbeddingRequest } from './embedding-wires.ts'
-import { ProviderEmbedder } from './open-embedder.ts'
+import { providerEmbedder } from './open-embedder.ts'
 
-/** A wire that answers when it is told to, and ends with the signal as real ones do. */
+/** Responds when told to, and rejects on abort. */
 function scriptedWire() {
   const asked: (EmbeddingRequest & PromiseWithResolvers<unknown>)[] = []
   return {
@@ -23,34 +23,34 @@ function scriptedWire() {
 const settings = { name: 'p', type: 'openai', timeout_ms: 5000 }
 const wire = scriptedWire()
 const clock = new ManualClock()
-const open = () => ProviderEmbedder.open(settings, 'm', wire, { clock, log: silentLog, dimensions: 2 })
+const open = () => providerEmbedder(settings, 'm', wire, { clock, log: silentLog, dimensions: 2 })
 
-describe('an embedding model of a provider', () => {
-  test('is given the time that its provider has, and not more', async () => {
+describe('providerEmbedder', () => {
+  test('times out after timeout_ms', async () => {
     const asking = (await open()).embed(['a'], 'document')
     clock.advance(4999)
     expect(wire.asked.at(-1)?.signal.aborted).toBe(false)
     clock.advance(1)
     await expect(asking).rejects.toThrow(
-      'p:m: No vectors within 5000 ms. Send less at once, or raise providers.p.timeout_ms',
+      'p:m: No vectors within 5000 ms. Send fewer texts at once, or raise providers.p.timeout_ms',
     )
     expect(clock.pending).toBe(0)
   })
 
-  test('waits between attempts no longer than that time', async () => {
+  test('does not wait longer than timeout_ms between attempts', async () => {
     const asking = (await open()).embed(['a'], 'document')
     wire.asked.at(-1)?.reject(new ModelError('Busy.', { retryable: true, retryAfterMs: 6000 }))
     await expect(asking).rejects.toThrow('p:m: Busy.')
     expect(clock.pending).toBe(0)
   })
 
-  test('what breaks down without a word of its own is still said whose it was', async () => {
+  test('names the model in unexpected errors', async () => {
     const asking = (await open()).embed(['a'], 'document')
     wire.asked.at(-1)?.reject(new TypeError('undefined is not a function'))
     await expect(asking).rejects.toThrow(/^p:m: the provider failed unexpectedly$/)
   })
 
-  test('does not ask for the rest once something failed', async () => {
+  test('sends no more requests after a failure', async () => {
     const before = wire.asked.length
     const asking = (await open()).embed(['a', 'b', 'c'], 'document')
     wire.asked.at(-1)?.reject(new ModelError('No.'))

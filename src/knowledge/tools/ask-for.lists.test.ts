@@ -14,11 +14,11 @@ test.each([
   [null, []],
   [5, undefined],
   [{ 0: 'Ada' }, undefined],
-])('list number %# comes as texts', (value, texts) => {
+])('reads list %# as texts', (value, texts) => {
   expect(listed(value)).toEqual(texts)
 })
 
-test('a property is found however its letters are written, and only on the object itself', () => {
+test('finds own properties in any case', () => {
   expect(propertyOf({ 'Intent ': 1 }, 'intent')).toBe(1)
   expect(propertyOf({ INTENT: 1, intent: 2 }, 'intent')).toBe(2)
   expect(propertyOf({}, 'constructor')).toBeUndefined()

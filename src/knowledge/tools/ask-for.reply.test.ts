@@ -3,7 +3,7 @@ import { readReply, spoken } from './ask-for.ts'
 
 const first = (reply: string): unknown => readReply(spoken(reply)).next().value
 
-describe('a reply is read', () => {
+describe('readReply', () => {
   test.each([
     ['as it stands', '{"a": [1, "x"]}', { a: [1, 'x'] }],
     ['in a code fence', '```json\n{"a": 1}\n```', { a: 1 }],
@@ -25,11 +25,11 @@ describe('a reply is read', () => {
   })
 })
 
-test('what can be read as it stands comes before what has to be put right', () => {
+test('returns valid JSON before repaired JSON', () => {
   expect([...readReply('See {x}: ```\n{"a": 1}\n```')][0]).toEqual({ a: 1 })
 })
 
-test.each(['', 'Just words.', '42', '"text"', 'null', 'if (a) ...'])('nothing is read from %j', (reply) => {
+test.each(['', 'Just words.', '42', '"text"', 'null', 'if (a) ...'])('reads nothing from %j', (reply) => {
   expect(first(reply)).toBeUndefined()
 })
 
@@ -37,15 +37,15 @@ test.each([
   ['brackets within brackets', '['.repeat(65)],
   ['objects without end', '{"a":'.repeat(5_000)],
   ['more than is repaired', `{'a': '${'x'.repeat(5_000)}'}`],
-])('%s are not repaired', (_, reply) => {
+])('does not repair %s', (_, reply) => {
   expect(first(reply)).toBeUndefined()
 })
 
-test('a long reply that is JSON is read', () => {
+test('reads a long JSON reply', () => {
   expect(first(JSON.stringify({ a: 'x'.repeat(150_000) }))).toHaveProperty('a')
 })
 
-test('thinking without an end is no thinking', () => {
+test('keeps thinking without an end tag', () => {
   expect(spoken('  <think> so it begins ')).toBe('<think> so it begins')
   expect(spoken('<think>\nHm.\n</think>\n\nYes. ')).toBe('Yes.')
 })

@@ -24,7 +24,7 @@ async function ask(turns: readonly GivenTurn[], more: Partial<Wanted<Answer>> = 
   return { ...asked, questions: model.requests.map(({ messages }) => messages.map(({ content }) => content)) }
 }
 
-test('the document stands alone between marks that differ every time, and the instructions call it data', async () => {
+test('puts the document between random marks and calls it data', async () => {
   const both = [await ask(['{"town": "Oslo"}']), await ask(['{"town": "Oslo"}'])]
   const marks = both.map(({ questions: [question] }) => {
     const [system, user] = question ?? []
@@ -38,17 +38,17 @@ test('the document stands alone between marks that differ every time, and the in
   expect(new Set(marks).size).toBe(2)
 })
 
-test('half of a character, which no provider takes, is replaced', async () => {
+test('replaces lone surrogates', async () => {
   const { questions } = await ask(['{"town": "Oslo"}'], { document: 'Oslo \ud83d' })
   expect(questions[0]?.[1]).toContain('Oslo \ufffd\n')
 })
 
-test('a good reply is taken at once', async () => {
+test('accepts a valid reply', async () => {
   const { answer, questions } = await ask(['Here: {"town": "Oslo"}'])
   expect([answer, questions.length]).toEqual([{ town: 'Oslo' }, 1])
 })
 
-describe('a reply that cannot be used is asked for again, saying what was wrong', () => {
+describe('asks again with the reason if a reply is unusable', () => {
   test.each([
     ['no JSON', 'Oslo, I think.', 'it is not JSON'],
     ['another form', '{"city": "Oslo"}', "missing 'town', unknown parameter 'city'"],
@@ -63,11 +63,11 @@ describe('a reply that cannot be used is asked for again, saying what was wrong'
     expect(second?.[3]).toContain(`This reply cannot be used: ${problem}.`)
   })
 
-  test('once', async () => {
+  test('asks again only once', async () => {
     expect(await ask(['What?', 'Why?', '{"town": "Oslo"}'])).toMatchObject({ answer: undefined, reply: 'Why?' })
   })
 
-  test('in vain where the model fails by then: there is a reply, if not a good one', async () => {
+  test('returns the first reply if the second request fails', async () => {
     for (const turn of [new ModelError('Busy.', { status: 429 }), '']) {
       expect(await ask(['What?', turn])).toMatchObject({ answer: undefined, reply: 'What?' })
     }
@@ -78,22 +78,22 @@ test.each([
   ['nothing', ''],
   ['white space', ' \n'],
   ['thinking', '<think>Hm.</think>'],
-])('a reply of %s is no answer, and nothing is asked again', async (_, reply) => {
+])('does not ask again after a reply of %s', async (_, reply) => {
   expect(await ask([reply])).toMatchObject({ answer: undefined, reply: '', questions: { length: 1 } })
 })
 
-test('where words will do, they are taken; JSON of another form is asked for again', async () => {
+test('accepts prose if allowed, but not other JSON', async () => {
   const prose = { prose: (town: string) => ({ town }) }
   expect(await ask(['Oslo [1].'], prose)).toMatchObject({ answer: { town: 'Oslo [1].' }, questions: { length: 1 } })
   expect(await ask(['{"city": 1}', 'Oslo'], prose)).toMatchObject({ answer: { town: 'Oslo' } })
 })
 
-test('of several readings the first that fits is taken', async () => {
+test('takes the first matching value', async () => {
   const { answer } = await ask(['As in [1]: ```\n{"town": "Oslo",}\n```'])
   expect(answer).toEqual({ town: 'Oslo' })
 })
 
-test('an abort is thrown, also from the second question', async () => {
+test('rejects on abort, also in the second request', async () => {
   const controller = new AbortController()
   const reason = new Error('gone')
   const model = scripted('What?', () => {

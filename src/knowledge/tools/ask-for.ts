@@ -7,33 +7,30 @@ import type { JsonSchema } from '../../core/tool.ts'
 import type { Message } from '../../models/model.ts'
 import type { ModelAsker } from './model-tool.ts'
 
-/** A question to a model about one document. */
 export interface Wanted<Answer> {
   readonly document: string
   readonly instructions: string
-  /** The instruction. */
+  /** The schema sent to the model. */
   readonly asked: JsonSchema
-  /** The schema of an accepted answer. */
+  /** The schema that answers must match. */
   readonly taken: JsonSchema
-  /** Converts a reply that means the right thing into the accepted form. */
+  /** Normalizes a reply before validation. */
   straighten(value: object): unknown
-  /** A remaining problem of an answer in the accepted form. */
+  /** Checks that a schema can't express. */
   problem?(answer: Answer): string | undefined
-  /** Converts a reply in prose, if prose is acceptable. */
+  /** Accepts a reply in prose. */
   prose?(text: string): Answer
 }
 
 export interface Asked<Answer> {
-  /** Undefined where the replies could not be used. */
+  /** Undefined if no reply was usable. */
   readonly answer: Answer | undefined
-  /** The last reply. */
   readonly reply: string
 }
 
-/** Of a reply that cannot be used, the model sees so much again. */
 const MAX_SHOWN = 10_000
 
-/** Asks a model about a document, and once more where its reply cannot be used, saying why. */
+/** Asks a model about a document; asks again, with the reason, if the reply isn't usable. */
 export async function askFor<Answer>(
   asker: ModelAsker,
   wanted: Wanted<Answer>,
@@ -49,7 +46,7 @@ export async function askFor<Answer>(
   return { answer: read(again, wanted).answer, reply: again }
 }
 
-/** A failure here loses nothing: there is a reply, if not a good one. */
+/** The first reply remains if this fails. */
 async function askAgain(asker: ModelAsker, messages: readonly Message[], schema: JsonSchema, signal: AbortSignal) {
   try {
     return spoken(await asker.ask(messages, schema, signal))
@@ -85,10 +82,7 @@ const complaint = (reply: string, problem: string): Message[] => [
   },
 ]
 
-/**
- * What a model is asked about a document. The document stands in a message of its own, between marks that nobody who
- * wrote it can know: what is in it cannot be taken for instructions.
- */
+/** Puts the document between random marks, so that its text can't pose as instructions. */
 function questionAbout(document: string, instructions: string, schema: JsonSchema): Message[] {
   const mark = `document-${randomBytes(12).toString('hex')}`
   const system = [
@@ -103,17 +97,16 @@ function questionAbout(document: string, instructions: string, schema: JsonSchem
   ]
 }
 
-/** Repairing takes time in the square of the length: for this much up to some 10 ms. */
+/** Repairing takes quadratic time: about 10 ms for this length. */
 const MAX_REPAIRED = 5_000
-/** Code fences that are looked into. */
 const MAX_FENCES = 3
-/** Repairing calls itself for every level. */
+/** Repairing is recursive. */
 const MAX_DEPTH = 64
 const THINKING = '<think>'
 const THOUGHT = '</think>'
 const FENCE = '```'
 
-/** A reply without the thinking that some models write before it. */
+/** Removes the model's thinking. */
 export function spoken(reply: string): string {
   const text = reply.trim()
   const end = text.startsWith(THINKING) ? text.indexOf(THOUGHT) : -1
@@ -121,8 +114,8 @@ export function spoken(reply: string): string {
 }
 
 /**
- * The objects and lists that a reply may mean, likeliest first: as it stands, in code fences, with prose around it; and
- * then the same with what models get wrong put right: commas, quotes, an end that is missing.
+ * The objects that a reply may contain, most likely first: the whole, code fences, text between brackets, then the same
+ * repaired.
  */
 export function* readReply(text: string): Generator<object> {
   const places = new Set([text, ...fenced(text), ...between(text, '{', '}'), ...between(text, '[', ']')])
@@ -139,7 +132,7 @@ const fenced = (text: string): string[] =>
     .slice(0, MAX_FENCES)
     .map((block) => block.replace(/^[a-zA-Z0-9]+/, '').trim())
 
-/** From the first to the last; and to the end, where that was never written. */
+/** To the last closing bracket, and to the end if that is missing. */
 function between(text: string, open: string, close: string): string[] {
   const from = text.indexOf(open)
   if (from === -1) return []
@@ -152,7 +145,7 @@ function* parsed(text: string): Generator<object> {
     const value = parseJson(text, LIMITS.answerDepth)
     if (typeof value === 'object' && value !== null) yield value
   } catch {
-    // Then it is something else.
+    // Not JSON.
   }
 }
 
@@ -160,11 +153,11 @@ function* repaired(text: string): Generator<object> {
   try {
     yield* parsed(jsonrepair(text))
   } catch {
-    // Beyond repair.
+    // Not repairable.
   }
 }
 
-/** Counts brackets wherever they stand, so it may say too much, and never too little. */
+/** An upper bound: counts brackets in strings, too. */
 function depthOf(text: string): number {
   let depth = 0
   let deepest = 0
@@ -175,7 +168,7 @@ function depthOf(text: string): number {
   return deepest
 }
 
-/** The value of a property of that name, however a model writes its letters. */
+/** Ignores case and surrounding spaces. */
 export function propertyOf(value: object, name: string): unknown {
   if (Object.hasOwn(value, name)) return Reflect.get(value, name)
   const wanted = name.toLowerCase()
@@ -183,7 +176,7 @@ export function propertyOf(value: object, name: string): unknown {
   return found === undefined ? undefined : Reflect.get(value, found)
 }
 
-/** The distinct, non-empty texts of a list in a reply; undefined if it isn't a list. */
+/** The distinct, non-empty texts of a list; undefined if it isn't a list. */
 export function listed(value: unknown): string[] | undefined {
   if (value === null) return []
   const list = typeof value === 'string' ? value.split(/[,;\n]/) : value
@@ -196,7 +189,7 @@ export function listed(value: unknown): string[] | undefined {
   return [...texts.values()]
 }
 
-/** Models like to make an object of what was asked for as a text. */
+/** Models sometimes return objects instead of strings. */
 function textOf(one: unknown): string {
   if (typeof one === 'string') return one.trim()
   if (typeof one === 'number') return String(one)

@@ -10,22 +10,22 @@ const open = new AbortController().signal
 const asking = (model: Model | undefined) => new ModelAsker('summarize', async () => model)
 const refused = (status: number) => new ModelError(`x:y: The provider answered ${status}.`, { status })
 
-test('a model is asked in few words: no tools, no chance, the shape of the answer', async () => {
+test('sends no tools, temperature 0 and a response schema', async () => {
   const model = scripted('Yes.')
   expect(await asking(model).ask(messages, schema, open)).toBe('Yes.')
   expect(model.requests).toEqual([{ messages, tools: [], temperature: 0, response_schema: schema, signal: open }])
 })
 
-test('calls that it makes all the same are nothing', async () => {
+test('ignores tool calls', async () => {
   expect(await asking(scripted({ calls: [{ name: 'delete_all' }] })).ask(messages, schema, open)).toBe('')
   const both = scripted({ text: 'Yes.', calls: [{ name: 'delete_all' }] })
   expect(await asking(both).ask(messages, schema, open)).toBe('Yes.')
 })
 
-describe('a provider that does not know schemas for answers', () => {
+describe('a provider without response schemas', () => {
   const shapes = (model: ReturnType<typeof scripted>) => model.requests.map((one) => one.response_schema)
 
-  test.each([400, 422])('(%i) is asked without, and from then on', async (status) => {
+  test.each([400, 422])('(%i) gets no schema from then on', async (status) => {
     const model = scripted(refused(status), 'One.', 'Two.')
     const asker = asking(model)
     expect(await asker.ask(messages, schema, open)).toBe('One.')
@@ -33,7 +33,7 @@ describe('a provider that does not know schemas for answers', () => {
     expect(shapes(model)).toEqual([schema, undefined, undefined])
   })
 
-  test('is not known by a question that it refuses either way', async () => {
+  test('is not assumed if the request fails either way', async () => {
     const model = scripted(refused(400), refused(400), 'Yes.')
     const asker = asking(model)
     await expect(asker.ask(messages, schema, open)).rejects.toMatchObject({ code: 'EXECUTION_ERROR' })
@@ -42,7 +42,7 @@ describe('a provider that does not know schemas for answers', () => {
   })
 })
 
-describe('a model that does not answer', () => {
+describe('a model that fails', () => {
   const gone = "The service behind tool 'summarize' is unavailable. Try again later."
   const network = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:80'), { code: 'ECONNREFUSED' })
 
@@ -55,25 +55,25 @@ describe('a model that does not answer', () => {
     ['fails', refused(503), { code: 'SERVICE_UNAVAILABLE', message: `${gone} x:y: The provider answered 503.` }],
     ['is not there', new ModelError('x:y: No connection.'), { code: 'SERVICE_UNAVAILABLE' }],
     ['refuses the key', refused(401), { code: 'EXECUTION_ERROR', message: expect.stringContaining('401') }],
-    ['throws what is not for others', network, { code: 'SERVICE_UNAVAILABLE', message: gone }],
+    ['throws an unexpected error', network, { code: 'SERVICE_UNAVAILABLE', message: gone }],
     ['breaks off', { text: 'Ye', error: new ModelError('x:y: It broke off.') }, { code: 'SERVICE_UNAVAILABLE' }],
   ])('%s', async (_, turn, error) => {
     await expect(asking(scripted(turn)).ask(messages, schema, open)).rejects.toMatchObject(error)
   })
 
-  test('stops without a finish', async () => {
+  test('ends its stream early', async () => {
     const model: Model = { id: 'x:y', stream: async function* () {} }
-    await expect(asking(model).ask(messages, schema, open)).rejects.toThrow('x:y stopped in mid-answer')
+    await expect(asking(model).ask(messages, schema, open)).rejects.toThrow('The response of model x:y ended early')
   })
 
-  test('is not there at all', async () => {
+  test('is not configured', async () => {
     await expect(asking(undefined).ask(messages, schema, open)).rejects.toThrow(
-      `Tool 'summarize' asks a model, and none is configured: add one under "providers" and "models"`,
+      `Tool 'summarize' needs a model, but none is configured: add one under "providers" and "models"`,
     )
   })
 })
 
-test('a reply without end is read only so far', async () => {
+test('limits the length of a reply', async () => {
   let given = 0
   async function* endless(): AsyncGenerator<ModelEvent> {
     for (;;) {
@@ -85,7 +85,7 @@ test('a reply without end is read only so far', async () => {
   expect([reply.length, given]).toEqual([200_000, 201])
 })
 
-test('whoever goes away waits for nobody, not even for a model that does not listen', async () => {
+test('rejects on abort, even if the model ignores it', async () => {
   const controller = new AbortController()
   const reason = new Error('gone')
   const deaf: Model = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readNames } from './model-tool.ts'
 
-test('names come once each, without space around them', () => {
+test('trims and deduplicates names', () => {
   expect(readNames({ types: [' a ', 'b c', 'a'] }, 'types')).toEqual(['a', 'b c'])
   expect(readNames({}, 'types')).toBeUndefined()
 })
@@ -14,6 +14,6 @@ test.each([
   [[5], 'each of types must be a text of 1 to 100 characters'],
   [['x'.repeat(101)], 'each of types must be a text of 1 to 100 characters'],
   [['__proto__'], "types must not hold '__proto__'"],
-])('list number %# is refused', (types, problem) => {
+])('rejects list %#', (types, problem) => {
   expect(() => readNames({ types }, 'types')).toThrow(`Invalid parameters: ${problem}`)
 })

@@ -1,32 +1,30 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Handler } from '../../core/handler.ts'
 import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { badParameter } from '../../kinds/builtin/read-parameter.ts'
 import { AbortableStream } from '../../models/abortable-stream.ts'
 import type { Message, Model, ModelRequest } from '../../models/model.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { modelFailure } from '../model-failure.ts'
 
-/** A tool that is there without being configured: what it is called by, and its code. */
+/** A built-in tool with its handler. */
 export interface ModelTool {
   readonly definition: ToolDefinition
   readonly handler: Handler
 }
 
-/** The dependencies of tools that ask a model. */
 export interface ModelToolParts {
-  /** The model to ask, looked up on every call; undefined if none is configured. */
+  /** Looked up on every call; undefined if no model is configured. */
   readonly model: () => Promise<Model | undefined>
   readonly clock: Clock
 }
 
-/** Characters of a text that one call works on. */
 export const MAX_TEXT = 200_000
 
 export const MODEL_TOOL_TIMEOUT_MS = 30_000
 
-/** The definition of a builtin that only reads, under the name of its handler. */
+/** The definition of a read-only built-in tool. */
 export const builtinDefinition = (
   name: string,
   description: string,
@@ -41,7 +39,7 @@ export const builtinDefinition = (
   timeout_ms: MODEL_TOOL_TIMEOUT_MS,
 })
 
-/** The schema of an answer: an object that has these properties and no others. */
+/** The schema of an object with exactly these properties. */
 export const answerSchema = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
   type: 'object',
   properties,
@@ -49,14 +47,13 @@ export const answerSchema = (properties: Readonly<Record<string, JsonSchema>>): 
   additionalProperties: false,
 })
 
-/** Characters of a reply that are read. */
 const MAX_REPLY = 200_000
 
-/** Asks a model for one tool. It is offered no tools, so that whatever it replies is text. */
+/** Asks the model on behalf of a tool. Offers no tools, so that replies are text. */
 export class ModelAsker {
   readonly tool: string
   readonly #model: ModelToolParts['model']
-  /** Models whose provider has refused the schema and taken the same question without it. */
+  /** Models whose provider rejects response schemas. */
   readonly #plain = new Set<string>()
 
   constructor(tool: string, model: ModelToolParts['model']) {
@@ -64,7 +61,7 @@ export class ModelAsker {
     this.#model = model
   }
 
-  /** The text of the reply. A model that does not answer is a `ToolExecutionError`; an abort throws its reason. */
+  /** Throws a `ToolExecutionError` if the model fails, and the signal's reason on abort. */
   async ask(messages: readonly Message[], schema: JsonSchema, signal: AbortSignal): Promise<string> {
     try {
       const model = await this.#model()
@@ -82,7 +79,7 @@ export class ModelAsker {
       return await readText(model, { ...request, response_schema: schema }, signal)
     } catch (error) {
       if (!(error instanceof ModelError) || (error.status !== 400 && error.status !== 422)) throw error
-      // Many servers that speak a provider's language do not know schemas for answers.
+      // Many compatible servers don't support response schemas.
       const reply = await readText(model, request, signal)
       this.#plain.add(model.id)
       return reply
@@ -90,7 +87,7 @@ export class ModelAsker {
   }
 
   #noModel(): ToolExecutionError {
-    const problem = `Tool '${this.tool}' asks a model, and none is configured: add one under "providers" and "models"`
+    const problem = `Tool '${this.tool}' needs a model, but none is configured: add one under "providers" and "models"`
     return new ToolExecutionError('EXECUTION_ERROR', problem)
   }
 }
@@ -102,16 +99,14 @@ async function readText(model: Model, request: ModelRequest, signal: AbortSignal
     if (event.type === 'text-delta') text += event.text
     if (event.type === 'finish' || text.length > MAX_REPLY) return text.slice(0, MAX_REPLY).toWellFormed()
   }
-  throw new ModelError(`Model ${model.id} stopped in mid-answer. Try again`, { retryable: true })
+  throw new ModelError(`The response of model ${model.id} ended early. Try again`, { retryable: true })
 }
 
 const MAX_NAMES = 50
 export const MAX_NAME = 100
 
-/** Names that no object may have from outside. */
 const FORBIDDEN = new Set(['__proto__', 'prototype', 'constructor'])
 
-/** The schema of a list of names. */
 export const namesSchema = {
   type: 'array',
   items: { type: 'string', minLength: 1, maxLength: MAX_NAME },
@@ -119,7 +114,7 @@ export const namesSchema = {
   maxItems: MAX_NAMES,
 } as const
 
-/** Reads a list of names that a caller gives, each once and without space around it. */
+/** Reads a list of distinct, trimmed names. */
 export function readNames(params: Params, name: string): readonly string[] | undefined {
   const value = Object.hasOwn(params, name) ? params[name] : undefined
   if (value === undefined) return undefined

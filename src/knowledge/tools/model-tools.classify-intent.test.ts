@@ -11,7 +11,7 @@ async function classify(replies: readonly string[], params: object = { categorie
   return { result, model }
 }
 
-describe('an intent comes with a confidence', () => {
+describe('returns an intent with a confidence', () => {
   test.each([
     ['as asked for', '{"intent": "billing", "confidence": 0.9}', { intent: 'billing', confidence: 0.9 }],
     ['a number as text', '{"intent": "billing", "confidence": "0.9"}', { intent: 'billing', confidence: 0.9 }],
@@ -30,13 +30,13 @@ describe('an intent comes with a confidence', () => {
   })
 })
 
-test('without categories the intent is named freely', async () => {
+test('accepts any intent without categories', async () => {
   const { result, model } = await classify(['{"intent": "get_refund", "confidence": 0.8}'], {})
   expect(result).toEqual({ intent: 'get_refund', confidence: 0.8 })
   expect(model.requests[0]?.response_schema).toMatchObject({ properties: { intent: { type: 'string' } } })
 })
 
-test('with categories the model is held to them, and may say that none fits', async () => {
+test('restricts the model to the categories and unknown', async () => {
   const { result, model } = await classify(['{"intent": "unknown", "confidence": 0.9}'])
   expect(result).toEqual(unknown)
   expect(model.requests[0]?.response_schema).toMatchObject({
@@ -44,12 +44,12 @@ test('with categories the model is held to them, and may say that none fits', as
   })
 })
 
-test('unknown can be a category as any other', async () => {
+test('accepts unknown as a category', async () => {
   const { result } = await classify(['{"intent": "Unknown", "confidence": 0.9}'], { categories: ['a', 'unknown'] })
   expect(result).toEqual({ intent: 'unknown', confidence: 0.9 })
 })
 
-test('an intent that is none of the categories is asked for again, naming them', async () => {
+test('asks again for an intent outside the categories', async () => {
   const { result, model } = await classify(['{"intent": "refund", "confidence": 1}', '{"intent": "billing"}'])
   expect(result).toEqual({ intent: 'billing', confidence: 0.5 })
   expect(model.requests[1]?.messages.at(-1)?.content).toContain('intent must be one of: billing, Cancel Order, unknown')
@@ -61,12 +61,12 @@ test.each([
   ['words', ['Billing, I am sure.', 'Billing!']],
   ['no intent', ['{"confidence": 1}', '{"intent": ""}']],
   ['something else', ['{"intent": ["billing"]}', '[1]']],
-])('a reply of %s is unknown', async (_, replies) => {
+])('returns unknown for a reply of %s', async (_, replies) => {
   const { result, model } = await classify(replies)
   expect(result).toEqual(unknown)
   expect(model.requests).toHaveLength(replies.length)
 })
 
-test('a text without words needs no model', async () => {
+test('asks no model about a blank text', async () => {
   expect((await classify([], { text: '  ' })).result).toEqual(unknown)
 })

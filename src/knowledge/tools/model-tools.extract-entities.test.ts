@@ -11,7 +11,7 @@ async function entities(replies: readonly string[], params: object = {}) {
   return { found: (result as { entities: object }).entities, model }
 }
 
-describe('entities are listed by type', () => {
+describe('lists entities by type', () => {
   test.each([
     ['as asked for', '{"entities": {"people": ["Ada", "Bob"], "places": ["Oslo"], "organizations": []}}'],
     ['without the word around them', '{"people": ["Ada", "Bob"], "places": ["Oslo"]}'],
@@ -26,7 +26,7 @@ describe('entities are listed by type', () => {
   })
 })
 
-test('the types are the caller’s, and the provider is asked to hold the model to them', async () => {
+test("restricts the model to the caller's types", async () => {
   const { found, model } = await entities(['{"entities": {"first names": ["Ada"]}}'], {
     entity_types: ['first names', 'dates'],
   })
@@ -36,7 +36,7 @@ test('the types are the caller’s, and the provider is asked to hold the model 
   })
 })
 
-test('types of other names are asked for again', async () => {
+test('asks again for other types', async () => {
   const { found, model } = await entities(['{"entities": {"persons": ["Ada"]}}', '{"people": ["Ada"]}'])
   expect(found).toEqual({ ...none, people: ['Ada'] })
   expect(model.requests).toHaveLength(2)
@@ -49,17 +49,17 @@ test.each([
   ['an empty object', ['{}']],
   ['wrong types', ['{"people": 5}', '{"people": true}']],
   ['a list', ['["Ada"]', '[]']],
-])('a reply of %s gives empty lists', async (_, replies) => {
+])('returns empty lists for a reply of %s', async (_, replies) => {
   const { found, model } = await entities(replies)
   expect(found).toEqual(none)
   expect(model.requests).toHaveLength(replies.length)
 })
 
-test('a text without words needs no model', async () => {
+test('asks no model about a blank text', async () => {
   expect((await entities([], { text: '' })).found).toEqual(none)
 })
 
-test('a type that is the name of something else is refused', async () => {
+test('rejects names of object properties as types', async () => {
   await expect(entities([], { entity_types: ['__proto__'] })).rejects.toMatchObject({ code: 'INVALID_PARAMETERS' })
   const { found } = await entities(['{"toString": ["x"], "people": ["Ada"], "__proto__": {"places": ["Oslo"]}}'])
   expect(found).toEqual({ ...none, people: ['Ada'] })

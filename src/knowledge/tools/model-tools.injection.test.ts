@@ -31,7 +31,7 @@ const SHAPES: readonly [ToolName, string, object][] = [
   ],
 ]
 
-/** What a model may reply that has obeyed the document, or has lost its mind. */
+/** Replies of a model that followed the document's instructions, or failed. */
 const REPLIES: readonly GivenTurn[] = [
   '{"pwned": true}',
   { calls: [{ name: 'delete_all' }] },
@@ -44,18 +44,21 @@ const REPLIES: readonly GivenTurn[] = [
   '\u0000\ud800',
 ]
 
-describe.each(SHAPES)('%s on a document that gives orders', (tool, parameter, shape) => {
-  test.each(REPLIES.map((reply, index) => [index, reply] as const))('keeps its shape (reply %i)', async (_, reply) => {
-    const model = scripted(reply, reply)
-    const { call } = toolsOver(model)
-    expect(await call(tool, { [parameter]: DOCUMENT })).toEqual(shape)
-    for (const request of model.requests) {
-      expect(request.tools).toEqual([])
-      const [system, user] = request.messages
-      expect(system?.content).not.toContain('delete_all')
-      expect([system?.role, user?.role]).toEqual(['system', 'user'])
-      expect(user?.content).toMatch(/^<(document-[0-9a-f]{24})>\n[\s\S]*\n<\/\1>$/)
-    }
-    expect({}).not.toHaveProperty('polluted')
-  })
+describe.each(SHAPES)('%s on a document with instructions', (tool, parameter, shape) => {
+  test.each(REPLIES.map((reply, index) => [index, reply] as const))(
+    'keeps its result shape (reply %i)',
+    async (_, reply) => {
+      const model = scripted(reply, reply)
+      const { call } = toolsOver(model)
+      expect(await call(tool, { [parameter]: DOCUMENT })).toEqual(shape)
+      for (const request of model.requests) {
+        expect(request.tools).toEqual([])
+        const [system, user] = request.messages
+        expect(system?.content).not.toContain('delete_all')
+        expect([system?.role, user?.role]).toEqual(['system', 'user'])
+        expect(user?.content).toMatch(/^<(document-[0-9a-f]{24})>\n[\s\S]*\n<\/\1>$/)
+      }
+      expect({}).not.toHaveProperty('polluted')
+    },
+  )
 })

@@ -1,20 +1,35 @@
-import type { Handler } from '../../core/handler.ts'
-import { badParameter, quoted, readText, requireText } from '../../kinds/builtin/read-parameter.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import type { Handler, HandlerContext } from '../../core/handler.ts'
+import { writeLog } from '../../core/log.ts'
+import { quoted } from '../../core/schema/problem-words.ts'
+import type { Effect, ToolDefinition } from '../../core/tool.ts'
+import { badParameter, readInteger, readText, requireText } from '../../kinds/builtin/read-parameter.ts'
+import type { ToolHandlers } from '../../kinds/tool-handlers.ts'
+import type { Collections } from '../collections/collections.ts'
+import {
+  DEFAULT_CHUNK_SIZE,
+  MAX_CHUNK_SIZE,
+  MIN_CHUNK_SIZE,
+  type Piece,
+  splitDocument,
+} from '../documents/split-document.ts'
+import { textDocument } from '../documents/text-document.ts'
 import { askFor, listed, propertyOf, type Wanted } from './ask-for.ts'
+import { ingestDocsTool, ragQueryHandler } from './collection-tools.ts'
 import {
   answerSchema,
   builtinDefinition,
   MAX_NAME,
   MAX_TEXT,
+  MODEL_TOOL_TIMEOUT_MS,
   ModelAsker,
   type ModelTool,
   type ModelToolParts,
   namesSchema,
   readNames,
 } from './model-tool.ts'
-import { tagChunkDocsTool } from './tag-chunk-docs.ts'
 
-/** The knowledge tools that need nothing but a model. */
+/** The knowledge tools that only need a model. */
 export const modelTools = (parts: ModelToolParts): ModelTool[] => [
   summarizeTool(parts),
   extractEntitiesTool(parts),
@@ -31,7 +46,6 @@ const FORMATS: Readonly<Record<Format, string>> = {
 
 const SUMMARY_SCHEMA = answerSchema({ summary: { type: 'string' } })
 
-/** `summarize`: what a text says, in short. */
 function summarizeTool({ model }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('summarize', model)
   const handler: Handler = async (params, { signal }) => {
@@ -61,7 +75,7 @@ async function summaryOf(asker: ModelAsker, document: string, format: Format, si
   return (answer?.summary ?? reply).trim()
 }
 
-/** A list of points is a summary too. */
+/** Models sometimes return a list of points. */
 function joined(summary: unknown, format: Format): unknown {
   if (!Array.isArray(summary) || !summary.every((line) => typeof line === 'string')) return summary
   if (format === 'paragraph') return summary.join(' ')
@@ -75,7 +89,7 @@ function readFormat(format: string): Format {
 
 const summarizeDefinition = builtinDefinition(
   'summarize',
-  'Summarizes a text: what it says, in short, in its own language, as a paragraph or as bullet points.',
+  'Summarizes a text in its own language, as a paragraph or as bullet points.',
   {
     text: { type: 'string', maxLength: MAX_TEXT, description: 'The text to summarize.' },
     format: {
@@ -94,7 +108,6 @@ const DEFAULT_TYPES = ['people', 'places', 'organizations']
 const NAMES = { type: 'array', items: { type: 'string' } }
 const ENTITIES_SCHEMA = answerSchema({ entities: { type: 'object', additionalProperties: NAMES } })
 
-/** `extract_entities`: the names in a text, by what they are names of. */
 function extractEntitiesTool({ model }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('extract_entities', model)
   const handler: Handler = async (params, { signal }) => {
@@ -118,7 +131,7 @@ const wantedEntities = (document: string, types: readonly string[]): Wanted<{ en
   straighten: (value) => straighten(value, types),
 })
 
-/** The lists of the types asked for, with or without `entities` around them. */
+/** Accepts the lists with or without `entities` around them. */
 function straighten(value: object, types: readonly string[]): unknown {
   const inner = propertyOf(value, 'entities')
   const lists = typeof inner === 'object' && inner !== null ? inner : value
@@ -130,7 +143,7 @@ function straighten(value: object, types: readonly string[]): unknown {
 
 const entitiesDefinition = builtinDefinition(
   'extract_entities',
-  'Finds the entities that a text names, such as people, places and organizations, and lists them by type.',
+  'Lists the entities in a text by type, such as people, places and organizations.',
   {
     text: { type: 'string', maxLength: MAX_TEXT, description: 'The text to search.' },
     entity_types: {
@@ -148,7 +161,7 @@ interface Classified {
 }
 
 const UNKNOWN: Classified = { intent: 'unknown', confidence: 0 }
-/** Of a model that does not say how sure it is. */
+/** If the model states no confidence. */
 const UNSAID = 0.5
 
 const INTENT_SCHEMA = answerSchema({
@@ -156,7 +169,6 @@ const INTENT_SCHEMA = answerSchema({
   confidence: { type: 'number', minimum: 0, maximum: 1 },
 })
 
-/** `classify_intent`: the intent of the author of a text. */
 function classifyIntentTool({ model }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('classify_intent', model)
   const handler: Handler = async (params, { signal }) => {
@@ -175,7 +187,7 @@ function wantedIntent(document: string, categories: readonly string[] | undefine
   return {
     document,
     instructions:
-      'You say what whoever wrote the document wants, as one intent, and how sure you are, from 0 (a guess) to 1 ' +
+      "You classify the intent of the document's author, and say how sure you are, from 0 (a guess) to 1 " +
       `(certain). ${choice(intents)}`,
     asked: answerSchema({
       intent: { type: 'string', ...(intents && { enum: intents }) },
@@ -196,7 +208,6 @@ const choice = (intents: readonly string[] | undefined): string =>
     ? 'Name the intent by one to three words in snake_case, such as "cancel_order".'
     : `The intent is one of these: ${JSON.stringify(intents)}. It is "${UNKNOWN.intent}" only where none of the others fits.`
 
-/** As the caller writes it. */
 function intentOf(given: unknown, intents: readonly string[] | undefined): unknown {
   if (typeof given !== 'string') return given
   const intent = given.trim()
@@ -211,7 +222,7 @@ function confidenceOf(given: unknown): number {
 
 const intentDefinition = builtinDefinition(
   'classify_intent',
-  'Says what whoever wrote a text wants: one of the given categories, or a short name, and how sure that is (0 to 1).',
+  'Classifies the intent of a text as one of the given categories or a short name, with a confidence from 0 to 1.',
   {
     text: { type: 'string', maxLength: MAX_TEXT, description: 'The text to classify.' },
     categories: {
@@ -221,3 +232,143 @@ const intentDefinition = builtinDefinition(
   },
   ['text'],
 )
+
+const CALLS_AT_A_TIME = 5
+/** The model is considered unavailable. */
+const MAX_FAILURES = 5
+/** Returns partial results before the tool's timeout discards them. */
+const BUDGET_MS = MODEL_TOOL_TIMEOUT_MS - 3_000
+const MAX_TAGS = 10
+
+const TAGS = { type: 'array', items: { type: 'string' } }
+/** Without a limit, small models continue a list endlessly. */
+const ASKED = answerSchema({ tags: { ...TAGS, maxItems: MAX_TAGS } })
+const TAKEN = answerSchema({ tags: TAGS })
+
+function tagChunkDocsTool({ model, clock }: ModelToolParts): ModelTool {
+  const asker = new ModelAsker('tag_chunk_docs', model)
+  const handler: Handler = async (params, context) => {
+    const content = requireText(params, 'content', MAX_TEXT)
+    const chunkSize = readInteger(params, 'chunk_size') ?? DEFAULT_CHUNK_SIZE
+    // Without overlap, the chunks add up to the document.
+    const pieces = splitDocument(textDocument(content, 'document'), { chunkSize, overlap: 0 })
+    const budget = new AbortController()
+    const cancelTimer = clock.after(BUDGET_MS, () => budget.abort())
+    try {
+      const tags = await tagsOf(asker, pieces, context, budget.signal)
+      return { chunks: pieces.map(({ text }, index) => ({ index, text, tags: tags[index] ?? [] })) }
+    } finally {
+      cancelTimer()
+    }
+  }
+  return { definition, handler }
+}
+
+/** Chunks without an answer in time get no tags. Throws if the model never answered. */
+async function tagsOf(
+  asker: ModelAsker,
+  pieces: readonly Piece[],
+  context: HandlerContext,
+  late: AbortSignal,
+): Promise<(readonly string[])[]> {
+  const signal = AbortSignal.any([context.signal, late])
+  const tags: string[][] = []
+  let [answered, failed, inARow] = [0, 0, 0]
+  let failure: unknown
+  const waiting = pieces.entries()
+  const work = async (): Promise<void> => {
+    for (const [index, piece] of waiting) {
+      if (inARow >= MAX_FAILURES) return
+      try {
+        tags[index] = await tagsOfPiece(asker, piece, signal)
+        answered++
+        inARow = 0
+      } catch (error) {
+        context.signal.throwIfAborted()
+        if (late.aborted) return
+        failure ??= error
+        failed++
+        inARow++
+      }
+      context.report({ progress: answered + failed, total: pieces.length })
+    }
+  }
+  await Promise.all(Array.from({ length: CALLS_AT_A_TIME }, work))
+  if (answered === 0 && failure !== undefined) throw failure
+  const untagged = pieces.length - answered
+  if (untagged > 0) {
+    const fields = { tool: asker.tool, chunks: pieces.length, untagged, failed, err: failure }
+    writeLog(context.log, 'warn', fields, 'Some chunks have no tags: the model failed, or time ran out')
+  }
+  return tags
+}
+
+async function tagsOfPiece(asker: ModelAsker, { text, heading }: Piece, signal: AbortSignal): Promise<string[]> {
+  const { answer } = await askFor<{ tags: string[] }>(
+    asker,
+    {
+      document: heading === '' ? text : `[${heading}]\n${text}`,
+      instructions:
+        `You tag parts of documents for search. Give two to five tags for what this part is about, at most ${MAX_TAGS}: ` +
+        'short, in lower case, in the language of the document, the most telling first.',
+      asked: ASKED,
+      taken: TAKEN,
+      straighten: (value) => {
+        const tags = Array.isArray(value) ? value : propertyOf(value, 'tags')
+        return { tags: listed(tags)?.filter((tag) => tag.length <= MAX_NAME) ?? tags }
+      },
+    },
+    signal,
+  )
+  return answer?.tags.slice(0, MAX_TAGS) ?? []
+}
+
+const definition = builtinDefinition(
+  'tag_chunk_docs',
+  'Splits a document into chunks at headings, paragraphs and sentences, and tags each chunk with its topics.',
+  {
+    content: { type: 'string', maxLength: MAX_TEXT, description: 'The document: plain text or Markdown.' },
+    chunk_size: {
+      type: 'integer',
+      minimum: MIN_CHUNK_SIZE,
+      maximum: MAX_CHUNK_SIZE,
+      default: DEFAULT_CHUNK_SIZE,
+      description: 'The maximum number of characters per chunk.',
+    },
+  },
+  ['content'],
+)
+
+/** Distinguishes our handlers from those of the host application. */
+const ours = new WeakSet<object>()
+
+/** Adds the handlers of the knowledge tools, but keeps handlers of the host application. */
+export function addKnowledgeHandlers(handlers: ToolHandlers, collections: Collections, parts: ModelToolParts): void {
+  const add = (name: string, handler: Handler, effect: Effect): void => {
+    const there = handlers.get(name)
+    if (there !== undefined && !ours.has(there)) return
+    ours.add(handler)
+    handlers.register(name, handler, { effect })
+  }
+  add('rag_query', ragQueryHandler(collections), 'read')
+  for (const { definition, handler } of knowledgeTools(collections, parts)) {
+    add(definition.name, handler, definition.effect ?? 'write')
+  }
+}
+
+/** Registers the knowledge tools that ask a model, unless a tool of that name exists. */
+export function registerModelTools(registry: ToolRegistry, parts: ModelToolParts): void {
+  for (const { definition } of modelTools(parts)) if (!registry.has(definition.name)) registry.register(definition)
+}
+
+/** For configurations that list a tool by name only. */
+export const knowledgeDefinitions = (
+  collections: Collections,
+  parts: ModelToolParts,
+): ReadonlyMap<string, ToolDefinition> =>
+  new Map(knowledgeTools(collections, parts).map(({ definition }) => [definition.name, definition]))
+
+const knowledgeTools = (collections: Collections, parts: ModelToolParts) => [
+  ...modelTools(parts),
+  ingestDocsTool(collections),
+]

@@ -1,22 +1,51 @@
-import type { Tool } from '@modelcontextprotocol/client'
+import type { Client, Tool } from '@modelcontextprotocol/client'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema, ToolDefinition } from '../../core/tool.ts'
 import { cleanText } from '../stdio/clean-text.ts'
 
-/** A tool as a server lists it, held to what we need of it; nothing else of it is trusted. */
+const MAX_PAGES = 64
+const MAX_ENTRIES = 5_000
+
+/** Accepts anything: with the SDK's schema, one bad entry would reject the whole list. */
+const ANYTHING = {
+  '~standard': { version: 1, vendor: 'toolyard', validate: (value: unknown) => ({ value }) },
+} as const
+
+type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
+
+export async function listAll(
+  client: Client,
+  method: ListMethod,
+  key: string,
+  signal: AbortSignal,
+): Promise<unknown[]> {
+  const entries: unknown[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < MAX_PAGES && entries.length < MAX_ENTRIES; page++) {
+    const request = { method, params: cursor === undefined ? {} : { cursor } }
+    const answer = (await client.request(request, ANYTHING, { signal })) as Record<string, unknown>
+    const { [key]: more, nextCursor } = Object(answer) as Record<string, unknown>
+    if (Array.isArray(more)) entries.push(...more.slice(0, MAX_ENTRIES - entries.length))
+    if (typeof nextCursor !== 'string' || nextCursor === '') break
+    cursor = nextCursor
+  }
+  return entries
+}
+
+/** The checked parts of a listed tool. */
 export interface ServerTool {
   readonly name: string
   readonly description: string
   readonly inputSchema: JsonSchema
   readonly readOnly: boolean
   readonly idempotent: boolean
-  /** The very object that the server sent, for the SDK. */
   readonly raw: Tool
 }
 
 const NAME = /^[\p{L}\p{N}_.:/-]{1,128}$/u
-const LONGEST_DESCRIPTION = 8_192
+const MAX_DESCRIPTION = 8_192
 
-/** Reads one entry of a list; gives a sentence where it cannot be a tool. */
+/** Reads one entry of a list; returns the problem if it isn't a tool. */
 export function serverTool(entry: unknown, server: string): ServerTool | string {
   const { name, title, description, inputSchema, annotations } = Object(entry) as Record<string, unknown>
   if (typeof name !== 'string' || !NAME.test(name)) {
@@ -26,10 +55,10 @@ export function serverTool(entry: unknown, server: string): ServerTool | string 
     return `Tool '${name}' of MCP server '${server}' has no object schema`
   }
   const { readOnlyHint, idempotentHint } = Object(annotations) as Record<string, unknown>
-  const words = [description, title].find((text) => typeof text === 'string' && text.trim() !== '')
+  const text = [description, title].find((one) => typeof one === 'string' && one.trim() !== '')
   return {
     name,
-    description: bounded(cleanText((words as string | undefined) ?? `The tool ${name} of ${server}.`)),
+    description: bounded(cleanText((text as string | undefined) ?? `The tool ${name} of ${server}.`)),
     inputSchema: inputSchema.type === 'object' ? inputSchema : { ...inputSchema, type: 'object' },
     readOnly: readOnlyHint === true,
     idempotent: idempotentHint === true,
@@ -37,7 +66,7 @@ export function serverTool(entry: unknown, server: string): ServerTool | string 
   }
 }
 
-/** The tool as a definition of ours, under the name that is free for it. */
+/** The definition of a server's tool, under its name in the registry. */
 export function definitionOf(tool: ServerTool, server: string, name: string): ToolDefinition {
   const { description, inputSchema: parameters, readOnly, idempotent } = tool
   const effect = readOnly ? 'read' : idempotent ? 'idempotent' : 'write'
@@ -46,14 +75,74 @@ export function definitionOf(tool: ServerTool, server: string, name: string): To
     description,
     parameters,
     effect,
-    // A call that was lost with its server is made again where that cannot do harm.
+    // Retries calls that were lost with their server, unless they may write.
     ...(effect !== 'write' && { retry: { max_attempts: 2, backoff_ms: 0 } }),
     implementation: { type: 'mcp', server, tool: tool.name, returns: 'mcp_content' },
   }
 }
 
-const bounded = (text: string): string =>
-  text.length > LONGEST_DESCRIPTION ? `${text.slice(0, LONGEST_DESCRIPTION)}…` : text
+const bounded = (text: string): string => (text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION)}…` : text)
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Marks a parameter that a server over HTTP expects in a header as well. */
+const MARK = 'x-mcp-header'
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+const MIRRORED_TYPES: readonly unknown[] = ['string', 'integer', 'boolean']
+/** Keywords that hold schemas by name, and those that hold one schema or a list. */
+const BY_NAME = ['$defs', 'definitions', 'patternProperties', 'dependentSchemas']
+const NESTED = [
+  ...['items', 'prefixItems', 'additionalItems', 'contains', 'additionalProperties', 'propertyNames'],
+  ...['unevaluatedItems', 'unevaluatedProperties', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else'],
+]
+
+interface Place {
+  readonly schema: unknown
+  readonly path: string
+  /** Whether it is a parameter or a property of one: only those have a single value to send. */
+  readonly isParameter: boolean
+}
+
+/**
+ * Why the marked parameters of a tool can't be sent in headers. From 2026-07-28 on a client over HTTP must leave out
+ * such a tool.
+ */
+export function mirroringProblem(parameters: JsonSchema): string | undefined {
+  const names = new Set<string>()
+  const places: Place[] = [{ schema: parameters, path: '', isParameter: false }]
+  for (let place = places.pop(); place !== undefined; place = places.pop()) {
+    const { schema, path } = place
+    if (typeof schema !== 'object' || schema === null) continue
+    if (Object.hasOwn(schema, MARK)) {
+      const problem = markProblem(place, names)
+      if (problem !== undefined) return `${MARK} of ${path || 'the schema'} ${problem}`
+    }
+    places.push(...placesBelow(place))
+  }
+  return undefined
+}
+
+function markProblem({ schema, isParameter }: Place, names: Set<string>): string | undefined {
+  const { [MARK]: name, type } = schema as Record<string, unknown>
+  if (!isParameter) return 'does not belong to a parameter'
+  if (typeof name !== 'string' || !HEADER_NAME.test(name)) return 'is not a valid header name'
+  if (!MIRRORED_TYPES.includes(type)) return 'belongs to a type that a header cannot hold'
+  if (names.has(name.toLowerCase())) return 'is used by another parameter'
+  names.add(name.toLowerCase())
+  return undefined
+}
+
+function placesBelow({ schema, path, isParameter }: Place): Place[] {
+  const holder = schema as Record<string, unknown>
+  const named = (key: string, isReached: boolean): Place[] =>
+    Object.entries(Object(holder[key])).map(([name, one]) => ({
+      schema: one,
+      path: path === '' ? name : `${path}.${name}`,
+      isParameter: isReached,
+    }))
+  return [
+    ...named('properties', path === '' || isParameter),
+    ...BY_NAME.flatMap((key) => named(key, false)),
+    ...NESTED.flatMap((key) =>
+      [holder[key]].flat().map((one) => ({ schema: one, path: `${path}<${key}>`, isParameter: false })),
+    ),
+  ]
+}

@@ -1,8 +1,8 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
+import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { toolyard } from '../../core/fixtures/code-yard.ts'
-import { ToolRegistry } from '../../core/tool-registry.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { serveHttp } from '../server/http/serve-http.ts'
 import { ToolServer } from '../server/tool-server.ts'
@@ -35,7 +35,7 @@ test('a tool whose parameters cannot be sent in the headers that it names is lef
   })
   expect(names).toEqual(['good'])
   expect(JSON.stringify(log.lines)).toContain(
-    "Tool 'bad' cannot be called: x-mcp-header of score is for a type that no header can hold",
+    "Tool 'bad' cannot be called: x-mcp-header of score belongs to a type that a header cannot hold",
   )
 })
 

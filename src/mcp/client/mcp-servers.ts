@@ -1,96 +1,34 @@
-import type { Client } from '@modelcontextprotocol/client'
+import type {
+  Client,
+  GetPromptResult,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+} from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import type { HandlerContext } from '../../core/handler.ts'
 import type { Log } from '../../core/log.ts'
-import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { ToolRegistry } from '../../core/tool-registry.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
+import type { Params, ToolDefinition } from '../../core/tool.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import type { Library } from '../server/tool-server.ts'
 import { cleanText } from '../stdio/clean-text.ts'
-import type { ConnectFailure } from './connect-failure.ts'
-import { listAll } from './list-all.ts'
-import { definitionOf, type ServerTool, serverTool } from './listed-tool.ts'
+import type { ConnectFailure } from './failures.ts'
+import { definitionOf, listAll, mirroringProblem, type ServerTool, serverTool } from './listed-tool.ts'
 import { McpConnection } from './mcp-connection.ts'
-import type { PinStore } from './pin-store.ts'
-import { PinnedTools } from './pinned-tools.ts'
-import { MCP_RETRY_ATTEMPTS } from './retry-plan.ts'
-import { ServerLibrary } from './server-library.ts'
-import type { McpServerSettings } from './server-settings.ts'
-import type { TokenSupply } from './token-supply.ts'
+import { admitTools, type PinStore } from './pinned-tools.ts'
+import { MCP_RETRY_ATTEMPTS, type McpServerSettings, type TokenSupply } from './server-settings.ts'
 
-/** What a parameter carries that a server over HTTP wants in a header as well. */
-const MARK = 'x-mcp-header'
-const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
-const MIRRORED_TYPES: readonly unknown[] = ['string', 'integer', 'boolean']
-/** Keywords under which schemas stand: by name, or alone and in lists. */
-const BY_NAME = ['$defs', 'definitions', 'patternProperties', 'dependentSchemas']
-const NESTED = [
-  ...['items', 'prefixItems', 'additionalItems', 'contains', 'additionalProperties', 'propertyNames'],
-  ...['unevaluatedItems', 'unevaluatedProperties', 'oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else'],
-]
-
-interface Place {
-  readonly schema: unknown
-  readonly path: string
-  /** A parameter, or part of one, that is there in every call or is left out: nothing else has one value to send. */
-  readonly isParameter: boolean
-}
-
-/**
- * Why the parameters of a tool cannot be sent in headers as its schema asks; undefined where they can, or none is to be.
- * From 2026-07-28 on a client over HTTP must leave such a tool out.
- */
-export function mirroringProblem(parameters: JsonSchema): string | undefined {
-  const names = new Set<string>()
-  const places: Place[] = [{ schema: parameters, path: '', isParameter: false }]
-  for (let place = places.pop(); place !== undefined; place = places.pop()) {
-    const { schema, path } = place
-    if (typeof schema !== 'object' || schema === null) continue
-    if (Object.hasOwn(schema, MARK)) {
-      const problem = markProblem(place, names)
-      if (problem !== undefined) return `${MARK} of ${path || 'the schema'} ${problem}`
-    }
-    places.push(...placesBelow(place))
-  }
-  return undefined
-}
-
-function markProblem({ schema, isParameter }: Place, names: Set<string>): string | undefined {
-  const { [MARK]: name, type } = schema as Record<string, unknown>
-  if (!isParameter) return 'does not belong to a parameter'
-  if (typeof name !== 'string' || !HEADER_NAME.test(name)) return 'cannot be the name of a header'
-  if (!MIRRORED_TYPES.includes(type)) return 'is for a type that no header can hold'
-  if (names.has(name.toLowerCase())) return 'is another parameter’s too'
-  names.add(name.toLowerCase())
-  return undefined
-}
-
-function placesBelow({ schema, path, isParameter }: Place): Place[] {
-  const held = schema as Record<string, unknown>
-  const named = (key: string, reached: boolean): Place[] =>
-    Object.entries(Object(held[key])).map(([name, one]) => ({
-      schema: one,
-      path: path === '' ? name : `${path}.${name}`,
-      isParameter: reached,
-    }))
-  const reached = path === '' || isParameter
-  return [
-    ...named('properties', reached),
-    ...BY_NAME.flatMap((key) => named(key, false)),
-    ...NESTED.flatMap((key) =>
-      [held[key]].flat().map((one) => ({ schema: one, path: `${path}<${key}>`, isParameter: false })),
-    ),
-  ]
-}
-
-/** What a server offers. */
 interface Offered {
   readonly server: string
   readonly tools: readonly ServerTool[]
 }
 
 /**
- * The tools of MCP servers in the registry. They never replace a tool of another origin or server: a bare name belongs to
- * local tools, then to the server that stands first; where it is taken, a tool joins as `<server>__<tool>`.
+ * Registers the tools of MCP servers. A plain name belongs to local tools first, then to the first server that lists it;
+ * other tools of that name are registered as `<server>__<tool>`.
  */
 class JoinedTools {
   readonly #registry: ToolRegistry
@@ -107,24 +45,22 @@ class JoinedTools {
     this.#stopListening = registry.onChange(() => this.#arrangeSoon())
   }
 
-  /** Brings the registry in line with what the servers offer, the first of them first. */
+  /** Updates the registry; earlier servers have precedence. */
   set(offered: readonly Offered[]): void {
     this.#offered = offered
     this.#arrange()
   }
 
-  /** The tool as its server listed it. */
   find(server: string, tool: string): ServerTool | undefined {
     return this.#offered.find((one) => one.server === server)?.tools.find(({ name }) => name === tool)
   }
 
-  /** Takes all of them out. */
   close(): void {
     this.#stopListening()
     this.set([])
   }
 
-  /** A local tool that comes or goes takes a name, or leaves one. */
+  /** Local tools that are added or removed take or free names. */
   #arrangeSoon(): void {
     if (this.#arranging || this.#queued) return
     this.#queued = true
@@ -171,7 +107,7 @@ class JoinedTools {
       for (const tool of tools) {
         const name = [tool.name, `${server}__${tool.name}`].find(isFree)
         if (name !== undefined) named.set(name, { server, tool })
-        else this.#log.warn({ server, tool: tool.name }, 'MCP tool left out: both of its names are taken')
+        else this.#log.warn({ server, tool: tool.name }, 'MCP tool skipped: both of its names are taken')
       }
     }
     return named
@@ -182,27 +118,23 @@ export interface McpServersParts {
   readonly registry: ToolRegistry
   readonly log: Log
   readonly clock: Clock
-  /** Where it is kept which definitions were approved. */
   readonly pins: PinStore
-  /** Where the tokens for a server come from, where it may want some. */
   readonly authProvider?: (settings: McpServerSettings) => Promise<TokenSupply | undefined>
-  /** Gets each new client before it connects, to let it do what tools of Toolyard do not: answer what a server asks. */
+  /** Gets each client before it connects, to add handlers for requests of the server. */
   readonly extend?: (client: Client) => void
 }
 
 interface Member {
   readonly connection: McpConnection
-  readonly pinned: PinnedTools
-  /** Undefined until the server has been connected once. */
+  /** Undefined until the first connection. */
   tools: readonly ServerTool[] | undefined
 }
 
-/** The MCP servers of a configuration: connected beside everything else, their tools among the others. */
+/** The MCP servers of a configuration and their tools. */
 export class McpServers {
   readonly #members = new Map<string, Member>()
   readonly #parts: McpServersParts
   readonly #joined: JoinedTools
-  /** Their resources and prompts. */
   readonly library: ServerLibrary
 
   constructor(settings: readonly McpServerSettings[], parts: McpServersParts) {
@@ -216,12 +148,11 @@ export class McpServers {
     return [...this.#members.keys()]
   }
 
-  /** Begins to connect to all of them. The promise is for those who want to wait until each is there or given up. */
+  /** Connects to all servers; resolves when each is connected or given up. */
   async start(): Promise<void> {
     await Promise.all([...this.#members.values()].map(({ connection }) => connection.start()))
   }
 
-  /** Calls a tool of a server, over the connection that there is now, or that is made now. */
   call(server: string, tool: string, params: Params, context: HandlerContext): Promise<unknown> {
     const definition = this.#joined.find(server, tool)?.raw
     return this.connection(server).call({
@@ -234,7 +165,6 @@ export class McpServers {
     })
   }
 
-  /** The line to one server. */
   connection(server: string): McpConnection {
     const member = this.#members.get(server)
     if (member !== undefined) return member.connection
@@ -242,25 +172,24 @@ export class McpServers {
     throw new ToolExecutionError('EXECUTION_ERROR', `MCP server '${server}' is not configured (known: ${known})`)
   }
 
-  /** What a server offers, as far as it was ever connected. */
+  /** The tools of a server; empty until its first connection. */
   tools(server: string): readonly ServerTool[] {
     return this.#members.get(server)?.tools ?? []
   }
 
-  /** Looks again at the tools of pinned servers: what is approved has changed. */
+  /** Checks the tools of pinned servers again after pins changed. */
   async checkPins(): Promise<void> {
     const pinned = [...this.#members.values()].filter(({ connection, tools }) => connection.settings.pin && tools)
     await Promise.all(pinned.map((member) => this.#reload(member)))
   }
 
-  /** Takes the tools out and ends the servers. */
   async close(): Promise<void> {
     this.#joined.close()
     await Promise.all([...this.#members.values()].map(({ connection }) => connection.close()))
   }
 
   #member(settings: McpServerSettings): Member {
-    const { log, clock, pins, authProvider, extend } = this.#parts
+    const { log, clock, authProvider, extend } = this.#parts
     const connection = new McpConnection(settings, {
       log,
       clock,
@@ -273,7 +202,7 @@ export class McpServers {
       authProvider: authProvider && (() => authProvider(settings)),
       extend,
     })
-    const member: Member = { connection, pinned: new PinnedTools(settings, pins, log), tools: undefined }
+    const member: Member = { connection, tools: undefined }
     return member
   }
 
@@ -285,25 +214,26 @@ export class McpServers {
     const tools = new Map<string, ServerTool>()
     for (const tool of listed) {
       const problem = typeof tool === 'string' ? tool : problemOf(tool, tools, mirrors)
-      if (problem) this.#parts.log.warn({ server, problem }, 'MCP tool left out')
+      if (problem) this.#parts.log.warn({ server, problem }, 'MCP tool skipped')
       else if (typeof tool !== 'string') tools.set(tool.name, tool)
     }
-    member.tools = await member.pinned.admit([...tools.values()], member.tools)
+    const { settings } = member.connection
+    member.tools = await admitTools([...tools.values()], member.tools, settings, this.#parts)
     this.#join()
   }
 
   async #reload(member: Member): Promise<void> {
     const { log, clock } = this.#parts
     const server = member.connection.settings.name
-    const late = new AbortController()
-    const callOff = clock.after(RELOAD_TIMEOUT, () => late.abort(new Error('it took too long')))
+    const timeout = new AbortController()
+    const cancel = clock.after(RELOAD_TIMEOUT_MS, () => timeout.abort(new Error('Listing the tools timed out')))
     try {
-      await this.#load(member, await member.connection.client(late.signal), late.signal)
-      log.info({ server, tools: member.tools?.length }, 'MCP tools have changed')
+      await this.#load(member, await member.connection.client(timeout.signal), timeout.signal)
+      log.info({ server, tools: member.tools?.length }, 'MCP tools changed')
     } catch (error) {
-      log.warn({ server, reason: String(error) }, 'MCP tools have changed and could not be listed')
+      log.warn({ server, reason: String(error) }, 'MCP tools changed, but listing them failed')
     } finally {
-      callOff()
+      cancel()
     }
   }
 
@@ -324,10 +254,128 @@ export class McpServers {
 }
 
 function problemOf(tool: ServerTool, before: ReadonlyMap<string, unknown>, mirrors: boolean): string | undefined {
-  if (before.has(tool.name)) return `The name '${tool.name}' comes twice`
+  if (before.has(tool.name)) return `The name '${tool.name}' is listed twice`
   const problem = mirrors ? mirroringProblem(tool.inputSchema) : undefined
-  return problem && `Tool '${tool.name}' cannot be called: ${cleanText(problem).slice(0, LONGEST_PROBLEM)}`
+  return problem && `Tool '${tool.name}' cannot be called: ${cleanText(problem).slice(0, MAX_PROBLEM_CHARACTERS)}`
 }
 
-const LONGEST_PROBLEM = 300
-const RELOAD_TIMEOUT = 30_000
+const MAX_PROBLEM_CHARACTERS = 300
+const RELOAD_TIMEOUT_MS = 30_000
+
+const REQUEST_TIMEOUT_MS = 10_000
+
+type List = 'resources' | 'resourceTemplates' | 'prompts'
+
+const METHODS = {
+  resources: 'resources/list',
+  resourceTemplates: 'resources/templates/list',
+  prompts: 'prompts/list',
+} as const satisfies Record<List, string>
+
+interface NamedPrompt {
+  readonly connection: McpConnection
+  readonly prompt: Prompt
+  readonly name: string
+}
+
+/** The resources and prompts of all connected servers. Servers that don't answer are skipped. */
+class ServerLibrary implements Library {
+  readonly #connections: () => Iterable<McpConnection>
+  readonly #log: Log
+  readonly #listeners = new Set<(what: 'resources' | 'prompts') => void>()
+
+  constructor(connections: () => Iterable<McpConnection>, log: Log) {
+    this.#connections = connections
+    this.#log = log
+  }
+
+  async listResources(): Promise<readonly Resource[]> {
+    const seen = new Set<string>()
+    const all = await this.#all<Resource>('resources')
+    // A URI belongs to the first server that lists it.
+    return all.map(({ entry }) => entry).filter(({ uri }) => typeof uri === 'string' && !seen.has(uri) && seen.add(uri))
+  }
+
+  async listResourceTemplates(): Promise<readonly ResourceTemplateType[]> {
+    return (await this.#all<ResourceTemplateType>('resourceTemplates')).map(({ entry }) => entry)
+  }
+
+  /** Asks the servers that list it, else all of them: it may match a template. */
+  async readResource(uri: string): Promise<ReadResourceResult | undefined> {
+    const owners = (await this.#all<Resource>('resources')).filter(({ entry }) => entry.uri === uri)
+    const asked = owners.length > 0 ? owners.map(({ connection }) => connection) : this.#live('resources')
+    for (const connection of asked) {
+      try {
+        return await this.#ask(connection, (client, signal) => client.readResource({ uri }, { signal }))
+      } catch (error) {
+        if (!(await isAnswer(error))) throw error
+      }
+    }
+    return undefined
+  }
+
+  async listPrompts(): Promise<readonly Prompt[]> {
+    return (await this.#prompts()).map(({ prompt, name }) => ({ ...prompt, name }))
+  }
+
+  async getPrompt(name: string, args: Readonly<Record<string, string>>): Promise<GetPromptResult | undefined> {
+    const found = (await this.#prompts()).find((one) => one.name === name)
+    if (found === undefined) return undefined
+    const params = { name: found.prompt.name, arguments: { ...args } }
+    return this.#ask(found.connection, (client, signal) => client.getPrompt(params, { signal }))
+  }
+
+  onChange(listener: (what: 'resources' | 'prompts') => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  changed(what: 'resources' | 'prompts'): void {
+    for (const listener of this.#listeners) listener(what)
+  }
+
+  async #prompts(): Promise<NamedPrompt[]> {
+    const taken = new Set<string>()
+    const named: NamedPrompt[] = []
+    for (const { connection, entry: prompt } of await this.#all<Prompt>('prompts')) {
+      if (typeof prompt.name !== 'string') continue
+      const name = [prompt.name, `${connection.settings.name}__${prompt.name}`].find((one) => !taken.has(one))
+      if (name === undefined) continue
+      taken.add(name)
+      named.push({ connection, prompt, name })
+    }
+    return named
+  }
+
+  async #all<Entry>(list: List): Promise<{ readonly connection: McpConnection; readonly entry: Entry }[]> {
+    const lists = await Promise.all(
+      this.#live(list === 'prompts' ? 'prompts' : 'resources').map(async (connection) => {
+        try {
+          const entries = await this.#ask(connection, (client, signal) => listAll(client, METHODS[list], list, signal))
+          return entries.filter(isObject).map((entry) => ({ connection, entry: entry as Entry }))
+        } catch (error) {
+          this.#log.debug(
+            { server: connection.settings.name, list, reason: String(error) },
+            'MCP server did not answer a list request',
+          )
+          return []
+        }
+      }),
+    )
+    return lists.flat()
+  }
+
+  #live(capability: 'resources' | 'prompts'): McpConnection[] {
+    return [...this.#connections()].filter(({ capabilities }) => capabilities?.[capability] !== undefined)
+  }
+
+  async #ask<T>(connection: McpConnection, ask: (client: Client, signal: AbortSignal) => Promise<T>): Promise<T> {
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
+    return ask(await connection.client(signal), signal)
+  }
+}
+
+async function isAnswer(error: unknown): Promise<boolean> {
+  const { callFault } = await import('./open-client.ts')
+  return callFault(error).kind === 'answered'
+}

@@ -3,9 +3,11 @@ import {
   type JsonSchemaType,
   type JsonSchemaValidator,
   type jsonSchemaValidator,
+  ProtocolError,
   type RequestOptions,
   SdkError,
   SdkErrorCode,
+  SdkHttpError,
   SSEClientTransport,
   type StandardSchemaV1,
   StreamableHTTPClientTransport,
@@ -13,62 +15,124 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
+import { connectionCode, mayHaveLeft } from '../../core/failure.ts'
 import type { Log } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
-import { compileSchema } from '../../core/schema/compiled-schema.ts'
+import { type CompiledSchema, compileSchema } from '../../core/schema/compiled-schema.ts'
 import type { JsonSchema } from '../../core/tool.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from '../stdio/clean-text.ts'
+import { isTooLarge } from '../stdio/message-reader.ts'
 import { StdioTransport } from '../stdio/stdio-transport.ts'
-import { ConnectFailure } from './connect-failure.ts'
-import { connectFailure } from './connect-reason.ts'
-import { httpStatus } from './error-chain.ts'
-import { MCP_CONNECT_TIMEOUT, MCP_PROBE_TIMEOUT } from './retry-plan.ts'
-import type { HttpReach, McpServerSettings } from './server-settings.ts'
-import type { TokenSupply } from './token-supply.ts'
+import { AuthorizationFailure, ConnectFailure } from './failures.ts'
+import { MCP_CONNECT_TIMEOUT, MCP_PROBE_TIMEOUT, type McpServerSettings, type TokenSupply } from './server-settings.ts'
 
-/**
- * Holds structured results against the schema that a server declares. The SDK's own validator can be hung or crashed by a
- * hostile one; ours is guarded. A schema that is refused, or that only the exact validator could judge, is not held.
- */
-export const outputValidator: jsonSchemaValidator = {
-  getValidator<T>(schema: JsonSchemaType): JsonSchemaValidator<T> {
-    const compiled = compile(schema as JsonSchema)
-    return (input) => {
-      if (compiled?.check === undefined || compiled.check(input)) {
-        return { valid: true, data: input as T, errorMessage: undefined }
-      }
-      const problems = compiled.explain(input).map(({ message }) => message)
-      return { valid: false, data: undefined, errorMessage: problems.join(', ') }
-    }
-  },
+/** What a connection learned about its server, for the next one. */
+export interface Era {
+  /** The server doesn't know the newer protocol and isn't asked again. */
+  readonly legacy: boolean
+  /** The server supports SSE but not streamable HTTP. */
+  readonly sse: boolean
 }
 
-function compile(schema: JsonSchema) {
+export interface OpenClient {
+  readonly client: Client
+  readonly era: Era
+  stderrTail(): string
+  close(): Promise<void>
+}
+
+export interface OpenParts {
+  readonly log: Log
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly era: Era | undefined
+  readonly onChanged: (list: 'tools' | 'resources' | 'prompts') => void
+  readonly authProvider?: TokenSupply | undefined
+  readonly extend?: ((client: Client) => void) | undefined
+}
+
+const MAX_REASON_CHARACTERS = 500
+const MAX_LOGGED_CHARACTERS = 1_000
+/** Merges bursts of change notifications. */
+const SETTLE_MS = 300
+/** Statuses of servers that don't support streamable HTTP. */
+const TOO_OLD = new Set([400, 404, 405, 406, 415])
+
+/** Connects to a server with any version of the protocol. Rejects with a `ConnectFailure`. */
+export async function openClient(settings: McpServerSettings, parts: OpenParts): Promise<OpenClient> {
+  const era = parts.era ?? { legacy: false, sse: settings.reach.type === 'sse' }
   try {
-    return compileSchema(schema)
-  } catch {
-    return undefined
+    return await attempt(settings, parts, era)
+  } catch (failure) {
+    const cause = failure instanceof ConnectFailure ? failure.cause : undefined
+    const tooOld = settings.reach.type === 'auto' && !era.sse && TOO_OLD.has(httpStatus(cause) ?? 0)
+    if (!tooOld || parts.signal.aborted) throw failure
+    return attempt(settings, parts, { legacy: true, sse: true })
   }
 }
 
-/** Results of other kinds of request: with one of these and no content, an answer is none of a call. */
-const FOREIGN = ['task', 'inputRequests', 'requestState']
+/** The era for the next attempt: some servers exit when they are asked for the newer protocol. */
+export function nextEra({ reach }: McpServerSettings, era: Era | undefined, failure: ConnectFailure): Era | undefined {
+  const ended = isSdkError(failure.cause, SdkErrorCode.EraNegotiationFailed)
+  return reach.type === 'stdio' && ended && era?.legacy !== true ? { legacy: true, sse: false } : undefined
+}
 
-const CALL_RESULT: StandardSchemaV1 = {
-  '~standard': {
-    version: 1,
-    vendor: 'toolyard',
-    validate(value) {
-      const isForeign = isObject(value) && value.content === undefined && FOREIGN.some((key) => key in value)
-      if (isForeign) return { issues: [{ message: 'the answer is not that of a call: it has no content' }] }
-      return specTypeSchemas.CallToolResult['~standard'].validate(value)
+async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era): Promise<OpenClient> {
+  const { log, signal, extend } = parts
+  let transport: Transport | undefined
+  const stderrTail = (): string => (transport instanceof StdioTransport ? transport.stderrTail() : '')
+  try {
+    transport = openTransport(settings, parts, era.sse)
+    const client = newClient(parts.onChanged)
+    extend?.(client)
+    client.onerror = (error) => {
+      // The SDK includes whole messages that it can't use.
+      const reason = redactText(cleanText(error.message.slice(0, MAX_LOGGED_CHARACTERS)))
+      log.debug({ server: settings.name, reason }, 'MCP connection reported an error')
+    }
+    const prior = era.legacy ? ({ prior: { kind: 'legacy' } } as const) : {}
+    await client.connect(transport, { signal, timeout: MCP_CONNECT_TIMEOUT, ...prior })
+    const legacy = client.getProtocolEra() === 'legacy'
+    return { client, era: { ...era, legacy }, stderrTail, close: () => client.close() }
+  } catch (thrown) {
+    await transport?.close().catch(() => {})
+    throw connectFailure(settings, thrown, stderrTail())
+  }
+}
+
+function openTransport({ name, reach }: McpServerSettings, parts: OpenParts, sse: boolean): Transport {
+  const { log, clock, authProvider } = parts
+  if (reach.type === 'stdio') {
+    const { command, args, env, cwd } = reach
+    return new StdioTransport({ command, args, env, ...(cwd !== undefined && { cwd }), log, clock })
+  }
+  const url = URL.parse(reach.url)
+  if (url === null) throw new TypeError(`mcpServers.${name}.url is not a URL`)
+  const requestInit = { headers: { ...reach.headers } }
+  const options = { requestInit, ...(authProvider && { authProvider, fetch: authProvider.fetch }) }
+  return sse ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
+}
+
+function newClient(onChanged: OpenParts['onChanged']): Client {
+  const changed = (list: 'tools' | 'resources' | 'prompts') => ({
+    autoRefresh: false,
+    debounceMs: SETTLE_MS,
+    onChanged: () => onChanged(list),
+  })
+  return new CallingClient(
+    { name: 'toolyard', version: '0.1.0' },
+    {
+      jsonSchemaValidator: outputValidator,
+      versionNegotiation: { mode: 'auto', probe: { timeoutMs: MCP_PROBE_TIMEOUT } },
+      listChanged: { tools: changed('tools'), resources: changed('resources'), prompts: changed('prompts') },
     },
-  },
+  )
 }
 
 /**
- * The SDK's client, which is told what the result of a call looks like. Otherwise it finds out whether it knows by a
- * validation that fails, before every single request, and that is about half of what a call costs.
+ * Passes the result schema of a call to the SDK. Otherwise the SDK first runs a validation that fails, which doubles
+ * the cost of a call.
  */
 class CallingClient extends Client {
   override request(
@@ -84,127 +148,115 @@ class CallingClient extends Client {
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+/** Keys of other results: an answer with one of them and no content doesn't belong to a call. */
+const FOREIGN = ['task', 'inputRequests', 'requestState']
 
-/** What is remembered of a server from one connection to the next. */
-export interface Era {
-  /** It does not know the newer protocol: it is not asked about it again. */
-  readonly legacy: boolean
-  /** It speaks SSE and not streamable HTTP. */
-  readonly sse: boolean
-}
-
-export interface OpenClient {
-  readonly client: Client
-  readonly era: Era
-  /** The last lines of the server's stderr, where there is one. */
-  stderrTail(): string
-  close(): Promise<void>
-}
-
-export interface OpenParts {
-  readonly log: Log
-  readonly clock: Clock
-  readonly signal: AbortSignal
-  readonly era: Era | undefined
-  readonly onChanged: (list: 'tools' | 'resources' | 'prompts') => void
-  readonly authProvider?: TokenSupply | undefined
-  /** Gets the client before it connects. */
-  readonly extend?: ((client: Client) => void) | undefined
-}
-
-const MOST_OF_A_REASON = 1_000
-const LISTS = ['tools', 'resources', 'prompts'] as const
-/** A storm of notices is one change. */
-const SETTLE_MS = 300
-/** What a server answers that does not know streamable HTTP. */
-const TOO_OLD = new Set([400, 404, 405, 406, 415])
-
-/** Connects to a server, whichever of the protocols it speaks. Rejects with a `ConnectFailure`. */
-export async function openClient(settings: McpServerSettings, parts: OpenParts): Promise<OpenClient> {
-  const era = parts.era ?? { legacy: false, sse: settings.reach.type === 'sse' }
-  try {
-    return await attempt(settings, parts, era)
-  } catch (failure) {
-    const cause = failure instanceof ConnectFailure ? failure.cause : undefined
-    const tooOld = settings.reach.type === 'auto' && !era.sse && TOO_OLD.has(httpStatus(cause) ?? 0)
-    if (!tooOld || parts.signal.aborted) throw failure
-    return attempt(settings, parts, { legacy: true, sse: true })
-  }
+const CALL_RESULT: StandardSchemaV1 = {
+  '~standard': {
+    version: 1,
+    vendor: 'toolyard',
+    validate(value) {
+      const { content, ...rest } = Object(value) as Record<string, unknown>
+      const isForeign = content === undefined && FOREIGN.some((key) => key in rest)
+      if (isForeign) return { issues: [{ message: 'the response has no content: it is not the result of a call' }] }
+      return specTypeSchemas.CallToolResult['~standard'].validate(value)
+    },
+  },
 }
 
 /**
- * What to try next time: some servers end on the question whether they know the newer protocol, and look as if they could
- * not be started at all.
+ * Validates structured results with our guarded validator: hostile schemas can hang or crash the SDK's own. Schemas
+ * that it refuses aren't checked.
  */
-export function nextEra({ reach }: McpServerSettings, era: Era | undefined, failure: ConnectFailure): Era | undefined {
-  const { cause } = failure
-  const ended = SdkError.isInstance(cause) && cause.code === SdkErrorCode.EraNegotiationFailed
-  return reach.type === 'stdio' && ended && era?.legacy !== true ? { legacy: true, sse: false } : undefined
-}
-
-async function attempt(settings: McpServerSettings, parts: OpenParts, era: Era): Promise<OpenClient> {
-  const { log, clock, signal, onChanged, authProvider, extend } = parts
-  let transport: Transport | undefined
-  const stderrTail = (): string => (transport instanceof StdioTransport ? transport.stderrTail() : '')
-  try {
-    transport = openTransport(settings, { log, clock, authProvider }, era.sse)
-    const client = newClient(onChanged)
-    extend?.(client)
-    client.onerror = (error) => {
-      // The SDK puts the whole of a message that it cannot use into the text.
-      const reason = redactText(cleanText(error.message.slice(0, MOST_OF_A_REASON)))
-      log.debug({ server: settings.name, reason }, 'MCP connection reported an error')
+export const outputValidator: jsonSchemaValidator = {
+  getValidator<T>(schema: JsonSchemaType): JsonSchemaValidator<T> {
+    let compiled: CompiledSchema | undefined
+    try {
+      compiled = compileSchema(schema as JsonSchema)
+    } catch {}
+    return (input) => {
+      if (compiled?.check === undefined || compiled.check(input)) {
+        return { valid: true, data: input as T, errorMessage: undefined }
+      }
+      const problems = compiled.explain(input).map(({ message }) => message)
+      return { valid: false, data: undefined, errorMessage: problems.join(', ') }
     }
-    const prior = era.legacy ? ({ prior: { kind: 'legacy' } } as const) : {}
-    await client.connect(transport, { signal, timeout: MCP_CONNECT_TIMEOUT, ...prior })
-    const legacy = client.getProtocolEra() === 'legacy'
-    return { client, era: { ...era, legacy }, stderrTail, close: () => client.close() }
-  } catch (thrown) {
-    await transport?.close().catch(() => {})
-    throw connectFailure(settings, thrown, stderrTail())
+  },
+}
+
+export function connectFailure(settings: McpServerSettings, thrown: unknown, stderr: string): ConnectFailure {
+  if (thrown instanceof ConnectFailure) return thrown
+  for (const error of errorChain(thrown)) {
+    if (!(error instanceof AuthorizationFailure)) continue
+    return new ConnectFailure(settings, error.reason, stderr, error, error.problem)
   }
+  return new ConnectFailure(settings, reasonOf(thrown), stderr, thrown)
 }
 
-function newClient(onChanged: OpenParts['onChanged']): Client {
-  const changed = (list: (typeof LISTS)[number]) => ({
-    autoRefresh: false,
-    debounceMs: SETTLE_MS,
-    onChanged: () => onChanged(list),
-  })
-  return new CallingClient(
-    { name: 'toolyard', version: '0.1.0' },
-    {
-      jsonSchemaValidator: outputValidator,
-      versionNegotiation: { mode: 'auto', probe: { timeoutMs: MCP_PROBE_TIMEOUT } },
-      listChanged: { tools: changed('tools'), resources: changed('resources'), prompts: changed('prompts') },
-    },
-  )
+/** Quotes only messages of Toolyard and the SDK: those of network errors contain addresses. */
+function reasonOf(thrown: unknown): string {
+  const status = httpStatus(thrown)
+  if (status !== undefined) return `it answered with status ${status}`
+  const code = connectionCode(thrown)
+  if (code !== undefined) return `the connection failed (${code})`
+  if (isSdkError(thrown, SdkErrorCode.EraNegotiationFailed)) return 'it closed the connection before it answered'
+  const ours = thrown instanceof ToolExecutionError || SdkError.isInstance(thrown) || ProtocolError.isInstance(thrown)
+  if (!ours || !(thrown instanceof Error)) return 'the connection failed'
+  return cleanText(thrown.message).slice(0, MAX_REASON_CHARACTERS).replace(/\.$/, '')
 }
 
-interface TransportParts {
-  readonly log: Log
-  readonly clock: Clock
-  /** Where the tokens for a server over HTTP come from. */
-  readonly authProvider?: TokenSupply | undefined
+const isSdkError = (thrown: unknown, code: SdkErrorCode): boolean => SdkError.isInstance(thrown) && thrown.code === code
+
+const MAX_CAUSES = 5
+const MAX_PARTS = 8
+
+/** An error, its causes, and the parts of an aggregate error. */
+function* errorChain(thrown: unknown, depth = 0): Generator<Error, void, undefined> {
+  if (!(thrown instanceof Error) || depth > MAX_CAUSES) return
+  yield thrown
+  yield* errorChain(thrown.cause, depth + 1)
+  const { errors } = thrown as { errors?: unknown }
+  if (Array.isArray(errors)) for (const one of errors.slice(0, MAX_PARTS)) yield* errorChain(one, depth + 1)
 }
 
-/** A way to speak to a server that has not been used yet; a connection needs a new one each time. */
-function openTransport({ name, reach }: McpServerSettings, parts: TransportParts, sse = false): Transport {
-  const { log, clock, authProvider } = parts
-  if (reach.type === 'stdio') {
-    const { command, args, env, cwd } = reach
-    return new StdioTransport({ command, args: [...args], env, ...(cwd !== undefined && { cwd }), log, clock })
+const httpStatus = (thrown: unknown): number | undefined =>
+  errorChain(thrown).find((error) => SdkHttpError.isInstance(error))?.status
+
+/** The result of a failed request, decided by codes and statuses only. */
+export type CallFault =
+  /** The server answered with an error; the connection works. */
+  | { readonly kind: 'answered'; readonly error: ToolExecutionError }
+  /** The connection is broken; `sent` says whether the request may have arrived. */
+  | { readonly kind: 'lost'; readonly sent: boolean }
+  | { readonly kind: 'other'; readonly error: unknown }
+
+/** A server that doesn't know the session hasn't processed the request. */
+const SESSION_GONE = 404
+
+const SDK_FAULTS: Partial<Record<SdkErrorCode, CallFault>> = {
+  [SdkErrorCode.NotConnected]: { kind: 'lost', sent: false },
+  [SdkErrorCode.NotInitialized]: { kind: 'lost', sent: false },
+  [SdkErrorCode.ConnectionClosed]: { kind: 'lost', sent: true },
+  [SdkErrorCode.SendFailed]: { kind: 'lost', sent: true },
+}
+
+export function callFault(thrown: unknown): CallFault {
+  if (isTooLarge(thrown)) return answered((thrown as Error).message, 'RESULT_TOO_LARGE')
+  if (ProtocolError.isInstance(thrown) || isSdkError(thrown, SdkErrorCode.InvalidResult)) {
+    return answered((thrown as Error).message)
   }
-  const requestInit = { headers: { ...reach.headers } }
-  const options = { requestInit, ...(authProvider && { authProvider, fetch: authProvider.fetch }) }
-  const url = urlOf(reach, name)
-  return sse || reach.type === 'sse'
-    ? new SSEClientTransport(url, options)
-    : new StreamableHTTPClientTransport(url, options)
+  if (SdkHttpError.isInstance(thrown)) {
+    const { status } = thrown
+    if (status === SESSION_GONE) return { kind: 'lost', sent: false }
+    if (status >= 500) return { kind: 'lost', sent: true }
+    return answered(`The MCP server refused the request with status ${status}`)
+  }
+  if (SdkError.isInstance(thrown)) return SDK_FAULTS[thrown.code] ?? { kind: 'other', error: thrown }
+  const code = connectionCode(thrown)
+  return code === undefined ? { kind: 'other', error: thrown } : { kind: 'lost', sent: mayHaveLeft(code) }
 }
 
-function urlOf({ url }: HttpReach, name: string): URL {
-  if (URL.canParse(url)) return new URL(url)
-  throw new TypeError(`mcpServers.${name}.url is not an address`)
-}
+const answered = (message: string, code: 'EXECUTION_ERROR' | 'RESULT_TOO_LARGE' = 'EXECUTION_ERROR'): CallFault => ({
+  kind: 'answered',
+  error: new ToolExecutionError(code, message),
+})

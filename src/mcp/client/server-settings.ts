@@ -1,11 +1,12 @@
-/** How one MCP server is reached; variables are already replaced. */
+import type { AuthProvider, FetchLike } from '@modelcontextprotocol/client'
+
+/** How to reach one MCP server; variables are already replaced. */
 export interface McpServerSettings {
   /** The key under `mcpServers`. */
   readonly name: string
   readonly reach: StdioReach | HttpReach
-  /** Tools whose definition has changed are refused until somebody approves them. */
+  /** Rejects tools whose definition changed until the operator approves them. */
   readonly pin?: boolean
-  /** What to look at where the server cannot be reached. */
   readonly check?: string
 }
 
@@ -18,22 +19,41 @@ export interface StdioReach {
 }
 
 export interface HttpReach {
-  /** `auto`: streamable HTTP, and SSE where the server is too old for it. */
+  /** `auto`: streamable HTTP, or SSE for servers that don't support it. */
   readonly type: 'auto' | 'http' | 'sse'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** The client that its authorization server knows us as; without it, we register ourselves. */
+  /** A registered OAuth client; by default Toolyard registers itself. */
   readonly oauth?: OAuthClientSettings
 }
 
-/** A client that somebody has registered with an authorization server. */
 export interface OAuthClientSettings {
   readonly clientId: string
   readonly clientSecret?: string
-  /** In PEM, for the grant of client credentials. */
+  /** In PEM, for the client credentials grant. */
   readonly privateKey?: string
-  /** The only authorization server that is to see the client. */
+  /** The only authorization server that the client is used with. */
   readonly issuer?: string
-  /** Tokens are given to the client itself; nobody logs in. */
+  /** Whether the client gets its own tokens, without a user. */
   readonly isMachine: boolean
 }
+
+export interface TokenSupply extends AuthProvider {
+  /** Sends requests to the server and retries those refused because of their token. */
+  readonly fetch: FetchLike
+}
+
+/** Attempts before a connection is given up, with pauses of 0, 2 s and 4 s. */
+export const MCP_RETRY_ATTEMPTS = 3
+export const MCP_RETRY_BASE_DELAY = 2_000
+
+/** Timeout of one attempt. A server that `npx` installs first needs this long. */
+export const MCP_CONNECT_TIMEOUT = 30_000
+/** Timeout for the question whether the server knows the newer protocol. */
+export const MCP_PROBE_TIMEOUT = 2_000
+
+/** Pauses between background attempts, doubled each time. */
+export const MCP_BACKGROUND_DELAY = 30_000
+export const MCP_BACKGROUND_MAX_DELAY = 300_000
+
+export const retryDelay = (attempt: number): number => (attempt === 1 ? 0 : MCP_RETRY_BASE_DELAY * 2 ** (attempt - 2))

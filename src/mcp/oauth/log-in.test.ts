@@ -7,7 +7,7 @@ import { logIn } from './log-in.ts'
 
 const redirectOf = (address: string): string => new URL(address).searchParams.get('redirect_uri') ?? ''
 
-test('somebody logs in with a browser, and calls work from then on', async () => {
+test('calls work after a login in a browser', async () => {
   const yard = await oauthYard()
   let opened = new URL('none:')
   let page: Promise<{ status: number }> | undefined
@@ -49,7 +49,7 @@ test('an answer with another state is turned away, and the right one still waite
   expect(yard.authority.asked('POST /token')).toBe(1)
 })
 
-test('somebody who says no has not logged in', async () => {
+test('a refused authorization is not a login', async () => {
   const yard = await oauthYard()
   const refuse = (address: string) => {
     const state = new URL(address).searchParams.get('state')
@@ -71,7 +71,7 @@ test('an answer of another authorization server is not used', async () => {
   expect(yard.authority.asked('POST /token')).toBe(0)
 })
 
-test('nobody is waited for longer than five minutes, nor once the wait was given up', async () => {
+test('stops waiting after five minutes or when cancelled', async () => {
   const yard = await oauthYard()
   const clock = new ManualClock()
   const quit = new AbortController()
@@ -81,7 +81,7 @@ test('nobody is waited for longer than five minutes, nor once the wait was given
     redirect = redirectOf(address)
     clock.advance(5 * 60_000)
   })
-  await expect(late).rejects.toThrow('nobody has opened the address in 5 minutes')
+  await expect(late).rejects.toThrow('the address was not opened within 5 minutes')
   await expect(fetch(redirect)).rejects.toThrow()
   const stopped = logIn(yard.settings(yard.one), yard.one.url, parts, () => quit.abort(new Error('enough')))
   await expect(stopped).rejects.toThrow('enough')
@@ -91,7 +91,7 @@ test('nobody is waited for longer than five minutes, nor once the wait was given
 test('two servers keep their tokens apart', async () => {
   const yard = await oauthYard()
   await yard.logIn(yard.one)
-  await expect(yard.connection(yard.two).client()).rejects.toThrow('it wants authorization')
+  await expect(yard.connection(yard.two).client()).rejects.toThrow('it requires authorization')
   await yard.logIn(yard.two)
   expect(await yard.connection(yard.one).call('1')).toBe('said 1')
   expect(await yard.connection(yard.two).call('2')).toBe('said 2')

@@ -3,29 +3,26 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import type { ConnectFailure } from '../client/connect-failure.ts'
-import { connectFailure } from '../client/connect-reason.ts'
-import { listAll } from '../client/list-all.ts'
-import { openClient } from '../client/open-client.ts'
+import { AuthorizationFailure, type ConnectFailure } from '../client/failures.ts'
+import { listAll } from '../client/listed-tool.ts'
+import { connectFailure, openClient } from '../client/open-client.ts'
 import type { McpServerSettings } from '../client/server-settings.ts'
-import { AuthorizationFailure } from './authorization-failure.ts'
-import { finishAuthorization } from './finish-authorization.ts'
 import { REGISTERED_PORT } from './oauth-provider.ts'
-import { authorizationAt } from './server-authorization.ts'
+import { authorizationAt, finishAuthorization } from './server-authorization.ts'
 import type { TokenFile } from './token-file.ts'
 
 const PATH = '/callback'
 const HEADERS = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', connection: 'close' }
 
 interface Wait {
-  /** What the answer must carry; anything else is turned away, and the wait goes on. */
+  /** Answers with another state are rejected. */
   readonly state: string
   readonly ms: number
   readonly clock: Clock
   readonly signal: AbortSignal
 }
 
-/** Listens on this machine alone for the browser that comes back from an authorization server. */
+/** Listens on the loopback address for the browser's redirect from an authorization server. */
 class RedirectListener {
   readonly url: string
   readonly #server: Server
@@ -37,24 +34,22 @@ class RedirectListener {
     server.on('request', ({ method, url = '' }, response) => {
       const { pathname, searchParams } = new URL(url, this.url)
       const taken = method === 'GET' && pathname === PATH && this.#offer(searchParams)
-      const said = taken ? 'Toolyard has the answer. You can close this page.' : 'Nobody waits for this answer.'
-      response.writeHead(taken ? 200 : 400, HEADERS).end(`${said}\n`)
+      const text = taken ? 'Toolyard has the answer. You can close this page.' : 'No login is waiting for this answer.'
+      response.writeHead(taken ? 200 : 400, HEADERS).end(`${text}\n`)
     })
   }
 
-  /** On any free port, unless the address was registered by somebody. */
   static async open(port = 0): Promise<RedirectListener> {
     const server = createServer().listen(port, '127.0.0.1')
-    // Rejects where the port is in use.
     await once(server, 'listening')
     return new RedirectListener(server)
   }
 
-  /** The parameters that the browser brings; undefined where it does not come in time. */
+  /** The parameters of the redirect; undefined after the timeout. */
   answer({ state, ms, clock, signal }: Wait): Promise<URLSearchParams | undefined> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
-        callOff()
+        cancel()
         signal.removeEventListener('abort', abort)
         this.#offer = () => false
       }
@@ -62,7 +57,7 @@ class RedirectListener {
         end()
         reject(signal.reason)
       }
-      const callOff = clock.after(ms, () => {
+      const cancel = clock.after(ms, () => {
         end()
         resolve(undefined)
       })
@@ -77,7 +72,6 @@ class RedirectListener {
     })
   }
 
-  /** Lets the last page be written, and ends. */
   async close(): Promise<void> {
     const closed = once(this.#server, 'close')
     this.#server.close()
@@ -86,8 +80,7 @@ class RedirectListener {
   }
 }
 
-/** How long somebody has for opening the address and saying yes. */
-const LOG_IN_MS = 5 * 60_000
+const LOG_IN_TIMEOUT_MS = 5 * 60_000
 
 export interface LogInParts {
   readonly file: TokenFile
@@ -97,8 +90,8 @@ export interface LogInParts {
 }
 
 /**
- * Connects to a server over HTTP; where it wants authorization, `show` gets the address to open, and the answer is waited
- * for. Says whether that was needed. Rejects with a `ConnectFailure` or an `AuthorizationFailure`.
+ * Connects to a server over HTTP. If it requires authorization, passes the address to open to `show` and waits for the
+ * answer. Rejects with a `ConnectFailure` or an `AuthorizationFailure`.
  */
 export async function logIn(
   settings: McpServerSettings,
@@ -116,10 +109,10 @@ export async function logIn(
     const address = failure.cause instanceof AuthorizationFailure ? failure.cause.address : undefined
     if (address === undefined) throw failure
     const state = new URL(address).searchParams.get('state') ?? ''
-    const waiting = listener.answer({ state, ms: LOG_IN_MS, clock, signal })
+    const waiting = listener.answer({ state, ms: LOG_IN_TIMEOUT_MS, clock, signal })
     show(address)
     const answer = await waiting
-    if (answer === undefined) throw new AuthorizationFailure(name, 'nobody has opened the address in 5 minutes')
+    if (answer === undefined) throw new AuthorizationFailure(name, 'the address was not opened within 5 minutes')
     await finishAuthorization({ name, url, file }, answer)
   } finally {
     await listener.close()
@@ -128,13 +121,13 @@ export async function logIn(
   return 'done'
 }
 
-/** Connects with what is kept; rejects with a `ConnectFailure`. */
+/** Connects with the stored tokens; rejects with a `ConnectFailure`. */
 export async function checkLogIn(settings: McpServerSettings, url: string, parts: LogInParts): Promise<void> {
   const failure = await connect(settings, url, parts)
   if (failure !== undefined) throw failure
 }
 
-/** Connects, and lists the tools: some servers let everybody in and want authorization then. */
+/** Connects and lists the tools: some servers require authorization only for requests. */
 async function connect(
   settings: McpServerSettings,
   url: string,
@@ -157,7 +150,7 @@ async function connect(
   }
 }
 
-/** A call has been refused for want of a wider scope: what it was told to open is begun anew, with somebody listening. */
+/** Restarts a pending authorization for a wider scope, now with a listener. */
 async function widen(
   settings: McpServerSettings,
   url: string,
@@ -175,10 +168,10 @@ async function widen(
     )
 }
 
-/** A client that was registered by somebody has a redirect address that was registered with it. */
+/** A registered client has a fixed redirect address. */
 function openListener({ name, reach }: McpServerSettings): Promise<RedirectListener> {
   const isRegistered = reach.type !== 'stdio' && reach.oauth !== undefined
   return RedirectListener.open(isRegistered ? REGISTERED_PORT : 0).catch(() => {
-    throw new AuthorizationFailure(name, `port ${REGISTERED_PORT} of this machine, where its answer goes, is in use`)
+    throw new AuthorizationFailure(name, `port ${REGISTERED_PORT}, which its redirect address needs, is in use`)
   })
 }

@@ -8,35 +8,56 @@ import {
   type StoredOAuthClientInformation,
   type StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
+import { AuthorizationFailure } from '../client/failures.ts'
 import type { OAuthClientSettings } from '../client/server-settings.ts'
-import { AuthorizationFailure } from './authorization-failure.ts'
-import { checkIssuer, issuerOf, registeredClient } from './registered-client.ts'
 import type { PendingAuthorization, TokenEntry, TokenFile } from './token-file.ts'
 
-/** The port of the address that a registered client has, and of the one where nobody listens. */
+/** A configured client, in the SDK's form. */
+export const registeredClient = (
+  { clientId, clientSecret, issuer }: OAuthClientSettings,
+  found: string | undefined,
+): StoredOAuthClientInformation => ({
+  client_id: clientId,
+  ...(clientSecret !== undefined && { client_secret: clientSecret }),
+  // `checkIssuer` compared the two; they may differ by a slash.
+  ...((found ?? issuer) !== undefined && { issuer: found ?? issuer }),
+})
+
+/** Prevents sending a configured client to another authorization server. */
+export function checkIssuer(
+  server: string,
+  client: OAuthClientSettings | undefined,
+  discovery: OAuthDiscoveryState,
+): void {
+  if (client?.issuer === undefined || bare(client.issuer) === bare(issuerOf(discovery))) return
+  throw new AuthorizationFailure(server, `its authorization server is not the issuer in mcpServers.${server}.oauth`)
+}
+
+const issuerOf = ({ authorizationServerMetadata, authorizationServerUrl }: OAuthDiscoveryState): string =>
+  authorizationServerMetadata?.issuer ?? authorizationServerUrl
+
+const bare = (address: string): string => address.replace(/\/$/, '')
+
+/** The port of the redirect address of registered clients, and of the address without a listener. */
 export const REGISTERED_PORT = 47_479
-/** Where the answer goes where nobody listens: its address is then copied out of the browser. */
-const NOBODY_LISTENS = `http://127.0.0.1:${REGISTERED_PORT}/callback`
+/** Used without a listener: the user then copies the address from the browser. */
+const DEFAULT_REDIRECT_URL = `http://127.0.0.1:${REGISTERED_PORT}/callback`
 
 export interface OAuthProviderOptions {
-  /** The server's name in the configuration, and its address. */
   readonly name: string
   readonly url: string
   readonly file: TokenFile
-  /** The client that somebody has registered for us. */
   readonly client?: OAuthClientSettings
-  /** What new tokens are to give, where those that we have are good but give too little. */
+  /** The scope to request if the current tokens work but have too narrow a scope. */
   readonly widerScope?: string
-  /** Where somebody listens for the answer; without it, an authorization that was begun before is not begun again. */
+  /** The address of the listener; without one, a pending authorization isn't started again. */
   readonly redirectUrl?: string
-  /** The authorization that is to be finished. */
   readonly resume?: PendingAuthorization
 }
 
-/** What the SDK asks about, and tells, in the course of one authorization or refresh. */
+/** The state of one authorization or refresh, for the SDK. */
 export class OAuthProvider implements OAuthClientProvider {
   readonly redirectUrl: string
-  /** What somebody has to open, once there is such a thing. */
   address: string | undefined
   readonly #options: OAuthProviderOptions
   #client: StoredOAuthClientInformation | undefined
@@ -46,7 +67,7 @@ export class OAuthProvider implements OAuthClientProvider {
   #tried: string | undefined
 
   constructor(options: OAuthProviderOptions) {
-    const { resume, redirectUrl = NOBODY_LISTENS } = options
+    const { resume, redirectUrl = DEFAULT_REDIRECT_URL } = options
     this.#options = options
     this.redirectUrl = resume?.redirect_url ?? redirectUrl
     this.#client = resume?.client
@@ -58,7 +79,7 @@ export class OAuthProvider implements OAuthClientProvider {
     return { client_name: 'Toolyard', redirect_uris: [this.redirectUrl], token_endpoint_auth_method: 'none' }
   }
 
-  /** A client of our own is registered for one redirect address, and serves as long as what it was registered for. */
+  /** A self-registered client belongs to one redirect address and to its tokens or pending authorization. */
   async clientInformation(found?: OAuthClientInformationContext): Promise<StoredOAuthClientInformation | undefined> {
     if (this.#client !== undefined) return this.#client
     const { client: registered, widerScope } = this.#options
@@ -68,7 +89,7 @@ export class OAuthProvider implements OAuthClientProvider {
     return this.#isWaitedFor ? undefined : pending?.client
   }
 
-  /** Written down with what the client is for. */
+  /** Stored later, with the tokens or the pending authorization. */
   saveClientInformation(client: StoredOAuthClientInformation): void {
     this.#client = client
   }
@@ -81,28 +102,31 @@ export class OAuthProvider implements OAuthClientProvider {
 
   async saveTokens(tokens: StoredOAuthTokens): Promise<void> {
     const { resume, client: registered } = this.#options
-    // The configuration has it, and may hold another secret next time.
+    // A configured client isn't stored: its secret may change.
     const isConfigured = registered !== undefined || resume?.is_configured === true
     await this.#update((entry) => {
       const client = isConfigured ? undefined : (this.#client ?? entry.client)
-      // What was asked for is what was given, unless something else is said.
+      // Without a scope in the response, the requested one was granted.
       const scope = tokens.scope ?? (resume ? scopeOf(resume.address) : entry.tokens?.scope)
-      // A refresh leaves what is still to be asked for.
+      // A refresh doesn't end a pending authorization.
       const pending = resume === undefined ? entry.pending : undefined
       return { tokens: { ...tokens, ...(scope && { scope }) }, ...(client && { client }), ...(pending && { pending }) }
     })
   }
 
-  /** The last thing asked for before an authorization begins: here it is decided whether it does. */
+  /** The SDK's last question before it starts an authorization: throws to prevent it. */
   async state(): Promise<string> {
     const { name, widerScope } = this.#options
     const { pending, tokens } = await this.#entry()
-    // What was refused is gone by now: this one was not, its server could not answer.
+    // A refused refresh token is deleted by now, so the server failed to answer.
     if (tokens?.refresh_token !== undefined && widerScope === undefined) {
-      throw new AuthorizationFailure(name, 'its authorization server does not renew tokens just now: try again later')
+      throw new AuthorizationFailure(
+        name,
+        'its authorization server cannot renew tokens at the moment: try again later',
+      )
     }
     if (pending !== undefined && !this.#isWaitedFor && (await this.#isStillGood(pending))) {
-      throw AuthorizationFailure.needed(name, pending.address, wantsOf(widerScope))
+      throw AuthorizationFailure.needed(name, pending.address, widerScope !== undefined)
     }
     this.#state = randomBytes(32).toString('base64url')
     return this.#state
@@ -121,7 +145,7 @@ export class OAuthProvider implements OAuthClientProvider {
     this.#discovery = state
   }
 
-  /** Looked up anew each time, but for the answer, which must come from the server that was asked. */
+  /** Discovered again each time, except for an answer, which must come from the server that was asked. */
   discoveryState(): OAuthDiscoveryState | undefined {
     return this.#options.resume === undefined ? undefined : this.#discovery
   }
@@ -130,7 +154,10 @@ export class OAuthProvider implements OAuthClientProvider {
     const discovery = this.#discovery
     const client = await this.clientInformation(discovery && { issuer: issuerOf(discovery) })
     if (client === undefined || discovery === undefined || !/^https?:$/.test(protocol)) {
-      throw new AuthorizationFailure(this.#options.name, 'its authorization server has no address that can be opened')
+      throw new AuthorizationFailure(
+        this.#options.name,
+        'its authorization server has no address that a browser can open',
+      )
     }
     this.address = href
     const { redirectUrl: redirect_url } = this
@@ -152,14 +179,14 @@ export class OAuthProvider implements OAuthClientProvider {
     if (scope === 'client') this.#client = undefined
     if (scope !== 'all' && scope !== 'tokens') return
     await this.#update((entry) => {
-      // Another process may have got new ones in the meantime.
+      // Another process may have got new ones meanwhile.
       if (entry.tokens?.refresh_token !== this.#tried) return entry
       const { pending } = entry
       return pending === undefined ? {} : { pending }
     })
   }
 
-  /** Whether what was begun is what would be begun now. */
+  /** Whether a pending authorization equals the one that would be started now. */
   async #isStillGood({ client, discovery, wider_scope }: PendingAuthorization): Promise<boolean> {
     if (this.#client !== undefined) return false
     if (client.client_id !== (await this.clientInformation())?.client_id) return false
@@ -167,14 +194,14 @@ export class OAuthProvider implements OAuthClientProvider {
     return !isStrictScopeSuperset(this.#options.widerScope, wider_scope)
   }
 
-  /** Whether the authorization server takes only clients that it knows, and we are none of these. */
+  /** Whether the authorization server accepts only registered clients and there is none. */
   get isStranger(): boolean {
     const metadata = this.#discovery?.authorizationServerMetadata
     if (metadata === undefined || this.#client !== undefined || this.#options.client !== undefined) return false
     return metadata.registration_endpoint === undefined
   }
 
-  /** Whether somebody sits in front of this. */
+  /** Whether a listener waits for the answer. */
   get #isWaitedFor(): boolean {
     return this.#options.redirectUrl !== undefined
   }
@@ -187,9 +214,5 @@ export class OAuthProvider implements OAuthClientProvider {
     await this.#options.file.update(this.#options.url, (entry = {}) => change(entry))
   }
 }
-
-/** How the wish for it is put into words. */
-export const wantsOf = (widerScope: string | undefined): string =>
-  widerScope === undefined ? 'authorization' : 'more authorization than it was given'
 
 const scopeOf = (address: string): string | undefined => new URL(address).searchParams.get('scope') ?? undefined

@@ -3,12 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
-import { ConnectFailure } from '../client/connect-failure.ts'
+import { ConnectFailure } from '../client/failures.ts'
 import { openClient } from '../client/open-client.ts'
-import { finishAuthorization } from './finish-authorization.ts'
 import { browse } from './fixtures/authorization-server.ts'
 import { oauthYard } from './fixtures/oauth-yard.ts'
-import { serverAuthorization } from './server-authorization.ts'
+import { finishAuthorization, serverAuthorization } from './server-authorization.ts'
 
 type Yard = Awaited<ReturnType<typeof oauthYard>>
 
@@ -40,17 +39,19 @@ test('without a terminal connecting fails at once, with the address to open', as
   const failure = await failureOf(yard.connection(yard.one).client())
   const { address } = (await yard.entry(yard.one)).pending ?? {}
   expect(address).toMatch(new RegExp(`^${yard.authority.issuer}/auth\\?`))
-  expect(failure.reason).toBe(`it wants authorization: run "toolyard mcp login one", or open ${address}`)
-  expect(failure.message).toBe(`MCP server 'one' is unavailable: it wants authorization: run "toolyard mcp login one".`)
+  expect(failure.reason).toBe(`it requires authorization: run "toolyard mcp login one", or open ${address}`)
+  expect(failure.message).toBe(
+    `MCP server 'one' is unavailable: it requires authorization: run "toolyard mcp login one".`,
+  )
 })
 
-test('a server that speaks SSE wants authorization in the same way', async () => {
+test('an SSE server requires authorization in the same way', async () => {
   const { one, file, log } = await oauthYard()
   const settings = { name: 'one', reach: { type: 'sse', url: one.url, headers: {} } } as const
   const authProvider = serverAuthorization(settings, file)
   const { signal } = new AbortController()
   const parts = { log, clock: systemClock, signal, era: undefined, onChanged: () => {}, authProvider }
-  expect((await failureOf(openClient(settings, parts))).reason).toMatch(/^it wants authorization: .*, or open http/)
+  expect((await failureOf(openClient(settings, parts))).reason).toMatch(/^it requires authorization: .*, or open http/)
 })
 
 test('the address stays the same until it is used, and its answer can be brought by hand, once', async () => {
@@ -64,11 +65,15 @@ test('the address stays the same until it is used, and its answer can be brought
   const answer = new URL((await browse(address, redirect_url)).address).searchParams
   const server = { name: 'one', url: one.url, file }
   const forged = new URLSearchParams({ code: answer.get('code') ?? '', state: 'guessed' })
-  await expect(finishAuthorization(server, forged)).rejects.toThrow('this is no answer to what was asked')
+  await expect(finishAuthorization(server, forged)).rejects.toThrow(
+    'the answer does not match the pending authorization',
+  )
   expect(yard.authority.asked('POST /token')).toBe(0)
   await finishAuthorization(server, answer)
   expect(await yard.connection(one).call('hi')).toBe('said hi')
-  await expect(finishAuthorization(server, answer)).rejects.toThrow('this is no answer to what was asked')
+  await expect(finishAuthorization(server, answer)).rejects.toThrow(
+    'the answer does not match the pending authorization',
+  )
 })
 
 test('a client that runs already takes up the tokens of a login', async () => {
@@ -106,7 +111,7 @@ test('a token that was revoked leads to a new login, and not in circles', async 
   const asked = yard.one.seen.length
   await expect(call('after')).rejects.toMatchObject({
     code: 'SERVICE_UNAVAILABLE',
-    message: `MCP server 'one' cannot be used: it wants authorization: run "toolyard mcp login one"`,
+    message: `MCP server 'one' cannot be used: it requires authorization: run "toolyard mcp login one"`,
   })
   expect(yard.one.seen.length).toBe(asked + 1)
   expect(yard.authority.asked('POST /token')).toBe(2)
@@ -115,7 +120,7 @@ test('a token that was revoked leads to a new login, and not in circles', async 
   expect(await call('again')).toBe('said again')
 })
 
-test('an authorization server that fails for a while costs nobody a login', async () => {
+test('a temporary failure of the authorization server requires no new login', async () => {
   const yard = await oauthYard()
   const warned = vi.spyOn(console, 'warn').mockImplementation(() => {})
   onTestFinished(() => warned.mockRestore())
@@ -124,13 +129,13 @@ test('an authorization server that fails for a while costs nobody a login', asyn
   await call('before')
   hoursLater(2)
   yard.authority.failing.add('POST /token')
-  await expect(call('meanwhile')).rejects.toThrow('its authorization server does not renew tokens just now')
+  await expect(call('meanwhile')).rejects.toThrow('its authorization server cannot renew tokens at the moment')
   expect((await yard.entry(yard.one)).tokens).toBeDefined()
   yard.authority.failing.clear()
   expect(await call('after')).toBe('said after')
 })
 
-test('a configured Authorization header is what is sent, and nothing else is tried', async () => {
+test('sends only a configured Authorization header', async () => {
   const yard = await oauthYard()
   await yard.logIn(yard.one)
   const { seen } = yard.one
@@ -180,14 +185,14 @@ test('tokens, codes and verifiers are in no log line and no error', async () => 
   expect(secrets.size).toBe(6)
   expect(errors).toHaveLength(2)
   const said = JSON.stringify([yard.log.lines, written, errors.map((one) => chainOf(one))])
-  expect(said).toContain('wants authorization')
+  expect(said).toContain('requires authorization')
   for (const secret of secrets) expect(said).not.toContain(secret)
 })
 
 const chainOf = (error: unknown): unknown[] =>
   error instanceof Error ? [error.message, error.stack, { ...error }, ...chainOf(error.cause)] : []
 
-test('a server that knows no OAuth is said to want a header', async () => {
+test('suggests a header for a server without OAuth', async () => {
   const http = createServer((request, response) => response.writeHead(request.url === '/mcp' ? 401 : 404).end())
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void http.close())
@@ -195,14 +200,14 @@ test('a server that knows no OAuth is said to want a header', async () => {
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
   const { reason } = await failureOf(yard.connection({ url }).client())
   expect(reason).toBe(
-    'it wants authorization, and lets no client register itself (404): give it an Authorization header in mcpServers.two.headers',
+    'it requires authorization, and does not let clients register (404): set an Authorization header in mcpServers.two.headers',
   )
 })
 
-test('tokens that cannot be read are said to be so', async () => {
+test('reports unreadable tokens', async () => {
   const yard = await oauthYard()
   await writeFile(yard.path, '{"half')
   const { reason } = await failureOf(yard.connection(yard.one).client())
-  expect(reason).toBe('mcp-tokens.json in the data folder is damaged: mend it or delete it')
+  expect(reason).toBe('mcp-tokens.json in the data folder is damaged: fix or delete it')
   expect(await yard.text()).toBe('{"half')
 })

@@ -6,107 +6,71 @@ import {
   extractWWWAuthenticateParams,
   type FetchLike,
   isStrictScopeSuperset,
-  type OAuthClientInformationContext,
-  type OAuthClientMetadata,
   type OAuthClientProvider,
-  type OAuthDiscoveryState,
   OAuthError,
   RegistrationRejectedError,
-  type StoredOAuthClientInformation,
   type StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
-import { connectionCode } from '../../core/network-code.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { McpServerSettings, OAuthClientSettings } from '../client/server-settings.ts'
-import type { TokenSupply } from '../client/token-supply.ts'
-import { AuthorizationFailure } from './authorization-failure.ts'
-import { OAuthProvider, type OAuthProviderOptions, wantsOf } from './oauth-provider.ts'
-import { checkIssuer, registeredClient } from './registered-client.ts'
+import { connectionCode } from '../../core/failure.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { AuthorizationFailure } from '../client/failures.ts'
+import type { McpServerSettings, OAuthClientSettings, TokenSupply } from '../client/server-settings.ts'
+import { checkIssuer, OAuthProvider, type OAuthProviderOptions, registeredClient } from './oauth-provider.ts'
 import type { TokenFile } from './token-file.ts'
 
-/** Gets tokens for the client itself, by its secret or its key; they are kept in memory, for they can be had again. */
-class MachineProvider implements OAuthClientProvider {
-  readonly redirectUrl = undefined
-  readonly clientMetadata: OAuthClientMetadata = {
-    client_name: 'Toolyard',
-    redirect_uris: [],
-    grant_types: ['client_credentials'],
-  }
-  readonly addClientAuthentication?: NonNullable<OAuthClientProvider['addClientAuthentication']>
-  readonly #name: string
-  readonly #settings: OAuthClientSettings
-  #tokens: StoredOAuthTokens | undefined
-
-  constructor(name: string, settings: OAuthClientSettings) {
-    const { clientId, privateKey } = settings
-    this.#name = name
-    this.#settings = settings
-    if (privateKey === undefined) return
-    const alg = algorithmOf(privateKey)
-    this.addClientAuthentication = createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg })
-  }
-
-  clientInformation(found?: OAuthClientInformationContext): StoredOAuthClientInformation {
-    return registeredClient(this.#settings, found?.issuer)
-  }
-
-  tokens(): StoredOAuthTokens | undefined {
-    return this.#tokens
-  }
-
-  saveTokens(tokens: StoredOAuthTokens): void {
-    this.#tokens = tokens
-  }
-
-  prepareTokenRequest(scope?: string): URLSearchParams {
-    return new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })
-  }
-
-  saveDiscoveryState(state: OAuthDiscoveryState): void {
-    checkIssuer(this.#name, this.#settings, state)
-  }
-
-  redirectToAuthorization(): void {}
-
-  saveCodeVerifier(): void {}
-
-  codeVerifier(): string {
-    return ''
+/** Gets tokens for the client itself, with its secret or key. They are stored in memory, because it can get new ones. */
+function machineProvider(name: string, settings: OAuthClientSettings): OAuthClientProvider {
+  const { clientId, privateKey } = settings
+  const alg = privateKey && algorithmOf(privateKey)
+  let tokens: StoredOAuthTokens | undefined
+  return {
+    redirectUrl: undefined,
+    clientMetadata: { client_name: 'Toolyard', redirect_uris: [], grant_types: ['client_credentials'] },
+    ...(privateKey &&
+      alg && {
+        addClientAuthentication: createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg }),
+      }),
+    clientInformation: (found) => registeredClient(settings, found?.issuer),
+    tokens: () => tokens,
+    saveTokens: (given) => {
+      tokens = given
+    },
+    prepareTokenRequest: (scope) => new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) }),
+    saveDiscoveryState: (state) => checkIssuer(name, settings, state),
+    redirectToAuthorization: () => {},
+    saveCodeVerifier: () => {},
+    codeVerifier: () => '',
   }
 }
 
-/** A key says itself what it signs with. */
 function algorithmOf(pem: string): string {
   const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem)
   if (asymmetricKeyType === 'rsa') return 'RS256'
   return asymmetricKeyDetails?.namedCurve === 'secp384r1' ? 'ES384' : 'ES256'
 }
 
-/** Where the tokens for one server are kept, and how new ones are got. */
 interface TokenSource {
   tokens(): Promise<StoredOAuthTokens | undefined>
-  /** For one authorization or refresh; with a scope, for tokens that give more than those that are there. */
+  /** For one authorization or refresh; with a scope, for tokens with a wider scope. */
   provider(widerScope?: string): OAuthClientProvider & { readonly address?: string | undefined; isStranger?: boolean }
 }
 
-/** Tokens that somebody logs in for: in the file, where all processes find them. */
+/** Tokens of a user, in a file that all processes share. */
 const personTokens = (options: Omit<OAuthProviderOptions, 'resume' | 'widerScope'>): TokenSource => ({
   tokens: async () => (await options.file.read(options.url))?.tokens,
   provider: (widerScope) => new OAuthProvider({ ...options, ...(widerScope !== undefined && { widerScope }) }),
 })
 
-/** Tokens that the client gets by itself. */
 function machineTokens(name: string, client: OAuthClientSettings): TokenSource {
-  const provider = new MachineProvider(name, client)
+  const provider = machineProvider(name, client)
   return { tokens: async () => provider.tokens(), provider: () => provider }
 }
 
 type UnauthorizedContext = Parameters<NonNullable<TokenSupply['onUnauthorized']>>[0]
 
-/** How long an authorization server may take for one answer. */
-const PATIENCE_MS = 10_000
+const REQUEST_TIMEOUT_MS = 10_000
 
-/** The tokens for one server: handed out, and renewed when they are refused, once for all who wait for that. */
+/** Provides the tokens for one server and renews them when they are refused. */
 export class ServerAuthorization implements TokenSupply {
   readonly #name: string
   readonly #url: URL
@@ -121,13 +85,13 @@ export class ServerAuthorization implements TokenSupply {
     this.#source = source
   }
 
-  /** A file that cannot be read is the trouble of servers that want a token, and of no others. */
+  /** Ignores an unreadable file: the server may not need a token. */
   token(): Promise<string | undefined> {
     this.#token ??= this.#read().catch(() => undefined)
     return this.#token
   }
 
-  /** A refresh token is often good for one use only, so calls that are refused together are helped together. */
+  /** Refused calls share one renewal, because a refresh token often works only once. */
   onUnauthorized(context: UnauthorizedContext): Promise<void> {
     this.#renewal ??= this.#renew(context).finally(() => {
       this.#renewal = undefined
@@ -135,12 +99,12 @@ export class ServerAuthorization implements TokenSupply {
     return this.#renewal
   }
 
-  /** A request that was refused for its token is sent again where there is another by now. */
+  /** Sends a refused request again if there is a newer token. */
   readonly fetch: FetchLike = async (url, init) => {
     const response = await fetch(url, init)
     if (response.status !== 401 && response.status !== 403) return response
     const sent = bearerOf(init)
-    // What goes to an authorization server at the same origin is none of this.
+    // Requests to an authorization server on the same origin aren't repeated.
     if (sent === undefined && new URL(url).href !== this.#url.href) return response
     const newer = await this.#takeUp(sent)
     const answer = newer === undefined ? response : await again(url, init, newer)
@@ -148,18 +112,21 @@ export class ServerAuthorization implements TokenSupply {
     return again(url, init, (await this.token()) ?? '')
   }
 
-  /** Begins an authorization for more than the tokens give that there are; rejects with what somebody has to open. */
+  /** Starts an authorization for a wider scope; rejects with the address to open. */
   async authorize(scope: string | undefined, resourceMetadataUrl?: URL): Promise<void> {
     const granted = (await this.#source.tokens())?.scope
     const wanted = computeScopeUnion(granted, scope)
     if (wanted === undefined || !isStrictScopeSuperset(wanted, granted)) {
-      throw new AuthorizationFailure(this.#name, 'it refuses this, although it was granted all that it asks for')
+      throw new AuthorizationFailure(
+        this.#name,
+        'it refuses the request, although the tokens have the scope that it asks for',
+      )
     }
     await this.#auth({ scope: wanted, resourceMetadataUrl, fetchFn: fetch }, wanted)
     this.#token = undefined
   }
 
-  /** Says whether there is a token now that gives more. */
+  /** Returns whether there is a token with a wider scope now. */
   async #widen(response: Response): Promise<boolean> {
     const { error, scope, resourceMetadataUrl } = extractWWWAuthenticateParams(response)
     if (error !== 'insufficient_scope') return false
@@ -172,7 +139,7 @@ export class ServerAuthorization implements TokenSupply {
 
   async #renew({ response, fetchFn }: UnauthorizedContext): Promise<void> {
     const refused = await this.token()
-    // Another process may have refreshed it, or somebody has logged in.
+    // Another process may have renewed it meanwhile.
     if ((await this.#read()) === refused) await this.#auth({ ...extractWWWAuthenticateParams(response), fetchFn })
     this.#token = Promise.resolve(await this.#read())
   }
@@ -194,11 +161,11 @@ export class ServerAuthorization implements TokenSupply {
       throw authorizationFault(this.#name, error, provider.isStranger)
     })
     if (result === 'REDIRECT') {
-      throw AuthorizationFailure.needed(this.#name, provider.address ?? '', wantsOf(widerScope))
+      throw AuthorizationFailure.needed(this.#name, provider.address ?? '', widerScope !== undefined)
     }
   }
 
-  /** The token that there is now, where it is not the one that was sent. */
+  /** Returns the stored token if it isn't the one that was sent. */
   async #takeUp(sent: string | undefined): Promise<string | undefined> {
     const now = await this.#read().catch(() => undefined)
     if (now === undefined || now === sent) return undefined
@@ -211,7 +178,7 @@ export class ServerAuthorization implements TokenSupply {
   }
 }
 
-/** The authorization for a server of the configuration: HTTP servers have one, unless the configuration brings a header. */
+/** The authorization for a configured server: only for HTTP servers without an `Authorization` header. */
 export function serverAuthorization(settings: McpServerSettings, file: TokenFile): ServerAuthorization | undefined {
   const { reach } = settings
   if (reach.type === 'stdio' || !URL.canParse(reach.url)) return undefined
@@ -219,7 +186,7 @@ export function serverAuthorization(settings: McpServerSettings, file: TokenFile
   return authorizationAt(new URL(reach.url).href, settings, file)
 }
 
-/** The same for an address; `redirectUrl` is where somebody listens. */
+/** The authorization for a URL. `redirectUrl` is the address of the local listener. */
 export function authorizationAt(
   url: string,
   { name, reach }: McpServerSettings,
@@ -241,25 +208,59 @@ function again(url: string | URL, init: RequestInit | undefined, token: string):
   return fetch(url, { ...init, headers })
 }
 
-/** The configured headers are for the server alone, not for whom it names as its authorization server. */
+/** Sends the configured headers to the server only, not to its authorization server. */
 export function boundedFetch({ origin }: URL, fetchFn: FetchLike): FetchLike {
   return (url, init) => {
     const own = new URL(url).origin === origin ? fetchFn : fetch
-    return own(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) })
+    return own(url, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) })
   }
 }
 
-/** What went wrong, in words of ours alone: an answer of others may hold anything, tokens too. */
+/** Describes an error without quoting responses, which may contain tokens. */
 export function authorizationFault(server: string, error: unknown, isStranger = false): unknown {
   if (error instanceof ToolExecutionError || connectionCode(error) !== undefined) return error
-  return new AuthorizationFailure(server, `it wants authorization, and ${problemOf(server, error, isStranger)}`)
+  return new AuthorizationFailure(server, `it requires authorization, and ${problemOf(server, error, isStranger)}`)
 }
 
 function problemOf(server: string, error: unknown, isStranger: boolean): string {
-  const header = `give it an Authorization header in mcpServers.${server}.headers`
-  if (RegistrationRejectedError.isInstance(error)) return `lets no client register itself (${error.status}): ${header}`
-  if (isStranger) return `knows only registered clients: name yours in mcpServers.${server}.oauth, or ${header}`
+  const header = `set an Authorization header in mcpServers.${server}.headers`
+  if (RegistrationRejectedError.isInstance(error)) return `does not let clients register (${error.status}): ${header}`
+  if (isStranger) return `accepts only registered clients: add yours to mcpServers.${server}.oauth, or ${header}`
   if (OAuthError.isInstance(error) && /^[a-z_]{1,40}$/.test(error.code))
     return `its authorization server says ${error.code}`
-  return `none could be had: is its authorization server running? If it has none, ${header}`
+  return `getting it failed: is its authorization server running? If it has none, ${header}`
+}
+
+/** Exchanges the answer to a pending authorization for tokens and stores them. Each answer works once. */
+export async function finishAuthorization(
+  options: Pick<OAuthProviderOptions, 'name' | 'url' | 'file'>,
+  answer: URLSearchParams,
+): Promise<void> {
+  const { name, url, file } = options
+  const pending = (await file.read(url))?.pending
+  if (pending === undefined || answer.get('state') !== pending.state) {
+    throw new AuthorizationFailure(
+      name,
+      `the answer does not match the pending authorization: run "toolyard mcp login ${name}"`,
+    )
+  }
+  await file.update(url, ({ pending: _, ...rest } = {}) => rest)
+  const code = answer.get('code')
+  if (code === null) throw new AuthorizationFailure(name, `authorization was refused${errorOf(answer)}`)
+  const serverUrl = new URL(url)
+  const iss = answer.get('iss')
+  await auth(new OAuthProvider({ ...options, resume: pending }), {
+    serverUrl,
+    authorizationCode: code,
+    fetchFn: boundedFetch(serverUrl, fetch),
+    ...(iss !== null && { iss }),
+  }).catch((error: unknown) => {
+    throw authorizationFault(name, error)
+  })
+}
+
+/** Quotes only the error code: the sender of the answer wrote the rest. */
+function errorOf(answer: URLSearchParams): string {
+  const error = answer.get('error') ?? ''
+  return /^[a-z_]{1,40}$/.test(error) ? ` (${error})` : ''
 }

@@ -56,7 +56,7 @@ describe.each<Era>(['legacy', 'modern'])('resources and prompts for a client of 
     const connected = await client(era)
     await expect(connected.readResource({ uri: 'note://denied' })).rejects.toMatchObject({ code: -32005 })
     const fault = await connected.readResource({ uri: 'note://down' }).catch((error: Error) => error.message)
-    expect(fault).toContain("Resource 'note://down' could not be had")
+    expect(fault).toContain("Resource 'note://down' could not be read")
     expect(fault).not.toContain('10.0.0.7')
     expect(log.lines.some(({ message }) => message.includes('note://down'))).toBe(true)
   })

@@ -1,6 +1,9 @@
 import {
   type CallToolRequest,
   type CallToolResult,
+  fromJsonSchema,
+  type JsonSchemaValidator,
+  type jsonSchemaValidator,
   LOG_LEVEL_META_KEY,
   McpServer,
   ProtocolError,
@@ -11,17 +14,19 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import { type Log, writeLog } from '../../core/log.ts'
-import { isLevel, type LogLevel } from './report-reader.ts'
-import type { Caller, Library, ToolServer } from './tool-server.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
+import { type Caller, isLevel, type Library, type LogLevel, type ToolServer } from './tool-server.ts'
 
-/** The SDK's end of one connection (of one request, in the stateless era), answering out of our registry. */
-export function openConnection(server: ToolServer, caller: Caller): McpServer {
+/** The SDK's server for one connection, or for one stateless request, in which `called` is the tool to be called. */
+export function openConnection(server: ToolServer, caller: Caller, called?: string): McpServer {
   const capabilities: ServerCapabilities = {
     tools: { listChanged: true },
     logging: {},
     ...(server.library !== undefined && { resources: { listChanged: true }, prompts: { listChanged: true } }),
   }
-  const connection = new Connection(server, caller, capabilities)
+  const connection = new McpServer(server.info, { capabilities })
+  const tool = called !== undefined && caller.context.visible?.has(called) !== false && server.definition(called)
+  if (tool && server.pages.usesHeaders(tool)) declareParameters(connection, tool)
   const methods = connection.server
   methods.setRequestHandler('tools/list', ({ params }) => {
     const { tools, nextCursor } = server.pages.page(caller.context, params?.cursor)
@@ -37,7 +42,6 @@ export function openConnection(server: ToolServer, caller: Caller): McpServer {
   return connection
 }
 
-/** Answers `tools/call` for a caller. */
 export const callHandler =
   (server: ToolServer, caller: Caller) =>
   ({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult> =>
@@ -51,12 +55,12 @@ export const callHandler =
       meta: context.mcpReq._meta,
       notify: (notice) => {
         context.mcpReq.notify(notice).catch((error: unknown) => {
-          writeLog(server.log, 'debug', { err: error }, 'A client could not be told of progress')
+          writeLog(server.log, 'debug', { err: error }, 'A progress notification could not be sent')
         })
       },
     })
 
-/** Tells a connection of changed lists for as long as it lasts. */
+/** Notifies a connection of changed lists until it closes. */
 export function followChanges(server: ToolServer, connection: McpServer): void {
   const { server: methods } = connection
   const send = {
@@ -66,7 +70,7 @@ export function followChanges(server: ToolServer, connection: McpServer): void {
   }
   const stop = server.onChange((what) => {
     send[what]().catch((error: unknown) => {
-      writeLog(server.log, 'debug', { err: error, changed: what }, 'A client could not be told of a change')
+      writeLog(server.log, 'debug', { err: error, changed: what }, 'A change notification could not be sent')
     })
   })
   const before = methods.onclose
@@ -76,39 +80,32 @@ export function followChanges(server: ToolServer, connection: McpServer): void {
   }
 }
 
-class Connection extends McpServer {
-  readonly #server: ToolServer
-  readonly #caller: Caller
-
-  constructor(server: ToolServer, caller: Caller, capabilities: ServerCapabilities) {
-    super(server.info, { capabilities })
-    this.#server = server
-    this.#caller = caller
-  }
-
-  /** Where the SDK looks up which parameters a request must repeat in its headers (`x-mcp-header`). */
-  override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
-    if (this.#caller.context.visible?.has(name) === false) return undefined
-    const definition = this.#server.definition(name)
-    return definition && { ...definition.parameters }
-  }
+/** Tells the SDK which parameters a request must repeat in its headers (`x-mcp-header`). The executor validates. */
+function declareParameters(connection: McpServer, { name, parameters }: ToolDefinition): void {
+  const inputSchema = fromJsonSchema({ ...parameters }, UNCHECKED)
+  connection.registerTool(name, { inputSchema }, () => ({ content: [] }))
 }
 
-/** In the stateless era every request says for itself what it wants to hear. */
+const UNCHECKED: jsonSchemaValidator = {
+  getValidator<T>(): JsonSchemaValidator<T> {
+    return (input) => ({ valid: true, data: input as T, errorMessage: undefined })
+  },
+}
+
+/** Each stateless request has its own log level. */
 function logLevelOf({ mcpReq }: ServerContext): LogLevel | undefined {
   const level = (mcpReq.envelope as Record<string, unknown> | undefined)?.[LOG_LEVEL_META_KEY]
   return isLevel(level) ? level : undefined
 }
 
-/** Answers for resources and prompts out of a library. */
 function serveLibrary(methods: Server, library: Library, caller: Caller, log: Log): void {
   const ask = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
     } catch (error) {
       if (error instanceof ProtocolError) throw error
-      writeLog(log, 'warn', { err: error }, `${what} could not be had`)
-      throw new ProtocolError(ProtocolErrorCode.InternalError, `${what} could not be had: its server did not give it`)
+      writeLog(log, 'warn', { err: error }, `${what} could not be read`)
+      throw new ProtocolError(ProtocolErrorCode.InternalError, `${what} could not be read: its server failed`)
     }
   }
 

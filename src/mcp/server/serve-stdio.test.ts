@@ -1,10 +1,14 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Client, type ClientOptions } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { toolyard } from '../../core/fixtures/code-yard.ts'
 import { type Era, INITIALIZE, until } from './fixtures/http-yard.ts'
+import { serveStdio } from './serve-stdio.ts'
+import { ToolServer } from './tool-server.ts'
 
 const HOST = fileURLToPath(new URL('fixtures/stdio-host.ts', import.meta.url))
 
@@ -141,4 +145,15 @@ test('the process ends when nobody reads its output any more', async () => {
   send({ id: 1, method: 'tools/call', params: { name: 'large' } })
   send({ id: 2, method: 'tools/call', params: { name: 'large' } })
   expect(await once(child, 'close')).toEqual([0, null])
+})
+
+test('restores process.stdout and console when it is closed', async () => {
+  const { registry, executor } = toolyard()
+  const server = new ToolServer({ registry, executor, version: '1' })
+  const before = [process.stdout, globalThis.console]
+  const service = serveStdio(server, { input: new PassThrough(), output: new PassThrough() })
+  expect(process.stdout).toBe(process.stderr)
+  await service.close()
+  server.close()
+  expect([process.stdout, globalThis.console]).toEqual(before)
 })

@@ -1,4 +1,5 @@
-import { type Readable, Writable } from 'node:stream'
+import { Console } from 'node:console'
+import type { Readable, Writable } from 'node:stream'
 import { StdioServerTransport, serveStdio as serveOver } from '@modelcontextprotocol/server/stdio'
 import type { CallContext } from '../../core/call-context.ts'
 import { writeLog } from '../../core/log.ts'
@@ -6,82 +7,68 @@ import { followChanges, openConnection } from './open-connection.ts'
 import { callerOf, type ToolServer } from './tool-server.ts'
 
 export interface StdioOptions {
-  /** Who the one client is. */
   readonly context?: CallContext
   readonly input?: Readable
   readonly output?: Writable
 }
 
-/** A server on standard input and output. */
 export interface StdioService {
   /** Resolves when the client disconnects or the service is closed. */
   readonly closed: Promise<void>
-  /** Ends the service and gives the output back; until then, even what a late handler prints stays off it. */
+  /** Ends the service and restores `process.stdout`. */
   close(): Promise<void>
 }
 
 /**
- * Serves one client, the process that started ours. The output holds nothing but messages: what handlers print goes to
- * standard error. Ends with the input, and cancels what is running then.
+ * Serves one client over standard input and output. Only messages are written to the output: handlers print to standard
+ * error. The end of the input ends the service and cancels running calls.
  */
 export function serveStdio(server: ToolServer, options: StdioOptions = {}): StdioService {
   const { context = {}, input = process.stdin, output = process.stdout } = options
-  const taken = takeOverStdout(output, process.stderr)
-  const transport = new StdioServerTransport(input, taken.output)
+  const restore = redirectPrints()
+  // Writing to a client that has gone is an error, which would end the process without a listener.
+  const ignore = (): void => {}
+  output.on('error', ignore)
+  const transport = new StdioServerTransport(input, output)
   const ended = Promise.withResolvers<void>()
   const service = serveOver(
     ({ era }) => {
       const connection = openConnection(server, callerOf(context))
-      // An older client must not be told anything before it has said that it is ready.
+      // Older clients must not get notifications before they are initialized.
       if (era === 'modern') followChanges(server, connection)
       else connection.server.oninitialized = () => followChanges(server, connection)
       return connection
     },
     {
       transport,
-      onerror: (error) =>
-        writeLog(server.log, 'warn', { err: error }, 'Trouble on the standard input of the MCP server'),
+      onerror: (error) => writeLog(server.log, 'warn', { err: error }, 'Error on the standard input of the MCP server'),
     },
   )
-  const heard = transport.onclose
+  const before = transport.onclose
   transport.onclose = () => {
-    heard?.()
+    before?.()
     ended.resolve()
   }
   return {
     closed: ended.promise,
     async close() {
       await service.close()
-      taken.release()
+      restore()
+      output.off('error', ignore)
     },
   }
 }
 
-/** A standard output that belongs to a protocol, and the way to give it back. */
-interface TakenOutput {
-  readonly output: Writable
-  release(): void
-}
-
 /**
- * Keeps a stream for what is written to `output`: all else that is printed on it (`console.log`, `process.stdout.write`)
- * goes to `aside`.
+ * Makes `process.stdout` and `console` write to standard error, so that handlers can't print between messages. Returns a
+ * function that undoes it.
  */
-export function takeOverStdout(stdout: Writable, aside: Writable): TakenOutput {
-  const write = stdout.write
-  const output = new Writable({
-    decodeStrings: false,
-    write: (chunk, encoding, done) => void write.call(stdout, chunk, encoding, done),
-  })
-  // A client that has gone away makes this an error of the stream, too: without a listener it would end the process.
-  const ignore = (): void => {}
-  stdout.on('error', ignore)
-  stdout.write = aside.write.bind(aside) as typeof stdout.write
-  return {
-    output,
-    release: () => {
-      stdout.write = write
-      stdout.off('error', ignore)
-    },
+function redirectPrints(): () => void {
+  const before = { stdout: Object.getOwnPropertyDescriptor(process, 'stdout') ?? {}, console }
+  Object.defineProperty(process, 'stdout', { configurable: true, enumerable: true, get: () => process.stderr })
+  globalThis.console = new Console(process.stderr)
+  return () => {
+    Object.defineProperty(process, 'stdout', before.stdout)
+    globalThis.console = before.console
   }
 }

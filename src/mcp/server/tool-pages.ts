@@ -1,17 +1,17 @@
 import { ProtocolError, ProtocolErrorCode, type Tool } from '@modelcontextprotocol/server'
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
-import { missingPermission, NO_FLAGS } from '../../core/permit.ts'
+import { missingPermission, NO_FLAGS } from '../../core/execution/permit.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
-import type { ToolRegistry } from '../../core/tool-registry.ts'
 
-/** A tool as clients see it, and the same as text, which is written once. */
 interface ListedTool {
   readonly tool: Tool
   readonly json: string
 }
 
-/** What the effect of a tool says in the protocol's words. */
+/** The protocol's annotations for each effect. */
 const HINTS: Readonly<Record<Effect, Tool['annotations']>> = {
   read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true },
   idempotent: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
@@ -20,7 +20,6 @@ const HINTS: Readonly<Record<Effect, Tool['annotations']>> = {
 
 const ANYTHING = { type: 'object' } as const
 
-/** Writes a tool down for clients: nothing of how it is implemented. */
 function listedTool(definition: ToolDefinition, effect: Effect | undefined, broken: boolean): ListedTool {
   const { name, description, parameters } = definition
   const tool: Tool = {
@@ -32,18 +31,16 @@ function listedTool(definition: ToolDefinition, effect: Effect | undefined, brok
   return { tool, json: JSON.stringify(tool) }
 }
 
-/** Clients refuse a whole list for one schema that is not of this form. The executor goes by the true one. */
+/** Clients reject a whole list for one schema of another form. The executor uses the original schema. */
 function isPlain({ $schema, properties, required }: JsonSchema): boolean {
   const isText = (value: unknown): boolean => typeof value === 'string'
   return (
     ($schema === undefined || isText($schema)) &&
-    (properties === undefined ||
-      (typeof properties === 'object' && properties !== null && !Array.isArray(properties))) &&
+    (properties === undefined || isObject(properties)) &&
     (required === undefined || (Array.isArray(required) && required.every(isText)))
   )
 }
 
-/** One page of the list of tools; `json` is the same as text. */
 export interface ToolPage {
   readonly tools: readonly Tool[]
   readonly nextCursor?: string
@@ -51,27 +48,24 @@ export interface ToolPage {
 }
 
 export const PAGE_SIZE = 100
-const MOST_LISTS = 100
+const MAX_LISTS = 100
 const CURSOR_PREFIX = 'after:'
 
-/** What one caller may see, in the order of names, and the pages of it that were asked for. */
+/** The tools that a caller may see, sorted by name. */
 interface ToolList {
   readonly names: readonly string[]
   readonly tools: readonly ListedTool[]
-  readonly pages: Map<number, ToolPage>
 }
 
 /**
- * The tools that each caller may see, in pages. A cursor holds the last name of its page, and the order is that of
- * names: a list that changes between two pages neither repeats nor leaves out a tool that stayed. Lists are made once
- * per version of the registry and set of rights.
+ * The lists of tools, one per set of rights. A cursor is the last name of its page and names are sorted, so a list that
+ * changes between two pages neither repeats nor skips a tool.
  */
 export class ToolPages {
   readonly #registry: ToolRegistry
   readonly #effectOf: (tool: ToolDefinition) => Effect | undefined
-  readonly #lists = new LRUCache<string, ToolList>({ max: MOST_LISTS })
+  readonly #lists = new LRUCache<string, ToolList>({ max: MAX_LISTS })
   readonly #listed = new WeakMap<ToolDefinition, ListedTool>()
-  readonly #keys = new WeakMap<object, string>()
   #version = -1
 
   constructor(registry: ToolRegistry, effectOf: (tool: ToolDefinition) => Effect | undefined) {
@@ -79,18 +73,13 @@ export class ToolPages {
     this.#effectOf = effectOf
   }
 
-  /** Throws the protocol's error for a cursor that is none of ours. */
+  /** Throws a protocol error if the cursor is invalid. */
   page(context: CallContext, cursor?: string): ToolPage {
     const list = this.#list(context)
-    const start = cursor === undefined ? 0 : firstAfter(list.names, readCursor(cursor))
-    const known = list.pages.get(start)
-    if (known !== undefined) return known
-    const page = pageOf(list, start)
-    list.pages.set(start, page)
-    return page
+    return pageOf(list, cursor === undefined ? 0 : firstAfter(list.names, readCursor(cursor)))
   }
 
-  /** Whether clients must repeat some of the tool's parameters in the headers of a request. */
+  /** Whether clients must repeat some parameters in headers. */
   usesHeaders(definition: ToolDefinition): boolean {
     return this.#listedTool(definition).json.includes('"x-mcp-header"')
   }
@@ -100,7 +89,7 @@ export class ToolPages {
       this.#lists.clear()
       this.#version = this.#registry.version
     }
-    const key = this.#keyOf(context)
+    const key = keyOf(context)
     const known = this.#lists.get(key)
     if (known !== undefined) return known
     const { flags = NO_FLAGS, visible } = context
@@ -111,7 +100,6 @@ export class ToolPages {
     const list: ToolList = {
       names: permitted.map((tool) => tool.name),
       tools: permitted.map((tool) => this.#listedTool(tool)),
-      pages: new Map(),
     }
     this.#lists.set(key, list)
     return list
@@ -125,22 +113,11 @@ export class ToolPages {
     this.#listed.set(definition, listed)
     return listed
   }
-
-  /** The same for callers with the same rights, whichever objects these came in. */
-  #keyOf({ flags, visible }: CallContext): string {
-    const rights = flags === undefined ? '' : this.#remember(flags, () => JSON.stringify(Object.entries(flags).sort()))
-    const seen = visible === undefined ? '' : this.#remember(visible, () => JSON.stringify([...visible].sort()))
-    return `${rights}\n${seen}`
-  }
-
-  #remember(object: object, write: () => string): string {
-    const known = this.#keys.get(object)
-    if (known !== undefined) return known
-    const key = write()
-    this.#keys.set(object, key)
-    return key
-  }
 }
+
+/** Equal for callers with the same rights. */
+const keyOf = ({ flags, visible }: CallContext): string =>
+  JSON.stringify([flags && Object.entries(flags).sort(), visible && [...visible].sort()])
 
 function pageOf({ names, tools }: ToolList, start: number): ToolPage {
   const end = start + PAGE_SIZE
@@ -166,6 +143,6 @@ function readCursor(cursor: string): string {
   if (text.startsWith(CURSOR_PREFIX)) return text.slice(CURSOR_PREFIX.length)
   throw new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    'The cursor is none that this server gave: start again without one',
+    'The cursor is not from this server: start again without one',
   )
 }

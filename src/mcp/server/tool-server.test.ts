@@ -12,7 +12,7 @@ function yard() {
   return { clock, server, log, told, stop, add: (name: string) => add(name, async () => 1) }
 }
 
-describe('ToolServer tells of changes', () => {
+describe('ToolServer reports changes', () => {
   test('once for many in a row, however long the row is', () => {
     const { clock, told, add } = yard()
     for (let index = 0; index < 30; index++) {
@@ -37,7 +37,7 @@ describe('ToolServer tells of changes', () => {
     expect([told, clock.pending]).toEqual([[], 0])
   })
 
-  test('to the others, where one of them fails', () => {
+  test('to all listeners even if one fails', () => {
     const { clock, server, told, log, add } = yard()
     server.onChange(() => {
       throw new Error('gone')
@@ -46,6 +46,6 @@ describe('ToolServer tells of changes', () => {
     add('one')
     clock.advance(100)
     expect(told).toEqual(['tools', 'last'])
-    expect(log.lines.some(({ message }) => message === 'A client could not be told of a change')).toBe(true)
+    expect(log.lines.some(({ message }) => message === 'A change notification could not be sent')).toBe(true)
   })
 })

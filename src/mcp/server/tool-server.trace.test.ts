@@ -24,7 +24,7 @@ async function tracedYard() {
 }
 
 describe.each(['legacy', 'modern'] as const)('a call of a client of the %s era', (era) => {
-  test.each(['echo', 'mirrored'])('belongs to the trace that its _meta names, where it calls %s', async (name) => {
+  test.each(['echo', 'mirrored'])('belongs to the trace in its _meta when it calls %s', async (name) => {
     const { client, parents } = await tracedYard()
     const caller = await client(era)
     const call = { name, arguments: name === 'mirrored' ? { city: 'Oslo' } : {} }

@@ -13,31 +13,96 @@ import {
 import type { CallContext } from '../../core/call-context.ts'
 import type { CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import type { ToolExecutor } from '../../core/execution/tool-executor.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
-import type { ToolExecutor } from '../../core/tool-executor.ts'
-import type { ToolRegistry } from '../../core/tool-registry.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { type LogLevel, type Notice, type ProgressToken, ReportReader } from './report-reader.ts'
 import { ToolPages } from './tool-pages.ts'
 
-/** Who is at the other end of a connection. A session looks its rights up anew for every request. */
+/** The protocol's log levels, least severe first. */
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+
+export type LogLevel = (typeof LEVELS)[number]
+
+export type ProgressToken = string | number
+
+export interface Notice {
+  readonly method: 'notifications/progress' | 'notifications/message'
+  readonly params: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Converts reports of a handler to notifications. A number, a text or `{progress, total?, message?}` is progress;
+ * `{level, data, logger?}` is a log message. Returns undefined if the client didn't ask for it.
+ */
+export class ReportReader {
+  readonly #token: ProgressToken | undefined
+  readonly #level: LogLevel | undefined
+  #last = -1
+
+  constructor(token: ProgressToken | undefined, level: LogLevel | undefined) {
+    this.#token = token
+    this.#level = level
+  }
+
+  read(report: unknown): Notice | undefined {
+    const fields = Object(report) as { level?: unknown; data?: unknown; logger?: unknown }
+    return isLevel(fields.level) ? this.#log(fields.level, fields) : this.#progress(report)
+  }
+
+  #log(level: LogLevel, { data, logger }: { data?: unknown; logger?: unknown }): Notice | undefined {
+    if (this.#level === undefined || LEVELS.indexOf(level) < LEVELS.indexOf(this.#level)) return undefined
+    const params = { level, ...(typeof logger === 'string' && { logger }), data: data ?? null }
+    return { method: 'notifications/message', params }
+  }
+
+  #progress(report: unknown): Notice | undefined {
+    if (this.#token === undefined) return undefined
+    const { progress, total, message } = readProgress(report)
+    const value = progress ?? this.#last + 1
+    // The protocol requires that progress increases.
+    if (value <= this.#last) return undefined
+    this.#last = value
+    const params = {
+      progressToken: this.#token,
+      progress: value,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    }
+    return { method: 'notifications/progress', params }
+  }
+}
+
+export const isLevel = (value: unknown): value is LogLevel => LEVELS.includes(value as LogLevel)
+
+function readProgress(report: unknown): { progress?: number; total?: number; message?: string } {
+  if (isNumber(report)) return { progress: report }
+  if (typeof report === 'string') return { message: report }
+  const { progress, total, message } = Object(report) as Record<string, unknown>
+  return {
+    ...(isNumber(progress) && { progress }),
+    ...(isNumber(total) && { total }),
+    ...(typeof message === 'string' && { message }),
+  }
+}
+
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+/** The caller of a connection. Sessions update the context with every request. */
 export interface Caller {
   context: CallContext
-  /** From which level on it wants to be told what tools log; undefined: not at all. */
+  /** The lowest level of log messages to send; undefined for none. */
   logLevel: LogLevel | undefined
 }
 
-/** The caller that a context stands for. */
 export const callerOf = (context: CallContext): Caller => ({ context, logLevel: undefined })
 
-/** What `implementation.returns` says of a tool whose results may be content of the protocol: images, audio, resources. */
+/** The value of `implementation.returns` for tools that may return images, audio and resources. */
 const RETURNS_CONTENT = 'mcp_content'
 
-/**
- * An envelope as the protocol's answer. Only a tool whose definition says so can return content of the protocol: the
- * result of any other is data, whatever it looks like.
- */
+/** Converts an envelope. Only tools that declare it can return content blocks; other results are data. */
 export function callAnswer(result: ToolResult, tool: ToolDefinition | undefined): CallToolResult {
   if (!result.success) return { content: [text(result.error)], structuredContent: { ...result }, isError: true }
   const value = result.result
@@ -47,7 +112,6 @@ export function callAnswer(result: ToolResult, tool: ToolDefinition | undefined)
   return isObject(value) ? { content, structuredContent: value } : { content }
 }
 
-/** What makes up an answer, and nothing else that the protocol could take for more than that. */
 const contentOf = ({ content, structuredContent, isError, _meta }: CallToolResult): CallToolResult => ({
   content,
   ...(structuredContent !== undefined && { structuredContent }),
@@ -57,25 +121,19 @@ const contentOf = ({ content, structuredContent, isError, _meta }: CallToolResul
 
 const text = (words: string) => ({ type: 'text', text: words }) as const
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 export interface ToolServerOptions {
   readonly registry: ToolRegistry
   readonly executor: Pick<ToolExecutor, 'execute'>
-  /** What the server says of itself. */
   readonly version: string
   readonly log?: Log
   readonly clock?: Clock
-  /** What a tool does to the world, where its definition does not say. */
+  /** The effect of a tool whose definition has none. */
   readonly effectOf?: (tool: ToolDefinition) => Effect | undefined
-  /** Resources and prompts to serve beside the tools. */
   readonly library?: Library
-  /** Gets every connection before it is used, to serve methods on it that are none of ours. */
+  /** Gets every connection before it is used, to add request handlers. */
   readonly extend?: (connection: McpServer, caller: Caller) => void
 }
 
-/** One call as it came in, and where to tell its client of progress; `undefined` where nobody wants to know. */
 export interface AskedCall {
   readonly name: string
   readonly args: unknown
@@ -83,18 +141,17 @@ export interface AskedCall {
   readonly signal: CancelSignal
   readonly progressToken?: ProgressToken | undefined
   readonly logLevel?: LogLevel | undefined
-  /** The `_meta` of the request, which may say what trace the call belongs to. */
+  /** The `_meta` of the request, which may contain a trace. */
   readonly meta?: Readonly<Record<string, unknown>> | undefined
   readonly notify: (notice: Notice) => void
 }
 
-/** Which list has changed. */
 export type Changed = 'tools' | 'resources' | 'prompts'
 
-/** Changes within this time are told as one. */
-const QUIET_MS = 100
+/** Changes within this time are reported once. */
+const SETTLE_MS = 100
 
-/** Every permitted tool of a registry, for clients of the Model Context Protocol. The HTTP and stdio handlers share it. */
+/** Serves the tools of a registry over MCP. Shared by the HTTP and stdio servers. */
 export class ToolServer {
   readonly info: { readonly name: string; readonly version: string }
   readonly pages: ToolPages
@@ -107,7 +164,7 @@ export class ToolServer {
   readonly #listeners = new Set<(what: Changed) => void>()
   readonly #changed = new Set<Changed>()
   readonly #stops: (() => void)[]
-  #calledOff: (() => void) | undefined = undefined
+  #cancelReport: (() => void) | undefined = undefined
 
   constructor(options: ToolServerOptions) {
     const { registry, executor, version, effectOf } = options
@@ -124,7 +181,7 @@ export class ToolServer {
     if (stop !== undefined) this.#stops.push(stop)
   }
 
-  /** Runs a call through the executor. Only a tool that does not exist is an error of the protocol, as it demands. */
+  /** Runs a call. Only an unknown tool is a protocol error, as MCP requires. */
   async call(asked: AskedCall): Promise<CallToolResult> {
     const { name, args, caller, signal, progressToken, logLevel, meta, notify } = asked
     const listens = progressToken !== undefined || logLevel !== undefined
@@ -141,30 +198,29 @@ export class ToolServer {
     return callAnswer(result, this.definition(name))
   }
 
-  /** The tool of that name as a definition, wherever it comes from. */
   definition(name: string): ToolDefinition | undefined {
     const tool = this.#registry.find(name)
     return tool && this.#registry.definitionOf(tool)
   }
 
-  /** Calls back when a list has changed, once for many changes in a row; gives the way to stop that. */
+  /** Calls the listener when a list changed; returns a function that removes it. */
   onChange(listener: (what: Changed) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Stops listening to the registry. Handlers are closed separately. */
+  /** Stops listening to the registry. The HTTP and stdio servers are closed separately. */
   close(): void {
     for (const stop of this.#stops) stop()
-    this.#calledOff?.()
+    this.#cancelReport?.()
     this.#listeners.clear()
   }
 
   #change(what: Changed): void {
     if (this.#listeners.size === 0) return
     this.#changed.add(what)
-    this.#calledOff ??= this.clock.after(QUIET_MS, () => {
-      this.#calledOff = undefined
+    this.#cancelReport ??= this.clock.after(SETTLE_MS, () => {
+      this.#cancelReport = undefined
       const changed = [...this.#changed]
       this.#changed.clear()
       for (const one of changed) this.#tell(one)
@@ -176,7 +232,7 @@ export class ToolServer {
       try {
         listener(what)
       } catch (error) {
-        writeLog(this.log, 'warn', { err: error, changed: what }, 'A client could not be told of a change')
+        writeLog(this.log, 'warn', { err: error, changed: what }, 'A change notification could not be sent')
       }
     }
   }
@@ -187,19 +243,18 @@ const teller = (reader: ReportReader, notify: AskedCall['notify']) => (report: u
   if (notice !== undefined) notify(notice)
 }
 
-/** Resources and prompts that are served beside the tools: those of the servers that we are a client of. */
+/** Resources and prompts to serve, from the configured MCP servers. */
 export interface Library {
   listResources(context: CallContext): Promise<readonly Resource[]>
   listResourceTemplates(context: CallContext): Promise<readonly ResourceTemplateType[]>
-  /** Undefined where there is none of that address. */
+  /** Undefined if there is none with this URI. */
   readResource(uri: string, context: CallContext): Promise<ReadResourceResult | undefined>
   listPrompts(context: CallContext): Promise<readonly Prompt[]>
-  /** Undefined where there is none of that name. */
+  /** Undefined if there is none with this name. */
   getPrompt(
     name: string,
     args: Readonly<Record<string, string>>,
     context: CallContext,
   ): Promise<GetPromptResult | undefined>
-  /** Calls back when one of the lists has changed; gives the way to stop that. */
   onChange?(listener: (what: 'resources' | 'prompts') => void): () => void
 }

@@ -1,6 +1,6 @@
 const ESC = '\\u001b'
 
-/** What a terminal acts on, whole: colours, cursor movements, titles, links; also where the end of it is missing. */
+/** Control sequences of a terminal, also incomplete ones: colours, cursor movements, titles, links. */
 const SEQUENCES = new RegExp(
   [
     `(?:${ESC}\\[|\\u009b)[0-?]*[ -/]*[@-~]?`,
@@ -10,10 +10,10 @@ const SEQUENCES = new RegExp(
   'g',
 )
 
-/** What is left of control characters then, lone surrogates, and the marks that turn the direction of text. */
+/** Other control characters, lone surrogates, and marks that change the direction of text. */
 const UNSAFE = /[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Cs}/gu
 
-/** Text of a stranger without anything that a terminal would act on; lines and tabs stay. */
+/** Removes everything that a terminal would act on, except line breaks and tabs. */
 export function cleanText(text: string): string {
   return text.replace(SEQUENCES, '').replace(/\r\n?/g, '\n').replace(UNSAFE, '')
 }

@@ -1,79 +1,26 @@
 import { isUtf8 } from 'node:buffer'
-import type { JSONRPCMessage } from '@modelcontextprotocol/client'
+import type { JSONRPCErrorResponse, JSONRPCMessage } from '@modelcontextprotocol/client'
 import { isDeep } from '../../core/json-depth.ts'
+import { LineReader } from '../../core/line-reader.ts'
 import { LIMITS } from '../../core/snapshot.ts'
-import { deepAnswer, tooLargeAnswer } from './too-large.ts'
 
-const NEWLINE = 10
+const INTERNAL_ERROR = -32_603
 
-/** Pieces of a line are joined when there are so many: one of a few bytes costs far more than its bytes. */
-const MOST_PIECES = 1024
+/** The `data` of the error for a response over the limit. Compared by identity, so no server can forge it. */
+const TOO_LARGE: { readonly too_large: true } = Object.freeze({ too_large: true })
 
-interface LineEvents {
-  /** A line without its end. */
-  line(bytes: Buffer): void
-  /** The next piece of a line that is over the bound, from its beginning. */
-  excess(bytes: Buffer): void
-  /** The end of such a line. */
-  excessEnd(): void
+function tooLargeAnswer(id: string | number, limit: number): JSONRPCErrorResponse {
+  const message = `The server answered with more than ${limit} bytes, which is over the limit`
+  return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message, data: TOO_LARGE } }
 }
 
-/** Cuts a stream of bytes into lines. A line over the bound is handed on in pieces, and not kept. */
-export class LineReader {
-  readonly #limit: number
-  readonly #events: LineEvents
-  #pieces: Buffer[] = []
-  #length = 0
-
-  constructor(limit: number, events: LineEvents) {
-    this.#limit = limit
-    this.#events = events
-  }
-
-  /** Takes the chunk over: it may be empty afterwards. */
-  push(chunk: Buffer): void {
-    let from = 0
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      this.#add(chunk.subarray(from, end))
-      this.#finish()
-      from = end + 1
-    }
-    if (from < chunk.length) this.#add(chunk.subarray(from))
-  }
-
-  /** Takes what is left for a line. */
-  end(): void {
-    if (this.#length > 0) this.#finish()
-  }
-
-  #add(bytes: Buffer): void {
-    this.#length += bytes.length
-    this.#pieces.push(bytes)
-    if (this.#length > this.#limit) {
-      for (const piece of this.#pieces.splice(0)) {
-        this.#events.excess(piece)
-        release(piece)
-      }
-    } else if (this.#pieces.length > MOST_PIECES) {
-      this.#pieces = [Buffer.concat(this.#pieces)]
-    }
-  }
-
-  #finish(): void {
-    const pieces = this.#pieces
-    const isExcess = this.#length > this.#limit
-    this.#pieces = []
-    this.#length = 0
-    if (isExcess) this.#events.excessEnd()
-    else this.#events.line(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces))
-  }
+function deepAnswer(id: string | number, limit: number): JSONRPCErrorResponse {
+  const message = `The server answered with JSON that is nested deeper than ${limit} levels`
+  return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } }
 }
 
-/** Gives memory back at once: the garbage collector would let 30 MB and more of it pile up first. */
-function release(bytes: Buffer): void {
-  const { buffer } = bytes
-  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength
-  if (isWhole) buffer.transfer(0)
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && 'data' in error && error.data === TOO_LARGE
 }
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c]
@@ -82,13 +29,10 @@ const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b
 /** Whitespace, and the three bytes of a byte order mark. */
 const BEFORE = [0x20, 0x09, 0x0d, 0xef, 0xbb, 0xbf]
 
-/** Longer than any name that matters here, and than any id that we send. */
+/** Longer than any relevant name and any id that Toolyard sends. */
 const MAX_TOKEN = 256
 
-/**
- * Finds out which request a JSON-RPC message answers while the message goes by: it reads the names of the outermost
- * object and its `id`, wherever that stands, and keeps nothing else.
- */
+/** Finds the request that a streamed JSON-RPC message answers. Stores only the outermost names and the `id`. */
 export class AnswerScanner {
   #id: string | number | undefined
   #isAnswer = false
@@ -97,11 +41,11 @@ export class AnswerScanner {
   #depth = 0
   #inString = false
   #escaped = false
-  /** The name whose value is being read; undefined while a name is. */
+  /** The name of the value being read; undefined while reading a name. */
   #name: string | undefined
   #token = ''
 
-  /** The id of the request that is answered, as soon as it is known. */
+  /** The id of the answered request, once known. */
   get answers(): string | number | undefined {
     return this.#isAnswer && !this.#isRequest ? this.#id : undefined
   }
@@ -109,13 +53,13 @@ export class AnswerScanner {
   push(bytes: Buffer): void {
     let at = 0
     while (at < bytes.length && !this.#isOver) {
-      if (this.#inString) at = this.#passString(bytes, at)
-      else if (this.#depth > 1) at = this.#passDepths(bytes, at)
+      if (this.#inString) at = this.#skipString(bytes, at)
+      else if (this.#depth > 1) at = this.#skipNested(bytes, at)
       else this.#readOutermost(bytes[at++] as number)
     }
   }
 
-  #passString(bytes: Buffer, from: number): number {
+  #skipString(bytes: Buffer, from: number): number {
     let at = from
     let [escaped, inString] = [this.#escaped, true]
     for (; at < bytes.length && inString; at++) {
@@ -126,12 +70,12 @@ export class AnswerScanner {
     }
     this.#escaped = escaped
     this.#inString = inString
-    if (this.#depth === 1) this.#keep(bytes.toString('latin1', from, Math.min(at, from + MAX_TOKEN + 1)))
+    if (this.#depth === 1) this.#store(bytes.toString('latin1', from, Math.min(at, from + MAX_TOKEN + 1)))
     return at
   }
 
-  /** Passes what lies deeper than the outermost object, up to the next string. */
-  #passDepths(bytes: Buffer, from: number): number {
+  /** Skips nested values up to the next string. */
+  #skipNested(bytes: Buffer, from: number): number {
     let at = from
     let [depth, inString] = [this.#depth, false]
     for (; at < bytes.length && depth > 1 && !inString; at++) {
@@ -155,14 +99,14 @@ export class AnswerScanner {
       this.#endValue()
       this.#isOver = byte === CLOSE_BRACE
     } else {
-      this.#keep(String.fromCharCode(byte))
+      this.#store(String.fromCharCode(byte))
       this.#inString = byte === QUOTE
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++
     }
   }
 
-  /** One character too many makes the token unreadable, as it should be. */
-  #keep(characters: string): void {
+  /** Stores one character more than allowed, which marks the token as too long. */
+  #store(characters: string): void {
     if (this.#token.length <= MAX_TOKEN && (this.#name === undefined || this.#name === 'id')) this.#token += characters
   }
 
@@ -190,16 +134,14 @@ export class AnswerScanner {
   }
 }
 
-/** As much of a line as can be shown. */
 const SHOWN_BYTES = 1024
 
 export interface MessageEvents {
   message(message: JSONRPCMessage): void
-  /** Something on the stream that is no message, or not quite one, with the beginning of it. */
   noise(what: string, text: string): void
 }
 
-/** Reads the messages of a server, and survives whatever else it writes. */
+/** Reads the messages of a server and tolerates any other output. */
 export class MessageReader {
   readonly #limit: number
   readonly #events: MessageEvents
@@ -211,7 +153,7 @@ export class MessageReader {
     this.#events = events
     this.#lines = new LineReader(limit, {
       line: (bytes) => this.#readLine(bytes),
-      excess: (bytes) => this.#passExcess(bytes),
+      excess: (bytes) => this.#skipExcess(bytes),
       excessEnd: () => {
         this.#excess = undefined
       },
@@ -222,22 +164,22 @@ export class MessageReader {
     this.#lines.push(chunk)
   }
 
-  /** The stream is over: what is left may be a message whose line was never ended. */
+  /** The last message may have no line break. */
   end(): void {
     this.#lines.end()
   }
 
   #readLine(bytes: Buffer): void {
-    // Takes away a byte order mark and the CR of a CRLF as well.
+    // Also removes a byte order mark and the CR of a CRLF.
     const text = bytes.toString('utf8').trim()
     if (text === '') return
     if (isDeep(text, LIMITS.answerDepth)) {
-      this.#passDeep(bytes, text)
+      this.#skipDeep(bytes, text)
       return
     }
     const messages = readMessages(text)
     if (messages === undefined) {
-      this.#events.noise('a line that is no JSON-RPC message', text.slice(0, SHOWN_BYTES))
+      this.#events.noise('a line that is not a JSON-RPC message', text.slice(0, SHOWN_BYTES))
       return
     }
     if (text.includes('\ufffd') && !isUtf8(bytes)) {
@@ -246,15 +188,15 @@ export class MessageReader {
     for (const message of messages) this.#events.message(message)
   }
 
-  /** A deep line isn't parsed. If it answers a request, that fails at once. */
-  #passDeep(bytes: Buffer, text: string): void {
+  /** Doesn't parse a deeply nested line. If it answers a request, the request fails at once. */
+  #skipDeep(bytes: Buffer, text: string): void {
     this.#events.noise(`a line that is nested deeper than ${LIMITS.answerDepth} levels`, text.slice(0, SHOWN_BYTES))
     const scanner = new AnswerScanner()
     scanner.push(bytes)
     if (scanner.answers !== undefined) this.#events.message(deepAnswer(scanner.answers, LIMITS.answerDepth))
   }
 
-  #passExcess(bytes: Buffer): void {
+  #skipExcess(bytes: Buffer): void {
     if (this.#excess === undefined) {
       this.#excess = { scanner: new AnswerScanner(), answered: false }
       this.#events.noise(`a line of more than ${this.#limit} bytes`, bytes.toString('utf8', 0, SHOWN_BYTES))
@@ -267,9 +209,9 @@ export class MessageReader {
   }
 }
 
-/** The messages of a line: one, or, in one version of the protocol, a list of them. */
+/** Parses the message of a line, or the batch that one version of the protocol allows. */
 function readMessages(text: string): JSONRPCMessage[] | undefined {
-  // A SyntaxError is dear, and a flood of noise would bring tens of thousands of them in one go.
+  // A SyntaxError is expensive, and noise could cause tens of thousands of them.
   if (!text.includes('"jsonrpc"')) return undefined
   try {
     const value: unknown = JSON.parse(text)
@@ -280,7 +222,7 @@ function readMessages(text: string): JSONRPCMessage[] | undefined {
   }
 }
 
-/** Enough to tell a message from a line of a log; the SDK checks the rest. */
+/** Distinguishes messages from log lines; the SDK checks the rest. */
 function isMessage(value: unknown): value is JSONRPCMessage {
   if (typeof value !== 'object' || value === null || !('jsonrpc' in value) || value.jsonrpc !== '2.0') return false
   return 'method' in value || 'result' in value || 'error' in value

@@ -4,13 +4,12 @@ import { stat } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import { within } from './within.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 
-/** Waits for the end of its input, which comes when we end, however that happens. */
+/** Waits for the end of its input, which closes when this process ends for any reason. */
 const PROGRAM = 'read -r _; kill -s KILL -- "-$1"'
 
-/** Ends a server's process group when our own process ends without having done so, be it by `kill -9`. */
+/** Ends a server's process group if this process dies without doing so, even by `kill -9`. */
 export class Watchdog {
   readonly #process: ChildProcess
 
@@ -18,19 +17,24 @@ export class Watchdog {
     this.#process = spawn('/bin/sh', ['-c', PROGRAM, 'sh', String(groupId)], {
       cwd: '/',
       env: {},
-      // A group of its own: Ctrl-C in a terminal is not meant for it.
+      // Its own group, so that Ctrl-C in a terminal doesn't end it.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     })
     this.#process.on('error', (error) => {
-      writeLog(log, 'warn', { error: error.message }, 'No watchdog: the MCP server may outlive a crash of this process')
+      writeLog(
+        log,
+        'warn',
+        { error: error.message },
+        'Cannot start the watchdog: the MCP server may outlive a crash of this process',
+      )
     })
     this.#process.stdin?.on('error', () => {})
     this.#process.unref()
     ;(this.#process.stdin as Socket | null)?.unref()
   }
 
-  /** Called when the group is gone: its number may soon be another's. */
+  /** Called after the group ended, because its id may be reused. */
   async stop(): Promise<void> {
     const { pid, exitCode, signalCode } = this.#process
     if (pid === undefined || exitCode !== null || signalCode !== null) return
@@ -41,21 +45,17 @@ export class Watchdog {
   }
 }
 
-/** How long a server has to end after its input ended, and again after SIGTERM. */
+/** Time for a server to exit after its input closed, and again after SIGTERM. */
 const GRACE_MS = 600
-/**
- * How long the system has to carry out a SIGKILL. It is waited for in vain where the first process of a container does
- * not collect those that have ended: they count as members of the group for ever.
- */
+/** Time to wait after SIGKILL. In a container whose first process doesn't reap zombies, a group never ends. */
 const KILL_MS = 100
 const POLL_MS = 10
 
 const hasGroups = process.platform !== 'win32'
 
 /**
- * Ends a server whose input has ended, and everything that it started: first by waiting, then by SIGTERM, then by
- * SIGKILL to its process group. One that died by itself leaves nothing worth waiting for. Windows has neither groups
- * nor signals: there `taskkill` ends the tree of the server, as far as the parents in it still live.
+ * Ends a server whose input is closed, with all its child processes: waits, then sends SIGTERM, then SIGKILL to the
+ * process group. On Windows, which has no groups, `taskkill` ends the process tree.
  */
 export async function endServer(server: ChildProcess, clock: Clock): Promise<void> {
   if (!hasEnded(server)) {
@@ -84,7 +84,7 @@ function isGone(server: ChildProcess): boolean {
     process.kill(-(server.pid as number), 0)
     return false
   } catch (error) {
-    // One that may not be signalled is there as well.
+    // Any other error, such as EPERM, means that it exists.
     return error instanceof Error && 'code' in error && error.code === 'ESRCH'
   }
 }
@@ -97,15 +97,13 @@ function signal(server: ChildProcess, name: 'SIGTERM' | 'SIGKILL'): void {
   }
   try {
     process.kill(-pid, name)
-  } catch {
-    // It ended meanwhile.
-  }
+  } catch {}
 }
 
 const INHERITED: readonly string[] =
   process.platform === 'win32'
     ? [
-        // Nothing can be started on Windows without the most of these.
+        // Most programs need these on Windows.
         'APPDATA',
         'COMSPEC',
         'HOMEDRIVE',
@@ -126,7 +124,7 @@ const INHERITED: readonly string[] =
       ]
     : ['PATH', 'HOME', 'LANG', 'TMPDIR', 'USER', 'SHELL', 'TERM']
 
-/** What a server sees of our environment: what it takes to run at all, and what its own `env` names. */
+/** The environment of a server: a few variables of this process, and its own. */
 function serverEnvironment(env: Readonly<Record<string, string>> = {}): Record<string, string> {
   const seen: Record<string, string> = {}
   for (const name of INHERITED) {
@@ -136,7 +134,7 @@ function serverEnvironment(env: Readonly<Record<string, string>> = {}): Record<s
   return { ...seen, ...env }
 }
 
-/** How a server is started, as `mcpServers` has it. */
+/** The command of a server, as in `mcpServers`. */
 export interface ServerCommand {
   readonly command: string
   readonly args?: readonly string[]
@@ -145,8 +143,8 @@ export interface ServerCommand {
 }
 
 /**
- * Starts a server in a process group of its own, so that all of it can be ended. Windows has no groups, and starts no
- * `.cmd` file without a shell: there a command such as `npx` is written `cmd` with the arguments `/c npx …`.
+ * Starts a server in its own process group. On Windows, which needs a shell for `.cmd` files, write `npx …` as `cmd`
+ * with the arguments `/c npx …`.
  */
 export async function startServer(server: ServerCommand): Promise<ChildProcess> {
   try {
@@ -161,7 +159,7 @@ export async function startServer(server: ServerCommand): Promise<ChildProcess> 
     return child
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-    // What Node says may quote arguments and variables, and with them secrets.
+    // Node's message may contain arguments and variables, and so secrets.
     const message = `Cannot start the MCP server ${JSON.stringify(server.command)}: ${await explain(code, server)}`
     throw new ToolExecutionError('SERVICE_UNAVAILABLE', message)
   }
@@ -174,12 +172,12 @@ async function explain(code: string, { command, cwd }: ServerCommand): Promise<s
   switch (code) {
     case 'ENOENT':
       return isPath
-        ? 'there is no such file, or no program of the name in its first line. Correct "command".'
-        : 'there is no such command in PATH. Install it, or give its whole path as "command".'
+        ? 'the file, or the interpreter in its first line, does not exist. Correct "command".'
+        : 'the command is not in PATH. Install it, or write its full path as "command".'
     case 'EACCES':
       return isPath
-        ? 'the file is not executable. Make it so (chmod +x), or start it by its interpreter.'
-        : 'what PATH has by this name is not executable. Give the whole path of the right one as "command".'
+        ? 'the file is not executable. Run chmod +x, or start it with its interpreter.'
+        : 'the file of this name in PATH is not executable. Write the full path of the right one as "command".'
     default:
       return `the system refused (${code}). Check "command", "args" and "env".`
   }
@@ -191,4 +189,13 @@ async function isDirectory(path: string): Promise<boolean> {
   } catch {
     return false
   }
+}
+
+export async function within(ms: number, clock: Clock, promise: Promise<unknown>): Promise<void> {
+  let cancel = (): void => {}
+  const late = new Promise<void>((resolve) => {
+    cancel = clock.after(ms, resolve)
+  })
+  await Promise.race([promise, late])
+  cancel()
 }

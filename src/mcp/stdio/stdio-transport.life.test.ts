@@ -28,13 +28,13 @@ const start = (command: string, cwd?: string) =>
 
 describe('starting', () => {
   it.each([
-    ['no-such-command', undefined, 'there is no such command in PATH'],
-    ['/no/such/file', undefined, 'there is no such file'],
+    ['no-such-command', undefined, 'the command is not in PATH'],
+    ['/no/such/file', undefined, 'the file, or the interpreter'],
     [plainFile, undefined, 'the file is not executable'],
     ['cat', '/no/such/folder', 'its cwd "/no/such/folder" is not a directory'],
     ['cat', plainFile, `its cwd "${plainFile}" is not a directory`],
     ['a\0b', undefined, 'the system refused (ERR_INVALID_ARG_VALUE)'],
-  ])('says what is wrong with %j in %j', async (command, cwd, reason) => {
+  ])('explains why %j in %j cannot start', async (command, cwd, reason) => {
     const error = await start(command, cwd).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
@@ -43,17 +43,17 @@ describe('starting', () => {
     expect(JSON.stringify([error, String(error)])).not.toContain('secret')
   })
 
-  it('waits for nothing but the process', async () => {
+  it('waits only for the process', async () => {
     const transport = transportTo(['silent'])
     await transport.start()
     expect(isRunning(transport.pid ?? 0)).toBe(true)
     expect(transport.exit).toBeUndefined()
   })
 
-  it('can be done once', async () => {
+  it('works only once', async () => {
     const transport = transportTo([])
     await transport.start()
-    await expect(transport.start()).rejects.toThrow('make a new one')
+    await expect(transport.start()).rejects.toThrow('create a new one')
   })
 
   it('refuses what is sent before', async () => {
@@ -63,7 +63,7 @@ describe('starting', () => {
     })
   })
 
-  it('gives the server its environment, and no more of ours', async () => {
+  it('passes only its own and a few common variables to the server', async () => {
     process.env.OUR_OWN_SECRET = 'x'
     const { call } = await connect([], { env })
     delete process.env.OUR_OWN_SECRET
@@ -91,7 +91,7 @@ describe('a server that dies', () => {
     ['die', { code: 3, signal: null }],
     ['kill-self', { code: null, signal: 'SIGKILL' }],
     ['cut-off', { code: 0, signal: null }],
-  ])('is told once, with how it ended (%s)', async (tool, exit) => {
+  ])('is reported once with its exit status (%s)', async (tool, exit) => {
     const connected = await connect()
     await expect(connected.call(tool)).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
     expect(connected.transport.exit).toEqual(exit)
@@ -121,7 +121,7 @@ describe('a server that dies', () => {
     expect(heard).toBe(180)
   })
 
-  it('leaves nothing of what it started, even where that holds its output open', async () => {
+  it('leaves no child processes, even if they hold its output open', async () => {
     const connected = await connect()
     const pid = connected.transport.pid ?? 0
     const grandchild = Number(await connected.call('grandchild'))
@@ -130,7 +130,7 @@ describe('a server that dies', () => {
     await until(() => !isRunning(grandchild) && membersOf(pid).length === 0, 1000)
   })
 
-  it.each(['close-stdin', 'close-stdout'])('is one that lives on without its streams (%s)', async (tool) => {
+  it.each(['close-stdin', 'close-stdout'])('includes one that closes its streams (%s)', async (tool) => {
     const connected = await connect()
     const outcome = await connected.call(tool).catch((error: { code: string }) => error.code)
     expect(outcome).toBe(tool === 'close-stdin' ? 'closed' : 'CONNECTION_CLOSED')
@@ -140,7 +140,7 @@ describe('a server that dies', () => {
 })
 
 describe('a server that does not read', () => {
-  it('makes a send wait, then fail, and lets everything end when it is closed', async () => {
+  it('makes a send wait, then fail, and can still be closed', async () => {
     const { call, transport } = await connect()
     await call('deaf')
     const send = () => transport.send({ jsonrpc: '2.0', method: 'x', params: { text: 'x'.repeat(1024 * 1024) } })
@@ -161,7 +161,7 @@ describe('a server that does not read', () => {
     ])
   })
 
-  it('makes a send wait no longer than until it reads again', async () => {
+  it('makes a send wait until it reads again', async () => {
     const { call, transport } = await connect()
     await call('deaf', { ms: 100 })
     await transport.send({ jsonrpc: '2.0', method: 'x', params: { text: 'x'.repeat(1024 * 1024) } })
@@ -172,7 +172,7 @@ describe('a server that does not read', () => {
 })
 
 describe('stderr', () => {
-  it('never holds up the server, and its end is kept without control sequences', async () => {
+  it('never blocks the server, and its tail has no control sequences', async () => {
     const { call, transport } = await connect()
     expect(await call('stderr-flood', { megabytes: 20 })).toBe('ok')
     await until(() => transport.stderrTail().includes('words'))

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { closeAll, connect } from '../fixtures/connect.ts'
-import { isTooLarge } from './too-large.ts'
+import { isTooLarge } from './message-reader.ts'
 
 afterEach(closeAll)
 
@@ -9,7 +9,7 @@ describe('what a server writes on stdout', () => {
     const { call, noise, lines } = await connect()
     expect(await call('noise')).toBe('ok')
     expect(noise).toEqual(['Listening…', 'red {"a":1}', '{"level":"info"}', '{broken', '[]'])
-    const message = 'The MCP server wrote a line that is no JSON-RPC message'
+    const message = 'The MCP server wrote a line that is not a JSON-RPC message'
     expect(lines.map(({ level, fields, ...line }) => [level, line.message, fields.text])).toEqual(
       noise.map((text) => ['warn', message, text]),
     )
@@ -67,7 +67,7 @@ describe('what a server writes on stdout', () => {
     const { call, noise } = await connect([], { maxLineBytes: 100_000 })
     const error = await call('huge', { megabytes: 2, id_last: idLast }).catch((thrown: unknown) => thrown)
     expect(isTooLarge(error)).toBe(true)
-    expect(error).toMatchObject({ message: 'The server answered with more than 100000 bytes, which were not read' })
+    expect(error).toMatchObject({ message: 'The server answered with more than 100000 bytes, which is over the limit' })
     expect(noise).toEqual([expect.stringMatching(/^\{"jsonrpc":"2.0",/)])
     expect(await call('echo', { text: 'still there' })).toBe('still there')
   })

@@ -4,47 +4,44 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from './clean-text.ts'
 import { MessageReader } from './message-reader.ts'
-import { endServer, type ServerCommand, startServer, Watchdog } from './start-server.ts'
-import { within } from './within.ts'
+import { endServer, type ServerCommand, startServer, Watchdog, within } from './start-server.ts'
 
 const MAX_LINES = 20
 const MAX_CHARACTERS = 4096
-/** More than is shown, because control sequences and characters of several bytes go into it. */
-const KEPT_BYTES = 4 * MAX_CHARACTERS
+/** More than is shown: control sequences are removed, and characters can have several bytes. */
+const TAIL_BYTES = 4 * MAX_CHARACTERS
 
-/** The last words of a server, whatever the amount of them. */
 export class StderrTail {
-  #kept: Buffer = Buffer.alloc(0)
+  #tail: Buffer = Buffer.alloc(0)
   #cut = false
 
   push(chunk: Buffer): void {
-    this.#cut ||= this.#kept.length + chunk.length > KEPT_BYTES
-    // Copied, or a short tail would hold the whole of a long chunk.
-    this.#kept = Buffer.concat([
-      this.#kept.subarray(-Math.max(1, KEPT_BYTES - chunk.length)),
-      chunk.subarray(-KEPT_BYTES),
+    this.#cut ||= this.#tail.length + chunk.length > TAIL_BYTES
+    // Copies, because a slice would retain the whole chunk.
+    this.#tail = Buffer.concat([
+      this.#tail.subarray(-Math.max(1, TAIL_BYTES - chunk.length)),
+      chunk.subarray(-TAIL_BYTES),
     ])
   }
 
-  /** Bounded, and without control sequences and what looks like a secret. */
   text(): string {
-    const text = cleanText(this.#kept.toString('utf8'))
+    const text = cleanText(this.#tail.toString('utf8'))
     const lines = text.split('\n').map((line) => line.trimEnd())
-    // The first line may have lost its beginning, and with it what would tell a secret or a control sequence.
+    // Without its beginning, a secret or a control sequence can't be recognized.
     if (this.#cut && lines.length > 1) lines.shift()
     const shown = lines.filter((line) => line !== '').slice(-MAX_LINES)
-    return redactText(shown.join('\n'), KEPT_BYTES).slice(-MAX_CHARACTERS)
+    return redactText(shown.join('\n'), TAIL_BYTES).slice(-MAX_CHARACTERS)
   }
 }
 
-const MOST_REPORTS = 20
+const MAX_REPORTS = 20
 const WINDOW_MS = 10_000
-const LONGEST_TEXT = 500
+const MAX_TEXT = 500
 
-/** Says what a server wrote where it should not have: clean, bounded, and not without end. */
+/** Logs invalid output of a server: cleaned, truncated and rate-limited. */
 export class NoiseReport {
   readonly #command: string
   readonly #log: Log
@@ -61,30 +58,29 @@ export class NoiseReport {
     this.#since = clock.now()
   }
 
-  /** `what` is ours, `content` the server's. */
+  /** `what` is Toolyard's description, `content` the server's output. */
   say(what: string, content: string): void {
-    if (this.#clock.now() - this.#since >= WINDOW_MS) this.#beginAnew()
-    if (++this.#reports > MOST_REPORTS) return
-    const text = redactText(cleanText(content), LONGEST_TEXT)
+    if (this.#clock.now() - this.#since >= WINDOW_MS) this.#restart()
+    if (++this.#reports > MAX_REPORTS) return
+    const text = redactText(cleanText(content), MAX_TEXT)
     writeLog(this.#log, 'warn', { command: this.#command, text }, `The MCP server wrote ${what}`)
     try {
       this.#onNoise?.(text)
     } catch {
-      // Who listens may fail; reading goes on.
+      // A failing listener must not stop the reader.
     }
   }
 
-  #beginAnew(): void {
-    const left = this.#reports - MOST_REPORTS
+  #restart(): void {
+    const left = this.#reports - MAX_REPORTS
     this.#since = this.#clock.now()
     this.#reports = 0
     if (left <= 0) return
-    const message = `The MCP server wrote ${left} more lines of that sort, which are not shown`
+    const message = `The MCP server wrote ${left} more invalid lines, which are not shown`
     writeLog(this.#log, 'warn', { command: this.#command }, message)
   }
 }
 
-/** So much may wait for a server that does not read. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024
 
 interface Waiting {
@@ -92,7 +88,7 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Writes lines to a server, those of one turn at once, and never keeps more than a bounded amount of them. */
+/** Writes lines to a server in batches, with a limited buffer. */
 class LineWriter {
   readonly #stream: Writable
   readonly #limit: number
@@ -109,7 +105,7 @@ class LineWriter {
     })
   }
 
-  /** Gives a promise where there is no room for more until it settles. Throws where the line was refused: it was not sent. */
+  /** Returns a promise if the caller should wait before writing more. Throws if the line wasn't sent. */
   write(line: string): Promise<void> | undefined {
     if (!this.#isOpen || !this.#stream.writable)
       throw new ToolExecutionError('SERVICE_UNAVAILABLE', 'The connection to the MCP server is closed')
@@ -118,7 +114,7 @@ class LineWriter {
     if (waiting + bytes > this.#limit) {
       throw new ToolExecutionError(
         'SERVICE_UNAVAILABLE',
-        `The MCP server does not read: a message of ${bytes} bytes cannot wait behind ${waiting} (at most ${this.#limit} in all)`,
+        `The MCP server does not read its input: ${waiting} bytes are waiting, and a message of ${bytes} bytes would exceed the limit of ${this.#limit}`,
       )
     }
     if (this.#batch === '') process.nextTick(() => this.#flush())
@@ -128,7 +124,6 @@ class LineWriter {
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }))
   }
 
-  /** Sends what is left, and the end. */
   end(): void {
     if (!this.#isOpen) return
     this.#flush()
@@ -136,7 +131,7 @@ class LineWriter {
     this.#stream.end()
   }
 
-  /** The stream is gone; who waits for it waits no longer. */
+  /** Rejects all waiting callers: the stream has ended. */
   abandon(): void {
     this.#isOpen = false
     const error = new ToolExecutionError('SERVICE_UNAVAILABLE', 'The MCP server ended before it read the message', {
@@ -154,21 +149,20 @@ class LineWriter {
 }
 
 const MAX_LINE_BYTES = 10 * 1024 * 1024
-/** What Node reads at once where there is plenty. */
+/** The size of Node's largest reads. */
 const FULL_CHUNK = 64 * 1024
-/** How long the last output of a server that has ended may take; only a process that left its group can hold it open. */
+/** Time to read the last output of a server; only a process outside its group can keep the pipe open. */
 const DRAIN_MS = 200
 
 export interface StdioTransportOptions extends ServerCommand {
   readonly log: Log
-  /** Told, clean and bounded, what the server wrote on stdout that is no message. */
+  /** Gets invalid output on stdout, cleaned and truncated. */
   readonly onNoise?: (text: string) => void
-  /** A longer line is skipped; a request that it answers fails at once (`isTooLarge`). */
+  /** Longer lines are skipped; a request that one answers fails at once (`isTooLarge`). */
   readonly maxLineBytes?: number
   readonly clock?: Clock
 }
 
-/** How a process ended. */
 export interface ServerExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -176,14 +170,13 @@ export interface ServerExit {
 
 type Streams = { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable }
 
-/** Speaks MCP with a process that it starts, and of which nothing is left when it is closed, or when we are killed. */
+/** Starts a server process and exchanges messages with it. Closing it, or killing this process, ends the whole process group. */
 export class StdioTransport implements Transport {
   onmessage?: Transport['onmessage']
   onerror?: Transport['onerror']
   onclose?: Transport['onclose']
-  /** How the server ended, once it has. */
   exit: ServerExit | undefined
-  /** Is there, like `pid`, because the SDK takes a transport without it for HTTP; the text is in `stderrTail()`. */
+  /** The SDK takes a transport without `stderr` and `pid` for HTTP. */
   readonly stderr = null
   readonly #options: StdioTransportOptions
   readonly #clock: Clock
@@ -194,7 +187,7 @@ export class StdioTransport implements Transport {
   #server: (ChildProcess & Streams) | undefined
   #writer: LineWriter | undefined
   #watchdog: Watchdog | undefined
-  /** The server has ended, and all that it wrote has been read. */
+  /** Resolves when the server ended and all its output was read. */
   #allRead: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
 
@@ -212,14 +205,14 @@ export class StdioTransport implements Transport {
     return this.#server?.pid ?? null
   }
 
-  /** The last lines that the server wrote on stderr, clean and bounded. */
+  /** The last lines of stderr, cleaned and truncated. */
   stderrTail(): string {
     return this.#tail.text()
   }
 
   async start(): Promise<void> {
     if (this.#starting !== undefined || this.#closing !== undefined) {
-      throw new Error('A StdioTransport is started once; make a new one')
+      throw new Error('A StdioTransport can be started only once: create a new one')
     }
     this.#starting = startServer(this.#options)
     const server = (await this.#starting) as ChildProcess & Streams
@@ -237,7 +230,7 @@ export class StdioTransport implements Transport {
     if (room !== undefined) await room
   }
 
-  /** Ends the server and everything it started, within two seconds. */
+  /** Ends the server and its child processes within two seconds. */
   close(): Promise<void> {
     this.#closing ??= this.#end()
     return this.#closing
@@ -251,7 +244,7 @@ export class StdioTransport implements Transport {
       this.exit = { code, signal }
       end()
     })
-    // Without its input or its output a server is of no use, even where it lives on.
+    // Without its input or output a server is useless, even if it still runs.
     server.stdin.on('error', end)
     server.stdout.on('error', end)
     server.stdout.on('end', end)
@@ -259,7 +252,7 @@ export class StdioTransport implements Transport {
       const isFull = chunk.length >= FULL_CHUNK
       this.#reader.push(chunk)
       if (!isFull) return
-      // A server that writes faster than we read would have Node read on and on; everything else gets its turn first.
+      // A server that writes faster than we read would block the event loop.
       server.stdout.pause()
       setImmediate(() => server.stdout.resume())
     })
@@ -271,7 +264,7 @@ export class StdioTransport implements Transport {
     try {
       this.onmessage?.(message)
     } catch (error) {
-      // The SDK puts a message that it cannot use in the text of an error, and one that is deep enough breaks that.
+      // The SDK throws when it quotes a deeply nested message.
       this.#fail(error)
     }
   }
@@ -280,7 +273,7 @@ export class StdioTransport implements Transport {
     try {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)))
     } catch {
-      // There is nobody left to tell.
+      // An error handler must not stop the transport.
     }
   }
 

@@ -1,36 +1,36 @@
 import type { Clock } from '../../core/clock.ts'
-import { connectionCode } from '../../core/network-code.ts'
+import { connectionCode, retryAfterMs } from '../../core/failure.ts'
 import { redactText } from '../../core/redact.ts'
 import { ModelError } from '../model-error.ts'
 
-/** What is needed to tell of a failure. */
+/** What error messages need. */
 export interface Telling {
   readonly clock: Clock
-  /** Must not be told. */
+  /** Removed from messages. */
   readonly secrets: readonly string[]
 }
 
-/** What a provider answered instead of an answer. */
+/** An error response of a provider. */
 export interface Refusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Its body, where it is JSON. */
+  /** The parsed body, if it is JSON. */
   readonly body: unknown
-  /** What is said where the body says nothing. */
+  /** Used if the body has no message. */
   readonly said: string
 }
 
 const ADVICE: Readonly<Record<number, string>> = {
-  400: 'Check that the model takes tools, this many tokens and this long a conversation.',
+  400: 'Check that the model supports tools, max_tokens and a conversation of this length.',
   401: 'Check the api_key.',
   402: 'Check the plan and the billing of the account.',
-  403: 'Check the api_key, and what it may use.',
-  404: 'Check the name of the model against the list of those the provider has, and the base_url.',
-  413: 'Send less.',
+  403: 'Check the api_key and its permissions.',
+  404: 'Check the name of the model and the base_url.',
+  413: 'Send a smaller request.',
   429: 'Wait, or raise the limit of the account.',
 }
 
-/** Anything that a model of the AI SDK throws or streams as an error; holds neither address, header nor key. */
+/** Converts an error of the AI SDK. The message contains no address, header or key. */
 export function toModelError(error: unknown, telling: Telling): ModelError {
   if (error instanceof ModelError) return error
   const { statusCode, responseHeaders = {}, responseBody, data, message = '' } = fieldsOf(error)
@@ -40,7 +40,7 @@ export function toModelError(error: unknown, telling: Telling): ModelError {
   }
   const code = connectionCode(error)
   if (statusCode !== undefined || MIDWAY.has(code ?? '')) {
-    return new ModelError(`The connection broke off in the middle of the answer${inBrackets(code)}. Try again.`, {
+    return new ModelError(`The connection was lost during the response${inBrackets(code)}. Try again.`, {
       retryable: true,
     })
   }
@@ -51,28 +51,26 @@ export function toModelError(error: unknown, telling: Telling): ModelError {
     )
   }
   if (isUnreadable(error)) {
-    return new ModelError('What the provider sent is no answer. Check the base_url, and which api it speaks.')
+    return new ModelError('The provider sent an invalid response. Check base_url and api.')
   }
-  return new ModelError(`The model failed${quoted(message, telling)}.`)
+  return new ModelError(`The model failed${saidBy(message, telling)}.`)
 }
 
-/** A refusal in words: what the provider said, and what to do. */
 export function refusalError({ status, headers, said, body }: Refusal, telling: Telling): ModelError {
   const noCredit = status === 429 && errorCode(body) === 'insufficient_quota'
   const advice = noCredit
     ? ADVICE[402]
     : (ADVICE[status] ?? (status >= 500 ? 'Try again later.' : 'Check the request.'))
-  // A refused key is often quoted in part.
-  const words = status === 401 ? '' : quoted(messageIn(body) ?? said, telling)
-  const retryAfter = retryAfterMs(headers, telling.clock.wall()) ?? retryInfoMs(body)
+  // Providers often quote part of a rejected key.
+  const words = status === 401 ? '' : saidBy(messageIn(body) ?? said, telling)
   return new ModelError(`The provider answered ${status}${words}. ${advice}`, {
     status,
     retryable: !noCredit && (status === 408 || status === 409 || status === 429 || status >= 500),
-    ...(retryAfter !== undefined && { retryAfterMs: retryAfter }),
+    retryAfterMs: waitMs(headers, telling.clock.wall()) ?? retryInfoMs(body),
   })
 }
 
-function quoted(said: string, { secrets }: Telling): string {
+function saidBy(said: string, { secrets }: Telling): string {
   let text = said.replace(/\b[a-z][a-z0-9+.-]{0,30}:\/\/\S+/gi, '[address]').replace(/\s+/g, ' ')
   for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '[redacted]')
   text = redactText(text)
@@ -91,7 +89,7 @@ interface ErrorFields {
   readonly code?: unknown
 }
 
-// The classes are known by their marks, because a model may bring a copy of the package of its own.
+// Detected by symbol, because a model may use its own copy of the package.
 const fieldsOf = (error: unknown): ErrorFields => (typeof error === 'object' && error !== null ? error : {})
 const isApiCallError = (error: unknown): boolean => Symbol.for('vercel.ai.error.AI_APICallError') in fieldsOf(error)
 const isUnreadable = (error: unknown): boolean =>
@@ -107,7 +105,7 @@ type ErrorBody = { error?: { code?: unknown; message?: unknown } | string } | nu
 
 const errorCode = (body: unknown): unknown => fieldsOf((body as ErrorBody)?.error).code
 
-/** Servers that speak a language of others do not keep to it where they refuse. */
+/** Compatible servers often use another error format. */
 function messageIn(body: unknown): string | undefined {
   const error = (body as ErrorBody)?.error
   const message = typeof error === 'object' ? error?.message : error
@@ -122,16 +120,13 @@ function readJson(text: string | undefined): unknown {
   }
 }
 
-/** How long a provider asks to be left alone: in milliseconds, in seconds, or until a date. */
-export function retryAfterMs(headers: Readonly<Record<string, string>>, wallMs: number): number | undefined {
+/** How long the provider asks to wait: some send milliseconds in a header of their own. */
+export function waitMs(headers: Readonly<Record<string, string>>, wallMs: number): number | undefined {
   const exact = Number.parseFloat(headers['retry-after-ms'] ?? '')
-  if (exact >= 0) return Math.ceil(exact)
-  const given = headers['retry-after'] ?? ''
-  const ms = /^\s*-?[\d.]+\s*$/.test(given) ? Number.parseFloat(given) * 1000 : Date.parse(given) - wallMs
-  return Number.isNaN(ms) ? undefined : Math.max(0, Math.ceil(ms))
+  return exact >= 0 ? Math.ceil(exact) : retryAfterMs(headers['retry-after'], wallMs)
 }
 
-/** The same from the body: Google sends no header, but a detail. */
+/** Google sends the delay in the body. */
 export function retryInfoMs(body: unknown): number | undefined {
   for (const detail of detailsOf(body)) {
     if (detail?.['@type'] !== 'type.googleapis.com/google.rpc.RetryInfo') continue

@@ -1,18 +1,17 @@
 import { checkAgainstDraft } from '../../core/schema/ajv-check.ts'
 import { guardSchema } from '../../core/schema/guard-schema.ts'
 import { normaliseSchema } from '../../core/schema/normalise-schema.ts'
-import { schemaDraft } from '../../core/schema/schema-draft.ts'
-import { isObject } from '../../core/schema/schema-keywords.ts'
+import { isObject, schemaDraft } from '../../core/schema/schema-keywords.ts'
 import { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 
-/** A copy of a schema that is known to be sound, and what its references lead to. */
+/** A checked copy of a schema, with its references resolved. */
 export interface CanonicalSchema {
   readonly root: unknown
   readonly references: SchemaReferences
 }
 
-/** Reads a schema as the executor does. Throws a `RefusedSchemaError` where the executor would refuse it. */
+/** Reads a schema like the executor. Throws a `RefusedSchemaError` if the executor would reject it. */
 export function canonicalSchema(schema: JsonSchema): CanonicalSchema {
   guardSchema(schema)
   const root: unknown = JSON.parse(JSON.stringify(schema))
@@ -22,10 +21,10 @@ export function canonicalSchema(schema: JsonSchema): CanonicalSchema {
   return { root, references: new SchemaReferences(root) }
 }
 
-/** Names and remarks for people: no model needs them, and nothing is lost without them. */
+/** Annotations that models don't need. */
 const NAMES = ['$schema', '$id', '$anchor', '$dynamicAnchor', '$recursiveAnchor', '$comment']
 
-/** One schema in the words of 2020-12: booleans, and what draft-07 says otherwise. Schemas under it stay as they are. */
+/** Converts one level of a schema to draft 2020-12; nested schemas stay as they are. */
 export function modern(schema: unknown): JsonSchema {
   if (!isObject(schema)) return schema === false ? { not: {} } : {}
   const { additionalItems, dependencies, ...rest } = schema

@@ -98,7 +98,7 @@ describe('compileTools', () => {
       required: ['id', 'n', 'kind'],
     })
     expect(tools[0]?.description).toBe('Does a. (required: file + kind or link + kind)')
-    expect(dropped).toEqual([{ tool: 'a', path: '', keyword: 'oneOf', instead: 'properties' }])
+    expect(dropped).toEqual([{ tool: 'a', keyword: 'oneOf', instead: 'properties' }])
   })
 
   it('requires nothing but what all alternatives require', () => {

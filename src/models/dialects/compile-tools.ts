@@ -3,17 +3,14 @@ import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { OfferedTool } from '../model.ts'
 import type { Dialect, WireTool } from '../provider.ts'
 import { type CanonicalSchema, canonicalSchema } from './canonical-schema.ts'
-import type { DialectSchema, DialectWriter } from './dialect-schema.ts'
 import { FullWriter } from './full-writer.ts'
 import { geminiDialect } from './gemini-dialect.ts'
 import { typesOf } from './intersect-schemas.ts'
-import { type Loss, Losses, withWords } from './losses.ts'
+import { type DialectSchema, type DialectWriter, type Loss, Losses, withWords } from './losses.ts'
 import { openaiDialect } from './openai-dialect.ts'
-import { fitParameterNames } from './parameter-names.ts'
-import { rootObject } from './root-object.ts'
+import { fitParameterNames, rootObject } from './root-object.ts'
 import { type SubsetRules, SubsetWriter } from './subset-writer.ts'
 
-/** The names a provider accepts. */
 interface NameRule {
   readonly pattern: RegExp
   readonly unfit: RegExp
@@ -26,13 +23,13 @@ const RULES: Readonly<Record<Exclude<Dialect, 'plain'>, NameRule>> = {
   openai: WORD,
   anthropic: { pattern: /^[a-zA-Z0-9_-]{1,128}$/, unfit: /[^a-zA-Z0-9_-]/g, longest: 128 },
   gemini: { pattern: /^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/, unfit: /[^a-zA-Z0-9_.-]/g, longest: 64 },
-  // Ollama takes any name, but models were taught on names like OpenAI's.
+  // Ollama accepts any name, but models were trained on names like OpenAI's.
   ollama: WORD,
 }
 
 /**
- * Names that a provider accepts, for tools of any name. A name that it accepts stays as it is, always; which tools
- * stand beside it, and in which order, changes a name only where two would become the same.
+ * Maps tool names to names that the provider accepts. Accepted names never change; others depend on the other tools
+ * only if two would collide.
  */
 export class WireNames {
   readonly #rule: NameRule | undefined
@@ -53,7 +50,7 @@ export class WireNames {
     }
   }
 
-  /** The name for the provider, also for a tool that is offered no more. */
+  /** Also works for tools that are no longer offered. */
   wireName(name: string): string {
     const known = this.#wire.get(name)
     if (known !== undefined) return known
@@ -62,7 +59,7 @@ export class WireNames {
     return this.#tool.has(fitted) ? this.#marked(name, fitted) : fitted
   }
 
-  /** The tool that the provider means; a name that is nobody's stays as it is. */
+  /** Unknown names stay as they are. */
   toolName(wireName: string): string {
     return this.#tool.get(wireName) ?? wireName
   }
@@ -79,7 +76,7 @@ export class WireNames {
     return begun.length > longest ? this.#marked(name, begun) : begun
   }
 
-  /** Tells names apart that would be the same: a piece of their hash at the end. */
+  /** Appends part of a hash to avoid a collision. */
   #marked(name: string, fitted: string): string {
     const { longest } = this.#rule ?? WORD
     for (let round = 0; ; round++) {
@@ -90,7 +87,7 @@ export class WireNames {
   }
 }
 
-/** What Ollama reads of a parameter; it ignores the rest without a word. */
+/** Ollama ignores all other keywords. */
 const OLLAMA_RULES: SubsetRules = {
   keywords: new Set(['anyOf', 'description', 'enum', 'items', 'properties', 'required', 'type']),
 
@@ -117,35 +114,30 @@ const OLLAMA_RULES: SubsetRules = {
   },
 }
 
-/** Ollama: the few fields that it hands on to a model's template. */
 function ollamaDialect(canonical: CanonicalSchema, losses: Losses): DialectSchema {
   const { schema: root, words } = rootObject(canonical, losses)
   const { description, ...schema } = new SubsetWriter(canonical.references, OLLAMA_RULES, losses).root(root)
-  // The root has no description there, but the tool has one.
+  // Ollama drops the description of the root, so the tool's description gets it.
   const said = typeof description === 'string' ? [...words, description] : words
   return { schema: { type: 'object', properties: {}, ...schema }, words: said }
 }
 
-/** Anthropic looks at the names of the parameters only, not of what is inside them. */
+/** Anthropic checks only the names of top-level parameters. */
 const PARAMETER_NAME = /^[a-zA-Z0-9_.-]{1,64}$/
 
-/** Anthropic: JSON Schema 2020-12 with an object at the root. */
 function anthropicDialect(canonical: CanonicalSchema, losses: Losses): DialectSchema {
   const { schema: root, words } = rootObject(canonical, losses)
   const writer = new FullWriter(canonical.references, { refuses: () => false, itemsRequired: false }, losses)
   return { schema: writer.root(fitParameterNames(root, PARAMETER_NAME, losses)), words }
 }
 
-/** Tools as one provider takes them. */
+/** The tools of a request in the format of one provider. */
 export interface CompiledTools {
   readonly tools: readonly WireTool[]
-  /** Those that the provider cannot take, and why. */
   readonly omitted: readonly OmittedTool[]
-  /** What the provider is not told of the schemas; the executor validates against all of it. */
+  /** Keywords that the provider doesn't get; the executor still checks them. */
   readonly dropped: readonly DroppedKeyword[]
-  /** The name for the provider, also for a tool that is offered no more. */
   wireName(name: string): string
-  /** The tool that the provider means; a name that is nobody's stays as it is. */
   toolName(wireName: string): string
 }
 
@@ -158,12 +150,11 @@ export interface DroppedKeyword extends Loss {
   readonly tool: string
 }
 
-/** One tool in one dialect; its name depends on the others. */
 interface CompiledTool {
   readonly tool: WireTool | undefined
   readonly reason: string
   readonly dropped: readonly DroppedKeyword[]
-  /** The tool under the name it had last. */
+  /** The tool with its last wire name. */
   named: WireTool | undefined
 }
 
@@ -177,10 +168,7 @@ const WRITERS: Readonly<Record<Exclude<Dialect, 'plain'>, DialectWriter>> = {
 const lists = new WeakMap<readonly OfferedTool[], Map<Dialect, CompiledTools>>()
 const single = new WeakMap<OfferedTool, Map<Dialect, CompiledTool>>()
 
-/**
- * Compiles tools for a provider: once for a list, and once for a tool where lists change. Neither is looked into
- * again, so a changed list must be a new one.
- */
+/** Compiles tools for a provider. Lists and tools are cached by identity, so a changed list must be a new array. */
 export function compileTools(tools: readonly OfferedTool[], dialect: Dialect): CompiledTools {
   return remembered(lists, tools, dialect, () => compileList(tools, dialect))
 }

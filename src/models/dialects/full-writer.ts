@@ -4,20 +4,19 @@ import type { JsonSchema } from '../../core/tool.ts'
 import { modern } from './canonical-schema.ts'
 import { type Losses, withWords } from './losses.ts'
 
-/** How a provider that reads JSON Schema 2020-12 differs from it. */
+/** Deviations of a provider from JSON Schema 2020-12. */
 export interface FullRules {
-  /** Whether it refuses the keyword with this value. */
   refuses(keyword: string, value: unknown): boolean
-  /** Whether it refuses arrays that do not say what is in them. */
+  /** Whether arrays need `items`. */
   readonly itemsRequired: boolean
 }
 
-/** Keywords under which `false` and `true` are usual. */
+/** Keywords that may have a boolean schema. */
 const BOOLEAN = new Set(['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'items'])
 
 const DYNAMIC = new Set(['$dynamicRef', '$recursiveRef'])
 
-/** Writes schemas for a provider that reads JSON Schema 2020-12, with every referenced schema under `$defs`. */
+/** Writes schemas for providers that support JSON Schema 2020-12, with referenced schemas under `$defs`. */
 export class FullWriter {
   readonly #references: SchemaReferences
   readonly #rules: FullRules
@@ -31,23 +30,22 @@ export class FullWriter {
     this.#losses = losses
   }
 
-  /** The whole: a root without references of its own, and what its parts refer to. */
   root(schema: JsonSchema): JsonSchema {
-    const result = this.#write(schema, '')
+    const result = this.#write(schema)
     return this.#definitions.size === 0 ? result : { ...result, $defs: Object.fromEntries(this.#definitions) }
   }
 
-  #write(raw: unknown, path: string): JsonSchema {
+  #write(raw: unknown): JsonSchema {
     const result: Record<string, unknown> = {}
     const words: string[] = []
     for (const [keyword, value] of Object.entries(modern(raw))) {
       if (keyword === '$defs' || keyword === 'definitions') continue
-      if (keyword === '$ref') this.#refer(raw, value, path, result)
+      if (keyword === '$ref') this.#refer(raw, value, result)
       else if (DYNAMIC.has(keyword) || isEmpty(keyword, value) || this.#rules.refuses(keyword, value)) {
-        words.push(...this.#losses.say(path, keyword, value))
+        words.push(...this.#losses.say(keyword, value))
       } else {
         const shape = APPLICATORS.get(keyword)?.shape
-        result[keyword] = shape === undefined ? value : this.#under(shape, keyword, value, joined(path, keyword))
+        result[keyword] = shape === undefined ? value : this.#under(shape, keyword, value)
       }
     }
     if (words.length > 0) result.description = withWords(result.description, words)
@@ -57,30 +55,28 @@ export class FullWriter {
     return result
   }
 
-  #under(shape: Shape, keyword: string, value: unknown, path: string): unknown {
-    if (Array.isArray(value)) return value.map((schema, at) => this.#write(schema, joined(path, String(at))))
+  #under(shape: Shape, keyword: string, value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((schema) => this.#write(schema))
     if (shape === 'schema' || shape === 'schema-or-list') {
-      return typeof value === 'boolean' && BOOLEAN.has(keyword) ? value : this.#write(value, path)
+      return typeof value === 'boolean' && BOOLEAN.has(keyword) ? value : this.#write(value)
     }
     if (!isObject(value)) return value
-    return Object.fromEntries(
-      Object.entries(value).map(([name, schema]) => [name, this.#write(schema, joined(path, name))]),
-    )
+    return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, this.#write(schema)]))
   }
 
-  #refer(raw: unknown, reference: unknown, path: string, result: Record<string, unknown>): void {
+  #refer(raw: unknown, reference: unknown, result: Record<string, unknown>): void {
     const target = this.#references.target(raw, reference)
     if (target === undefined) {
-      this.#losses.add(path, '$ref')
+      this.#losses.add('$ref')
       return
     }
     let name = this.#names.get(target)
     if (name === undefined) {
       name = this.#freeName(String(reference))
-      // Named before it is written, because it may refer to itself.
+      // Named first, because it may refer to itself.
       this.#names.set(target, name)
       this.#definitions.set(name, {})
-      this.#definitions.set(name, this.#write(target, `$defs.${name}`))
+      this.#definitions.set(name, this.#write(target))
     }
     result.$ref = `#/$defs/${name}`
   }
@@ -93,9 +89,6 @@ export class FullWriter {
   }
 }
 
-/** A list of values without any: common where lists are made by programs, and refused. */
+/** Generated schemas sometimes have empty enums, which providers reject. */
 const isEmpty = (keyword: string, value: unknown): boolean =>
   keyword === 'enum' && Array.isArray(value) && value.length === 0
-
-/** A place further down. */
-export const joined = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)

@@ -2,14 +2,12 @@ import { hasType } from '../../core/schema/json-type.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { CanonicalSchema } from './canonical-schema.ts'
-import type { DialectSchema } from './dialect-schema.ts'
 import { ANNOTATIONS, typesOf } from './intersect-schemas.ts'
-import type { Losses } from './losses.ts'
-import { fitParameterNames } from './parameter-names.ts'
-import { rootObject } from './root-object.ts'
+import type { DialectSchema, Losses } from './losses.ts'
+import { fitParameterNames, rootObject } from './root-object.ts'
 import { type Draught, type SubsetRules, SubsetWriter } from './subset-writer.ts'
 
-/** The type of value that a keyword speaks of. */
+/** The type that each keyword applies to. */
 const KEYWORD_TYPES: ReadonlyMap<string, string> = new Map([
   ...['minLength', 'maxLength', 'pattern', 'contentEncoding', 'contentMediaType'].map(
     (key) => [key, 'string'] as const,
@@ -35,14 +33,14 @@ const KEYWORD_TYPES: ReadonlyMap<string, string> = new Map([
 
 const TYPES = ['string', 'number', 'boolean', 'array', 'object', 'null']
 
-/** Formats by type; Gemini refuses others. */
+/** Formats by type; Gemini rejects all others. */
 const FORMATS: Readonly<Record<string, readonly string[]>> = {
   string: ['date-time'],
   number: ['float', 'double'],
   integer: ['int32', 'int64'],
 }
 
-/** What Gemini reads under `parametersJsonSchema`. */
+/** The keywords that Gemini supports in `parametersJsonSchema`. */
 const GEMINI_RULES: SubsetRules = {
   keywords: new Set([
     'additionalProperties',
@@ -104,7 +102,7 @@ const GEMINI_RULES: SubsetRules = {
 const SHAPES: Readonly<Record<string, (draught: Draught) => void>> = {
   object({ schema, weaken }) {
     if (isObject(schema.patternProperties)) {
-      // Without the patterns, closing the object would shut out what they let in.
+      // A closed object would exclude the properties that the patterns allow.
       const [first, ...others] = Object.values(schema.patternProperties)
       if (schema.additionalProperties !== false || others.length > 0) delete schema.additionalProperties
       else schema.additionalProperties = first
@@ -114,7 +112,7 @@ const SHAPES: Readonly<Record<string, (draught: Draught) => void>> = {
     if (!Array.isArray(schema.required)) return
     const properties = isObject(schema.properties) ? schema.properties : {}
     const unnamed = (schema.required as string[]).filter((name) => !Object.hasOwn(properties, name))
-    // Gemini refuses to require what has no schema.
+    // Gemini rejects required properties without a schema.
     if (unnamed.length > 0) {
       schema.properties = { ...properties, ...Object.fromEntries(unnamed.map((name) => [name, {}])) }
     }
@@ -137,7 +135,7 @@ const SHAPES: Readonly<Record<string, (draught: Draught) => void>> = {
   },
 }
 
-/** Gemini takes texts and numbers as values, and no empty text. */
+/** Gemini only accepts strings and numbers as values, and no empty string. */
 function pickValues({ schema, drop, weaken }: Draught, kind: string, values: readonly unknown[]): void {
   const fit = values.filter((value) => hasType(value, kind))
   const full = fit.filter((value) => value !== '')
@@ -149,7 +147,7 @@ function pickValues({ schema, drop, weaken }: Draught, kind: string, values: rea
   schema.enum = full
 }
 
-/** For whole numbers an inclusive bound says the same; for others it says nearly the same, and words the rest. */
+/** An inclusive bound is exact for integers; for numbers, the description has the exact one. */
 function bound({ schema, drop }: Draught, exclusive: string, inclusive: string, near: (bound: number) => number): void {
   const limit = schema[exclusive]
   if (typeof limit !== 'number') return
@@ -161,7 +159,7 @@ function bound({ schema, drop }: Draught, exclusive: string, inclusive: string, 
   else drop(exclusive)
 }
 
-/** The types of a schema; where it names none, those that its keywords speak of, if they all speak of the same. */
+/** The declared types, or the type that all keywords apply to. */
 function typeNames(schema: JsonSchema): string[] {
   const named = typesOf(schema)
   if (named.length > 0) return named
@@ -171,7 +169,7 @@ function typeNames(schema: JsonSchema): string[] {
   return meant.size === 1 ? [...meant] : []
 }
 
-/** What a schema says of one type; undefined where its values are of others. */
+/** The part of a schema for one type; undefined if no enum value has that type. */
 function part(schema: JsonSchema, kind: string): JsonSchema | undefined {
   const entries = Object.entries(schema).filter(([keyword]) => {
     const type = KEYWORD_TYPES.get(keyword)
@@ -187,7 +185,6 @@ function part(schema: JsonSchema, kind: string): JsonSchema | undefined {
 
 const PARAMETER_NAME = /^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/
 
-/** Gemini: the part of JSON Schema that it documents. */
 export function geminiDialect(canonical: CanonicalSchema, losses: Losses): DialectSchema {
   const { schema: root, words } = rootObject(canonical, losses)
   const fit = fitParameterNames(root, PARAMETER_NAME, losses)

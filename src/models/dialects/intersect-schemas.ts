@@ -1,7 +1,9 @@
 import { isObject } from '../../core/schema/schema-keywords.ts'
+import type { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
+import { modern } from './canonical-schema.ts'
 
-/** Keywords that say nothing about values: where two schemas have them, the outer one's are taken. */
+/** Annotations: the outer schema's win. */
 export const ANNOTATIONS: ReadonlySet<string> = new Set([
   'title',
   'description',
@@ -12,7 +14,7 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
   'writeOnly',
 ])
 
-/** What stands for both values of a keyword; undefined where nothing does. */
+/** Merges two values of a keyword; undefined if they can't be merged. */
 const TOGETHER: Readonly<Record<string, (one: never, other: never) => unknown>> = {
   type: commonTypes,
   enum: commonValues,
@@ -35,8 +37,8 @@ const TOGETHER: Readonly<Record<string, (one: never, other: never) => unknown>> 
 }
 
 /**
- * One schema for what two say of the same value. Schemas further down are joined by `allOf`, for the same treatment
- * when their turn comes. What cannot be joined is told to `lost`, and `outer`'s stands.
+ * Merges two schemas for the same value. Nested schemas are combined with `allOf` and merged later. If keywords can't
+ * be merged, `lost` is called and `outer` wins.
  */
 export function intersectSchemas(outer: JsonSchema, inner: JsonSchema, lost: (keyword: string) => void): JsonSchema {
   const result: Record<string, unknown> = { ...outer }
@@ -52,14 +54,12 @@ export function intersectSchemas(outer: JsonSchema, inner: JsonSchema, lost: (ke
   return result
 }
 
-/** One schema for a value that must satisfy both. */
 export function both(one: unknown, other: unknown): unknown {
   if (one === false || other === false) return false
   if (one === true || same(one, other)) return other
   return other === true ? one : { allOf: [one, other] }
 }
 
-/** The types of a schema, in a list. */
 export function typesOf(schema: JsonSchema): string[] {
   return schema.type === undefined ? [] : ([schema.type].flat() as string[])
 }
@@ -92,3 +92,34 @@ function same(one: unknown, other: unknown): boolean {
 }
 
 const isCompound = (value: unknown): boolean => isObject(value) || Array.isArray(value)
+
+interface FoldedSchema {
+  readonly schema: JsonSchema
+  /** The targets of its references. */
+  readonly targets: readonly unknown[]
+}
+
+/** Resolves `$ref` and `allOf` of one level, and turns `const` into `enum`; nested schemas stay as they are. */
+export function foldSchema(
+  raw: unknown,
+  references: SchemaReferences,
+  lost: (keyword: string) => void,
+  targets: unknown[] = [],
+): FoldedSchema {
+  const { $ref, allOf, $defs, definitions, const: only, ...own } = modern(raw)
+  let schema: JsonSchema = only === undefined ? own : { ...own, enum: [only] }
+  const take = (part: unknown): void => {
+    schema = intersectSchemas(schema, foldSchema(part, references, lost, targets).schema, lost)
+  }
+  if ($ref !== undefined) {
+    const target = references.target(raw, $ref)
+    if (target === undefined) lost('$ref')
+    else if (!targets.includes(target)) {
+      // Repeated references add nothing.
+      targets.push(target)
+      take(target)
+    }
+  }
+  if (Array.isArray(allOf)) allOf.forEach(take)
+  return { schema, targets }
+}

@@ -1,13 +1,25 @@
-/** A part of a schema that a provider does not take. */
+import type { JsonSchema } from '../../core/tool.ts'
+import type { CanonicalSchema } from './canonical-schema.ts'
+
+/** A schema in the format of one provider. */
+export interface DialectSchema {
+  readonly schema: JsonSchema
+  /** Added to the description of the tool. */
+  readonly words: readonly string[]
+  /** Whether strict mode works; undefined if the provider has none. */
+  readonly strict?: boolean
+}
+
+/** Throws a `RefusedSchemaError` if the provider can't use the tool. */
+export type DialectWriter = (canonical: CanonicalSchema, losses: Losses) => DialectSchema
+
+/** A keyword that a provider doesn't support. */
 export interface Loss {
-  /** Where it stood: `properties.a.items`; empty for the root. */
-  readonly path: string
   readonly keyword: string
-  /** The keyword that says as much of it as can be said; `description` where it is said in words. */
+  /** The keyword that replaces it in part, or `description`. */
   readonly instead?: string
 }
 
-/** Values longer than this would drown the description. */
 const MAX_WORDS = 120
 
 const SAYABLE = new Set([
@@ -30,25 +42,24 @@ const SAYABLE = new Set([
   'uniqueItems',
 ])
 
-/** What is lost of one schema on its way to a provider. */
 export class Losses {
   readonly list: Loss[] = []
 
-  add(path: string, keyword: string, instead?: string): void {
-    this.list.push(instead === undefined ? { path, keyword } : { path, keyword, instead })
+  add(keyword: string, instead?: string): void {
+    this.list.push(instead === undefined ? { keyword } : { keyword, instead })
   }
 
-  /** Notes a keyword that goes; gives the words that say the same, where they are short. */
-  say(path: string, keyword: string, value: unknown): string[] {
+  /** Records a dropped keyword, and returns words for the description if they are short. */
+  say(keyword: string, value: unknown): string[] {
     if (saysNothing(keyword, value)) return []
     const text = SAYABLE.has(keyword) ? JSON.stringify(value) : undefined
     const words = text !== undefined && text.length <= MAX_WORDS ? [`${keyword}: ${text}`] : []
-    this.add(path, keyword, words.length > 0 ? 'description' : undefined)
+    this.add(keyword, words.length > 0 ? 'description' : undefined)
     return words
   }
 }
 
-/** `additionalProperties: {}` and the like: any value is right. */
+/** Whether the keyword allows every value. */
 function saysNothing(keyword: string, value: unknown): boolean {
   if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties' || keyword === 'items') {
     return value === true || JSON.stringify(value) === '{}'
@@ -58,7 +69,7 @@ function saysNothing(keyword: string, value: unknown): boolean {
   return keyword === 'propertyNames' && (value === true || /^\{("type":"string")?\}$/.test(JSON.stringify(value)))
 }
 
-/** A description with the words for what is lost: `The port. (minimum: 1, maximum: 65535)`. */
+/** For example `The port. (minimum: 1, maximum: 65535)`. */
 export function withWords(description: unknown, words: readonly string[]): string {
   const said = words.length > 0 ? `(${words.join(', ')})` : ''
   return typeof description === 'string' && description !== '' ? `${description} ${said}`.trimEnd() : said

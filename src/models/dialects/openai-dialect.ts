@@ -2,13 +2,12 @@ import { hasType } from '../../core/schema/json-type.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { CanonicalSchema } from './canonical-schema.ts'
-import type { DialectSchema } from './dialect-schema.ts'
-import { type FullRules, FullWriter, joined } from './full-writer.ts'
+import { type FullRules, FullWriter } from './full-writer.ts'
 import { typesOf } from './intersect-schemas.ts'
-import { Losses, withWords } from './losses.ts'
+import { type DialectSchema, Losses, withWords } from './losses.ts'
 import { rootObject } from './root-object.ts'
 
-const KEPT = new Set([
+const ALLOWED = new Set([
   'additionalProperties',
   'anyOf',
   'const',
@@ -30,68 +29,66 @@ const KEPT = new Set([
   'type',
 ])
 
-/** Refused in strict mode, but the shape of a value does not hang on them: words do. */
+/** Not supported in strict mode, but the description can state them. */
 const SAID = new Set(['default', 'deprecated', 'examples', 'format', 'maxLength', 'minLength', 'uniqueItems'])
 
 const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
-/** The smallest limits that were ever in force: a schema over the limit fails the whole request. */
+/** The lowest limits OpenAI has had: a schema above a limit fails the whole request. */
 const LIMITS = { levels: 5, properties: 100, values: 500, characters: 15_000 } as const
 
 const TYPES = ['string', 'integer', 'number', 'boolean', 'null']
 
-/** What strict mode cannot say. */
 class NotStrictError extends Error {}
 
-/** Writes schemas for OpenAI's strict mode out of those for its other mode; throws a `NotStrictError` where it cannot. */
+/** Converts a schema to strict mode, or throws a `NotStrictError`. */
 class StrictWriter {
   readonly losses = new Losses()
   #properties = 0
   #values = 0
   #characters = 0
 
-  write(schema: JsonSchema, path: string, level = 1): JsonSchema {
+  write(schema: JsonSchema, level = 1): JsonSchema {
     if (level > LIMITS.levels) throw new NotStrictError()
-    if (schema.$ref !== undefined) return this.#reference(schema, path)
+    if (schema.$ref !== undefined) return this.#reference(schema)
     const result: Record<string, unknown> = {}
     const words: string[] = []
     for (const [keyword, value] of Object.entries(schema)) {
-      if (KEPT.has(keyword) && (keyword !== 'format' || FORMATS.has(String(value)))) result[keyword] = value
-      else if (SAID.has(keyword)) words.push(...this.losses.say(path, keyword, value))
+      if (ALLOWED.has(keyword) && (keyword !== 'format' || FORMATS.has(String(value)))) result[keyword] = value
+      else if (SAID.has(keyword)) words.push(...this.losses.say(keyword, value))
       else throw new NotStrictError()
     }
     if (words.length > 0) result.description = withWords(result.description, words)
-    if (result.anyOf !== undefined) this.#choice(result, path, level)
-    else this.#typed(result, path, level)
+    if (result.anyOf !== undefined) this.#choice(result, level)
+    else this.#typed(result, level)
     return result
   }
 
-  /** Throws where a name or a value makes the whole too large. */
   count(text: unknown): void {
     this.#characters += String(text).length
     if (this.#characters > LIMITS.characters) throw new NotStrictError()
   }
 
-  /** A reference stands alone: what a model should know of it is at the other end. */
-  #reference(schema: JsonSchema, path: string): JsonSchema {
+  /** OpenAI allows no keywords beside a reference. */
+  #reference(schema: JsonSchema): JsonSchema {
     for (const keyword of Object.keys(schema)) {
       if (keyword === '$ref') continue
       if (!['title', 'description', 'default'].includes(keyword)) throw new NotStrictError()
-      this.losses.add(path, keyword)
+      this.losses.add(keyword)
     }
     return { $ref: schema.$ref }
   }
 
-  /** Several objects in one choice are refused where they begin with the same key. */
-  #choice(result: Record<string, unknown>, path: string, level: number): void {
+  /** OpenAI rejects alternatives that start with the same key. */
+  #choice(result: Record<string, unknown>, level: number): void {
     const beside = Object.keys(result).filter((keyword) => !['anyOf', 'title', 'description'].includes(keyword))
-    const choices = (result.anyOf as JsonSchema[]).map((one, at) => this.write(one, joined(path, `anyOf.${at}`), level))
+    const choices = (result.anyOf as JsonSchema[]).map((one) => this.write(one, level))
     const objects = choices.filter((one) => one.$ref !== undefined || typesOf(one).includes('object'))
     if (beside.length > 0 || objects.length > 1) throw new NotStrictError()
     result.anyOf = choices
   }
 
-  #typed(result: Record<string, unknown>, path: string, level: number): void {
+  #typed(result: Record<string, unknown>, level: number): void {
     const values = 'const' in result ? [result.const] : (result.enum as unknown[] | undefined)
     if (values !== undefined) {
       result.type ??= typeOfValues(values)
@@ -103,13 +100,13 @@ class StrictWriter {
     if (types.length === 0) throw new NotStrictError()
     if (types.includes('array')) {
       if (!isObject(result.items)) throw new NotStrictError()
-      result.items = this.write(result.items, joined(path, 'items'), level + 1)
+      result.items = this.write(result.items, level + 1)
     }
-    if (types.includes('object')) this.#object(result, path, level)
+    if (types.includes('object')) this.#object(result, level)
   }
 
-  /** Every property must be required, because one that is not could only be made nullable, and no tool asked for null. */
-  #object(result: Record<string, unknown>, path: string, level: number): void {
+  /** Optional properties would have to be nullable, and the tool doesn't expect null. */
+  #object(result: Record<string, unknown>, level: number): void {
     const { properties, additionalProperties: others } = result
     if (others !== false && (others !== undefined || properties === undefined)) throw new NotStrictError()
     const entries = Object.entries((properties ?? {}) as Record<string, JsonSchema>)
@@ -120,7 +117,7 @@ class StrictWriter {
     result.properties = Object.fromEntries(
       entries.map(([name, schema]) => {
         this.count(name)
-        return [name, this.write(schema, joined(path, `properties.${name}`), level + 1)]
+        return [name, this.write(schema, level + 1)]
       }),
     )
     result.required = entries.map(([name]) => name)
@@ -134,7 +131,7 @@ function typeOfValues(values: readonly unknown[]): unknown {
   return types.size === 1 ? [...types][0] : [...types]
 }
 
-/** OpenAI reads patterns as Python does, and without looking around; such a pattern fails the whole request. */
+/** OpenAI uses Python patterns without lookaround; an invalid pattern fails the whole request. */
 const UNFIT_PATTERN = /\(\?[=!<]|\\(?:[pPck]|u\{)/
 
 const RULES: FullRules = {
@@ -143,25 +140,24 @@ const RULES: FullRules = {
   itemsRequired: true,
 }
 
-/** OpenAI: JSON Schema with an object at the root; in strict mode where that takes nothing away. */
+/** JSON Schema with an object at the root; strict mode if it loses nothing. */
 export function openaiDialect(canonical: CanonicalSchema, losses: Losses): DialectSchema {
   const { schema: root, words } = rootObject(canonical, losses)
   const { not, ...own } = root
-  if (not !== undefined) losses.add('', 'not')
+  if (not !== undefined) losses.add('not')
   const schema = new FullWriter(canonical.references, RULES, losses).root(own)
   const strict = words.length === 0 && losses.list.length === 0 ? strictSchema(schema, losses) : undefined
   return { schema: strict ?? { type: 'object', properties: {}, ...schema }, words, strict: strict !== undefined }
 }
 
-/** The schema for strict mode; undefined where that cannot say what the tool understands. */
 function strictSchema(schema: JsonSchema, losses: Losses): JsonSchema | undefined {
   const writer = new StrictWriter()
   try {
     const { $defs, ...own } = schema
-    const root = writer.write(own, '')
+    const root = writer.write(own)
     const definitions = Object.entries(($defs ?? {}) as Record<string, JsonSchema>).map(([name, definition]) => {
       writer.count(name)
-      return [name, writer.write(definition, `$defs.${name}`)]
+      return [name, writer.write(definition)]
     })
     losses.list.push(...writer.losses.list)
     return definitions.length === 0 ? root : { ...root, $defs: Object.fromEntries(definitions) }

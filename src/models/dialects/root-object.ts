@@ -2,29 +2,25 @@ import { isObject } from '../../core/schema/schema-keywords.ts'
 import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { CanonicalSchema } from './canonical-schema.ts'
-import { foldSchema } from './fold-schema.ts'
-import { both, typesOf } from './intersect-schemas.ts'
+import { both, foldSchema, typesOf } from './intersect-schemas.ts'
 import type { Losses } from './losses.ts'
 
-/** Alternatives that need more words than this are not put into words. */
 const MAX_WORDS = 200
 
 const MOVED = ['$ref', 'allOf', 'anyOf', 'oneOf']
 
-/** The root of a schema, as every provider wants it. */
 export interface RootObject {
-  /** An object, without references and alternatives of its own; the schemas under it stay as they are. */
+  /** An object without references or alternatives; nested schemas stay as they are. */
   readonly schema: JsonSchema
-  /** For the description of the tool. */
   readonly words: readonly string[]
 }
 
 /**
- * Brings the root of a schema into the form that no provider refuses: one object with its properties. The properties of
- * alternatives stand side by side, and those are required that all of them require.
+ * Converts the root to the form that all providers accept: one object. Properties of alternatives are merged; a
+ * property is required if all alternatives require it.
  */
 export function rootObject({ root, references }: CanonicalSchema, losses: Losses): RootObject {
-  const lost = (keyword: string): void => losses.add('', keyword)
+  const lost = (keyword: string): void => losses.add(keyword)
   const words: string[] = []
   const seen = new Set<unknown>()
   const hoist = (raw: unknown): JsonSchema => {
@@ -32,13 +28,13 @@ export function rootObject({ root, references }: CanonicalSchema, losses: Losses
     let result: JsonSchema = own
     for (const [keyword, list] of Object.entries({ anyOf, oneOf })) {
       if (!Array.isArray(list)) continue
-      // A branch that comes round again has nothing to add.
+      // A recursive branch adds nothing.
       const fresh = list.filter((branch) => !seen.has(branch))
       for (const branch of fresh) seen.add(branch)
       if (fresh.length === 0) continue
       const branches = fresh.map(hoist).filter(isObjectSchema)
       if (branches.length === 0) throw new RefusedSchemaError('describes no object')
-      losses.add('', keyword, 'properties')
+      losses.add(keyword, 'properties')
       words.push(...choiceWords(branches))
       result = united(result, branches)
     }
@@ -47,15 +43,15 @@ export function rootObject({ root, references }: CanonicalSchema, losses: Losses
   const schema = hoist(root)
   if (!isObjectSchema(schema)) throw new RefusedSchemaError(`describes ${JSON.stringify(schema.type)}, not an object`)
   const { type, enum: values, unevaluatedProperties: unevaluated, ...rest } = schema
-  if (values !== undefined) losses.add('', 'enum')
-  // Which properties count as evaluated hangs on where they stood.
+  if (values !== undefined) losses.add('enum')
+  // Which properties are evaluated depends on where they were.
   const moved = isObject(root) && MOVED.some((keyword) => keyword in root)
-  if (unevaluated !== undefined && moved) losses.add('', 'unevaluatedProperties')
+  if (unevaluated !== undefined && moved) losses.add('unevaluatedProperties')
   const others = unevaluated === undefined || moved ? {} : { unevaluatedProperties: unevaluated }
   return { schema: { type: 'object', ...rest, ...others }, words }
 }
 
-/** Says which sets of parameters the alternatives require, where that tells them apart. */
+/** Describes the sets of required parameters if they differ. */
 export function choiceWords(branches: readonly JsonSchema[]): string[] {
   const sets = new Set(branches.map((branch) => ((branch.required as string[] | undefined) ?? []).join(' + ')))
   const text = `required: ${[...sets].join(' or ')}`
@@ -89,4 +85,22 @@ function united(base: JsonSchema, branches: readonly JsonSchema[]): JsonSchema {
     properties: Object.fromEntries(properties),
     required: [...new Set([...((base.required as string[] | undefined) ?? []), ...required])],
   }
+}
+
+/**
+ * Removes parameters whose names the provider rejects, and throws if one is required. Renamed parameters would need a
+ * translation in every call.
+ */
+export function fitParameterNames(root: JsonSchema, pattern: RegExp, losses: Losses): JsonSchema {
+  const entries = Object.entries((root.properties ?? {}) as JsonSchema)
+  const unfit = entries.map(([name]) => name).filter((name) => !pattern.test(name))
+  if (unfit.length === 0) return root
+  const required = (root.required ?? []) as string[]
+  for (const name of unfit) {
+    if (required.includes(name)) {
+      throw new RefusedSchemaError(`requires the parameter ${JSON.stringify(name)}, a name that the provider refuses`)
+    }
+    losses.add('properties')
+  }
+  return { ...root, properties: Object.fromEntries(entries.filter(([name]) => !unfit.includes(name))) }
 }

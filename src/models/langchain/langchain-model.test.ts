@@ -2,9 +2,8 @@ import { AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage } f
 import { ChatGenerationChunk } from '@langchain/core/outputs'
 import { FakeChatModel, FakeListChatModel, FakeStreamingChatModel } from '@langchain/core/utils/testing'
 import { describe, expect, test } from 'vitest'
-import { modelContract } from '../../testing/model-contract.ts'
+import { modelContract, readStream } from '../../testing/model-contract.ts'
 import { modelScript, scriptedTools } from '../../testing/model-script.ts'
-import { readStream } from '../../testing/read-stream.ts'
 import { ScriptedChatModel } from '../fixtures/scripted-chat-model.ts'
 import type { Message, ModelRequest } from '../model.ts'
 import { ModelError } from '../model-error.ts'
@@ -65,7 +64,9 @@ describe('the fakes of LangChain', () => {
   test('one without bindTools says so when tools are offered', async () => {
     const fake = new FakeListChatModel({ responses: ['x'] })
     Reflect.set(fake, 'bindTools', undefined)
-    await expect(readStream(langchainModel(fake), request({ tools: scriptedTools }))).rejects.toThrow(/takes no tools/)
+    await expect(readStream(langchainModel(fake), request({ tools: scriptedTools }))).rejects.toThrow(
+      /does not support tools/,
+    )
   })
 })
 
@@ -120,7 +121,7 @@ describe('what goes to LangChain', () => {
 })
 
 describe('what comes from LangChain', () => {
-  test('is kept where it has to go back: signed thinking, the fields of the provider', async () => {
+  test('stores what must be sent back: signed thinking, fields of the provider', async () => {
     const model = answering(
       new AIMessageChunk({ content: [{ type: 'thinking', thinking: 'h', index: 0 }], id: 'msg_1' }),
       new AIMessageChunk({ content: [{ type: 'thinking', thinking: 'm', signature: 's', index: 0 }] }),
@@ -166,7 +167,7 @@ describe('what comes from LangChain', () => {
     expect(calls).toEqual([{ id: 'a', type: 'function', function: { name: 'get_time', arguments: '{"x"' } }])
   })
 
-  test('calls whose pieces are mixed, without index, or without ids are kept apart', async () => {
+  test('separates calls whose chunks are interleaved, or have no index or id', async () => {
     const mixed = answering(
       piece(0, { id: 'a', name: 'one', args: '' }),
       piece(1, { id: 'a', name: 'two', args: '{"b"' }),

@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../../core/clock.ts'
-import { parseJson } from '../../core/json-depth.ts'
-import { LIMITS } from '../../core/snapshot.ts'
 import { refusalError, type Telling, toModelError } from '../ai-sdk/to-model-error.ts'
-import type { FinishReason, Metadata, Model, ModelEvent, ModelRequest, ToolCall, Usage } from '../model.ts'
-import { ModelError } from '../model-error.ts'
-import { type KeptMessage, langchainMessages } from './langchain-messages.ts'
+import type {
+  AssistantMessage,
+  FinishReason,
+  Message,
+  Metadata,
+  Model,
+  ModelEvent,
+  ModelRequest,
+  ToolCall,
+  Usage,
+} from '../model.ts'
+import { ModelError, withModelId } from '../model-error.ts'
+import { readJson, readObject } from '../read-json.ts'
 
-/** What is read of LangChain's `AIMessageChunk`, and of the `AIMessage` that a model without streaming gives. */
+/** The fields we read of `AIMessageChunk`, or of the `AIMessage` of a model without streaming. */
 interface MessagePart {
   readonly id?: string | undefined
   readonly content: unknown
@@ -34,7 +42,7 @@ interface OpenCall {
   text: string
 }
 
-/** What the providers behind LangChain call it, in lower case. */
+/** Finish reasons of the providers behind LangChain, in lower case. */
 const REASONS: Readonly<Record<FinishReason, readonly string[]>> = {
   stop: ['stop', 'end_turn', 'stop_sequence', 'eos', 'complete', 'completed', 'finish'],
   tool_calls: ['tool_calls', 'tool_use', 'function_call', 'tool_call'],
@@ -45,14 +53,13 @@ const REASONS: Readonly<Record<FinishReason, readonly string[]>> = {
 
 const REASON_KEYS = ['finish_reason', 'stop_reason', 'done_reason', 'finishReason', 'stopReason']
 
-/** Turns the chunks of one answer of LangChain into our events. */
+/** Converts the chunks of one LangChain response into events. */
 export class LangchainReader {
   readonly #parts: MessagePart[] = []
   readonly #calls: OpenCall[] = []
   readonly #ids = new Set<string>()
   #reason: string | undefined;
 
-  /** The events of one chunk. */
   *read(part: MessagePart): Generator<ModelEvent> {
     this.#parts.push(part)
     this.#reason = reasonIn(part) ?? this.#reason
@@ -60,24 +67,24 @@ export class LangchainReader {
     if (text !== '') yield { type: 'text-delta', text }
     const pieces = part.tool_call_chunks ?? []
     for (const piece of pieces) yield* this.#readPiece(piece)
-    // A chunk sums up its pieces as calls; only where it has none are these calls of their own.
+    // `tool_calls` repeats the chunks if there are any.
     if (pieces.length > 0) return
     for (const { id, name, args } of part.tool_calls ?? []) yield* this.#start({ id, name, args: JSON.stringify(args) })
     for (const { id, name, args } of part.invalid_tool_calls ?? []) yield* this.#start({ id, name, args })
   }
 
-  /** What is left to say when the stream has ended. */
   *end(): Generator<ModelEvent> {
     const reason = finishReason(this.#reason)
-    // The last call is the one in which the tokens ran out.
-    if (reason === 'length' && this.#calls.length > 0 && !isJson(this.#calls.at(-1)?.text ?? '')) this.#calls.pop()
+    // The tokens ran out during the last call.
+    if (reason === 'length' && this.#calls.length > 0 && readJson(this.#calls.at(-1)?.text ?? '') === undefined)
+      this.#calls.pop()
     for (const { id, name, text } of this.#calls) {
       const call: ToolCall = { id, type: 'function', function: { name, arguments: text.trim() === '' ? '{}' : text } }
       yield { type: 'tool-call-end', call }
     }
     const whole = joined(this.#parts)
     const usage = usageOf(whole?.usage_metadata)
-    const metadata = whole && keptOf(whole)
+    const metadata = whole && storedOf(whole)
     yield {
       type: 'finish',
       reason: this.#calls.length > 0 ? 'tool_calls' : reason,
@@ -105,7 +112,6 @@ export class LangchainReader {
   }
 }
 
-/** The text in a content, which may be a list of blocks. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
@@ -122,7 +128,7 @@ function reasonIn({ response_metadata, additional_kwargs }: MessagePart): string
   return undefined
 }
 
-/** Not every chat model names one; a stream of LangChain that was cut throws. */
+/** Not every chat model has a reason, and a broken stream throws. */
 function finishReason(named: string | undefined): FinishReason {
   if (named === undefined) return 'stop'
   const known = Object.entries(REASONS).find(([, names]) => names.includes(named.toLowerCase()))
@@ -138,27 +144,18 @@ function usageOf(usage: MessagePart['usage_metadata']): Usage | undefined {
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: Math.max(total, prompt + completion) }
 }
 
-function keptOf({ id, content, additional_kwargs = {}, response_metadata = {} }: MessagePart): Metadata | undefined {
-  // The calls stand in the message already.
+function storedOf({ id, content, additional_kwargs = {}, response_metadata = {} }: MessagePart): Metadata | undefined {
+  // The message already has the calls.
   const { tool_calls: _, function_call: __, ...kwargs } = additional_kwargs
-  const kept: KeptMessage = {
+  const stored: StoredMessage = {
     ...(Array.isArray(content) && { content }),
     ...(Object.keys(kwargs).length > 0 && { additional_kwargs: kwargs }),
     ...(Object.keys(response_metadata).length > 0 && { response_metadata }),
   }
-  return Object.keys(kept).length > 0 ? { langchain: { ...(id && { id }), ...kept } } : undefined
+  return Object.keys(stored).length > 0 ? { langchain: { ...(id && { id }), ...stored } } : undefined
 }
 
-function isJson(text: string): boolean {
-  try {
-    parseJson(text, LIMITS.bodyDepth)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** What is used of a chat model of LangChain. It names none of LangChain's types, so that any version of it fits. */
+/** The used part of a LangChain chat model. Independent of LangChain's types, so that any version works. */
 export interface LangchainChatModel extends Streaming {
   bindTools?(tools: never): Streaming
   getName?(): string
@@ -168,7 +165,7 @@ interface Streaming {
   stream(messages: never, options?: never): Promise<AsyncIterable<unknown>>
 }
 
-/** Any chat model of LangChain as a model of ours; `id` is `langchain:<class or model>` by default. */
+/** Wraps a LangChain chat model. `id` is `langchain:<class or model>` by default. */
 export function langchainModel(chatModel: LangchainChatModel, id = `langchain:${nameOf(chatModel)}`): Model {
   return { id, stream: (request) => streamOf(chatModel, id, request) }
 }
@@ -197,9 +194,10 @@ async function* streamOf(chatModel: LangchainChatModel, id: string, request: Mod
 function withTools(chatModel: LangchainChatModel, { tools }: ModelRequest): Streaming {
   if (tools.length === 0) return chatModel
   if (chatModel.bindTools === undefined) {
-    throw new ModelError('This chat model takes no tools (it has no bindTools). Offer it none, or take another.')
+    throw new ModelError(
+      'This chat model does not support tools (it has no bindTools). Offer none, or use another model.',
+    )
   }
-  // LangChain's own format, for which JSON Schema will do.
   const bound = tools.map(({ name, description, parameters }) => ({ name, description, schema: parameters }))
   return chatModel.bindTools(bound as never)
 }
@@ -209,7 +207,7 @@ function nameOf(chatModel: LangchainChatModel): string {
   return typeof named === 'string' ? named : (chatModel.getName?.() ?? chatModel.constructor.name)
 }
 
-/** The clients under LangChain's chat models throw errors with a `status`, or with a `response` that has it. */
+/** The clients behind LangChain put the status on the error or on its `response`. */
 function modelError(id: string, error: unknown): ModelError {
   const telling: Telling = { clock: systemClock, secrets: [] }
   const { status, headers, message = '' } = refusalIn(error)
@@ -217,13 +215,7 @@ function modelError(id: string, error: unknown): ModelError {
     status !== undefined && status >= 400
       ? refusalError({ status, headers: { ...headers }, said: message, body: undefined }, telling)
       : toModelError(error, telling)
-  const { retryable, retryAfterMs } = told
-  return new ModelError(`${id}: ${told.message}`, {
-    cause: error,
-    retryable,
-    ...(told.status !== undefined && { status: told.status }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  })
+  return withModelId(id, told, error)
 }
 
 function refusalIn(error: unknown): { status?: number; headers?: Record<string, string>; message?: string } {
@@ -240,3 +232,44 @@ function refusalIn(error: unknown): { status?: number; headers?: Record<string, 
   }
   return {}
 }
+
+/** A message as a plain object: our classes could be those of another copy of LangChain. */
+interface LangchainMessage {
+  role: string
+  content: string | object[]
+  [field: string]: unknown
+}
+
+/** The parts of a LangChain message to send back with the next request. */
+interface StoredMessage {
+  readonly id?: string
+  /** If it is more than text, such as thinking with a signature. */
+  readonly content?: readonly object[]
+  readonly additional_kwargs?: Readonly<Record<string, unknown>>
+  readonly response_metadata?: Readonly<Record<string, unknown>>
+}
+
+export function langchainMessages(messages: readonly Message[]): LangchainMessage[] {
+  return messages.map((message) => {
+    if (message.role === 'assistant') return assistantMessage(message)
+    return { ...message }
+  })
+}
+
+function assistantMessage({ content, tool_calls = [], metadata }: AssistantMessage): LangchainMessage {
+  const stored = (metadata?.langchain ?? {}) as StoredMessage
+  return {
+    ...stored,
+    role: 'assistant',
+    content: stored.content === undefined ? (content ?? '') : [...stored.content],
+    tool_calls: tool_calls.map(langchainCall),
+  }
+}
+
+/** LangChain drops a call whose arguments aren't an object, and its result would then answer nothing. */
+const langchainCall = ({ id, function: { name, arguments: text } }: ToolCall) => ({
+  id,
+  name,
+  args: readObject(text) ?? {},
+  type: 'tool_call',
+})

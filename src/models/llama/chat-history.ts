@@ -1,12 +1,11 @@
 import type { Message, OfferedTool } from '../model.ts'
-import { writtenCall } from './tool-grammar.ts'
+import { writtenCall } from './schema-grammar.ts'
 
-/** A conversation as the engine takes it. */
 export type ChatHistoryItem =
   | { readonly type: 'system' | 'user'; readonly text: string }
   | { readonly type: 'model'; readonly response: readonly string[] }
 
-/** How tools, calls and results are told to a model that was given text and nothing else. */
+/** How tools, calls and results are written as text. */
 interface Form {
   readonly tools: (tools: readonly OfferedTool[]) => string
   readonly call: (name: string, args: string) => string
@@ -16,7 +15,7 @@ interface Form {
 const schemaOf = ({ name, description, parameters }: OfferedTool): string =>
   JSON.stringify({ name, description, parameters })
 
-/** Held to the grammar: one JSON object a reply. */
+/** With a grammar: one JSON object per reply. */
 const held: Form = {
   tools: (tools) =>
     'You can use these tools, each with a JSON Schema of its arguments:\n' +
@@ -27,7 +26,7 @@ const held: Form = {
   result: (name, content) => `The result of ${name}: ${content}`,
 }
 
-/** Free: the form that Hermes and Qwen models were trained on, and that others understand best. */
+/** Without a grammar: the format of Hermes and Qwen, which most models understand. */
 const free: Form = {
   tools: (tools) =>
     'You may call one or more functions to assist with the user query.\n' +
@@ -38,7 +37,7 @@ const free: Form = {
   result: (_, content) => `<tool_response>\n${content}\n</tool_response>`,
 }
 
-/** The conversation with its tools, ending where the model is to go on. */
+/** The conversation with its tools, ending with an empty reply to complete. */
 export function chatHistory(
   messages: readonly Message[],
   tools: readonly OfferedTool[],

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { ModelError } from '../model-error.ts'
 import type { ChatHistoryItem } from './chat-history.ts'
 
-/** What we use of the package `node-llama-cpp`, which is optional and so cannot give its types. */
+/** The used part of `node-llama-cpp`, an optional package without types at build time. */
 export interface Engine {
   getLlama(options: {
     readonly gpu: 'auto'
@@ -70,20 +70,20 @@ export interface Chat {
 export type Grammar = object
 
 const PACKAGE = 'node-llama-cpp'
-/** Beside Toolyard, else in the project that it runs in: with npx the two are apart. */
+/** With npx, the package may be in the project instead of beside Toolyard. */
 const PLACES = (): string[] => [import.meta.url, pathToFileURL(join(process.cwd(), 'x.js')).href]
 
-/** Finds the package without loading it, which takes half a second; throws where it is not installed. */
+/** Finds the package without loading it, which takes half a second. Throws if it isn't installed. */
 export function findEngine(provider: string, places: readonly string[] = PLACES()): () => Promise<Engine> {
   for (const place of places) {
     try {
       const entry = pathToFileURL(createRequire(place).resolve(PACKAGE)).href
       return () => import(entry)
     } catch {
-      // Not there.
+      // Try the next place.
     }
   }
   throw new ModelError(
-    `The provider ${provider} runs models by the package ${PACKAGE}, which is not installed: npm install ${PACKAGE}`,
+    `The provider ${provider} needs the package ${PACKAGE}, which is not installed: npm install ${PACKAGE}`,
   )
 }

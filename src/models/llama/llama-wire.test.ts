@@ -45,7 +45,7 @@ describe('llama:', () => {
     const make = () => llamaWire(settings, around, (provider) => findEngine(provider, places))
     expect(make).toThrow(ModelError)
     expect(make).toThrow(
-      'The provider llama runs models by the package node-llama-cpp, which is not installed: npm install node-llama-cpp',
+      'The provider llama needs the package node-llama-cpp, which is not installed: npm install node-llama-cpp',
     )
   })
 

@@ -1,28 +1,40 @@
-import { access } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { dataFolder } from '../../core/data-folder.ts'
 import { suggest } from '../../core/suggest.ts'
+import type { FinishReason, ModelEvent } from '../model.ts'
 import { ModelError } from '../model-error.ts'
-import { dataFolder, modelFile, modelNames } from '../model-files/model-folder.ts'
-import type { ProviderSettings, ProviderSurroundings, Wire } from '../provider.ts'
-import { type Engine, findEngine, type Llama } from './engine.ts'
-import { askLoaded, type LoadedModel } from './loaded-model.ts'
+import { modelFile, modelNames } from '../model-files/model-folder.ts'
+import type { ProviderContext, ProviderSettings, Wire, WireRequest } from '../provider.ts'
+import { readJson } from '../read-json.ts'
+import { chatHistory } from './chat-history.ts'
+import {
+  type Chat,
+  type Context,
+  type Engine,
+  type EngineModel,
+  findEngine,
+  type Llama,
+  type Sequence,
+} from './engine.ts'
+import { ANSWER_HEAD, CALL_HEAD, schemaGrammar, toolGrammar } from './schema-grammar.ts'
 
-/** Larger contexts take gigabytes, whether they are used or not. */
-const LARGEST_CONTEXT = 8_192
-/** So many tokens of a prompt are evaluated between two looks at whether somebody still wants them. */
+/** Larger contexts take gigabytes, even if unused. */
+const MAX_CONTEXT = 8_192
+/** Prompt tokens per batch; an abort takes effect between batches. */
 const BATCH = 128
-/** With two cores or fewer, one is left to everything else. */
+/** Leaves one of two cores to the rest of the process. */
 const THREADS = availableParallelism() <= 2 ? { threads: 1 } : {}
 
-/** A wire that holds models in memory until it is closed. */
 export interface LlamaWire extends Wire {
   close(): Promise<void>
 }
 
-/** Language models inside this process: GGUF files of the models folder, run by `node-llama-cpp`. */
+/** Runs GGUF files of the models folder in this process with `node-llama-cpp`. */
 export function llamaWire(
   settings: ProviderSettings,
-  { log }: ProviderSurroundings,
+  { log }: ProviderContext,
   find: typeof findEngine = findEngine,
 ): LlamaWire {
   const { grammar = true } = settings
@@ -53,11 +65,11 @@ export function llamaWire(
     const { engine, llama } = await started
     try {
       const model = await llama.loadModel({ modelPath })
-      const context = await model.createContext({ contextSize: { max: LARGEST_CONTEXT }, batchSize: BATCH, ...THREADS })
+      const context = await model.createContext({ contextSize: { max: MAX_CONTEXT }, batchSize: BATCH, ...THREADS })
       const sequence = context.getSequence()
       const template = model.fileInfo.metadata.tokenizer?.chat_template
       const { tokenizer } = model
-      // Left to itself the engine tries all forms of chat that it knows, which blocks for a second or two.
+      // Otherwise the engine tries all chat formats it knows, which blocks for a second or two.
       const chatWrapper = template
         ? new engine.JinjaTemplateChatWrapper({ template, tokenizer, functionCallMessageTemplate: 'noJinja' })
         : 'auto'
@@ -82,10 +94,10 @@ export function llamaWire(
     printsCalls: !grammar,
     async *stream(name, request) {
       request.signal?.throwIfAborted()
-      const model = await orAborted(loadOnce(name), request.signal)
-      yield* askLoaded(model, request)
+      yield* askLoaded(await loadOnce(name), request)
     },
-    list: async () => (await modelNames(dataFolder())).map((name) => ({ name, capabilities: ['function-calling'] })),
+    list: async () =>
+      (await modelNames(dataFolder(process.env))).map((name) => ({ name, capabilities: ['function-calling'] })),
     async close() {
       const models = await Promise.allSettled(loaded.values())
       loaded.clear()
@@ -98,28 +110,12 @@ export function llamaWire(
 }
 
 async function findFile(id: string, name: string): Promise<string> {
-  const file = modelFile(dataFolder(), name)
-  const there =
-    file !== undefined &&
-    (await access(file).then(
-      () => true,
-      () => false,
-    ))
-  if (there) return file
-  const names = await modelNames(dataFolder())
+  const file = modelFile(dataFolder(process.env), name)
+  if (file !== undefined && existsSync(file)) return file
+  const names = await modelNames(dataFolder(process.env))
   const near = suggest(name, names)[0]
   const hint = near !== undefined ? `Did you mean '${near}'?` : `There are: ${names.join(', ') || 'none'}.`
   throw new ModelError(`There is no model file for ${id}. ${hint} "toolyard models add FILE|URL" adds one.`)
-}
-
-/** A caller that goes away does not stop the loading: the next one will want it. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 const SYSTEMS: Readonly<Record<string, string>> = { linux: 'linux', darwin: 'mac', win32: 'win' }
@@ -128,7 +124,7 @@ function noBinary(provider: string, cause: unknown): ModelError {
   const system = `${SYSTEMS[process.platform] ?? process.platform}-${process.arch}`
   const name = `@node-llama-cpp/${system === 'mac-arm64' ? 'mac-arm64-metal' : system}`
   return new ModelError(
-    `The provider ${provider} has node-llama-cpp, but not its program for this machine: npm install ${name}`,
+    `The provider ${provider} has node-llama-cpp, but not its binary for this machine: npm install ${name}`,
     { cause },
   )
 }
@@ -136,7 +132,164 @@ function noBinary(provider: string, cause: unknown): ModelError {
 function notLoaded(id: string, cause: unknown, engine: Engine): ModelError {
   const why =
     cause instanceof engine.InsufficientMemoryError
-      ? 'it does not fit into the memory of this machine. Take a smaller one, or one quantised further.'
-      : 'the file is damaged, or of a kind that this version of node-llama-cpp does not know. Add it again, or update the package.'
+      ? 'it needs more memory than this machine has. Use a smaller or more quantized model.'
+      : 'the file is damaged, or this version of node-llama-cpp does not support it. Add it again, or update the package.'
   return new ModelError(`The model ${id} could not be loaded: ${why}`, { cause })
 }
+
+/** Converts a reply in the format of the grammar into events. */
+export class ReplyReader {
+  readonly #id = `call_${randomUUID()}`
+  #rest = ''
+  #name: string | undefined
+  #arguments = ''
+  #answering = false
+
+  read(piece: string): ModelEvent[] {
+    this.#rest += piece
+    const begun = this.#readHead()
+    if (this.#answering) return this.#readAnswer()
+    return this.#name === undefined ? [] : [...begun, ...this.#readArguments()]
+  }
+
+  /** Emits the call if it is complete. */
+  end(): ModelEvent[] {
+    if (this.#name === undefined || this.#rest !== '}' || readJson(this.#arguments) === undefined) return []
+    const call = { name: this.#name, arguments: this.#arguments }
+    return [{ type: 'tool-call-end', call: { id: this.#id, type: 'function', function: call } }]
+  }
+
+  #readHead(): ModelEvent[] {
+    if (this.#answering || this.#name !== undefined) return []
+    const head = CALL_HEAD.exec(this.#rest)
+    if (head !== null) {
+      const name: string = JSON.parse(head[1] as string)
+      this.#name = name
+      this.#rest = this.#rest.slice(head[0].length)
+      return [{ type: 'tool-call-start', id: this.#id, name }]
+    }
+    this.#answering = this.#rest.startsWith(ANSWER_HEAD)
+    if (this.#answering) this.#rest = this.#rest.slice(ANSWER_HEAD.length)
+    return []
+  }
+
+  /** The last bracket may close the reply instead of the arguments. */
+  #readArguments(): ModelEvent[] {
+    const text = this.#rest.endsWith('}') ? this.#rest.slice(0, -1) : this.#rest
+    if (text === '') return []
+    this.#rest = this.#rest.slice(text.length)
+    this.#arguments += text
+    return [{ type: 'tool-call-delta', id: this.#id, text }]
+  }
+
+  /** Complete characters of a JSON string, up to its quote. */
+  #readAnswer(): ModelEvent[] {
+    const whole = /^(?:[^"\\]|\\.)*/s.exec(this.#rest)?.[0] ?? ''
+    if (whole === '') return []
+    this.#rest = this.#rest.slice(whole.length)
+    return [{ type: 'text-delta', text: JSON.parse(`"${whole}"`) }]
+  }
+}
+
+/** A loaded model. It answers one request at a time. */
+export interface LoadedModel {
+  readonly id: string
+  readonly engine: Engine
+  readonly llama: Llama
+  readonly model: EngineModel
+  readonly context: Context
+  readonly sequence: Sequence
+  readonly chat: Chat
+  /** Whether a grammar restricts calls and structured responses. */
+  readonly grammar: boolean
+  /** Resolves when the previous request has ended. */
+  idle: Promise<unknown>
+}
+
+/** An abort throws at once; the engine stops at its next token or batch. */
+export async function* askLoaded(loaded: LoadedModel, request: WireRequest): AsyncGenerator<ModelEvent> {
+  const { signal } = request
+  signal?.throwIfAborted()
+  const stop = new AbortController()
+  let abort = (): void => {}
+  const events = new ReadableStream<ModelEvent>({
+    start(channel) {
+      abort = () => {
+        stop.abort()
+        channel.error(signal?.reason)
+      }
+      const emit = (event: ModelEvent): void => {
+        if (!stop.signal.aborted) channel.enqueue(event)
+      }
+      const work = loaded.idle.then(() =>
+        stop.signal.aborted ? undefined : generate(loaded, request, stop.signal, emit),
+      )
+      loaded.idle = work.catch(() => {})
+      work
+        .then(
+          () => channel.close(),
+          (error: unknown) => channel.error(error instanceof ModelError ? error : broken(loaded.id, error)),
+        )
+        // After an abort the stream is closed already.
+        .catch(() => {})
+    },
+  })
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    yield* events
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    stop.abort()
+  }
+}
+
+async function generate(
+  loaded: LoadedModel,
+  { messages, tools, max_tokens, temperature, response_schema }: WireRequest,
+  signal: AbortSignal,
+  emit: (event: ModelEvent) => void,
+): Promise<void> {
+  const { engine, llama, model, context, sequence, chat } = loaded
+  const history = chatHistory(messages, tools, loaded.grammar)
+  const prompt = chat.chatWrapper.generateContextState({ chatHistory: history }).contextText
+  const prompt_tokens = prompt.tokenize(model.tokenizer).length
+  // The engine would silently drop the beginning of a longer conversation.
+  const room = context.contextSize - prompt_tokens - 1
+  if (room < 1) throw new ModelError(tooLong(loaded.id, prompt_tokens, context.contextSize, tools.length))
+  const held = loaded.grammar && tools.length > 0
+  const shaped = loaded.grammar && response_schema !== undefined ? schemaGrammar(response_schema) : undefined
+  const grammar = held ? toolGrammar(tools) : shaped
+  const reader = held ? new ReplyReader() : undefined
+  let called = false
+  const emitAll = (events: Iterable<ModelEvent>): void => {
+    for (const event of events) {
+      if (event.type === 'tool-call-end') called = true
+      emit(event)
+    }
+  }
+  const before = sequence.tokenMeter.getState().usedOutputTokens
+  const { metadata } = await chat.generateResponse(history, {
+    signal,
+    maxTokens: Math.min(max_tokens ?? room, room),
+    ...(temperature !== undefined && { temperature }),
+    ...(grammar !== undefined && { grammar: new engine.LlamaGrammar(llama, { grammar }) }),
+    onTextChunk: (text) => emitAll(reader === undefined ? [{ type: 'text-delta', text }] : reader.read(text)),
+  })
+  if (reader !== undefined) emitAll(reader.end())
+  const completion_tokens = sequence.tokenMeter.getState().usedOutputTokens - before
+  const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
+  const reason: FinishReason = called ? 'tool_calls' : metadata.stopReason === 'maxTokens' ? 'length' : 'stop'
+  emit({ type: 'finish', reason, usage })
+}
+
+const broken = (id: string, cause: unknown): ModelError =>
+  new ModelError(
+    `The engine failed while ${id} was responding. Try again; if it fails again, use another model file.`,
+    {
+      cause,
+    },
+  )
+
+const tooLong = (id: string, tokens: number, room: number, tools: number): string =>
+  `The conversation does not fit into ${id}: with ${tools} tools it has ${tokens} tokens, and the limit is ${room}. ` +
+  'Offer fewer tools, shorten the conversation, or use a model with a larger context.'

@@ -1,11 +1,13 @@
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
+import type { OfferedTool } from '../model.ts'
 
-/** Longer repetitions are not held to: the engine refuses 2,000, and every tool has some. */
-const MOST_REPETITIONS = 1_000
-const MOST_ENUMERATED = 200
-const DEEPEST = 20
+/** The engine rejects 2,000 repetitions, so longer limits are left to the executor. */
+const MAX_REPETITIONS = 1_000
+const MAX_ENUMERATED = 200
+const MAX_DEPTH = 20
 
-/** The rules of JSON that others build on; one space after `:` and `,` is allowed, as models like to write it. */
+/** JSON rules. They allow one space after `:` and `,`, as most models write it. */
 const BASICS: Readonly<Record<string, string>> = {
   value: 'object | array | string | number | "true" | "false" | "null"',
   object: '"{" (member ("," " "? member)*)? "}"',
@@ -27,22 +29,20 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': '"\\"" date "T" time "\\""',
 }
 
-/** Text as a literal of the grammar. */
 export const literal = (text: string): string => JSON.stringify(text)
 
 /**
- * A grammar in GBNF under construction: JSON Schemas become rules that only their values match. What a grammar cannot
- * say (patterns, most formats, wide bounds, `not`, `oneOf` as opposed to `anyOf`) is left out; the executor checks it.
+ * Builds a GBNF grammar from JSON Schemas. Keywords that a grammar can't express (patterns, most formats, wide ranges,
+ * `not`) are left to the executor.
  */
 export class SchemaGrammar {
   readonly #rules = new Map<string, string>(Object.entries(BASICS))
 
-  /** The text of the grammar, which begins at this expression. */
   toText(root: string): string {
     return [`root ::= ${root}`, ...Array.from(this.#rules, ([name, body]) => `${name} ::= ${body}`), ''].join('\n')
   }
 
-  /** An expression for the values of a schema; references in it are looked up in the schema itself. */
+  /** An expression for the values of a schema; references are resolved in the schema itself. */
   expression(schema: JsonSchema): string {
     return this.#any(schema, { root: schema, known: new Map(), depth: 0 })
   }
@@ -54,7 +54,7 @@ export class SchemaGrammar {
   }
 
   #any(given: unknown, around: Around): string {
-    if (!isSchema(given) || around.depth > DEEPEST) return 'value'
+    if (!isObject(given) || around.depth > MAX_DEPTH) return 'value'
     const within = { ...around, depth: around.depth + 1 }
     if (typeof given.$ref === 'string') return this.#reference(given.$ref, within)
     const schema = Array.isArray(given.allOf) ? merged(given, given.allOf) : given
@@ -87,7 +87,7 @@ export class SchemaGrammar {
     }
   }
 
-  /** A rule for each place that is referred to, so that what refers to itself ends. */
+  /** One rule per target, so that recursion ends. */
   #reference(pointer: string, around: Around): string {
     const known = around.known.get(pointer)
     if (known !== undefined) return known
@@ -99,23 +99,23 @@ export class SchemaGrammar {
 
   #array({ items, minItems, maxItems }: JsonSchema, around: Around): string {
     const item = this.#rule(this.#any(items, around))
-    const least = typeof minItems === 'number' && minItems <= MOST_REPETITIONS ? minItems : 0
-    const most = typeof maxItems === 'number' && maxItems <= MOST_REPETITIONS ? maxItems : undefined
+    const least = typeof minItems === 'number' && minItems <= MAX_REPETITIONS ? minItems : 0
+    const most = typeof maxItems === 'number' && maxItems <= MAX_REPETITIONS ? maxItems : undefined
     if (most === 0) return '"[]"'
     const more = `("," " "? ${item}){${Math.max(0, least - 1)},${most === undefined ? '' : most - 1}}`
     return least > 0 ? `"[" ${item} ${more} "]"` : `"[" (${item} ${more})? "]"`
   }
 
-  /** Required properties first, then any of the others, each in the order of the schema, and none besides. */
+  /** Required properties first, then optional ones, in the order of the schema; no others. */
   #object({ properties, required, additionalProperties }: JsonSchema, around: Around): string {
     const needed: readonly unknown[] = Array.isArray(required) ? required : []
-    const described = isSchema(properties) ? properties : {}
+    const described = isObject(properties) ? properties : {}
     const names = [...new Set([...Object.keys(described), ...needed.filter((name) => typeof name === 'string')])]
     const pair = (name: string): string =>
       this.#rule(`${literal(`${JSON.stringify(name)}:`)} " "? ${this.#any(described[name], around)}`)
     const must = names.filter((name) => needed.includes(name)).map(pair)
     const may = names.filter((name) => !needed.includes(name)).map(pair)
-    if (names.length === 0) return isSchema(properties) || additionalProperties === false ? '"{}"' : 'object'
+    if (names.length === 0) return isObject(properties) || additionalProperties === false ? '"{}"' : 'object'
     const after = (from: number): string =>
       may
         .slice(from)
@@ -126,7 +126,6 @@ export class SchemaGrammar {
   }
 }
 
-/** The grammar of the values of a schema. */
 export function schemaGrammar(schema: JsonSchema): string {
   const grammar = new SchemaGrammar()
   return grammar.toText(grammar.expression(schema))
@@ -138,9 +137,6 @@ interface Around {
   readonly depth: number
 }
 
-const isSchema = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const oneOf = (expressions: readonly string[]): string =>
   expressions.length === 1
     ? (expressions[0] as string)
@@ -151,18 +147,18 @@ const oneOf = (expressions: readonly string[]): string =>
 const typeOf = (schema: JsonSchema): string | undefined =>
   'properties' in schema ? 'object' : 'items' in schema ? 'array' : undefined
 
-/** `allOf` as one schema: properties and requirements add up, of anything else the last counts. */
+/** Merges `allOf`: properties and `required` are combined, other keywords overwritten. */
 function merged({ allOf: _, ...schema }: JsonSchema, parts: readonly unknown[]): JsonSchema {
-  const all = [schema, ...parts.filter(isSchema)]
-  const properties = all.map((part) => part.properties).filter(isSchema)
+  const all = [schema, ...parts.filter(isObject)]
+  const properties = all.map((part) => part.properties).filter(isObject)
   const required = all.flatMap((part) => (Array.isArray(part.required) ? part.required : []))
   const whole: JsonSchema = Object.assign({}, ...all)
   return properties.length === 0 ? whole : { ...whole, properties: Object.assign({}, ...properties), required }
 }
 
 function string({ minLength, maxLength }: JsonSchema): string {
-  const least = typeof minLength === 'number' && minLength <= MOST_REPETITIONS ? minLength : 0
-  const most = typeof maxLength === 'number' && maxLength <= MOST_REPETITIONS ? maxLength : ''
+  const least = typeof minLength === 'number' && minLength <= MAX_REPETITIONS ? minLength : 0
+  const most = typeof maxLength === 'number' && maxLength <= MAX_REPETITIONS ? maxLength : ''
   return least === 0 && most === '' ? 'string' : `"\\"" char{${least},${most}} "\\""`
 }
 
@@ -172,7 +168,7 @@ function integer({ minimum, maximum }: JsonSchema): string {
     Math.ceil(minimum),
     typeof maximum === 'number' ? Math.floor(maximum) : Number.POSITIVE_INFINITY,
   ]
-  if (most - least >= MOST_ENUMERATED || most < least) return 'digits'
+  if (most - least >= MAX_ENUMERATED || most < least) return 'digits'
   return oneOf(Array.from({ length: most - least + 1 }, (_, index) => literal(String(least + index))))
 }
 
@@ -184,4 +180,21 @@ function lookUp(root: JsonSchema, pointer: string): unknown {
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
     .reduce<unknown>((at, step) => (at as Record<string, unknown> | undefined)?.[step], root)
+}
+
+/** The start of a reply, up to the arguments or the answer. */
+export const CALL_HEAD = /^\{"name": ("(?:[^"\\]|\\.)*"), "arguments": /
+export const ANSWER_HEAD = '{"answer": "'
+
+export const writtenCall = (name: string, args: string): string =>
+  `{"name": ${JSON.stringify(name)}, "arguments": ${args}}`
+
+/** The grammar of a reply: a call of an offered tool, or an answer. */
+export function toolGrammar(tools: readonly OfferedTool[]): string {
+  const grammar = new SchemaGrammar()
+  const calls = tools.map(({ name, parameters }) => {
+    const head = literal(`{"name": ${JSON.stringify(name)}, "arguments": `)
+    return `${head} ${grammar.expression(parameters)} "}"`
+  })
+  return grammar.toText([...calls, `${literal(ANSWER_HEAD)} char+ "\\"}"`].join(' | '))
 }

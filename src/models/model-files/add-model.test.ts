@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Clock } from '../../core/clock.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { addModel } from './add-model.ts'
-import type { AddModelOptions, AddProgress } from './add-model-options.ts'
+import type { AddModelOptions, AddProgress } from './download.ts'
 import { modelNames } from './model-folder.ts'
 
 const SIZE = 400_000
@@ -56,7 +56,7 @@ afterEach(async () => {
 const add = (source: string, more: Partial<AddModelOptions> = {}) =>
   addModel(source, { dataFolder: folder, log: captureLog(), clock: hasty, ...more })
 const files = () => readdir(join(folder, 'models')).then((names) => names.sort())
-const kept = () => readFile(join(folder, 'models', 'tiny.gguf'))
+const addedFile = () => readFile(join(folder, 'models', 'tiny.gguf'))
 const ranges = () => asked.map(({ headers }) => headers.range)
 
 /** Serves a file as web servers do: ranges, a tag, and whatever is to go wrong. */
@@ -92,7 +92,7 @@ describe('adding a model file', () => {
     const seen: AddProgress[] = []
     const added = await add(`${base}/some/tiny.gguf?download=true`, { onProgress: (progress) => seen.push(progress) })
     expect(added).toEqual({ name: 'tiny', file: join(folder, 'models', 'tiny.gguf'), bytes: SIZE, sha256 })
-    expect(await kept()).toEqual(content)
+    expect(await addedFile()).toEqual(content)
     expect(await files()).toEqual(['tiny.gguf'])
     expect(await modelNames(folder)).toEqual(['tiny'])
     expect(seen.filter(({ phase }) => phase === 'fetching').at(-1)).toEqual({
@@ -103,11 +103,11 @@ describe('adding a model file', () => {
     expect(seen.at(-1)).toEqual({ phase: 'checking', bytes: SIZE, total: SIZE })
   })
 
-  test('a connection that is cut again and again is taken up where it broke off', async () => {
+  test('resumes a download that is interrupted several times', async () => {
     answer = serve({ cutAfter: 150_000 })
     const log = captureLog()
     expect((await add(`${base}/tiny.gguf`, { log })).sha256).toBe(sha256)
-    expect(await kept()).toEqual(content)
+    expect(await addedFile()).toEqual(content)
     expect(ranges()[0]).toBeUndefined()
     expect(
       ranges()
@@ -177,7 +177,7 @@ describe('adding a model file', () => {
     expect(ranges()).toEqual(['bytes=1000-', undefined])
   })
 
-  test('a server that knows no ranges sends it all, and it is not put after what is there', async () => {
+  test('starts over if the server ignores ranges', async () => {
     await leave(content.subarray(0, 1_000), { etag: '"one"', total: SIZE })
     answer = serve({ ranged: false })
     expect((await add(`${base}/tiny.gguf`)).sha256).toBe(sha256)
@@ -203,7 +203,7 @@ describe('adding a model file', () => {
     expect((await add(`${base}/tiny.gguf`)).name).toBe('tiny')
   })
 
-  test('a server that is busy is asked again, and at last given up, what came before being kept', async () => {
+  test('retries a busy server, then gives up and leaves the part', async () => {
     await leave(content.subarray(0, 1_000), { etag: '"one"', total: SIZE })
     answer = (_, response) => response.writeHead(503).end()
     await expect(add(`${base}/tiny.gguf`)).rejects.toThrow('503 Service Unavailable. Run the same command again')
@@ -213,43 +213,45 @@ describe('adding a model file', () => {
 
   test('a server that refuses is asked once', async () => {
     answer = (_, response) => response.writeHead(404).end()
-    await expect(add(`${base}/tiny.gguf`)).rejects.toThrow('404 Not Found. Check the address')
+    await expect(add(`${base}/tiny.gguf`)).rejects.toThrow('404 Not Found. Check the URL')
     expect(asked).toHaveLength(1)
   })
 
-  test('a page in place of the file is refused by its first bytes, and nothing of it is kept', async () => {
+  test('rejects an HTML page by its first bytes and deletes the part', async () => {
     // It goes on for ever: what is not read to the end is found out at the beginning.
     answer = (_, response) => response.writeHead(200).write('<!doctype html><title>Log in</title>')
-    await expect(add(`${base}/tiny.gguf`)).rejects.toThrow('not a GGUF file: it begins with "<!doctype html><"')
+    await expect(add(`${base}/tiny.gguf`)).rejects.toThrow('not a GGUF file: it starts with "<!doctype html><"')
     expect(await files()).toEqual([])
   })
 
-  test('another hash than the given one is refused, and nothing is kept', async () => {
+  test('rejects a file with another hash and deletes the part', async () => {
     answer = serve()
-    await expect(add(`${base}/tiny.gguf`, { sha256: '0'.repeat(64) })).rejects.toThrow(`its SHA-256 is ${sha256}`)
+    await expect(add(`${base}/tiny.gguf`, { sha256: '0'.repeat(64) })).rejects.toThrow(
+      `The SHA-256 of the file is ${sha256}`,
+    )
     expect(await files()).toEqual([])
     expect((await add(`${base}/tiny.gguf`, { sha256: sha256.toUpperCase() })).sha256).toBe(sha256)
   })
 
   test('what the disk cannot hold is refused before it is fetched', async () => {
     answer = (_, response) => response.writeHead(200, { 'content-length': 1e15 }).write('GGUF')
-    await expect(add(`${base}/tiny.gguf`)).rejects.toThrow('There is no room: 1,000,000,000 MB')
+    await expect(add(`${base}/tiny.gguf`)).rejects.toThrow('Not enough disk space: 1,000,000,000 MB')
   })
 
   test('from a path: it is copied, with or without its ending', async () => {
     const source = join(folder, 'tiny')
     await writeFile(source, content)
     expect(await add(source, { sha256 })).toMatchObject({ name: 'tiny', sha256 })
-    expect(await kept()).toEqual(content)
+    expect(await addedFile()).toEqual(content)
     expect(await files()).toEqual(['tiny.gguf'])
   })
 
   test.each([
     ['/no/such/tiny.gguf', {}, '/no/such/tiny.gguf: there is no such file'],
     [tmpdir(), {}, 'That is a folder'],
-    ['http://127.0.0.1:1/', {}, 'does not end in a name for a model'],
-    ['http://127.0.0.1:1/..%2F..%2Fx.gguf', {}, 'does not end in a name for a model'],
-    ['tiny.gguf', { sha256: 'abc' }, "'abc' is no SHA-256"],
+    ['http://127.0.0.1:1/', {}, 'does not end in a model name'],
+    ['http://127.0.0.1:1/..%2F..%2Fx.gguf', {}, 'does not end in a model name'],
+    ['tiny.gguf', { sha256: 'abc' }, "'abc' is not a SHA-256"],
   ])('%s is refused as wrong usage (%#)', async (source, more, message) => {
     const error = await add(source, more).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ name: 'ModelFileError', usage: true, message: expect.stringContaining(message) })
@@ -258,7 +260,7 @@ describe('adding a model file', () => {
   test('a model that is there already is not replaced', async () => {
     answer = serve()
     await add(`${base}/tiny.gguf`)
-    await expect(add(`${base}/tiny.gguf`)).rejects.toThrow("'tiny.gguf' is already there")
+    await expect(add(`${base}/tiny.gguf`)).rejects.toThrow("'tiny.gguf' already exists")
     expect(asked).toHaveLength(1)
   })
 

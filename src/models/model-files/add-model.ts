@@ -1,159 +1,14 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { STATUS_CODES } from 'node:http'
+import { createReadStream, createWriteStream, existsSync } from 'node:fs'
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { pause } from '../../core/pause.ts'
-import type { AddModelOptions } from './add-model-options.ts'
-import { requireGguf, requireMagic } from './gguf-magic.ts'
-import { inPlainWords } from './in-plain-words.ts'
-import { ModelFileError } from './model-file-error.ts'
+import { type AddModelOptions, downloadToPart } from './download.ts'
+import { inPlainWords, ModelFileError, requireGguf, requireRoom } from './model-file-checks.ts'
 import { modelFile, modelFolder } from './model-folder.ts'
-import { requireRoom } from './require-room.ts'
-import { whileLocked } from './while-locked.ts'
-
-/** How often in a row nothing may come before we give up. */
-const MOST_VAIN_ATTEMPTS = 4
-const FIRST_PAUSE_MS = 1_000
-
-/** What is known of the file that a part is the beginning of; kept beside it. */
-interface Origin {
-  readonly url: string
-  readonly etag: string | undefined
-  readonly total: number | undefined
-}
-
-/** Fetches a file, going on where an earlier attempt, in this process or before, was cut off. */
-async function downloadToPart(url: URL, part: string, options: AddModelOptions): Promise<void> {
-  for (let vain = 0; ; ) {
-    const before = await sizeOf(part)
-    try {
-      return await attempt(url, part, before, options)
-    } catch (error) {
-      if (options.signal?.aborted || !(error instanceof CutOff)) throw error
-      vain = (await sizeOf(part)) > before ? 0 : vain + 1
-      if (vain >= MOST_VAIN_ATTEMPTS) {
-        throw new ModelFileError(`${error.message} Run the same command again later: it goes on where it stopped.`, {
-          cause: error,
-        })
-      }
-      options.log.warn({ attempt: vain, problem: error.message }, 'The download was cut off; going on')
-      await pause(FIRST_PAUSE_MS * 2 ** vain, options.clock, options.signal)
-    }
-  }
-}
-
-/** Trying again may help. */
-class CutOff extends Error {}
-
-async function attempt(url: URL, part: string, have: number, options: AddModelOptions): Promise<void> {
-  const origin = have > 0 ? await readOrigin(part, url) : undefined
-  const response = await ask(url, origin === undefined ? 0 : have, origin, options.signal)
-  const range = /^bytes (?:(\d+)-\d+|\*)\/(\d+)$/.exec(response.headers.get('content-range') ?? '')
-  if (response.status === 416 && origin !== undefined) {
-    await response.body?.cancel()
-    if (Number(range?.[2]) === have) return
-    return startOver(url, part, options)
-  }
-  if (!response.ok) throw refusal(response.status)
-  const goesOn = response.status === 206 && origin !== undefined
-  if (goesOn && !continues(origin, have, response, range)) {
-    await response.body?.cancel()
-    return startOver(url, part, options)
-  }
-  const start = goesOn ? have : 0
-  const length = response.headers.get('content-length')
-  const total = goesOn ? Number(range?.[2]) : length === null ? undefined : Number(length)
-  if (total !== undefined) await requireRoom(part, total - start)
-  await writeFile(`${part}.json`, JSON.stringify({ url: url.href, etag: strongTag(response), total } satisfies Origin))
-  const file = await open(part, goesOn ? 'a' : 'w')
-  try {
-    await drain(response, file, start, total, options)
-  } finally {
-    await file.close()
-  }
-}
-
-/** Whether this is what comes next of the same file. */
-function continues(origin: Origin, have: number, response: Response, range: RegExpExecArray | null): boolean {
-  const tag = strongTag(response) ?? origin.etag
-  const total = Number(range?.[2])
-  return Number(range?.[1]) === have && total === (origin.total ?? total) && tag === origin.etag
-}
-
-async function startOver(url: URL, part: string, options: AddModelOptions): Promise<void> {
-  await rm(part, { force: true })
-  return attempt(url, part, 0, options)
-}
-
-async function ask(url: URL, from: number, origin: Origin | undefined, signal: AbortSignal | undefined) {
-  const headers: Record<string, string> = { 'accept-encoding': 'identity' }
-  if (from > 0) headers.range = `bytes=${from}-`
-  if (from > 0 && origin?.etag !== undefined) headers['if-range'] = origin.etag
-  try {
-    return await fetch(url, { headers, ...(signal && { signal }) })
-  } catch (error) {
-    throw new CutOff(`${url.host} could not be reached.`, { cause: error })
-  }
-}
-
-async function drain(
-  response: Response,
-  file: FileHandle,
-  start: number,
-  total: number | undefined,
-  { onProgress }: AddModelOptions,
-): Promise<void> {
-  let bytes = start
-  const chunks = response.body?.[Symbol.asyncIterator]()
-  for (;;) {
-    const next = await chunks?.next().catch((error: unknown) => {
-      throw new CutOff('The connection was cut off.', { cause: error })
-    })
-    if (next === undefined || next.done) break
-    if (bytes === 0 && next.value.length >= 4) requireMagic(next.value)
-    await file.writeFile(next.value)
-    bytes += next.value.length
-    onProgress?.({ phase: 'fetching', bytes, total })
-  }
-  if (total !== undefined && bytes !== total) throw new CutOff(`Only ${bytes} of ${total} bytes came.`)
-}
-
-function refusal(status: number): Error {
-  const said = `The server answered ${status} ${STATUS_CODES[status] ?? ''}`.trim()
-  if (status === 429 || status === 408 || status >= 500) return new CutOff(`${said}.`)
-  const advice =
-    status === 401 || status === 403
-      ? 'The file is not for everybody: download it by hand, then add the file.'
-      : 'Check the address: it must lead to the file itself.'
-  return new ModelFileError(`${said}. ${advice}`)
-}
-
-/** A weak tag does not promise the same bytes. */
-function strongTag({ headers }: Response): string | undefined {
-  const tag = headers.get('etag') ?? undefined
-  return tag?.startsWith('W/') ? undefined : tag
-}
-
-const sizeOf = (file: string): Promise<number> =>
-  stat(file).then(
-    ({ size }) => size,
-    () => 0,
-  )
-
-/** Undefined where the part belongs to another address, or nothing says what it belongs to. */
-async function readOrigin(part: string, url: URL): Promise<Origin | undefined> {
-  try {
-    const origin: Origin = JSON.parse(await readFile(`${part}.json`, 'utf8'))
-    return origin.url === url.href && (origin.etag ?? origin.total) !== undefined ? origin : undefined
-  } catch {
-    return undefined
-  }
-}
 
 export interface AddedModel {
-  /** What comes after `llama:`. */
+  /** The model id without `llama:`. */
   readonly name: string
   readonly file: string
   readonly bytes: number
@@ -161,13 +16,13 @@ export interface AddedModel {
 }
 
 /**
- * Puts a GGUF file from a path or an http(s) address into the models folder. It appears there under its name when it is
- * whole and checked; what was cut off stays beside it as `.part`, and the same command goes on from there.
+ * Adds a GGUF file from a path or URL to the models folder. An interrupted download stays as `.part`, and the same
+ * command resumes it.
  */
 export async function addModel(source: string, options: AddModelOptions): Promise<AddedModel> {
   const wanted = readHash(options.sha256)
   const url = /^https?:/i.test(source) ? readUrl(source) : undefined
-  const file = await freeFile(options.dataFolder, url === undefined ? basename(resolve(source)) : nameIn(url), source)
+  const file = freeFile(options.dataFolder, url === undefined ? basename(resolve(source)) : nameIn(url), source)
   const part = `${file}.part`
   try {
     await mkdir(modelFolder(options.dataFolder), { recursive: true })
@@ -178,14 +33,13 @@ export async function addModel(source: string, options: AddModelOptions): Promis
       const sha256 = await hashOf(part, options)
       if (wanted !== undefined && sha256 !== wanted) {
         await discard(part)
-        throw notTheOne(wanted, sha256)
+        throw new ModelFileError(`The SHA-256 of the file is ${sha256}, not ${wanted}, so it was not added.`)
       }
       const { size } = await stat(part)
       await putInPlace(part, file)
       return { name: basename(file, '.gguf'), file, bytes: size, sha256 }
     })
   } catch (error) {
-    // Of a file that is of no use nothing is kept.
     if (error instanceof ModelFileError && error.usage) await discard(part)
     throw inPlainWords(error, part, options.signal)
   }
@@ -193,12 +47,12 @@ export async function addModel(source: string, options: AddModelOptions): Promis
 
 function readHash(sha256: string | undefined): string | undefined {
   if (sha256 === undefined || /^[0-9a-f]{64}$/i.test(sha256)) return sha256?.toLowerCase()
-  throw new ModelFileError(`'${sha256}' is no SHA-256: that is 64 hexadecimal digits.`, { usage: true })
+  throw new ModelFileError(`'${sha256}' is not a SHA-256 hash: write 64 hexadecimal digits.`, { usage: true })
 }
 
 function readUrl(source: string): URL {
   const url = URL.parse(source)
-  if (url === null) throw new ModelFileError(`'${source}' is no address.`, { usage: true })
+  if (url === null) throw new ModelFileError(`'${source}' is not a URL.`, { usage: true })
   return url
 }
 
@@ -211,28 +65,22 @@ function nameIn({ pathname }: URL): string {
   }
 }
 
-/** The place for the file: named as at its source, and not taken yet. */
-async function freeFile(data: string, name: string, source: string): Promise<string> {
+/** The target path, named like the source. */
+function freeFile(data: string, name: string, source: string): string {
   const file = modelFile(data, name)
   if (file === undefined) {
     throw new ModelFileError(
-      `'${source}' does not end in a name for a model: letters, digits, ".", "_" and "-", as in tinyllama-q4.gguf.`,
+      `'${source}' does not end in a model name: letters, digits, ".", "_" and "-", as in tinyllama-q4.gguf.`,
       { usage: true },
     )
   }
-  if (await exists(file)) {
-    throw new ModelFileError(`'${basename(file)}' is already there. To have it anew, delete ${file} first.`, {
+  if (existsSync(file)) {
+    throw new ModelFileError(`'${basename(file)}' already exists. To add it again, delete ${file} first.`, {
       usage: true,
     })
   }
   return file
 }
-
-const exists = (file: string): Promise<boolean> =>
-  stat(file).then(
-    () => true,
-    () => false,
-  )
 
 async function hashOf(part: string, { signal, onProgress }: AddModelOptions): Promise<string> {
   const hash = createHash('sha256')
@@ -246,18 +94,11 @@ async function hashOf(part: string, { signal, onProgress }: AddModelOptions): Pr
   return hash.digest('hex')
 }
 
-const notTheOne = (wanted: string, sha256: string): ModelFileError =>
-  new ModelFileError(
-    `The file is not the one that was meant, and was not kept: its SHA-256 is ${sha256}, not ${wanted}.`,
-  )
-
-/** What is on the disk before the name is, survives a power cut. */
+/** Syncs before the rename, so that a power cut can't leave a partial model. */
 async function putInPlace(part: string, file: string): Promise<void> {
-  const handle = await open(part, 'r+')
-  try {
+  {
+    await using handle = await open(part, 'r+')
     await handle.sync()
-  } finally {
-    await handle.close()
   }
   await rename(part, file)
   await discard(part)
@@ -266,7 +107,7 @@ async function putInPlace(part: string, file: string): Promise<void> {
 const discard = (part: string): Promise<unknown> =>
   Promise.all([rm(part, { force: true }), rm(`${part}.json`, { force: true })])
 
-/** Copies a file; what was copied of it before is thrown away, because nothing says what it is a part of. */
+/** Copies from the start: nothing says which file an earlier part belongs to. */
 async function copyToPart(source: string, part: string, { signal, onProgress }: AddModelOptions): Promise<void> {
   const { size: total } = await stat(source)
   await rm(part, { force: true })
@@ -281,4 +122,42 @@ async function copyToPart(source: string, part: string, { signal, onProgress }: 
   }
   const from = createReadStream(source, { highWaterMark: 1 << 20 })
   await pipeline(from, counted, createWriteStream(part), { ...(signal && { signal }) })
+}
+
+/** Runs `work` under a lock file with our process id. Locks of dead processes are ignored. */
+export async function whileLocked<T>(file: string, work: () => Promise<T>): Promise<T> {
+  if (!(await take(file))) {
+    const owner = Number(await readFile(file, 'utf8').catch(() => ''))
+    if (isAlive(owner))
+      throw new ModelFileError(`Process ${owner} is adding this model already: wait for it, or end it.`)
+    await rm(file, { force: true })
+    if (!(await take(file))) throw new ModelFileError('Another process is adding this model already: wait for it.')
+  }
+  try {
+    return await work()
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+async function take(file: string): Promise<boolean> {
+  try {
+    const handle = await open(file, 'wx')
+    await handle.writeFile(String(process.pid)).finally(() => handle.close())
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  }
+}
+
+function isAlive(pid: number): boolean {
+  if (!Number.isInteger(pid) || pid <= 0) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // The process belongs to another user.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
 }

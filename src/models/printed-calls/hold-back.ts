@@ -1,27 +1,24 @@
-import { Balance } from './balance.ts'
 import { FENCE_LABELS, MARKERS, type Marker } from './markers.ts'
-import { PassedText } from './passed-text.ts'
+import { Balance, PassedText } from './passed-text.ts'
 import { CALL_KEYS } from './read-json-calls.ts'
 
-/** A marker that has opened, a message that may be a call as a whole, something not yet decided, or no call. */
+/** A marker, a possible whole-message call, undecided, or no call. */
 type Opening = Marker | 'whole' | 'maybe' | 'no'
 
-/** What may open at a place of the text. */
 interface Place {
-  /** Markers count at the start of a line, outside of code and quotes. */
+  /** At the start of a line, outside code and quotes. */
   readonly marked: boolean
-  /** Bare and fenced calls count only where they can be the whole message. */
+  /** Bare and fenced calls must be the whole message. */
   readonly whole: boolean
   readonly names: readonly string[]
 }
 
-/** An opening with more blanks in it than this is none; the bound keeps the judging linear. */
-const LONGEST_OPENING = 256
+/** Longer openings don't count, which keeps the work linear. */
+const MAX_OPENING = 256
 const BODY_START = /^[{[<｜`]/
 const FENCE = /^```([\w-]*)[ \t\r]*(\n)?/
 const NAME = /^[\w.-]+/
 
-/** Judges whether a text begins with the opening of a call. */
 function judgeOpening(text: string, { marked, whole, names }: Place): Opening {
   const asMarker = marked ? markerOpening(text, names) : 'no'
   return asMarker === 'no' && whole ? wholeOpening(text, names) : asMarker
@@ -38,7 +35,7 @@ function markerOpening(text: string, names: readonly string[]): Opening {
   return 'no'
 }
 
-/** A name, or what DeepSeek, Kimi and gpt-oss put before it. */
+/** A name, or the prefixes of DeepSeek, Kimi and gpt-oss. */
 function namedOpening(body: string, marker: Marker, names: readonly string[]): Opening {
   const name = NAME.exec(body)?.[0] ?? ''
   const known = (one: string) => one === name || `functions.${one}` === name || name === 'function'
@@ -68,7 +65,6 @@ function listOpening(text: string, names: readonly string[]): Opening {
   return inside.startsWith('{') ? objectOpening(inside) : pythonOpening(inside, names)
 }
 
-/** `name(`, the name being one of those offered. */
 function pythonOpening(text: string, names: readonly string[]): Opening {
   const name = NAME.exec(text)?.[0] ?? ''
   if (name === '') return 'no'
@@ -91,13 +87,13 @@ function fenceOpening(text: string, names: readonly string[]): Opening {
   return pythonOpening(body, names)
 }
 
-/** Follows a message that may be nothing but calls, bare or fenced: behind one there may only be others. */
+/** Tracks a message that may consist of calls only, bare or fenced. */
 class WholeMessage {
   readonly #lines = new PassedText()
   #balance = new Balance()
   #isBetween = false
 
-  /** Whether this character closes a value or a fence, or belongs to neither. */
+  /** Whether the character closes a value or fence (`closed`), or can't be part of one (`broken`). */
   add(character: string): 'open' | 'closed' | 'broken' {
     const wasFenced = this.#lines.isFenced
     this.#lines.add(character)
@@ -113,20 +109,19 @@ class WholeMessage {
   }
 }
 
-/** More than any call needs, and as much as anybody has to wait for. */
-const MOST_HELD = 64 * 1024
+const MAX_HELD = 64 * 1024
 const MAY_OPEN = /[<[{`]/g
-/** Once the lead-in is over only markers can open, and with what they begin. */
+/** After the lead-in only markers can open a call. */
 const MAY_OPEN_LATER = /<(?=[a-z|｜]|$)|\[(?=T|$)/gi
 const BLANKS = /\s*/y
-const LONGEST_CLOSE = 32
+const MAX_CLOSE = 32
 
-/** Whether the text held back so far has a call in it. */
+/** Whether the text held back contains a call. */
 export type HasCall = (held: string, whole: boolean) => boolean
 
 type State =
-  | { readonly is: 'passing' | 'kept' }
-  /** What may become an opening with the next text. */
+  | { readonly is: 'passing' | 'call' }
+  /** Undecided until more text arrives. */
   | { readonly is: 'opening'; readonly text: string }
   | { readonly is: 'marked'; readonly marker: Marker; tail: string }
   | { readonly is: 'whole'; readonly message: WholeMessage; isRead: boolean }
@@ -134,8 +129,8 @@ type State =
 const PASSING: State = { is: 'passing' }
 
 /**
- * Lets a streamed text through up to the first character that may open a call, and holds back from there until it is
- * certain that there is none. Of a text that proved to be none, only the opening is looked at again.
+ * Passes streamed text on, but holds it back from the first character that may open a call until it is decided. If it
+ * isn't a call, only its opening is examined again.
  */
 export class HoldBack {
   readonly #names: readonly string[]
@@ -149,12 +144,11 @@ export class HoldBack {
     this.#hasCall = hasCall
   }
 
-  /** Whether what is held can only be a call as a whole. */
   get isWhole(): boolean {
     return this.#state.is === 'whole'
   }
 
-  /** Takes the next text and gives what may go on. */
+  /** Returns the text that may be passed on. */
   push(next: string): string {
     const text = this.#takeOpening() + next
     let out = ''
@@ -164,12 +158,12 @@ export class HoldBack {
         out += passed
         at = end
       } else out += this.#hold(text[at++] ?? '')
-      if (this.#held.length > MOST_HELD) out += this.release()
+      if (this.#held.length > MAX_HELD) out += this.release()
     }
     return out
   }
 
-  /** Gives up what is held: it is text. */
+  /** Returns all held text: it isn't a call. */
   release(): string {
     const held = this.#held
     this.#held = ''
@@ -186,9 +180,8 @@ export class HoldBack {
     return text
   }
 
-  /** Goes on to the next opening, and says how far it came. */
   #pass(text: string, from: number): [passed: string, end: number] {
-    // Blanks before everything else belong to the call, if it is one.
+    // Leading blanks belong to the call, if it is one.
     const blanks = this.#passed.hasBegun ? '' : match(BLANKS, text, from)
     this.#held += blanks
     const start = from + blanks.length
@@ -197,10 +190,10 @@ export class HoldBack {
     const at = pattern.exec(text)?.index ?? text.length
     if (at > start) return [this.#let(text.slice(start, at)), at]
     if (at === text.length) return ['', at]
-    const begun = text.slice(at, at + LONGEST_OPENING)
+    const begun = text.slice(at, at + MAX_OPENING)
     const marked = this.#passed.mayStartCall
     const opening = judgeOpening(begun, { marked, whole: marked && !this.#passed.isLong, names: this.#names })
-    if (opening === 'maybe' && begun.length < LONGEST_OPENING) {
+    if (opening === 'maybe' && begun.length < MAX_OPENING) {
       this.#held += begun
       this.#state = { is: 'opening', text: begun }
       return ['', text.length]
@@ -223,15 +216,15 @@ export class HoldBack {
     this.#held += character
     if (state.is === 'marked') {
       const { close } = state.marker
-      state.tail = (state.tail + character).slice(-LONGEST_CLOSE)
+      state.tail = (state.tail + character).slice(-MAX_CLOSE)
       if (close === undefined || !state.tail.endsWith(close)) return ''
       if (!this.#hasCall(this.#held, false)) return this.release()
-      // From here on everything waits for the end: a real call may still come, and then this is text after all.
-      this.#state = { is: 'kept' }
+      // Holds everything to the end: if a real call follows, this is text after all.
+      this.#state = { is: 'call' }
     } else if (state.is === 'whole') {
       const now = state.message.add(character)
       if (now === 'broken') return this.release()
-      // Only the first is read at once: to read all again with each would take its time.
+      // Reading all values again for each one would be quadratic.
       if (now === 'open' || state.isRead) return ''
       state.isRead = true
       if (!this.#hasCall(this.#held, true)) return this.release()

@@ -1,15 +1,15 @@
-/** How a family of models marks a call in its text. */
+/** How a model family marks calls. */
 export interface Marker {
   readonly open: string
-  /** Undefined where the call goes on to the end of the message. */
+  /** Undefined if the call extends to the end of the message. */
   readonly close: string | undefined
-  /** The opening is part of the call: the name stands in it. */
+  /** The opening contains the name of the tool. */
   readonly named?: true
 }
 
 const tag = (name: string): Marker => ({ open: `<${name}>`, close: `</${name}>` })
 
-/** No opening is the beginning of another. */
+/** No opening is a prefix of another. */
 export const MARKERS: readonly Marker[] = [
   tag('tool_call'), // Hermes, Qwen 2.5 and 3, Qwen 3 Coder, GLM 4.5, Granite 4
   tag('tool_calls'), // MiniMax M1, Hunyuan, Jamba
@@ -32,7 +32,7 @@ export const MARKERS: readonly Marker[] = [
   { open: '<|channel|>commentary to=', close: '<|call|>' }, // gpt-oss
 ]
 
-/** What a fence may be labelled with that holds a call. */
+/** Labels of code fences that may contain calls. */
 export const FENCE_LABELS: readonly string[] = [
   '',
   'json',

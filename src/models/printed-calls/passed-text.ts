@@ -1,9 +1,9 @@
-const MOST_LEAD_IN = 160
-/** Two or more spaces continue a list item in Markdown, four begin code. */
-const MOST_INDENT = 1
+const MAX_LEAD_IN = 160
+/** In Markdown, two spaces continue a list item and four start code. */
+const MAX_INDENT = 1
 const FENCES: ReadonlySet<string> = new Set(['```', '~~~'])
 const FENCE_LENGTH = 3
-/** Counted by kind, because a mark opens in one language and closes in another. Apostrophes look like single quotes. */
+/** By kind, because a mark that opens in one language closes in another. Single quotes look like apostrophes. */
 const QUOTES: Readonly<Record<string, string>> = {
   '“': '”',
   '„': '”',
@@ -15,35 +15,32 @@ const QUOTES: Readonly<Record<string, string>> = {
 }
 const QUOTE = /["`“„”«»]/g
 
-/** Remembers what matters of the text before a place: the start of its line, open fences and open quotes. */
+/** Tracks the line start, open fences and open quotes of a text. */
 export class PassedText {
   #characters = 0
   #lines = 0
-  /** The first characters of the present line. */
   #head = ''
   #indent = 0
   #fence = ''
-  /** The kinds of quotes that are open. */
   readonly #quotes = new Set<string>()
 
   get hasBegun(): boolean {
     return this.#characters > 0
   }
 
-  /** Within a fence. */
   get isFenced(): boolean {
     return this.#fence !== ''
   }
 
-  /** A call may start here: at the start of a line, and not in code, in quotes, in a list or in a block quote. */
+  /** At the start of a line, outside code, quotes, lists and block quotes. */
   get mayStartCall(): boolean {
-    const isLineStart = this.#head === '' && (this.#indent <= MOST_INDENT || this.#lines === 0)
+    const isLineStart = this.#head === '' && (this.#indent <= MAX_INDENT || this.#lines === 0)
     return isLineStart && !this.isFenced && this.#quotes.size === 0
   }
 
-  /** More than one short line: "I will look that up." */
+  /** Longer than a lead-in such as "I will look that up." */
   get isLong(): boolean {
-    return this.#lines > 1 || this.#characters > MOST_LEAD_IN
+    return this.#lines > 1 || this.#characters > MAX_LEAD_IN
   }
 
   add(text: string): void {
@@ -72,5 +69,24 @@ export class PassedText {
 
   #turnQuote(kind: string): void {
     if (!this.#quotes.delete(kind)) this.#quotes.add(kind)
+  }
+}
+
+/** Tracks brackets and quotes. */
+export class Balance {
+  #depth = 0
+  #quote = ''
+  #escaped = false
+
+  /** Whether the character closes the first bracket. */
+  closes(character: string): boolean {
+    if (this.#escaped) this.#escaped = false
+    else if (this.#quote !== '') {
+      if (character === '\\') this.#escaped = true
+      else if (character === this.#quote) this.#quote = ''
+    } else if (character === '"' || character === "'") this.#quote = character
+    else if (character === '{' || character === '[' || character === '(') this.#depth++
+    else if (character === '}' || character === ']' || character === ')') return --this.#depth === 0
+    return false
   }
 }

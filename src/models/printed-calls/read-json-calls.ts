@@ -1,26 +1,33 @@
-import { parseJson } from '../../core/json-depth.ts'
-import { LIMITS } from '../../core/snapshot.ts'
-import type { PrintedCall } from './printed-call.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
+import { readJson } from '../read-json.ts'
+
+/** A call read from text. The tool may not exist. */
+export interface PrintedCall {
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+  /** All values are text; the schema decides on their types. */
+  readonly untyped?: true
+}
 
 const NAME_KEYS = ['name', 'tool', 'tool_name', 'function', 'action'] as const
 const ARGS_KEYS = ['arguments', 'parameters', 'args', 'params', 'input', 'tool_input', 'action_input'] as const
 const WRAPPERS = ['function', 'function_call', 'tool_call', 'tool_calls'] as const
 const BESIDE = ['id', 'type', 'index', 'tool_call_id'] as const
 
-/** Every key that can stand first in a call. */
+/** Keys that may come first in a call. */
 export const CALL_KEYS: readonly string[] = [...NAME_KEYS, ...ARGS_KEYS, ...WRAPPERS, ...BESIDE]
 
 const NAMES: ReadonlySet<string> = new Set(NAME_KEYS)
 const ARGS: ReadonlySet<string> = new Set(ARGS_KEYS)
 const OTHERS: ReadonlySet<string> = new Set(BESIDE)
 
-/** The calls that a JSON value is; undefined where it is anything else, in the whole or in a part. */
+/** Undefined unless the whole value consists of calls. */
 export function readJsonCalls(value: unknown): PrintedCall[] | undefined {
   if (Array.isArray(value)) {
     const calls = value.map(readJsonCalls)
     return calls.length > 0 && calls.every((one) => one !== undefined) ? calls.flat() : undefined
   }
-  if (!isRecord(value)) return undefined
+  if (!isObject(value)) return undefined
   for (const key of WRAPPERS) {
     const wrapped = value[key]
     if (typeof wrapped !== 'object' || wrapped === null) continue
@@ -30,7 +37,7 @@ export function readJsonCalls(value: unknown): PrintedCall[] | undefined {
   return call && [call]
 }
 
-/** With any other key it is data: a person with a `name`, or the definition of a tool said back. */
+/** Any other key makes it data, such as a person with a `name`, or a repeated tool definition. */
 function readCall(value: Readonly<Record<string, unknown>>): PrintedCall | undefined {
   let name: string | undefined
   let args: Readonly<Record<string, unknown>> | undefined
@@ -42,21 +49,9 @@ function readCall(value: Readonly<Record<string, unknown>>): PrintedCall | undef
   return name === undefined || args === undefined ? undefined : { name, args }
 }
 
-/** Some models write the arguments as OpenAI does: JSON within JSON. */
+/** Some models write arguments as a JSON string, like OpenAI. */
 function readArguments(value: unknown): Readonly<Record<string, unknown>> | undefined {
   const args: unknown = typeof value === 'string' ? readJson(value) : value
-  if (!isRecord(args)) return undefined
-  return args.type === 'object' && isRecord(args.properties) ? undefined : args
+  if (!isObject(args)) return undefined
+  return args.type === 'object' && isObject(args.properties) ? undefined : args
 }
-
-/** Undefined if the text isn't JSON, or is nested too deeply. */
-export function readJson(text: string): unknown {
-  try {
-    return parseJson(text, LIMITS.bodyDepth)
-  } catch {
-    return undefined
-  }
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

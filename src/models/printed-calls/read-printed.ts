@@ -1,9 +1,9 @@
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { ToolCall } from '../model.ts'
-import { Balance } from './balance.ts'
+import { readJson } from '../read-json.ts'
 import { MARKERS } from './markers.ts'
-import { PassedText } from './passed-text.ts'
-import type { PrintedCall } from './printed-call.ts'
-import { readJson, readJsonCalls } from './read-json-calls.ts'
+import { Balance, PassedText } from './passed-text.ts'
+import { type PrintedCall, readJsonCalls } from './read-json-calls.ts'
 import { readPythonCalls } from './read-python-calls.ts'
 
 const CALL = /\s*<(?:(function)=([\w.-]{1,128})|(invoke) name="([\w.-]{1,128})")>/y
@@ -11,10 +11,7 @@ const PARAMETER = /\s*<parameter(?:=([^>\s]{1,128})|\s+name="([^"]{1,128})")[^>]
 const KEY = /\s*<arg_key>\s*([^<\s](?:[^<]{0,126}[^<\s])?)\s*<\/arg_key>\s*<arg_value>/y
 const NAME_LINE = /\s*([\w.-]{1,128})\s*(?=<arg_key>|$)/y
 
-/**
- * Reads calls in which tags hold the name and every parameter: `<function=…><parameter=…>`, `<invoke name="…">`, and
- * GLM's `<arg_key>`.
- */
+/** Reads tagged calls: `<function=…><parameter=…>`, `<invoke name="…">` and GLM's `<arg_key>`. */
 function readTaggedCalls(text: string): PrintedCall[] | undefined {
   const calls: PrintedCall[] = []
   let at = 0
@@ -54,25 +51,25 @@ function readValues(name: string, text: string, opening: RegExp, close: string):
     const found = opening.exec(text)
     const end = found === null ? -1 : text.indexOf(close, opening.lastIndex)
     if (found === null || end === -1) return undefined
-    // The templates put a value on lines of its own.
+    // Templates put values on their own lines.
     values.push([found[1] ?? found[2] ?? '', text.slice(opening.lastIndex, end).replace(/^\n|\n$/g, '')])
     at = end + close.length
   }
   return { name, args: Object.fromEntries(values), untyped: true }
 }
 
-/** Models stop where the last closing tag would stand. */
+/** Models often omit the last closing tag. */
 function endOf(text: string, close: string, from: number): number {
   const end = text.indexOf(close, from)
   return end === -1 ? text.length : end
 }
 
-/** What may stand between calls, or between a name and its arguments, and says nothing: the tokens of all the templates. */
+/** Template tokens and separators between calls, or between a name and its arguments. */
 const BETWEEN =
   /(?:[\s,;]|```[a-z_]*|<\|constrain\|>\w*|<\|[\w/]{1,40}\|>|<｜[\w▁]{1,40}｜>|\[ARGS\]|\[CALL_ID\]\w{1,40}|\[TOOL_CALLS\]|<\/s>)+/y
 const NAME = /(?:functions\.)?([\w.-]{1,128})(?::\d+)?/y
 
-/** Reads a text that consists of calls only: JSON, one after the other, or a name before its arguments. */
+/** Reads a text of calls only: JSON values, or names with arguments. */
 function readSequence(text: string, names: 'named' | 'unnamed'): PrintedCall[] | undefined {
   const calls: PrintedCall[] = []
   let name: string | undefined
@@ -98,24 +95,23 @@ function readSequence(text: string, names: 'named' | 'unnamed'): PrintedCall[] |
 }
 
 const readNamed = (name: string, args: unknown): PrintedCall[] | undefined =>
-  typeof args === 'object' && args !== null && !Array.isArray(args) ? [{ name, args: { ...args } }] : undefined
+  isObject(args) ? [{ name, args: { ...args } }] : undefined
 
 function skip(text: string, at: number): number {
   BETWEEN.lastIndex = at
   return BETWEEN.test(text) ? BETWEEN.lastIndex : at
 }
 
-/** Behind the bracket that closes the one at `start`; the end of the text where there is none. */
+/** The index after the closing bracket, or the end of the text. */
 function valueEnd(text: string, start: number): number {
   const balance = new Balance()
   for (let at = start; at < text.length; at++) if (balance.closes(text[at] ?? '')) return at + 1
   return text.length
 }
 
-/** A stretch of a message: text, or the calls that were printed there. */
 export type Piece = { readonly text: string } | { readonly calls: readonly ToolCall[] }
 
-/** Judges what was read: all of it, or none. `body` is what was read, `marked` the same with its markers. */
+/** Accepts all calls or none. `body` is the text that was read, `marked` the same with markers. */
 export type Accept = (calls: readonly PrintedCall[], body: string, marked: string) => readonly ToolCall[] | undefined
 
 const escaped = (text: string): string => text.replaceAll(/[[\]|]/g, '\\$&')
@@ -123,10 +119,10 @@ const OPENINGS = new RegExp(MARKERS.map(({ open }) => escaped(open)).join('|'), 
 const CLOSINGS = MARKERS.map(({ close }) => close).filter((close) => close !== undefined)
 const TOKEN = /<\|[\w/]{1,40}\|>/
 const OTHER_CLOSINGS = CLOSINGS.filter((close) => !TOKEN.test(close)).map(escaped)
-/** The rest of a line that says nothing: blanks, tokens of templates, and a closing whose opening the model forgot. */
+/** A rest of a line without content: blanks, template tokens, and closing markers without an opening. */
 const LINE_END = new RegExp(`^(?:[ \\t\\r]|</s>|${TOKEN.source}|${OTHER_CLOSINGS.join('|')})*(?:\\n|$)`)
 
-/** Reads a message that can only be calls as a whole: JSON, bare or fenced, or a fence with anything marked in it. */
+/** Reads a message that is a call as a whole: JSON, bare or fenced, or a fence with a marked call. */
 export function readWhole(text: string, accept: Accept): Piece[] {
   const calls = guarded(() => {
     const inside = withoutFence(text.trim())
@@ -144,7 +140,7 @@ interface MarkedCall {
   readonly end: number
 }
 
-/** Reads the marked calls of a text that have lines of their own; what stands between them stays text, blanks apart. */
+/** Reads marked calls on lines of their own; the rest stays text. */
 export function readMarked(text: string, accept: Accept): Piece[] {
   const found: MarkedCall[] = []
   const openings = [...text.matchAll(OPENINGS)]
@@ -156,7 +152,7 @@ export function readMarked(text: string, accept: Accept): Piece[] {
     passed.add(text.slice(readTo, at))
     readTo = at
     if (!passed.mayStartCall) return
-    // A call that was never closed ends where the next one opens, or with the message.
+    // An unclosed call ends at the next opening or at the end.
     const next = openings.slice(number + 1).find((one) => one[0] === open)?.index ?? text.length
     const inside = text.slice(at, next)
     const close = marker.close === undefined ? -1 : inside.indexOf(marker.close)
@@ -171,11 +167,12 @@ export function readMarked(text: string, accept: Accept): Piece[] {
   return piecesOf(text, endingLines(text, found))
 }
 
-/** The calls behind which nothing else stands on the line: in mid-sentence a call is talked about. */
+/** Calls with nothing after them on the line: in a sentence, a call is only mentioned. */
 function endingLines(text: string, found: readonly MarkedCall[]): readonly MarkedCall[] {
-  const kept: MarkedCall[] = []
-  for (const call of found.toReversed()) if (LINE_END.test(text.slice(call.end, kept.at(-1)?.from))) kept.push(call)
-  return kept.toReversed()
+  const lastOnLine: MarkedCall[] = []
+  for (const call of found.toReversed())
+    if (LINE_END.test(text.slice(call.end, lastOnLine.at(-1)?.from))) lastOnLine.push(call)
+  return lastOnLine.toReversed()
 }
 
 function piecesOf(text: string, found: readonly MarkedCall[]): Piece[] {
@@ -192,7 +189,7 @@ function piecesOf(text: string, found: readonly MarkedCall[]): Piece[] {
 const readBody = (body: string): PrintedCall[] | undefined =>
   readTaggedCalls(body) ?? readSequence(body, 'named') ?? readPythonCalls(body)
 
-/** Nothing to read in it: blanks, or a closing whose opening the model forgot. */
+/** Blanks, or a closing marker without an opening. */
 function isBlank(piece: Piece): boolean {
   if ('calls' in piece) return false
   const text = piece.text.trim()
@@ -204,7 +201,7 @@ function withoutFence(text: string): string {
   return text.slice(text.indexOf('\n') + 1, text.endsWith('```') ? -3 : undefined)
 }
 
-/** Whatever a model printed, and however deep, reading it must not fail. */
+/** Reading must not fail, whatever the model printed. */
 function guarded<Value>(read: () => Value): Value | undefined {
   try {
     return read()

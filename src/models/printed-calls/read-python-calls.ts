@@ -1,4 +1,4 @@
-import type { PrintedCall } from './printed-call.ts'
+import type { PrintedCall } from './read-json-calls.ts'
 
 const WORDS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['True', true],
@@ -14,11 +14,11 @@ const NAME = /[A-Za-z_][\w.-]{0,127}/y
 const KEYWORD = /([A-Za-z_][\w.-]{0,127})\s*=/y
 const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y
 const STRING = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/sy
-const DEEPEST = 32
+const MAX_DEPTH = 32
 
 /**
- * Reads calls written as Python: `name(key=value, …)`, one or a list of them. Undefined if the text is anything else.
- * `parameters` gives a function's parameter names in order, for arguments without a keyword.
+ * Reads Python calls: `name(key=value, …)`, one or a list. Undefined for any other text. `parameters` returns a
+ * function's parameter names in order, for positional arguments.
  */
 export function readPythonCalls(
   text: string,
@@ -32,7 +32,7 @@ export function readPythonCalls(
   }
 }
 
-/** One for all: to make an error costs more than to read most texts. */
+/** Shared: creating an error costs more than reading most texts. */
 const NOT_PYTHON = new Error('not Python')
 
 class PythonReader {
@@ -79,7 +79,7 @@ class PythonReader {
   }
 
   #value(): unknown {
-    if (++this.#depth > DEEPEST) throw NOT_PYTHON
+    if (++this.#depth > MAX_DEPTH) throw NOT_PYTHON
     try {
       if (this.#take('[')) return this.#until(']', () => this.#value())
       if (this.#take('{')) return Object.fromEntries(this.#until('}', () => this.#entry()))

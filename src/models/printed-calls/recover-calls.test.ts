@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readStream } from '../../testing/read-stream.ts'
+import { readStream } from '../../testing/model-contract.ts'
 import { printedExamples } from '../fixtures/printed-examples.ts'
 import type { FinishReason, Message, ModelEvent, OfferedTool } from '../model.ts'
 import { type Recovery, recoverCalls } from './recover-calls.ts'

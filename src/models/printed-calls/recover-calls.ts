@@ -3,25 +3,25 @@ import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { snapshotParams } from '../../core/snapshot.ts'
 import type { JsonSchema, Params } from '../../core/tool.ts'
 import type { FinishReason, Message, ModelEvent, OfferedTool, ToolCall } from '../model.ts'
+import { readJson } from '../read-json.ts'
 import { HoldBack } from './hold-back.ts'
-import type { PrintedCall } from './printed-call.ts'
-import { readJson } from './read-json-calls.ts'
+import type { PrintedCall } from './read-json-calls.ts'
 import { type Accept, type Piece, readMarked, readWhole } from './read-printed.ts'
 
-/** More searches than one turn can need. Beyond that every call counts as repeated, which keeps the work linear. */
-const MOST_SEARCHES = 32
-/** Between the name of a call and its arguments, in either order, without what `plain` drops. */
-const LONGEST_GAP = 40
-/** Looked for first, and natively: most texts do not have it. */
-const LONGEST_START = 32
+/** Above this limit every call counts as repeated, which keeps the work linear. */
+const MAX_SEARCHES = 32
+/** The maximum distance between a call's name and arguments, after `plain`. */
+const MAX_GAP = 40
+/** Searched natively first: most texts don't contain it. */
+const MAX_START = 32
 const BEFORE_ARGUMENTS = /^\W*(?:(arguments|parameters|args|params|input|tool_input|action_input)\W*)?$/i
 const BEFORE_NAME = /^\W*(?:name|tool|function|action)\W*$/i
 const UNICODE_ESCAPE = /\\u([0-9a-f]{4})/gi
-/** What quoting changes: white space, invisible characters, quotes, angle brackets, and how they are escaped. */
+/** What quoting changes: white space, invisible characters, quotes, angle brackets and their escapes. */
 const CHANGED =
   /\\[bfnrt]?|&(?:quot|apos|lt|gt|#0{0,5}(?:34|39|60|62)|#x0{0,5}(?:22|27|3c|3e));|[\s\p{C}"'`<>‘’“”„«»]+/giu
 
-/** Finds out whether a printed call repeats what the conversation holds already: then the model quotes, and asks nothing. */
+/** Detects printed calls that an earlier message contains: the model only quotes them. */
 class RepeatedCalls {
   readonly #messages: readonly Message[]
   readonly #known = new Map<string, boolean>()
@@ -32,7 +32,7 @@ class RepeatedCalls {
     this.#messages = messages
   }
 
-  /** `body` is what stands between the markers of the `marked` text. */
+  /** `body` is the text between the markers of `marked`. */
   has(calls: readonly PrintedCall[], body: string, marked: string): boolean {
     const known = this.#known.get(marked) ?? this.#look(calls, body, marked)
     this.#known.set(marked, known)
@@ -41,18 +41,18 @@ class RepeatedCalls {
 
   #look(calls: readonly PrintedCall[], body: string, marked: string): boolean {
     const text = plain(body)
-    // A name alone says little: every prompt that explains the tools has it.
+    // A name alone occurs in every prompt that explains the tools.
     const isName = calls.some(({ name }) => plain(name) === text)
     return this.#occurs(isName ? plain(marked) : text, () => true) || calls.some((call) => this.#isCalled(call))
   }
 
-  /** The same name beside the same arguments, whatever stands around them. */
+  /** The same name next to the same arguments. */
   #isCalled({ name, args }: PrintedCall): boolean {
     const [tool, values] = [plain(name), plain(JSON.stringify(args))]
     const isEmpty = Object.keys(args).length === 0
     return this.#occurs(values, (earlier, at) => {
-      const before = earlier.slice(Math.max(0, at - LONGEST_GAP - tool.length), at)
-      const after = earlier.slice(at + values.length, at + values.length + LONGEST_GAP + tool.length)
+      const before = earlier.slice(Math.max(0, at - MAX_GAP - tool.length), at)
+      const after = earlier.slice(at + values.length, at + values.length + MAX_GAP + tool.length)
       const [nameBefore, nameAfter] = [before.lastIndexOf(tool), after.indexOf(tool)]
       const gap = nameBefore === -1 ? null : BEFORE_ARGUMENTS.exec(before.slice(nameBefore + tool.length))
       if (gap !== null && (gap[1] !== undefined || !isEmpty)) return true
@@ -61,21 +61,21 @@ class RepeatedCalls {
   }
 
   #occurs(piece: string, isMeant: (earlier: string, at: number) => boolean): boolean {
-    if (++this.#searches > MOST_SEARCHES) return true
+    if (++this.#searches > MAX_SEARCHES) return true
     this.#earlier ??= this.#messages.map(({ content }) => plain(content ?? '')).join('\0')
     return occursIn(this.#earlier, piece, isMeant)
   }
 }
 
-/** A text without what quoting it changes, such as the escapes of a tool result, which is JSON. */
+/** Removes what quoting changes, such as JSON escapes. */
 function plain(text: string): string {
   const characters = text.replace(UNICODE_ESCAPE, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
   return characters.replace(CHANGED, '')
 }
 
-/** Whether a place where the piece occurs is meant. By Knuth, Morris and Pratt: `indexOf` alone can take quadratic time. */
+/** Knuth–Morris–Pratt search: `indexOf` may take quadratic time. */
 function occursIn(text: string, piece: string, isMeant: (text: string, at: number) => boolean): boolean {
-  if (piece === '' || !text.includes(piece.slice(0, LONGEST_START))) return false
+  if (piece === '' || !text.includes(piece.slice(0, MAX_START))) return false
   const borders = new Uint32Array(piece.length)
   let length = 0
   for (let at = 1; at < piece.length; at++) {
@@ -96,10 +96,10 @@ function occursIn(text: string, piece: string, isMeant: (text: string, at: numbe
   return false
 }
 
-/** Beyond that the executor would judge elsewhere, and so not at once. */
-const MOST_STEPS = 2_000_000
+/** Larger checks run in another process, which is too slow here. */
+const MAX_STEPS = 2_000_000
 
-/** The calls, if each of them is for an offered tool and its arguments are valid; else undefined. */
+/** Undefined unless every call is for an offered tool with valid arguments. */
 function acceptCalls(calls: readonly PrintedCall[], tools: readonly OfferedTool[]): ToolCall[] | undefined {
   const accepted = calls.map((call) => acceptCall(call, tools))
   return accepted.every((call) => call !== undefined) ? accepted : undefined
@@ -123,14 +123,14 @@ function isValid(args: Params, schema: JsonSchema): boolean {
     const { check, cost, textCost, fillDefaults } = compileSchema(schema)
     const { params, nodes, characters } = snapshotParams(args)
     fillDefaults?.(params)
-    return check !== undefined && cost * nodes + textCost * characters <= MOST_STEPS && check(params)
+    return check !== undefined && cost * nodes + textCost * characters <= MAX_STEPS && check(params)
   } catch {
-    // A schema that does not compile, or arguments that no tool takes.
+    // The schema doesn't compile, or the arguments are too large.
     return false
   }
 }
 
-/** Values that came as text: as they are where the schema wants text, else as the JSON (or Python) they are. */
+/** Converts text values to the types of the schema. */
 function typed(args: Params, { properties }: JsonSchema): Params {
   const schemas = typeof properties === 'object' && properties !== null ? properties : {}
   return Object.fromEntries(
@@ -151,28 +151,23 @@ const PYTHON_WORDS: Readonly<Record<string, string>> = { True: 'true', False: 'f
 
 const readValue = (text: string): unknown => readJson(PYTHON_WORDS[text.trim()] ?? text)
 
-/** Whatever was printed before a filter or a failure is nothing to act on. */
+/** Calls printed before a filter or failure don't run. */
 const SOUND: ReadonlySet<FinishReason> = new Set<FinishReason>(['stop', 'tool_calls', 'length'])
 
-/** Which of the calls that a model printed are made. */
 export interface Recovery {
   readonly tools: readonly OfferedTool[]
-  /** The conversation: a call that occurs in it is a quotation. */
+  /** A call that occurs in the conversation is a quotation. */
   readonly messages: readonly Message[]
-  /** Whether printed calls of this tool are made. */
   readonly isAllowed: (tool: string) => boolean
-  /** Told of a valid call that stays text. */
+  /** Called for a valid call that stays text. */
   readonly onRefused?: (tool: string, reason: 'not allowed' | 'repeated') => void
 }
 
 /**
- * Finds the calls that a model printed as text instead of making them, and makes them. Only a tool that was offered is
- * called, with arguments that its schema allows; all else passes as the text it is, and where a real call comes as
- * well, everything does.
- *
- * A model that quotes a document prints calls that nobody asked for. So a call between markers (`<tool_call>…`) counts
- * only on a line of its own, outside of code and quotes; bare and fenced JSON only as the whole message, after at most
- * one short line; and none that an earlier message holds.
+ * Turns calls that a model printed as text into real calls. They must be for an offered tool, with valid arguments;
+ * anything else stays text, and so does everything if a real call follows. A model that quotes a document prints calls
+ * that nobody asked for. So a marked call (`<tool_call>…`) must be on its own line, outside code and quotes; bare and
+ * fenced JSON must be the whole message, after at most one short line; and no earlier message may contain the call.
  */
 export async function* recoverCalls(
   events: AsyncIterable<ModelEvent>,

@@ -31,7 +31,7 @@ describe('failures of Ollama', () => {
   test('a server that is not Ollama', async () => {
     const { wire } = await wireTo({ status: 404, body: '<html>not found</html>' })
     expect((await failure(wire)).message).toMatch(
-      /^What answers is not Ollama \(404\)\. Check providers\.local\.base_url/,
+      /^The server is not Ollama \(404\)\. Check providers\.local\.base_url/,
     )
   })
 
@@ -43,7 +43,7 @@ describe('failures of Ollama', () => {
     )
     const error = await failure(wire, { tools: scriptedTools })
     expect(error.message).toBe(
-      'Model \'qwen3\' does not support tools. Offer it none, or take one for which "ollama show" lists tools.',
+      'Model \'qwen3\' does not support tools. Offer none, or use a model for which "ollama show" lists tools.',
     )
     expect(error).toMatchObject({ status: 400, retryable: false })
   })
@@ -86,18 +86,16 @@ describe('failures of Ollama', () => {
     const { port } = server.address() as AddressInfo
     await new Promise((resolve) => server.close(resolve))
     const error = await failure(await wireAt(`http://127.0.0.1:${port}`))
-    expect(error.message).toBe(
-      'Ollama is not running where it was looked for. Start it (ollama serve), or set providers.local.base_url.',
-    )
+    expect(error.message).toBe('Ollama is not running. Start it (ollama serve), or set providers.local.base_url.')
     expect(error.retryable).toBe(true)
   })
 
   test.each<[string, OllamaReply, RegExp]>([
-    ['an error in mid-stream', parts(part({ content: 'It' }), { error: 'runner died' }), /broke off.*runner died/],
+    ['an error in mid-stream', parts(part({ content: 'It' }), { error: 'runner died' }), /failed.*runner died/],
     ['a stream without done', parts(part({ content: 'It is' })), /ended before it was complete/],
     ['an empty body', parts(), /ended before it was complete/],
-    ['half a line', parts(part({ content: 'It' }), '{"message":{"con'), /is no JSON/],
-    ['garbage', parts('<html>\n', done()), /is no JSON/],
+    ['half a line', parts(part({ content: 'It' }), '{"message":{"con'), /is not JSON/],
+    ['garbage', parts('<html>\n', done()), /is not JSON/],
     ['a cut connection', { parts: [part({ content: 'It is' })], ending: 'cut' }, /connection to Ollama failed/],
   ])('%s is a ModelError', async (_name, reply, message) => {
     const { wire } = await wireTo(reply)

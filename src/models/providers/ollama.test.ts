@@ -102,7 +102,7 @@ describe('what comes from Ollama', () => {
     expect((await ask(wire)).finish.reason).toBe('tool_calls')
   })
 
-  test('thinking is no text, wherever it stands, and is kept for the next question', async () => {
+  test('separates thinking from text and sends it back with the next request', async () => {
     const { wire } = await wireTo(
       parts(
         part({ thinking: 'First, ' }),

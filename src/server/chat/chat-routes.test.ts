@@ -41,7 +41,7 @@ describe('POST /chat', () => {
     ])
   })
 
-  test('tells everything as it happens to who accepts events, and the answer last', async () => {
+  test('streams events if the request accepts them, with the answer last', async () => {
     const { url } = await openScriptedServer([{ text: 'Wait.', ...paris }, 'It is blue.'], { tools: blue })
     const response = await post(`${url}/chat`, { message: 'How is the weather?' }, EVENTS)
     expect(response.headers.get('content-type')).toBe('text/event-stream')
@@ -76,7 +76,7 @@ describe('POST /chat', () => {
     })
   })
 
-  test('answers a tool_name that is refused as /tools/execute would, also to who accepts events', async () => {
+  test('answers a rejected tool_name as /tools/execute does, also as a stream', async () => {
     const { url, model } = await openScriptedServer(['It is blue.'], { tools: blue })
     const executed = await post(`${url}/tools/execute`, { tool_name: 'get_whether', params: {} })
     const { execution_time_ms: _, ...envelope } = (await executed.json()) as Record<string, unknown>
@@ -88,7 +88,7 @@ describe('POST /chat', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('answers a tool_name beyond the limit of its session with 429 and when to come back', async () => {
+  test('answers a tool_name beyond the session limit with 429 and Retry-After', async () => {
     const { url } = await openScriptedServer(['One.', 'Two.'], {
       tools: blue,
       config: { limits: { calls_per_session: 1 } },
@@ -121,7 +121,7 @@ describe('POST /chat', () => {
     expect(text).not.toContain('10.0.0.1')
   })
 
-  test('refuses what is no question', async () => {
+  test('rejects invalid questions', async () => {
     const { url, model } = await openScriptedServer(['Hi.'])
     const refused = async (body: unknown) => {
       const response = await post(`${url}/chat`, body)
@@ -144,7 +144,7 @@ describe('POST /chat', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('says where no response rule matches, also to who accepts events', async () => {
+  test('reports that no response rule matches, also as a stream', async () => {
     const { url } = await openScriptedServer([], { config: { responses: [] } })
     for (const headers of [{}, EVENTS]) {
       const response = await post(`${url}/chat`, { message: 'Hi' }, headers)
@@ -217,14 +217,14 @@ describe('POST /api/tools/test', () => {
     expect(await installation.storage.validations.list('local')).toEqual([])
   })
 
-  test('tells everything as it happens to who accepts events', async () => {
+  test('streams events if the request accepts them', async () => {
     const { url } = await openScriptedServer(['Hi.'])
     const response = await post(`${url}/api/tools/test`, { query: 'Hi', model: 'scripted:turns' }, EVENTS)
     const events = await Array.fromAsync(readEvents(response))
     expect(events.map(({ event }) => event)).toEqual(['text-delta', 'answer'])
   })
 
-  test('refuses what names no query, no model, or no model that there is', async () => {
+  test('rejects a missing query, a missing model and an unknown model', async () => {
     const { url } = await openScriptedServer([])
     const refused = async (body: object) => {
       const response = await post(`${url}/api/tools/test`, body)

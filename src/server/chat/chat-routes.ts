@@ -1,15 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ChatRequest } from '../../chat/chat.ts'
-import { NoResponseRuleError } from '../../chat/rules/no-response-rule-error.ts'
-import type { Profile } from '../../chat/rules/response-rule.ts'
-import { ToolRefusedError } from '../../chat/tool-refused-error.ts'
-import type { Installation } from '../../config/installation.ts'
+import type { Installation } from '../../app/installation.ts'
+import { type ChatRequest, ToolRefusedError } from '../../chat/chat.ts'
+import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
 import { writeLog } from '../../core/log.ts'
-import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
-import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
+import { UnknownModelError } from '../../models/model-error.ts'
 import { acceptsEvents, type EventStream } from '../http/event-stream.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { COUNT, list, object, route, TEXT } from '../http/route.ts'
 import { ClientRun, type RunWriter, streamRun } from './client-run.ts'
 
 /** Why a run ended. */
@@ -28,29 +27,25 @@ export const STOP_REASON = {
   ],
 } as const
 
-/** The validation gate's decisions. */
-export const GATE = {
-  type: 'array',
-  description: 'Tools that the model was not offered, or is known to fail with; absent if there are none.',
-  items: {
-    type: 'object',
-    properties: {
-      tool: { type: 'string' },
-      decision: { type: 'string', enum: ['warn', 'hide'] },
-      trials: { type: 'integer' },
-      successes: { type: 'integer' },
-      rate: { type: 'number' },
-      lower_bound: { type: 'number' },
-      threshold: { type: 'number' },
-    },
+/** The decisions of the validation gate. */
+export const GATE = list(
+  {
+    tool: TEXT,
+    decision: { type: 'string', enum: ['warn', 'hide'] },
+    trials: COUNT,
+    successes: COUNT,
+    rate: { type: 'number' },
+    lower_bound: { type: 'number' },
+    threshold: { type: 'number' },
   },
-} as const
+  'Tools that the model often fails with: not offered, or offered with a warning. Absent if there are none.',
+)
 
 const MAX_TEXT_LENGTH = 200_000
 const MAX_MESSAGES = 200
 const MAX_ENTRIES = 100
 
-const TEXT = { type: 'string', maxLength: MAX_TEXT_LENGTH } as const
+const LONG_TEXT = { type: 'string', maxLength: MAX_TEXT_LENGTH } as const
 
 /** The body of `POST /chat`. */
 const CHAT_SCHEMA = {
@@ -58,16 +53,16 @@ const CHAT_SCHEMA = {
   required: ['message'],
   additionalProperties: false,
   properties: {
-    message: { ...TEXT, description: 'The question.' },
+    message: { ...LONG_TEXT, description: 'The question.' },
     previous_messages: {
       type: 'array',
       maxItems: MAX_MESSAGES,
-      description: 'What was said before, the oldest first.',
+      description: 'Earlier messages, oldest first.',
       items: {
         type: 'object',
         required: ['role', 'content'],
         additionalProperties: false,
-        properties: { role: { enum: ['user', 'assistant'] }, content: TEXT },
+        properties: { role: { enum: ['user', 'assistant'] }, content: LONG_TEXT },
       },
     },
     profile: {
@@ -75,9 +70,19 @@ const CHAT_SCHEMA = {
       maxProperties: MAX_ENTRIES,
       description: 'Facts about the user (intent, service, topic, …) that the response rules match on.',
     },
-    session_id: { type: 'string', minLength: 1, maxLength: 200, description: 'What the calls are counted by.' },
-    tool_name: { type: 'string', minLength: 1, maxLength: 200, description: 'Runs first; the answer builds on it.' },
-    tool_params: { description: 'Its parameters.' },
+    session_id: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'The session for rate limits per session.',
+    },
+    tool_name: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 200,
+      description: 'A tool that runs before the model answers.',
+    },
+    tool_params: { description: 'The parameters of `tool_name`.' },
   },
 } as const
 
@@ -90,33 +95,25 @@ const TEST_SCHEMA = {
   },
 } as const
 
-const CALL = {
-  type: 'object',
-  additionalProperties: true,
-  properties: {
-    tool: { type: 'string' },
-    params: { description: 'What the model sent; the raw text where it was no JSON.' },
-    result: { description: 'The whole envelope.' },
-    iteration: { type: 'integer', description: '0 where the tool ran before the model was asked.' },
-  },
-} as const
-
-/** An answer. */
 const ANSWER_SCHEMA = {
-  type: 'object',
-  additionalProperties: true,
-  properties: {
-    content: { type: 'string' },
-    service: { type: 'string' },
-    model: { type: 'string' },
-    tool_calls: { type: 'array', items: CALL },
+  ...object({
+    content: TEXT,
+    service: TEXT,
+    model: TEXT,
+    tool_calls: list({
+      tool: TEXT,
+      params: { description: 'The parameters from the model; the raw text if it is not JSON.' },
+      result: { description: 'The result envelope.' },
+      iteration: { ...COUNT, description: '0 if the tool ran before the model was asked.' },
+    }),
     stop_reason: STOP_REASON,
     gate: GATE,
-    run_id: { type: 'string', description: 'Where the run can be looked at: GET /api/runs/{id}.' },
-  },
-} as const
+    run_id: { type: 'string', description: 'The recorded run: GET /api/runs/{id}.' },
+  }),
+  additionalProperties: true,
+}
 
-/** Answers a question over HTTP: with the whole answer, or with everything that happens on the way to it. */
+/** Answers a question, as one response or as a stream of events. */
 async function answerChat(
   app: FastifyInstance,
   request: FastifyRequest,
@@ -140,7 +137,7 @@ async function answerChat(
   }
 }
 
-/** Each event under its name; the answer, which is the last, as it would be without a stream. */
+/** Sends each event under its name. The last one is the answer, as it would be without a stream. */
 const writerOf =
   (installation: Installation, runId: string) =>
   (stream: EventStream): RunWriter => ({
@@ -152,7 +149,7 @@ const writerOf =
     fail: (error) => stream.send('error', late(installation, error)),
   })
 
-/** What went wrong after the stream was opened. */
+/** The error event of a stream. */
 function late({ log }: Installation, error: unknown): unknown {
   if (error instanceof ToolRefusedError) return error.result
   const problem = problemOf(error)
@@ -161,7 +158,7 @@ function late({ log }: Installation, error: unknown): unknown {
   return new HttpProblem(500, 'Internal server error')
 }
 
-/** Status and envelope of `/tools/execute`. */
+/** Answers as `/tools/execute` does. */
 function refuse(reply: FastifyReply, { result }: ToolRefusedError, { waitMs }: ClientRun): FastifyReply {
   if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', Math.max(1, Math.ceil(waitMs / 1_000)))
   return reply.code(TOOL_ERRORS[result.error_code].status).send(result)
@@ -188,19 +185,19 @@ interface TestBody {
   readonly model?: string
 }
 
-/** Questions: answered by the response rules, or by a model on trial. */
+/** Questions to models: chosen by the response rules, or by the request. */
 export function chatRoutes(app: FastifyInstance): void {
   app.post<{ Body: ChatBody }>(
     '/chat',
-    {
-      config: { scope: 'chat' },
-      schema: {
-        summary: 'Answers a question by the response rules; as events where text/event-stream is accepted',
-        tags: ['chat'],
+    route(
+      'chat',
+      'chat',
+      'Answers a question with a model that the response rules choose; streams events if the request accepts them',
+      {
         body: CHAT_SCHEMA,
         response: { 200: ANSWER_SCHEMA },
       },
-    },
+    ),
     (request, reply) => {
       const { session_id, ...asked } = request.body
       if (asked.message.trim() === '') throw new HttpProblem(400, 'The message is empty')
@@ -213,15 +210,10 @@ export function chatRoutes(app: FastifyInstance): void {
 
   app.post<{ Body: TestBody }>(
     '/api/tools/test',
-    {
-      config: { scope: 'chat' },
-      schema: {
-        summary: 'Lets one model answer with every tool; nothing is recorded about the model',
-        tags: ['chat'],
-        body: TEST_SCHEMA,
-        response: { 200: ANSWER_SCHEMA },
-      },
-    },
+    route('chat', 'chat', 'Answers a question with a given model and all tools; not counted as a test of the model', {
+      body: TEST_SCHEMA,
+      response: { 200: ANSWER_SCHEMA },
+    }),
     (request, reply) => {
       const { query = '', model = '' } = request.body
       if (query.trim() === '' || model.trim() === '') throw new HttpProblem(400, 'Missing query or model')

@@ -20,7 +20,7 @@ test('a stream is opened when the first event takes long', async () => {
   expect((await Array.fromAsync(readEvents(response))).map(({ event }) => event)).toEqual(['text-delta', 'answer'])
 })
 
-test('what is refused later than that is told as an event', async () => {
+test('a later error is sent as an event', async () => {
   const { url, installation } = await openScriptedServer([])
   const chat = await installation.manager.getChat()
   const { promise: asked, resolve: go } = Promise.withResolvers<void>()

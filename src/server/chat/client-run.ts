@@ -3,26 +3,25 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RunEvent } from '../../chat/run.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation } from '../../core/cancellation.ts'
-import type { Clock } from '../../core/clock.ts'
-import { isTraceparent } from '../../core/traceparent.ts'
-import { contextOfRequest } from '../http/context.ts'
+import { isTraceparent } from '../../core/tracer.ts'
+import { contextOfRequest, within } from '../http/context.ts'
 import type { EventStream } from '../http/event-stream.ts'
 
-/** What is refused is refused within this time; a model that takes longer to begin is at work. */
-const WAIT_MS = 1_000
+/** A run that fails later than this fails inside the stream. */
+const FIRST_EVENT_TIMEOUT_MS = 1_000
 
 export type RunEvents = AsyncGenerator<RunEvent, void, undefined>
 
-/** Writes what happens in a run into a stream. */
+/** Writes the events of a run to a stream. */
 export interface RunWriter {
   write(event: RunEvent): Promise<void>
-  /** Streaming failed. */
+  /** Reports an error after the stream was opened. */
   fail(error: unknown): Promise<void>
 }
 
 /**
- * Tells a run to a client as it happens. The stream is opened with the first event, or when that takes long: where the
- * run fails at once, or `judge` does not like the event, this rejects, and can be answered with a status.
+ * Streams a run to a client. The stream is opened with the first event, or after a timeout. Before that, an error of the
+ * run or of `judge` rejects, so that the response can have an error status.
  */
 export async function streamRun(
   { streams, installation }: FastifyInstance,
@@ -32,14 +31,14 @@ export async function streamRun(
   judge?: (early: RunEvent) => void,
 ): Promise<FastifyReply> {
   const first = events.next()
-  const early = await soon(first, installation.clock)
+  const early = await within(FIRST_EVENT_TIMEOUT_MS, first, installation.clock)
   try {
     if (early?.done === false) judge?.(early.value)
   } catch (error) {
     await events.return()
     throw error
   }
-  // A client that has gone will never close the stream.
+  // The client has disconnected: nothing would close the stream.
   if (reply.raw.destroyed) {
     await events.return()
     return reply.hijack()
@@ -55,22 +54,11 @@ export async function streamRun(
   return reply
 }
 
-/** What comes within a moment; rejects where it fails by then. */
-async function soon<Value>(promise: Promise<Value>, clock: Clock): Promise<Value | undefined> {
-  const { promise: waited, resolve } = Promise.withResolvers<undefined>()
-  const callOff = clock.after(WAIT_MS, () => resolve(undefined))
-  try {
-    return await Promise.race([promise, waited])
-  } finally {
-    callOff()
-  }
-}
-
 /** A run that a client waits for. It is cancelled when the client disconnects or the server shuts down. */
 export class ClientRun {
   readonly id = randomUUID()
   readonly context: CallContext
-  /** How long a caller who has come to its limit has to wait. */
+  /** How long a rate-limited caller has to wait. */
   waitMs = 0
   readonly #app: FastifyInstance
   readonly #cancellation = new Cancellation()
@@ -85,14 +73,14 @@ export class ClientRun {
       onRate: ({ waitMs }) => {
         this.waitMs = waitMs
       },
-      ...(isTraceparent(traceparent) && { traceparent }),
+      traceparent: isTraceparent(traceparent) ? traceparent : undefined,
     }
     app.traffic.calls.add(this.#cancellation)
     if (reply.raw.destroyed) this.#cancellation.abort(undefined)
     else reply.raw.once('close', () => this.#cancellation.abort(undefined))
   }
 
-  /** Lets go of a run that is over. */
+  /** Must be called when the run has ended. */
   done(): void {
     this.#app.traffic.calls.delete(this.#cancellation)
   }

@@ -53,7 +53,7 @@ test('runs are listed newest first, without steps, page by page', async () => {
   expect(second).not.toHaveProperty('next')
 })
 
-test('runs are told apart by model and stop reason', async () => {
+test('filters runs by model and stop reason', async () => {
   const { url } = await openScriptedServer(['One.', new Error('boom')])
   for (const message of ['1', '2']) await ask(url, message)
   const questions = async (query: string) => questionsOf(await pageOf(`${url}/api/runs?${query}`))
@@ -67,7 +67,7 @@ test('runs are told apart by model and stop reason', async () => {
   )
 })
 
-test('the runs of a tenant are nobody else’s', async () => {
+test('a tenant sees only its own runs', async () => {
   const { url, key } = await openScriptedServer(['One.'])
   const acme = await key('acme')
   const other = await key('other')
@@ -79,7 +79,7 @@ test('the runs of a tenant are nobody else’s', async () => {
   expect(await (await get(`${url}/api/runs`, other)).json()).toEqual({ runs: [] })
 })
 
-test('who may see the whole installation names the tenant whose runs it wants', async () => {
+test('the scope installation needs a tenant name to list runs', async () => {
   const { url, key } = await openScriptedServer(['One.'])
   const acme = await key('acme')
   const { run_id } = await ask(url, 'Hi', acme)
@@ -91,7 +91,7 @@ test('who may see the whole installation names the tenant whose runs it wants', 
   expect((await get(`${url}/api/runs?tenant=ops`, acme)).status).toBe(403)
 })
 
-test('contents are left out where they are not to be kept', async () => {
+test('omits contents that must not be stored', async () => {
   const { url } = await openScriptedServer([call, 'Noted.'], {
     tools: { note: () => 1 },
     config: { storage: { runs: false } },
@@ -109,7 +109,7 @@ test('needs a key with the scope observe', async () => {
   expect((await get(`${url}/api/runs/x`, user)).status).toBe(403)
 })
 
-test('refuses what is no filter', async () => {
+test('rejects invalid filters', async () => {
   const { url } = await openScriptedServer([])
   for (const query of ['limit=0', 'limit=201', 'limit=many', 'cursor=x', 'page=2']) {
     const response = await get(`${url}/api/runs?${query}`)
@@ -151,7 +151,7 @@ test('a run is replayed as it was, and with a model that is asked anew; no tool 
   })
 })
 
-test('who may look at runs and not ask models replays only what was recorded', async () => {
+test('the scope observe alone replays only recorded responses', async () => {
   const { url, key } = await openScriptedServer(['Hi.'])
   const owner = await key('acme')
   const { run_id } = await ask(url, 'Hello', owner)
@@ -166,7 +166,7 @@ test('who may look at runs and not ask models replays only what was recorded', a
   expect((await replay({ model: 'scripted:turns' })).status).toBe(403)
 })
 
-test('what was not kept cannot be replayed', async () => {
+test('a run without stored contents cannot be replayed', async () => {
   const { url } = await openScriptedServer(['Hi.'], { config: { storage: { runs: false } } })
   const { run_id } = await ask(url, 'Hello')
   const response = await fetch(`${url}/api/runs/${run_id}/replay`, { method: 'POST' })

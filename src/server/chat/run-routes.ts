@@ -1,128 +1,90 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { RunFilter, StoredRun } from '../../core/storage/run-store.ts'
-import type { ModelCatalogue } from '../../models/catalogue/model-catalogue.ts'
-import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
-import { type Cassette, CassetteError, runCassette } from '../../validation/cassettes/cassette.ts'
-import { cassetteCase } from '../../validation/cassettes/cassette-case.ts'
+import type { StoredRun } from '../../core/storage/run-store.ts'
+import type { ModelCatalogue } from '../../models/model-catalogue.ts'
+import { UnknownModelError } from '../../models/model-error.ts'
+import { type Cassette, CassetteError, cassetteCase, runCassette } from '../../validation/cassettes/cassette.ts'
 import { type ReplayOptions, replayCassette } from '../../validation/cassettes/replay-cassette.ts'
 import type { FileCase } from '../../validation/suites/suite.ts'
-import { settleRecords, tenantAsked } from '../http/context.ts'
+import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import { GATE, STOP_REASON } from './chat-routes.ts'
 
-/** Why a run ended. */
-const TENANT_QUERY = {
-  tenant: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 64,
-    description: "Another tenant: only with the scope 'installation'. Your own if not given.",
-  },
-} as const
-
 const LISTED = {
-  id: { type: 'string' },
-  tenant: { type: 'string' },
-  caller: { type: ['string', 'null'], description: 'The id of the key that asked.' },
+  id: TEXT,
+  tenant: TEXT,
+  caller: { type: ['string', 'null'], description: 'The id of the API key.' },
   model: { type: 'string', description: 'provider:model' },
-  service: { type: 'string' },
-  started_at: { type: 'string', format: 'date-time' },
+  service: TEXT,
+  started_at: TIME,
   duration_ms: { type: 'number' },
-  stop_reason: { type: 'string' },
-  iterations: { type: 'integer' },
-  tool_calls: { type: 'integer' },
-  prompt_tokens: { type: 'integer' },
-  completion_tokens: { type: 'integer' },
+  stop_reason: TEXT,
+  iterations: COUNT,
+  tool_calls: COUNT,
+  prompt_tokens: COUNT,
+  completion_tokens: COUNT,
   cost: { type: ['number', 'null'] },
   error: { type: ['string', 'null'] },
-  question: { type: 'string', description: 'Its first 2,000 characters; empty if contents are not stored.' },
-  answer: { type: 'string', description: 'Likewise.' },
-} as const
+  question: { type: 'string', description: 'The first 2,000 characters; empty if contents are not stored.' },
+  answer: { type: 'string', description: 'The first 2,000 characters; empty if contents are not stored.' },
+}
 
 const STEP = {
-  type: 'object',
-  additionalProperties: true,
-  properties: {
-    type: { type: 'string', enum: ['model', 'tool'] },
-    iteration: { type: 'integer' },
-    started_at: { type: 'string', format: 'date-time' },
-    duration_ms: { type: 'number' },
-    finish_reason: { type: 'string', description: 'Of a turn of the model, as text and tool_calls.' },
-    text: { type: 'string' },
-    tool_calls: { type: 'integer' },
-    prompt_tokens: { type: 'integer', description: 'What the turn used up, where its provider says so.' },
-    completion_tokens: { type: 'integer' },
-    cost: { type: 'number', description: 'Of the turn, where the prices of the model are known.' },
-    tool: { type: 'string', description: 'Of a call, as params and result.' },
-    params: {},
-    result: {},
-    recovered: { type: 'boolean', description: 'True for a call that the model printed as text.' },
-  },
-} as const
+  type: { type: 'string', enum: ['model', 'tool'] },
+  iteration: COUNT,
+  started_at: TIME,
+  duration_ms: { type: 'number' },
+  finish_reason: { type: 'string', description: 'Model steps only, like text and tool_calls.' },
+  text: TEXT,
+  tool_calls: COUNT,
+  prompt_tokens: { ...COUNT, description: 'Absent if the provider does not report usage.' },
+  completion_tokens: COUNT,
+  cost: { type: 'number', description: 'Absent if the prices of the model are unknown.' },
+  tool: { type: 'string', description: 'Tool steps only, like params and result.' },
+  params: {},
+  result: {},
+  recovered: { type: 'boolean', description: 'True for a call that the model printed as text.' },
+}
 
-const RUN_QUERY = { type: 'object', additionalProperties: false, properties: TENANT_QUERY } as const
+const RUN_ID = pathParameter('id', 200)
+const RUN_QUERY = exactly(ONE_TENANT_QUERY)
+const MODEL_ID = { type: 'string', minLength: 1, maxLength: 300 }
 
-const CASSETTE_QUERY = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    ...TENANT_QUERY,
-    as: { type: 'string', enum: ['case'], description: 'A case for a suite, instead of a cassette.' },
-  },
-} as const
+const RUNS_QUERY = exactly({
+  ...ONE_TENANT_QUERY,
+  model: { ...MODEL_ID, description: 'provider:model' },
+  stop_reason: STOP_REASON,
+  limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
+  cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: '`next` of the previous page.' },
+})
 
-const RUNS_QUERY = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    ...TENANT_QUERY,
-    model: { type: 'string', minLength: 1, maxLength: 300, description: 'provider:model' },
-    stop_reason: STOP_REASON,
-    limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
-    cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: 'The next of the page before.' },
-  },
-} as const
+const RUNS_SCHEMA = object({
+  runs: list(LISTED),
+  next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
+})
 
-const RUNS_SCHEMA = {
-  type: 'object',
-  properties: {
-    runs: { type: 'array', items: { type: 'object', properties: LISTED } },
-    next: { type: 'string', description: 'The cursor of the next page, if there is one.' },
-  },
-} as const
+const RUN_SCHEMA = object({ ...LISTED, steps: list(STEP), gate: GATE })
 
-const RUN_SCHEMA = {
-  type: 'object',
-  properties: { ...LISTED, steps: { type: 'array', items: STEP }, gate: GATE },
-} as const
-
-/** How a run is replayed. */
 const REPLAY_BODY = {
-  type: ['object', 'null'],
-  additionalProperties: false,
-  properties: {
+  ...exactly({
     model: {
-      type: 'string',
-      minLength: 1,
-      maxLength: 300,
+      ...MODEL_ID,
       description:
-        'provider:model: it is asked, and its calls get what they got in the run. Absent: it answers as it did.',
+        'provider:model. This model answers, and its calls get the recorded results. Default: the recorded responses are replayed, without a model.',
     },
-  },
-} as const
+  }),
+  type: ['object', 'null'],
+}
 
-const REPLAYED_SCHEMA = {
-  type: 'object',
-  properties: {
-    same: {
-      type: 'boolean',
-      description: 'Whether it went the same way; with a model: whether it made the same calls.',
-    },
-    model: { type: ['string', 'null'], description: 'The model that was asked; null if none was.' },
-    difference: { type: ['string', 'null'], description: 'Where it first went another way.' },
-    answer: { type: ['object', 'null'], additionalProperties: true, description: 'Absent where it was broken off.' },
+const REPLAYED_SCHEMA = object({
+  same: {
+    type: 'boolean',
+    description: 'Whether the replay matches the run; with a model, whether it made the same calls.',
   },
-} as const
+  model: { type: ['string', 'null'], description: 'The model that answered; null if none did.' },
+  difference: { type: ['string', 'null'], description: 'The first difference.' },
+  answer: { type: ['object', 'null'], additionalProperties: true, description: 'Null if the replay was aborted.' },
+})
 
 interface RunsQuery {
   readonly tenant?: string
@@ -132,100 +94,79 @@ interface RunsQuery {
   readonly cursor?: string
 }
 
-/** What has been asked and answered. */
+interface OneRun {
+  Params: { id: string }
+  Querystring: { tenant?: string }
+}
+
+/** Recorded runs. */
 export function runRoutes(app: FastifyInstance): void {
   const { installation } = app
   const { storage } = installation
 
+  const storedRun = async (request: FastifyRequest<OneRun>): Promise<StoredRun> => {
+    const { id } = request.params
+    const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
+    await settleRecords(installation)
+    const run = await storage.runs.get(tenant, id)
+    if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
+    return run
+  }
+
   app.get<{ Querystring: RunsQuery }>(
     '/api/runs',
-    {
-      config: { scope: 'observe' },
-      schema: {
-        summary: 'The runs of the tenant, newest first, without their steps',
-        tags: ['runs'],
-        querystring: RUNS_QUERY,
-        response: { 200: RUNS_SCHEMA },
-      },
-    },
+    route('observe', 'runs', 'Lists the runs of a tenant, newest first, without their steps', {
+      querystring: RUNS_QUERY,
+      response: { 200: RUNS_SCHEMA },
+    }),
     async (request) => {
-      const { tenant, model, stop_reason, limit, cursor } = request.query
-      const filter: RunFilter = {
-        tenant: oneTenant(request, tenant),
-        limit,
-        ...(model !== undefined && { model }),
-        ...(stop_reason !== undefined && { stopReason: stop_reason }),
-        ...(cursor !== undefined && { cursor }),
-      }
+      const { tenant: asked, stop_reason: stopReason, ...query } = request.query
+      const tenant = oneTenantAsked(request, asked, 'Runs')
       await settleRecords(installation)
-      return storage.runs.list(filter)
+      return storage.runs.list({ ...query, tenant, stopReason })
     },
   )
 
-  app.get<{ Params: { id: string }; Querystring: { tenant?: string } }>(
+  app.get<OneRun>(
     '/api/runs/:id',
-    {
-      config: { scope: 'observe' },
-      schema: {
-        summary: 'A run with every step: the turns of its model, and the calls',
-        tags: ['runs'],
-        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 200 } } },
-        querystring: RUN_QUERY,
-        response: { 200: RUN_SCHEMA },
-      },
-    },
-    async (request) => {
-      const { id } = request.params
-      const tenant = oneTenant(request, request.query.tenant)
-      await settleRecords(installation)
-      return found(id, await storage.runs.get(tenant, id))
-    },
+    route('observe', 'runs', 'Returns a run with all its model and tool steps', {
+      params: RUN_ID,
+      querystring: RUN_QUERY,
+      response: { 200: RUN_SCHEMA },
+    }),
+    (request) => storedRun(request),
   )
 
-  app.get<{ Params: { id: string }; Querystring: { tenant?: string; as?: 'case' } }>(
+  app.get<OneRun & { Querystring: { as?: 'case' } }>(
     '/api/runs/:id/cassette',
-    {
-      config: { scope: 'observe' },
-      schema: {
-        summary: 'A run as a file that can be replayed, or as a case that models are tested with',
-        tags: ['runs'],
-        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 200 } } },
-        querystring: CASSETTE_QUERY,
-        response: { 200: { type: 'object', additionalProperties: true } },
-      },
-    },
+    route('observe', 'runs', 'Returns a run as a cassette to replay, or as a test case for models', {
+      params: RUN_ID,
+      querystring: exactly({
+        ...ONE_TENANT_QUERY,
+        as: { type: 'string', enum: ['case'], description: 'A test case for a suite instead of a cassette.' },
+      }),
+      response: { 200: { type: 'object', additionalProperties: true } },
+    }),
     async (request) => {
-      const { id } = request.params
-      const tenant = oneTenant(request, request.query.tenant)
-      await settleRecords(installation)
-      const run = found(id, await storage.runs.get(tenant, id))
-      const cassette = cassetteOf(run)
+      const cassette = cassetteOf(await storedRun(request))
       return request.query.as === 'case' ? caseOf(cassette) : cassette
     },
   )
 
-  app.post<{ Params: { id: string }; Querystring: { tenant?: string }; Body: { model?: string } | null }>(
+  app.post<OneRun & { Body: { model?: string } | null }>(
     '/api/runs/:id/replay',
-    {
-      config: { scope: 'observe' },
-      schema: {
-        summary: 'Replays a run from its cassette: no tool is run; with a model, that one is asked anew',
-        tags: ['runs'],
-        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', maxLength: 200 } } },
-        querystring: RUN_QUERY,
-        body: REPLAY_BODY,
-        response: { 200: REPLAYED_SCHEMA },
-      },
-    },
+    route('observe', 'runs', 'Replays a run without running tools; a model in the body answers again', {
+      params: RUN_ID,
+      querystring: RUN_QUERY,
+      body: REPLAY_BODY,
+      response: { 200: REPLAYED_SCHEMA },
+    }),
     async (request, reply) => {
-      const { id } = request.params
       const { model } = request.body ?? {}
       if (model !== undefined && !request.caller.scopes.has('chat')) {
         throw new HttpProblem(403, "Asking a model needs the scope 'chat'")
       }
-      const tenant = oneTenant(request, request.query.tenant)
-      await settleRecords(installation)
-      const cassette = cassetteOf(found(id, await storage.runs.get(tenant, id)))
+      const cassette = cassetteOf(await storedRun(request))
       const options = replayOptions(await installation.manager.getModels(), model)
       const gone = new AbortController()
       reply.raw.once('close', () => gone.abort())
@@ -242,7 +183,7 @@ export function runRoutes(app: FastifyInstance): void {
   )
 }
 
-/** Which model answers, and what must be the same. */
+/** Without a model the recorded responses are replayed strictly. */
 function replayOptions(catalogue: ModelCatalogue, model: string | undefined): ReplayOptions {
   try {
     return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model) }
@@ -258,7 +199,7 @@ const notMade = (unused: number): string =>
 const cassetteOf = (run: StoredRun): Cassette => orConflict(() => runCassette(run))
 const caseOf = (cassette: Cassette): FileCase => orConflict(() => cassetteCase(cassette))
 
-/** What the run has not in it cannot be made of it. */
+/** Answers 409 if the run lacks something that a cassette or a case needs. */
 function orConflict<T>(make: () => T): T {
   try {
     return make()
@@ -266,17 +207,4 @@ function orConflict<T>(make: () => T): T {
     if (error instanceof CassetteError) throw new HttpProblem(409, error.message)
     throw error
   }
-}
-
-function found(id: string, run: StoredRun | undefined): StoredRun {
-  if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
-  return run
-}
-
-/** Runs are stored per tenant. */
-function oneTenant(request: FastifyRequest, asked: string | undefined): string {
-  const tenant = tenantAsked(request, asked)
-  if (tenant === undefined)
-    throw new HttpProblem(400, 'Runs are listed for one tenant at a time', 'send its name as ?tenant=')
-  return tenant
 }

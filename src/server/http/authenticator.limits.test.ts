@@ -82,7 +82,7 @@ describe('a server with keys', () => {
   })
 })
 
-test('a server without keys limits nobody', async () => {
+test('a server without keys has no limit', async () => {
   const { url } = await openToolServer({ hello: async () => 1 })
   expect(await statuses(url + LIST, 150)).toEqual({ 200: 150 })
 })
@@ -126,7 +126,7 @@ describe('the address of a client', () => {
     }
   })
 
-  test('is that of the last trusted proxy if the header names nobody before it', () => {
+  test('is that of the last trusted proxy if the header has no other address', () => {
     const count = counter(PROXIES)
     expect([count('192.0.2.1, unknown'), count(''), count('127.0.0.1')]).toEqual([100, 0, 0])
     expect([count('192.0.2.1, [::, 10.0.0.7'), count('10.0.0.7')]).toEqual([100, 0])

@@ -5,7 +5,7 @@ import { rawRequest } from '../fixtures/raw-request.ts'
 const LIST = '/api/tools/list'
 
 describe('a key', () => {
-  test('lets its caller in as a bearer, in any letters, and in a header of its own', async () => {
+  test('is accepted as a bearer token in any case, and in X-API-Key', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     const key = await server.key('acme')
     const ways = [{ authorization: `Bearer ${key}` }, { authorization: `bearer  ${key}` }, { 'x-api-key': key }]
@@ -17,7 +17,7 @@ describe('a key', () => {
     expect(await server.records('acme')).toMatchObject([record, record, record])
   })
 
-  test('is refused with 401 where there is none or a wrong one, on the hot route as on others', async () => {
+  test('is rejected with 401 if it is missing or wrong, on every route', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     await server.key('acme')
     const wrong: Record<string, string>[] = [
@@ -40,7 +40,7 @@ describe('a key', () => {
     expect(await server.records('acme')).toEqual([])
   })
 
-  test('that is revoked or past its time no longer lets anybody in', async () => {
+  test('is rejected once it is revoked or expired', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     const admin = { 'x-api-key': await server.key('acme') }
     const make = async (body: object) =>
@@ -87,7 +87,7 @@ describe('without keys', () => {
     }
   })
 
-  test('a request whose Host is another is refused everywhere, whatever it asks for', async () => {
+  test('rejects a foreign Host header on every path', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     const body = JSON.stringify({ tool_name: 'hello', params: {} })
     const type = { 'content-type': 'application/json' }
@@ -105,7 +105,7 @@ describe('without keys', () => {
     expect(await server.records()).toEqual([])
   })
 
-  test('a request of another origin is refused, one of its own is not', async () => {
+  test('rejects cross-origin requests only', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     const { host, port } = new URL(server.url)
     const ask = async (origin: string) => (await rawRequest(server.url + LIST, { headers: { host, origin } })).status
@@ -140,7 +140,7 @@ describe('without keys', () => {
     expect((await server.get(LIST)).status).toBe(401)
   })
 
-  test('a server that was not opened as local answers nobody without a key', async () => {
+  test('a server that is not local requires a key', async () => {
     const server = await openToolServer({ hello: async () => 1 }, {}, { local: false })
     expect((await server.get(LIST)).status).toBe(401)
     expect((await server.get('/health')).status).toBe(200)

@@ -1,11 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
-import type { Caller } from '../../config/callers/caller.ts'
-import { LOCAL_CALLER } from '../../config/callers/callers.ts'
-import type { Scope } from '../../config/callers/scopes.ts'
+import { type Caller, LOCAL_CALLER, type Scope } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
-import type { Installation } from '../../config/installation.ts'
 import {
   type Address,
   type AddressRange,
@@ -239,7 +237,8 @@ function keyOfPage(headers: IncomingHttpHeaders): string | undefined {
   return key
 }
 
-const LOCAL_ONLY = 'without API keys the server answers only this machine; make a key with "npx toolyard keys create"'
+const LOCAL_ONLY =
+  'without API keys the server accepts requests from this machine only; create a key with "npx toolyard keys create"'
 
 const unauthorized = (key: string | undefined): HttpProblem =>
   new HttpProblem(

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { Caller } from '../../config/callers/caller.ts'
-import type { Scope } from '../../config/callers/scopes.ts'
-import type { Installation } from '../../config/installation.ts'
+import type { Caller, Scope } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Prometheus } from '../../telemetry/prometheus.ts'
 import type { Authenticator } from './authenticator.ts'
 import type { Streams } from './event-stream.ts'
@@ -102,11 +102,31 @@ export function tenantAsked({ caller }: FastifyRequest, tenant: string | undefin
   return tenant === '*' ? undefined : tenant
 }
 
-/** Waits until all answered calls are recorded, but not for a store that lags. */
+/** The query parameter of routes that read the data of one tenant. */
+export const ONE_TENANT_QUERY = {
+  tenant: { ...TENANT_QUERY.tenant, description: "Another tenant. Needs the scope 'installation'. Default: your own." },
+} as const
+
+/** The tenant whose data a request may read, for data that is stored per tenant. Throws 400 for `*`. */
+export function oneTenantAsked(request: FastifyRequest, asked: string | undefined, what: string): string {
+  const tenant = tenantAsked(request, asked)
+  if (tenant !== undefined) return tenant
+  throw new HttpProblem(400, `${what} are listed for one tenant at a time`, 'send its name as ?tenant=')
+}
+
+/** Waits until all answered calls are recorded, or until the timeout if the store is slow. */
 export async function settleRecords({ manager, sink, clock }: Installation): Promise<void> {
   manager.getExecutor().flush()
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const cancel = clock.after(RECORDS_TIMEOUT_MS, resolve)
-  await Promise.race([sink.flush(), late])
-  cancel()
+  await within(RECORDS_TIMEOUT_MS, sink.flush(), clock)
+}
+
+/** The value of a promise, or undefined if it takes longer. */
+export async function within<Value>(ms: number, promise: Promise<Value>, clock: Clock): Promise<Value | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const cancel = clock.after(ms, () => resolve(undefined))
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    cancel()
+  }
 }

@@ -60,7 +60,7 @@ test('the signal aborts when the client has gone, and sending to it fails nothin
   expect(clock.pending).toBe(0)
 })
 
-test('who sends waits for a client that is behind, until it has caught up', async () => {
+test('send waits for a slow client until it has caught up', async () => {
   const { stream, incoming, response } = await streamYard()
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   // What the machine takes in between is filled up first.

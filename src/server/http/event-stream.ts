@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../core/clock.ts'
+import { type Log, writeLog } from '../../core/log.ts'
 
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream',
@@ -51,6 +52,21 @@ export class Streams {
       stream.end()
     }
   }
+}
+
+/** Sends the events of a job and ends the stream. After an error the stream ends without a result. */
+export async function streamJob(
+  stream: EventStream,
+  events: AsyncIterable<{ readonly event: string; readonly data: unknown }>,
+  job: string,
+  log: Log,
+): Promise<void> {
+  try {
+    for await (const { event, data } of events) await stream.send(event, data)
+  } catch (err) {
+    writeLog(log, 'error', { err, job }, 'Streaming a job failed')
+  }
+  stream.end()
 }
 
 const HEARTBEAT_MS = 15_000

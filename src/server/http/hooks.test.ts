@@ -10,7 +10,7 @@ const route = (url: string, method: string | string[], config: RouteOptions['con
   handler,
 })
 
-test('a path is known by its methods, whatever stands in the place of its parameters', () => {
+test('finds the methods of a path with parameters', () => {
   const routes = new KnownRoutes()
   routes.add(route('/api/jobs/:id', 'GET', { scope: 'call' }))
   routes.add(route('/api/jobs/:id', ['DELETE', 'HEAD']))

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
-import type { Scope } from '../../config/callers/scopes.ts'
+import type { Scope } from '../../app/callers.ts'
 import { DeepJsonError, isDeep } from '../../core/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 import { HttpProblem } from './problem.ts'

@@ -4,13 +4,12 @@ import type { Socket } from 'node:net'
 import { Ajv, type ErrorObject } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
-import type { Installation } from '../../config/installation.ts'
+import type { Installation } from '../../app/installation.ts'
 import { DeepJsonError } from '../../core/json-depth.ts'
 import { writeLog } from '../../core/log.ts'
 import { ruleInWords, shortened } from '../../core/schema/problem-words.ts'
 import { LIMITS } from '../../core/snapshot.ts'
-import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { TOOL_ERRORS, ToolExecutionError } from '../../core/tool-result.ts'
 import { ModelValidationError } from '../../validation/model-validation.ts'
 import { SECURITY_HEADERS } from './response-headers.ts'
 
@@ -120,6 +119,12 @@ export class HttpProblem extends Error {
     const { title, status, detail, message } = this
     return { type: 'about:blank', title, status, ...(detail !== undefined && { detail }), error: message }
   }
+}
+
+/** The value; throws 404 if there is none. */
+export function found<T>(value: T | undefined, what: string, hint?: string): T {
+  if (value === undefined) throw new HttpProblem(404, `${what} not found`, hint)
+  return value
 }
 
 export const PROBLEM_TYPE = 'application/problem+json'

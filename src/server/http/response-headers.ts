@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Installation } from '../../config/installation.ts'
+import type { Installation } from '../../app/installation.ts'
 
 /** On every response: it is data, not a page, and must not be cached. */
 export const SECURITY_HEADERS = {

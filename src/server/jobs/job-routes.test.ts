@@ -125,7 +125,7 @@ test('a job is seen by its key, and by the operators and admins of its tenant', 
   for (const key of [bob, other]) expect(await seen(key)).toEqual([404, 404, 0, 404])
 })
 
-test('what is no job is not found, and who may not call may not ask', async () => {
+test('an unknown job is 404, and reading jobs needs the scope call', async () => {
   const server = await openToolServer({ hello: () => 'hello' })
   const missing = await server.get('/api/jobs/nothing')
   expect([missing.status, await missing.json()]).toEqual([

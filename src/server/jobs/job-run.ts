@@ -1,12 +1,10 @@
-import type { Installation } from '../../config/installation.ts'
+import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
-import { Cancellation, type CancelSignal } from '../../core/cancellation.ts'
+import { Cancellation, type CancelSignal, pause } from '../../core/cancellation.ts'
 import { writeLog } from '../../core/log.ts'
-import { pause } from '../../core/pause.ts'
 import { snapshotResult } from '../../core/snapshot.ts'
 import type { Job, JobState } from '../../core/storage/job-store.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { ToolResult } from '../../core/tool-result.ts'
+import { ToolExecutionError, type ToolResult } from '../../core/tool-result.ts'
 
 /** A job as its callers see it. */
 export interface JobView {
@@ -19,19 +17,17 @@ export interface JobView {
   readonly created_at: string
   readonly started_at: string | null
   readonly ended_at: string | null
-  /** What the tool reported last. */
+  /** The latest progress that the tool reported. */
   readonly progress: unknown
-  /** The envelope, when it is over. */
+  /** The envelope; null until the job has ended. */
   readonly result: ToolResult | null
 }
 
 /** The call behind a job, stored in place of its parameters. */
 export interface StoredCall {
   readonly params: unknown
-  /** What its caller knows the call by. */
-  readonly idempotency_key?: string
-  /** The trace that asked for it. */
-  readonly traceparent?: string
+  readonly idempotency_key?: string | undefined
+  readonly traceparent?: string | undefined
 }
 
 export const callOf = (job: Job): StoredCall => job.params as StoredCall
@@ -41,21 +37,20 @@ export function jobView(job: Job, progress: unknown = job.progress): JobView {
   return { id, tool_name: tool, caller, state, timeout_ms, created_at, started_at, ended_at, progress, result }
 }
 
-/** What a task is run with. */
 export interface TaskContext {
   readonly tenant: string
-  /** Who calls it off does not want it to fail: it gives what it has so far. */
+  /** When cancelled, the task returns what it has so far instead of failing. */
   readonly signal: CancelSignal
   /** Reports progress; the last report is stored. */
   report(progress: unknown): void
 }
 
-/** Work of the server's own that goes on as a job, and is no call of a tool. It is begun once, and never repeated. */
+/** Work of the server itself that runs as a job. It is started once and never repeated. */
 export interface Task {
   run(params: unknown, context: TaskContext): Promise<unknown>
 }
 
-/** What stands in the place of a tool's name; the slash keeps it apart from those. */
+/** Stored in place of the tool name. Tool names have no slash. */
 export type TaskName = `toolyard/${string}`
 
 export type Tasks = ReadonlyMap<TaskName, Task>
@@ -68,34 +63,34 @@ export class TaskError extends Error {
   }
 }
 
-/** How often progress is stored, and looked whether somebody has ended the job. */
-const LOOK_EVERY_MS = 1_000
+/** How often progress is stored, and the state of the job is checked. */
+const WATCH_INTERVAL_MS = 1_000
 const MAX_PROGRESS_BYTES = 65_536
-/** A job that servers have died of so often is not tried again. */
+/** How often a job is started again after its server has crashed. */
 const MAX_ATTEMPTS = 3
-/** The pauses before a tool that is busy is asked again. */
+/** The delays between calls of a rate-limited tool. */
 const FIRST_PAUSE_MS = 500
 const MAX_PAUSE_MS = 15_000
-/** The pauses before the end of a job is written again, where the store does not take it. */
+/** The delays between attempts to store the result. */
 const END_PAUSES_MS = [200, 1_000, 5_000, 15_000]
 
 const REFUSED: ReadonlySet<string> = new Set(['TOOL_NOT_FOUND', 'PERMISSION_DENIED', 'INVALID_PARAMETERS'])
 
-/** One job at work on this server: from having been taken to its end. */
+/** One job that runs on this server. */
 export class JobRun {
   readonly job: Job
-  /** Settles when this server has nothing to do with the job any more; never rejects. */
+  /** Settles when this server is done with the job. Never rejects. */
   readonly done: Promise<void>
   readonly #installation: Installation
-  /** What is to be done, where that is no call of a tool. */
+  /** Undefined if the job calls a tool. */
   readonly #task: Task | undefined
   readonly #cancellation = new Cancellation()
-  /** Whether a call of the tool may be repeated. */
+  /** Whether the call may be repeated. */
   readonly #repeatable: boolean
   #progress: unknown = null
   #unsaved = false
   /** Why it was cancelled: by a caller, by a shutdown, or because another server took the job. */
-  #calledOff: 'cancelled' | 'shutdown' | 'lost' | undefined
+  #cancelReason: 'cancelled' | 'shutdown' | 'lost' | undefined
 
   constructor(job: Job, installation: Installation, task?: Task) {
     this.job = job
@@ -106,14 +101,13 @@ export class JobRun {
     this.done = this.#run()
   }
 
-  /** What the tool reported last. */
   get progress(): unknown {
     return this.#progress
   }
 
   /** Cancels the tool call. The caller marks the job as cancelled. */
   cancel(why: 'cancelled' | 'shutdown' | 'lost'): void {
-    this.#calledOff ??= why
+    this.#cancelReason ??= why
     this.#cancellation.abort(undefined)
   }
 
@@ -123,18 +117,18 @@ export class JobRun {
     try {
       const result = await (this.#task === undefined ? this.#work() : this.#runTask(this.#task))
       watching.stop()
-      // What may be repeated is left to the next server, or to this one when it is back.
-      const left = this.#calledOff === 'shutdown' && this.#repeatable && wasCancelled(result)
-      if (left || this.#calledOff === 'lost') return
+      // Another server repeats the call, or this one after its restart.
+      const left = this.#cancelReason === 'shutdown' && this.#repeatable && wasCancelled(result)
+      if (left || this.#cancelReason === 'lost') return
       await this.#end(this.#stored(result))
     } catch (err) {
-      writeLog(log, 'error', { err, job: this.job.id, tool: this.job.tool }, 'The end of a job could not be stored')
+      writeLog(log, 'error', { err, job: this.job.id, tool: this.job.tool }, 'The result of a job could not be stored')
     } finally {
       watching.stop()
     }
   }
 
-  /** Runs the tool; where it is busy, again and again, as long as the job has time. */
+  /** Calls the tool. A rate-limited call is repeated until the timeout of the job. */
   async #work(): Promise<ToolResult> {
     const { job } = this
     const { clock } = this.#installation
@@ -154,19 +148,19 @@ export class JobRun {
     const { job } = this
     const { clock, log } = this.#installation
     const startedMs = clock.now()
-    const callOff = clock.after(job.timeout_ms, () => this.#cancellation.abort(undefined))
+    const cancelTimer = clock.after(job.timeout_ms, () => this.#cancellation.abort(undefined))
     const envelope = () => ({ tool_name: job.tool, execution_time_ms: clock.now() - startedMs })
     try {
-      if (job.attempts > 1) throw new TaskError('The server ended before this did. Start it again: it goes on.')
+      if (job.attempts > 1) throw new TaskError('The server stopped before the task ended. Start it again to continue.')
       const context = { tenant: job.tenant, signal: this.#cancellation, report: this.#report }
       return { success: true, result: await task.run(job.params, context), ...envelope() }
     } catch (err) {
       const known = err instanceof TaskError
-      if (!known) writeLog(log, 'error', { err, job: job.id, tool: job.tool }, 'A task of the server failed')
-      const error = known ? err.message : 'It could not be done: the log of the server says more.'
+      if (!known) writeLog(log, 'error', { err, job: job.id, tool: job.tool }, 'A task failed')
+      const error = known ? err.message : 'The task failed. See the server log.'
       return { success: false, error, error_code: 'EXECUTION_ERROR', ...envelope() }
     } finally {
-      callOff()
+      cancelTimer()
     }
   }
 
@@ -176,7 +170,7 @@ export class JobRun {
 
   #context(): CallContext {
     const { job } = this
-    // A write is known by its job, so that one which another server has begun is never run again.
+    // The job id is the key of a write, so that a write that another server has started never runs twice.
     const { traceparent, idempotency_key: key = this.#repeatable ? undefined : job.id } = callOf(job)
     return {
       tenant: job.tenant,
@@ -185,9 +179,9 @@ export class JobRun {
       timeoutMs: job.timeout_ms,
       signal: this.#cancellation,
       report: this.#report,
-      ...(job.caller !== null && { caller: job.caller }),
-      ...(key !== undefined && { idempotencyKey: key }),
-      ...(traceparent !== undefined && { traceparent }),
+      caller: job.caller ?? undefined,
+      idempotencyKey: key,
+      traceparent,
     }
   }
 
@@ -196,7 +190,7 @@ export class JobRun {
       this.#progress = snapshotResult(progress, MAX_PROGRESS_BYTES)
       this.#unsaved = true
     } catch (err) {
-      writeLog(this.#installation.log, 'debug', { err, job: this.job.id }, 'A report of progress was left out')
+      writeLog(this.#installation.log, 'debug', { err, job: this.job.id }, 'A progress report was dropped')
     }
   }
 
@@ -205,10 +199,10 @@ export class JobRun {
     if (result.success) return result
     const { job } = this
     const mayHaveHappened = job.attempts > 1 && !this.#repeatable && REFUSED.has(result.error_code)
-    const ended = this.#calledOff === 'shutdown' && wasCancelled(result)
+    const ended = this.#cancelReason === 'shutdown' && wasCancelled(result)
     return {
       ...result,
-      ...(ended && { error: `Tool '${job.tool}' was called off because the server was shut down` }),
+      ...(ended && { error: `Tool '${job.tool}' was cancelled because the server shut down` }),
       ...(mayHaveHappened && { outcome: 'unknown' }),
     }
   }
@@ -216,7 +210,7 @@ export class JobRun {
   async #end(result: ToolResult): Promise<void> {
     const { storage, clock } = this.#installation
     const cutShort = this.#task === undefined ? wasCancelled(result) : result.success
-    const state = this.#calledOff === 'cancelled' && cutShort ? 'cancelled' : 'done'
+    const state = this.#cancelReason === 'cancelled' && cutShort ? 'cancelled' : 'done'
     for (const wait of [...END_PAUSES_MS, undefined]) {
       try {
         if (this.#unsaved) await storage.jobs.progress(this.job.id, this.#progress)
@@ -229,11 +223,11 @@ export class JobRun {
     }
   }
 
-  /** Stores progress now and then, and notices when somebody else has ended or taken the job. */
+  /** Stores progress periodically, and cancels the call if another server has ended or taken the job. */
   #watch(): { stop(): void } {
     const { storage, clock } = this.#installation
     const { id, tenant, server } = this.job
-    let callOff = (): void => {}
+    let cancelTimer = (): void => {}
     let stopped = false
     const look = async (): Promise<void> => {
       try {
@@ -244,20 +238,15 @@ export class JobRun {
         const now = await storage.jobs.get(tenant, id)
         if (now?.state !== 'running' || now.server !== server) this.cancel('lost')
       } catch (err) {
-        writeLog(
-          this.#installation.log,
-          'debug',
-          { err, job: id },
-          'A job could not be looked after: again in a second',
-        )
+        writeLog(this.#installation.log, 'debug', { err, job: id }, 'The state of a job could not be checked')
       }
-      if (!stopped) callOff = clock.after(LOOK_EVERY_MS, () => void look())
+      if (!stopped) cancelTimer = clock.after(WATCH_INTERVAL_MS, () => void look())
     }
-    callOff = clock.after(LOOK_EVERY_MS, () => void look())
+    cancelTimer = clock.after(WATCH_INTERVAL_MS, () => void look())
     return {
       stop() {
         stopped = true
-        callOff()
+        cancelTimer()
       },
     }
   }
@@ -268,5 +257,5 @@ const wasCancelled = (result: ToolResult): boolean => !result.success && result.
 const givenUp = ({ attempts }: Job): ToolExecutionError =>
   new ToolExecutionError(
     'EXECUTION_ERROR',
-    `The job was begun ${attempts - 1} times, and each time its server ended before it did: it is not tried again`,
+    `The job was started ${attempts - 1} times, and its server stopped each time: it is not started again`,
   )

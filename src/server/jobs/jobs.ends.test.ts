@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Installation } from '../../config/installation.ts'
+import type { Installation } from '../../app/installation.ts'
 import type { NewJob } from '../../core/storage/job-store.ts'
 import { LocalJobQueue } from '../../storage/local-job-queue.ts'
-import { caller, deadServer, gate, jobYard } from './fixtures/job-yard.ts'
+import { blockedHandler, caller, deadServer, jobSetup } from './fixtures/job-setup.ts'
 import { Jobs } from './jobs.ts'
 
 const ADA = caller('acme', 'ada')
@@ -20,8 +20,8 @@ const leftOver = (tool: string, params: unknown = {}): NewJob => ({
 
 describe('cancelling', () => {
   test('ends a job that runs, and says that a write may have happened', async () => {
-    const slow = gate()
-    const { jobs, start, until } = await jobYard({ slow: { run: slow.run } })
+    const slow = blockedHandler()
+    const { jobs, start, until } = await jobSetup({ slow: { run: slow.run } })
     const { id } = await start(ADA, { tool_name: 'slow', params: {} })
     await until(ADA, id, ({ state }) => state === 'running')
     await vi.waitFor(() => expect(slow.calls).toHaveLength(1))
@@ -34,8 +34,8 @@ describe('cancelling', () => {
   })
 
   test('ends a job that waits, which then never runs', async () => {
-    const slow = gate()
-    const { jobs, start, installation } = await jobYard({ slow: { run: slow.run } }, { work: false })
+    const slow = blockedHandler()
+    const { jobs, start, installation } = await jobSetup({ slow: { run: slow.run } }, { work: false })
     const { id } = await start(ADA, { tool_name: 'slow', params: {} })
     const cancelled = await jobs.cancel(ADA, id)
     expect(cancelled).toMatchObject({ state: 'cancelled', result: { error_code: 'CANCELLED' } })
@@ -46,16 +46,16 @@ describe('cancelling', () => {
   })
 
   test('changes nothing about a job that has ended', async () => {
-    const { jobs, start, ended } = await jobYard({ look: { run: () => 'seen' } })
+    const { jobs, start, ended } = await jobSetup({ look: { run: () => 'seen' } })
     const { id } = await start(ADA, { tool_name: 'look', params: {} })
     const before = await ended(ADA, id)
     expect(await jobs.cancel(ADA, id)).toEqual(before)
   })
 
   test('reaches the server that runs the job', async () => {
-    const slow = gate()
-    const there = await jobYard({ slow: { run: slow.run } })
-    const here = await jobYard({ slow: { run: slow.run } }, { folder: there.folder, work: false })
+    const slow = blockedHandler()
+    const there = await jobSetup({ slow: { run: slow.run } })
+    const here = await jobSetup({ slow: { run: slow.run } }, { folder: there.folder, work: false })
     const { id } = await there.start(ADA, { tool_name: 'slow', params: {} })
     await vi.waitFor(() => expect(slow.calls).toHaveLength(1), { timeout: 10_000 })
     expect(await here.jobs.cancel(ADA, id)).toMatchObject({ state: 'cancelled', result: { outcome: 'unknown' } })
@@ -65,9 +65,9 @@ describe('cancelling', () => {
 })
 
 describe('a job whose server died', () => {
-  test('is run again where that does no harm', async () => {
+  test('runs again if the tool only reads', async () => {
     let runs = 0
-    const { folder, jobs, ended, installation } = await jobYard(
+    const { folder, jobs, ended, installation } = await jobSetup(
       { look: { run: () => ++runs, effect: 'read' } },
       { work: false },
     )
@@ -77,10 +77,10 @@ describe('a job whose server died', () => {
     expect(await ended(ADA, 'left-over')).toMatchObject({ state: 'done', result: { success: true, result: 1 } })
   })
 
-  test('is never run again where it had begun to write', async () => {
+  test('never runs again after a write has started', async () => {
     let runs = 0
     const tools = { pay: { run: () => ++runs } }
-    const first = await jobYard(tools, { work: false })
+    const first = await jobSetup(tools, { work: false })
     await first.installation.storage.jobs.create(leftOver('pay', { sum: 5 }))
     // Begun by the executor of a server that is gone before the answer is there.
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
@@ -88,7 +88,7 @@ describe('a job whose server died', () => {
       begin()
       return new Promise(() => {})
     }
-    const stuck = await jobYard({ pay: { run: pay } }, { folder: first.folder, work: false })
+    const stuck = await jobSetup({ pay: { run: pay } }, { folder: first.folder, work: false })
     const { callers, manager, storage } = stuck.installation
     await storage.jobs.take('left-over', NOW)
     const context = { ...callers.context(ADA, 'job'), idempotencyKey: 'left-over' }
@@ -103,17 +103,17 @@ describe('a job whose server died', () => {
     expect(runs).toBe(0)
   })
 
-  test('is run where the server died before it had begun to write', async () => {
+  test('runs if the server crashed before the write started', async () => {
     let runs = 0
-    const { folder, jobs, ended, installation } = await jobYard({ pay: { run: () => ++runs } }, { work: false })
+    const { folder, jobs, ended, installation } = await jobSetup({ pay: { run: () => ++runs } }, { work: false })
     await installation.storage.jobs.create(leftOver('pay'))
     await deadServer(folder, async (storage) => void (await storage.jobs.take('left-over', NOW)))
     await jobs.work()
     expect(await ended(ADA, 'left-over')).toMatchObject({ result: { success: true, result: 1 } })
   })
 
-  test('is not called harmless where its tool is gone', async () => {
-    const { folder, jobs, ended, installation } = await jobYard({}, { work: false })
+  test('has an unknown outcome if its tool no longer exists', async () => {
+    const { folder, jobs, ended, installation } = await jobSetup({}, { work: false })
     await installation.storage.jobs.create(leftOver('gone'))
     await deadServer(folder, async (storage) => void (await storage.jobs.take('left-over', NOW)))
     await jobs.work()
@@ -124,7 +124,7 @@ describe('a job whose server died', () => {
 
   test('is given up when servers keep dying of it', async () => {
     let runs = 0
-    const { folder, jobs, ended, installation } = await jobYard(
+    const { folder, jobs, ended, installation } = await jobSetup(
       { look: { run: () => ++runs, effect: 'read' } },
       { work: false },
     )
@@ -134,7 +134,7 @@ describe('a job whose server died', () => {
     }
     await jobs.work()
     expect(await ended(ADA, 'left-over')).toMatchObject({
-      result: { error_code: 'EXECUTION_ERROR', error: expect.stringContaining('begun 3 times') },
+      result: { error_code: 'EXECUTION_ERROR', error: expect.stringContaining('started 3 times') },
     })
     expect(runs).toBe(0)
   })
@@ -142,38 +142,38 @@ describe('a job whose server died', () => {
 
 describe('the end of a server', () => {
   test('waits for jobs that end in time', async () => {
-    const slow = gate()
-    const { folder, start, close } = await jobYard({ slow: { run: slow.run } })
+    const slow = blockedHandler()
+    const { folder, start, close } = await jobSetup({ slow: { run: slow.run } })
     const { id } = await start(ADA, { tool_name: 'slow', params: {} })
     await vi.waitFor(() => expect(slow.calls).toHaveLength(1), { timeout: 10_000 })
     const closing = close(30_000)
     slow.open('done')
     await closing
-    const next = await jobYard({}, { folder, work: false })
+    const next = await jobSetup({}, { folder, work: false })
     expect(await next.jobs.get(ADA, id)).toMatchObject({ state: 'done', result: { result: 'done' } })
   })
 
-  test('leaves what may be repeated to the next server', async () => {
-    const slow = gate()
-    const { folder, start, close } = await jobYard({ slow: { run: slow.run, effect: 'read' } })
+  test('leaves repeatable calls to the next server', async () => {
+    const slow = blockedHandler()
+    const { folder, start, close } = await jobSetup({ slow: { run: slow.run, effect: 'read' } })
     const { id } = await start(ADA, { tool_name: 'slow', params: {} })
     await vi.waitFor(() => expect(slow.calls).toHaveLength(1), { timeout: 10_000 })
     await close()
     expect(slow.calls[0]?.aborted).toBe(true)
-    const next = await jobYard({ slow: { run: () => 'again', effect: 'read' } }, { folder })
+    const next = await jobSetup({ slow: { run: () => 'again', effect: 'read' } }, { folder })
     expect(await next.ended(ADA, id)).toMatchObject({ state: 'done', result: { result: 'again' } })
   })
 
   test('ends a write as one that may have happened', async () => {
-    const slow = gate()
-    const { folder, start, close } = await jobYard({ slow: { run: slow.run } })
+    const slow = blockedHandler()
+    const { folder, start, close } = await jobSetup({ slow: { run: slow.run } })
     const { id } = await start(ADA, { tool_name: 'slow', params: {} })
     await vi.waitFor(() => expect(slow.calls).toHaveLength(1), { timeout: 10_000 })
     await close()
-    const next = await jobYard({ slow: { run: () => 'again' } }, { folder })
+    const next = await jobSetup({ slow: { run: () => 'again' } }, { folder })
     expect(await next.ended(ADA, id)).toMatchObject({
       state: 'done',
-      result: { error_code: 'CANCELLED', outcome: 'unknown', error: expect.stringContaining('server was shut down') },
+      result: { error_code: 'CANCELLED', outcome: 'unknown', error: expect.stringContaining('server shut down') },
     })
   })
 })
@@ -196,7 +196,7 @@ describe('a store that fails', () => {
   }
 
   test('refuses a job with an envelope that leaks nothing', async () => {
-    const { installation } = await jobYard({ look: { run: () => 1 } }, { work: false })
+    const { installation } = await jobSetup({ look: { run: () => 1 } }, { work: false })
     const jobs = withStore(installation, {
       create: async () => {
         throw new Error('disk full at /secret/place')
@@ -205,7 +205,7 @@ describe('a store that fails', () => {
     expect(await jobs.start(ADA, { tool_name: 'look', params: {} })).toEqual({
       refused: {
         success: false,
-        error: 'The store that keeps jobs is unavailable: nothing was started, try again later',
+        error: 'The job store is unavailable: the job was not started. Try again later',
         error_code: 'SERVICE_UNAVAILABLE',
         tool_name: 'look',
         execution_time_ms: expect.any(Number),
@@ -213,8 +213,8 @@ describe('a store that fails', () => {
     })
   })
 
-  test('is told the end of a job again until it takes it', async () => {
-    const { installation, ended } = await jobYard({ look: { run: () => 'seen' } }, { work: false })
+  test('gets the result of a job again until it is stored', async () => {
+    const { installation, ended } = await jobSetup({ look: { run: () => 'seen' } }, { work: false })
     let tries = 0
     const jobs = withStore(installation, {
       end: async (...args) => {

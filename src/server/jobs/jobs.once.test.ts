@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { caller, jobYard } from './fixtures/job-yard.ts'
+import { caller, jobSetup } from './fixtures/job-setup.ts'
 
 const ADA = caller('acme', 'ada')
 
 describe('an idempotency key', () => {
   test('gives a repeat the job of the first, which runs once', async () => {
     let runs = 0
-    const { jobs, start, ended } = await jobYard({ pay: { run: () => ++runs } })
+    const { jobs, start, ended } = await jobSetup({ pay: { run: () => ++runs } })
     const request = { tool_name: 'pay', params: { sum: 5, to: 'Bob' }, idempotencyKey: 'order-7' }
     const [first, second] = await Promise.all([start(ADA, request), start(ADA, request)])
     expect(second.id).toBe(first.id)
@@ -18,7 +18,7 @@ describe('an idempotency key', () => {
   })
 
   test('stands for one call: the same key for another is refused', async () => {
-    const { jobs, start } = await jobYard({ pay: { run: () => 1 } })
+    const { jobs, start } = await jobSetup({ pay: { run: () => 1 } })
     await start(ADA, { tool_name: 'pay', params: { sum: 5 }, idempotencyKey: 'order-7' })
     expect(await jobs.start(ADA, { tool_name: 'pay', params: { sum: 6 }, idempotencyKey: 'order-7' })).toMatchObject({
       refused: { error_code: 'INVALID_PARAMETERS', error: expect.stringContaining("'order-7'") },
@@ -26,7 +26,7 @@ describe('an idempotency key', () => {
   })
 
   test('of one caller means nothing to another', async () => {
-    const { start } = await jobYard({ pay: { run: () => 1 } })
+    const { start } = await jobSetup({ pay: { run: () => 1 } })
     const request = { tool_name: 'pay', params: {}, idempotencyKey: 'order-7' }
     const ids = [
       await start(ADA, request),
@@ -38,7 +38,7 @@ describe('an idempotency key', () => {
 
   test('is the same for a job and for a call that is waited for', async () => {
     let runs = 0
-    const { installation, start, ended } = await jobYard({ pay: { run: () => ++runs } })
+    const { installation, start, ended } = await jobSetup({ pay: { run: () => ++runs } })
     const context = { ...installation.callers.context(ADA, 'rest'), idempotencyKey: 'order-7' }
     await installation.manager.getExecutor().execute('pay', { sum: 5 }, context)
     const { id } = await start(ADA, { tool_name: 'pay', params: { sum: 5 }, idempotencyKey: 'order-7' })

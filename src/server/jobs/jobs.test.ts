@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { caller, gate, jobYard } from './fixtures/job-yard.ts'
+import { blockedHandler, caller, jobSetup } from './fixtures/job-setup.ts'
 import type { JobEvent } from './jobs.ts'
 
 const ADA = caller('acme', 'ada')
@@ -7,7 +7,7 @@ const CITY = { type: 'object', properties: { city: { type: 'string' } }, require
 
 describe('a job', () => {
   test('is accepted at once and ends with the envelope of its call', async () => {
-    const { start, ended } = await jobYard({ weather: { run: ({ city }) => `rain in ${city}`, parameters: CITY } })
+    const { start, ended } = await jobSetup({ weather: { run: ({ city }) => `rain in ${city}`, parameters: CITY } })
     const job = await start(ADA, { tool_name: 'weather', params: { city: 'Paris' } })
     expect(job).toEqual({
       id: expect.any(String),
@@ -29,7 +29,7 @@ describe('a job', () => {
   })
 
   test('that fails ends with its failure', async () => {
-    const { start, ended } = await jobYard({
+    const { start, ended } = await jobSetup({
       fail: {
         run: () => {
           throw new Error('No such city')
@@ -49,7 +49,7 @@ describe('a job', () => {
     ['parameters that are no object', 'weather', 'Paris', { error_code: 'INVALID_PARAMETERS' }],
     ['a tool that the tenant may not use', 'secret', {}, { error_code: 'PERMISSION_DENIED' }],
   ])('for %s is refused with the envelope of the call, recorded, and not stored', async (_, tool, params, refusal) => {
-    const { jobs, installation } = await jobYard({
+    const { jobs, installation } = await jobSetup({
       weather: { run: () => 1, parameters: CITY },
       secret: { run: () => 1, permissions: ['secrets'] },
     })
@@ -63,7 +63,7 @@ describe('a job', () => {
   })
 
   test('counts once against the limit of its caller, when it is accepted', async () => {
-    const { jobs, start, ended } = await jobYard({ look: { run: () => 1, effect: 'read' } })
+    const { jobs, start, ended } = await jobSetup({ look: { run: () => 1, effect: 'read' } })
     const limited = { ...ADA, callsPerMinute: 2 }
     const states: number[] = []
     const request = {
@@ -81,14 +81,14 @@ describe('a job', () => {
 
   test('counts against the limit of its session', async () => {
     const config = { limits: { calls_per_session: 1 } }
-    const { jobs, start } = await jobYard({ look: { run: () => 1 } }, { config })
+    const { jobs, start } = await jobSetup({ look: { run: () => 1 } }, { config })
     await start(ADA, { tool_name: 'look', params: {}, session: 's1' })
     const more = await jobs.start(ADA, { tool_name: 'look', params: {}, session: 's1' })
     expect(more).toMatchObject({ refused: { error: expect.stringContaining('A session may make 1 tool calls') } })
   })
 
   test('is recorded as a call from a job', async () => {
-    const { installation, start, ended } = await jobYard({ look: { run: () => 1 } })
+    const { installation, start, ended } = await jobSetup({ look: { run: () => 1 } })
     const { id } = await start(ADA, { tool_name: 'look', params: {} })
     await ended(ADA, id)
     installation.manager.getExecutor().flush()
@@ -98,7 +98,7 @@ describe('a job', () => {
   })
 
   test('runs with the flags that its tenant has when it runs', async () => {
-    const { installation, jobs, start, ended } = await jobYard(
+    const { installation, jobs, start, ended } = await jobSetup(
       { flags: { run: (_, { flags }) => flags } },
       { work: false, config: { tenants: { acme: { flags: { beta: false } } } } },
     )
@@ -112,19 +112,19 @@ describe('a job', () => {
 
 describe('time', () => {
   test('is that of the tool unless the job says otherwise, and may be longer than that of a call', async () => {
-    const { start } = await jobYard({ slow: { run: () => 1, timeout_ms: 90_000 } }, { work: false })
+    const { start } = await jobSetup({ slow: { run: () => 1, timeout_ms: 90_000 } }, { work: false })
     expect(await start(ADA, { tool_name: 'slow', params: {} })).toMatchObject({ timeout_ms: 90_000 })
     expect(await start(ADA, { tool_name: 'slow', params: {}, timeout_ms: 600_000 })).toMatchObject({
       timeout_ms: 600_000,
     })
   })
 
-  test('is bounded by the configuration, one hour where that says nothing', async () => {
+  test('is limited by the configuration, by default to one hour', async () => {
     const tools = { slow: { run: () => 1, timeout_ms: 90_000_000 } }
-    const usual = await jobYard(tools, { work: false })
+    const usual = await jobSetup(tools, { work: false })
     expect(await usual.start(ADA, { tool_name: 'slow', params: {} })).toMatchObject({ timeout_ms: 3_600_000 })
     const config = { limits: { job_timeout_ms: 5_000 } }
-    const strict = await jobYard(tools, { work: false, config })
+    const strict = await jobSetup(tools, { work: false, config })
     expect(await strict.start(ADA, { tool_name: 'slow', params: {}, timeout_ms: 9e9 })).toMatchObject({
       timeout_ms: 5_000,
     })
@@ -134,8 +134,8 @@ describe('time', () => {
   })
 
   test('runs out while the tool runs, and not while the job waits', async () => {
-    const slow = gate()
-    const { jobs, start, ended } = await jobYard({ slow: { run: slow.run } }, { work: false })
+    const slow = blockedHandler()
+    const { jobs, start, ended } = await jobSetup({ slow: { run: slow.run } }, { work: false })
     const { id } = await start(ADA, { tool_name: 'slow', params: {}, timeout_ms: 1_000 })
     await new Promise((resolve) => setTimeout(resolve, 1_200))
     await jobs.work()
@@ -147,8 +147,8 @@ describe('time', () => {
   })
 
   test('is used to wait for a tool that is busy', async () => {
-    const slow = gate()
-    const { start, until, ended } = await jobYard({ slow: { run: slow.run, max_concurrency: 1 } })
+    const slow = blockedHandler()
+    const { start, until, ended } = await jobSetup({ slow: { run: slow.run, max_concurrency: 1 } })
     const first = await start(ADA, { tool_name: 'slow', params: {} })
     await until(ADA, first.id, ({ state }) => state === 'running')
     const second = await start(ADA, { tool_name: 'slow', params: {} })
@@ -159,9 +159,9 @@ describe('time', () => {
   })
 })
 
-describe('who sees a job', () => {
-  test('its caller, and the operators and admins of its tenant; nobody else', async () => {
-    const { jobs, start, ended } = await jobYard({ look: { run: () => 1 } })
+describe('visibility of a job', () => {
+  test('its caller, and the operators and admins of its tenant, can see it', async () => {
+    const { jobs, start, ended } = await jobSetup({ look: { run: () => 1 } })
     const { id } = await start(ADA, { tool_name: 'look', params: {} })
     await ended(ADA, id)
     const seen = async (who: Parameters<typeof jobs.get>[0]) => [
@@ -177,8 +177,8 @@ describe('who sees a job', () => {
     expect(await seen(caller('other', 'ada', 'admin'))).toEqual([false, 0, undefined, 0])
   })
 
-  test('a user gets its own newest jobs, however many others have', async () => {
-    const { jobs, start } = await jobYard({ look: { run: () => 1 } }, { work: false })
+  test('a user lists only its own newest jobs', async () => {
+    const { jobs, start } = await jobSetup({ look: { run: () => 1 } }, { work: false })
     const mine = await start(ADA, { tool_name: 'look', params: {} })
     for (let made = 0; made < 5; made++) await start(caller('acme', 'bob'), { tool_name: 'look', params: {} })
     expect((await jobs.list(ADA, 2)).map(({ id }) => id)).toEqual([mine.id])
@@ -186,9 +186,9 @@ describe('who sees a job', () => {
 })
 
 describe('progress', () => {
-  test('is told to listeners as it comes, and kept with the job', async () => {
-    const slow = gate()
-    const { jobs, start, until } = await jobYard({
+  test('is streamed and stored with the job', async () => {
+    const slow = blockedHandler()
+    const { jobs, start, until } = await jobSetup({
       slow: {
         run: (params, context) => {
           context.report({ done: 1, of: 2 })
@@ -211,7 +211,7 @@ describe('progress', () => {
   })
 
   test('of a job on another server arrives too', async () => {
-    const slow = gate()
+    const slow = blockedHandler()
     const tools = {
       slow: {
         run: ((params, context) => {
@@ -220,8 +220,8 @@ describe('progress', () => {
         }) satisfies typeof slow.run,
       },
     }
-    const there = await jobYard(tools)
-    const here = await jobYard(tools, { folder: there.folder, work: false })
+    const there = await jobSetup(tools)
+    const here = await jobSetup(tools, { folder: there.folder, work: false })
     const { id } = await there.start(ADA, { tool_name: 'slow', params: {} })
     const events: JobEvent[] = []
     for await (const event of here.jobs.events(ADA, id, new AbortController().signal)) {
@@ -231,8 +231,8 @@ describe('progress', () => {
     expect(events).toMatchObject([{ data: 'half' }, { event: 'result', data: { result: 'done' } }])
   })
 
-  test('that cannot be kept is left out, and fails nothing', async () => {
-    const { start, ended } = await jobYard({
+  test('that cannot be stored is dropped without failing the job', async () => {
+    const { start, ended } = await jobSetup({
       loud: {
         run: (_, { report }) => {
           report('x'.repeat(100_000))
@@ -247,8 +247,8 @@ describe('progress', () => {
   })
 
   test('a listener that goes away is let go', async () => {
-    const slow = gate()
-    const { jobs, start } = await jobYard({ slow: { run: slow.run } })
+    const slow = blockedHandler()
+    const { jobs, start } = await jobSetup({ slow: { run: slow.run } })
     const { id } = await start(ADA, { tool_name: 'slow', params: {} })
     const leave = new AbortController()
     const events = Array.fromAsync(jobs.events(ADA, id, leave.signal))

@@ -1,21 +1,20 @@
 import { hash, randomUUID } from 'node:crypto'
-import type { Caller } from '../../config/callers/caller.ts'
-import type { Installation } from '../../config/installation.ts'
-import { cancelled } from '../../core/call.ts'
+import type { Caller } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
+import { pause } from '../../core/cancellation.ts'
+import { cancelled } from '../../core/execution/call.ts'
 import { writeLog } from '../../core/log.ts'
-import { pause } from '../../core/pause.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
 import type { Job, JobQueue, NewJob } from '../../core/storage/job-store.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { ToolResult } from '../../core/tool-result.ts'
+import { ToolExecutionError, type ToolResult } from '../../core/tool-result.ts'
 import { callOf, JobRun, type JobView, jobView, type StoredCall, type TaskName, type Tasks } from './job-run.ts'
 
 const HOUR_MS = 3_600_000
-const SHORTEST_MS = 1_000
-/** How often listeners look at a job that runs here, and at one that does not. */
-const LOOK_HERE_MS = 100
-const LOOK_ELSEWHERE_MS = 500
+const MIN_TIMEOUT_MS = 1_000
+/** How often event streams poll a job on this server, and one on another server. */
+const POLL_HERE_MS = 100
+const POLL_ELSEWHERE_MS = 500
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -26,32 +25,30 @@ declare module 'fastify' {
 export interface JobsOptions {
   readonly installation: Installation
   readonly queue: JobQueue
-  /** What jobs can do besides calling tools. */
+  /** Work of the server itself that runs as a job. */
   readonly tasks?: Tasks
 }
 
-/** What a caller wants done. */
+/** A tool call to run as a job. */
 export interface JobRequest {
   readonly tool_name: string
   readonly params: unknown
-  /** How long it may run; brought to between 1 second and what the configuration allows. */
-  readonly timeout_ms?: number
-  readonly session?: string
+  /** Clamped to 1 s and the limit in the configuration. */
+  readonly timeout_ms?: number | undefined
+  readonly session?: string | undefined
   /** A second request with the same key gets the job of the first. */
-  readonly idempotencyKey?: string
-  /** The trace that asks for it. */
-  readonly traceparent?: string
+  readonly idempotencyKey?: string | undefined
+  readonly traceparent?: string | undefined
   readonly onRate?: CallContext['onRate']
 }
 
-/** What became of the wish. */
 export type Started = { readonly job: JobView } | { readonly refused: ToolResult }
 
 export type JobEvent =
   | { readonly event: 'progress'; readonly data: unknown }
   | { readonly event: 'result'; readonly data: ToolResult }
 
-/** Calls that are worked on in the background, by whichever server is free. */
+/** Tool calls and tasks that run in the background, on any free server. */
 export class Jobs {
   readonly #installation: Installation
   readonly #queue: JobQueue
@@ -65,7 +62,7 @@ export class Jobs {
     this.#tasks = tasks
   }
 
-  /** Begins to work on jobs, those first that were left over. */
+  /** Starts to run jobs, beginning with unfinished ones. */
   async work(): Promise<void> {
     await this.#queue.work((id) => this.#work(id))
   }
@@ -74,24 +71,23 @@ export class Jobs {
   async start(caller: Caller, request: JobRequest): Promise<Started> {
     const { tool_name, params, timeout_ms, session, idempotencyKey, traceparent, onRate } = request
     const { manager, callers, config } = this.#installation
-    const longest = config.limits?.job_timeout_ms ?? HOUR_MS
+    const maxMs = config.limits?.job_timeout_ms ?? HOUR_MS
     const context: CallContext = {
       ...callers.context(caller, 'job', session),
-      ...(onRate !== undefined && { onRate }),
-      ...(timeout_ms !== undefined && { timeoutMs: Math.max(SHORTEST_MS, timeout_ms) }),
+      onRate,
+      timeoutMs: timeout_ms === undefined ? undefined : Math.max(MIN_TIMEOUT_MS, timeout_ms),
     }
     const executor = manager.getExecutor()
     if (this.#tasks.has(tool_name as TaskName)) {
-      const unfit = new ToolExecutionError('TOOL_NOT_FOUND', `Tool '${tool_name}' cannot be run as a job: rename it`)
+      const unfit = new ToolExecutionError(
+        'TOOL_NOT_FOUND',
+        `Tool '${tool_name}' cannot run as a job: its name is reserved. Rename the tool`,
+      )
       return { refused: executor.refuse(tool_name, unfit, context) }
     }
     const admitted = await executor.admit(tool_name, params, context)
     if ('refused' in admitted) return admitted
-    const call: StoredCall = {
-      params,
-      ...(idempotencyKey !== undefined && { idempotency_key: idempotencyKey }),
-      ...(traceparent !== undefined && { traceparent }),
-    }
+    const call: StoredCall = { params, idempotency_key: idempotencyKey, traceparent }
     try {
       const job = await this.#create({
         id: idempotencyKey === undefined ? randomUUID() : keyedId(caller, idempotencyKey),
@@ -99,7 +95,7 @@ export class Jobs {
         caller: caller.id,
         tool: tool_name,
         params: call,
-        timeout_ms: Math.min(admitted.timeoutMs, longest),
+        timeout_ms: Math.min(admitted.timeoutMs, maxMs),
         created_at: this.#now(),
       })
       return { job: jobView(job) }
@@ -123,7 +119,7 @@ export class Jobs {
     return jobView(job)
   }
 
-  /** The job, where the caller may see it: one that calls a tool, or does the task that is named. */
+  /** A job that the caller may see: a tool call, or the named task. */
   async get(caller: Caller, id: string, task?: TaskName): Promise<JobView | undefined> {
     const job = await this.#find(caller, id, task)
     return job && jobView(job, this.#runs.get(id)?.progress ?? job.progress)
@@ -141,13 +137,13 @@ export class Jobs {
       })
   }
 
-  /** A job that does a task, whole. */
+  /** A job that runs a task, with all its fields. */
   async getTask(caller: Caller, id: string, task: TaskName): Promise<Job | undefined> {
     const job = await this.#find(caller, id, task)
     return job && { ...job, progress: this.#runs.get(id)?.progress ?? job.progress }
   }
 
-  /** The newest jobs of the tenant that do a task, whole, as they are stored. */
+  /** The newest stored jobs of the tenant that run a task. */
   listTasks({ tenant }: Caller, task: TaskName, limit: number): Promise<readonly Job[]> {
     return this.#installation.storage.jobs.list(tenant, limit, undefined, task)
   }
@@ -160,11 +156,11 @@ export class Jobs {
     if (run !== undefined) {
       run.cancel('cancelled')
       await run.done
-    } else if (job.ended_at === null) await this.#callOff(job)
+    } else if (job.ended_at === null) await this.#cancelElsewhere(job)
     return this.get(caller, id, task)
   }
 
-  /** How a job goes on: its progress as it comes, then its result. Ends early where the signal aborts. */
+  /** Progress events, then the result. Ends early if the signal aborts. */
   async *events(caller: Caller, id: string, signal: AbortSignal, task?: TaskName): AsyncGenerator<JobEvent> {
     let last = 'null'
     while (!signal.aborted) {
@@ -178,7 +174,7 @@ export class Jobs {
         yield { event: 'result', data: job.result }
         return
       }
-      const wait = pause(run === undefined ? LOOK_ELSEWHERE_MS : LOOK_HERE_MS, this.#installation.clock, signal)
+      const wait = pause(run === undefined ? POLL_ELSEWHERE_MS : POLL_HERE_MS, this.#installation.clock, signal)
       await Promise.race(run === undefined ? [wait] : [wait, run.done]).catch(() => {})
     }
   }
@@ -207,14 +203,19 @@ export class Jobs {
     try {
       await jobs.create(job)
     } catch (error) {
-      // There is one by that name already, where this is a repeat.
+      // A repeated request has the id of the first job.
       const first = await jobs.get(job.tenant, job.id)
       if (first === undefined) throw error
       if (!isSameCall(first, job)) throw usedForOther(job)
       return first
     }
     await this.#queue.add(job.id).catch((err) => {
-      writeLog(this.#installation.log, 'warn', { err, job: job.id }, 'A job waits until it is looked for')
+      writeLog(
+        this.#installation.log,
+        'warn',
+        { err, job: job.id },
+        'A job could not be queued: it waits for the next scan',
+      )
     })
     return {
       ...job,
@@ -230,31 +231,31 @@ export class Jobs {
 
   async #find(caller: Caller, id: string, task: TaskName | undefined): Promise<Job | undefined> {
     const job = await this.#installation.storage.jobs.get(caller.tenant, id)
-    return job !== undefined && this.#does(job, task) && mayI(caller, job) ? job : undefined
+    return job !== undefined && this.#does(job, task) && maySee(caller, job) ? job : undefined
   }
 
-  /** Tasks have routes of their own, with rights of their own. */
+  /** Tasks have their own routes and scopes. */
   #does({ tool }: Job, task: TaskName | undefined): boolean {
     return task === undefined ? !this.#tasks.has(tool as TaskName) : tool === task
   }
 
   /** Ends a job that doesn't run here. Taking it from the queue prevents others from starting it. */
-  async #callOff(job: Job): Promise<void> {
+  async #cancelElsewhere(job: Job): Promise<void> {
     const { storage, manager, clock } = this.#installation
     const { id, tenant, caller, tool } = job
     const executor = manager.getExecutor()
     const taken = await storage.jobs.take(id, this.#now())
     const since = Date.parse(job.started_at ?? job.created_at)
-    // Where another server has it, that one records how it ended there.
+    // If another server runs it, that server records the call.
     const result: ToolResult =
       taken === undefined || this.#tasks.has(tool as TaskName)
         ? cancelledElsewhere(tool, clock.wall() - since)
-        : executor.refuse(tool, cancelled(), { tenant, source: 'job', ...(caller !== null && { caller }) })
+        : executor.refuse(tool, cancelled(), { tenant, source: 'job', caller: caller ?? undefined })
     const effect = executor.effectOf(tool)
     const mayHaveHappened = taken?.attempts !== 1 && effect !== 'read' && effect !== 'idempotent'
-    const kept =
+    const stored =
       mayHaveHappened && !this.#tasks.has(tool as TaskName) ? { ...result, outcome: 'unknown' as const } : result
-    await storage.jobs.end(id, 'cancelled', kept, this.#now())
+    await storage.jobs.end(id, 'cancelled', stored, this.#now())
   }
 
   #now(): string {
@@ -262,8 +263,8 @@ export class Jobs {
   }
 }
 
-/** Users see what their own key has started, all others what the tenant has. */
-const mayI = ({ id, role }: Caller, job: Job): boolean => role !== 'user' || job.caller === id
+/** Users see the jobs of their own key, other roles all jobs of the tenant. */
+const maySee = ({ id, role }: Caller, job: Job): boolean => role !== 'user' || job.caller === id
 
 const keyedId = ({ tenant, id }: Caller, key: string): string =>
   hash('sha256', JSON.stringify([tenant, id, key])).slice(0, 32)
@@ -282,7 +283,7 @@ const cancelledElsewhere = (tool_name: string, execution_time_ms: number): ToolR
 const usedForOther = (job: NewJob): ToolExecutionError =>
   new ToolExecutionError(
     'INVALID_PARAMETERS',
-    `The idempotency key '${(job.params as StoredCall).idempotency_key}' was used for another job: take a new key for this one`,
+    `The idempotency key '${(job.params as StoredCall).idempotency_key}' was used for another job: use a new key`,
   )
 
 const notStarted = (error: unknown): ToolExecutionError =>
@@ -290,7 +291,7 @@ const notStarted = (error: unknown): ToolExecutionError =>
     ? error
     : new ToolExecutionError(
         'SERVICE_UNAVAILABLE',
-        'The store that keeps jobs is unavailable: nothing was started, try again later',
+        'The job store is unavailable: the job was not started. Try again later',
         {},
         { cause: error },
       )

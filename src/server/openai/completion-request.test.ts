@@ -46,7 +46,7 @@ describe('a request of an OpenAI client', () => {
     })
   })
 
-  test('may say null for what it does not say', () => {
+  test('accepts null for optional fields', () => {
     const nothing = { stream: null, stream_options: null, max_tokens: null, temperature: null, tools: null, n: null }
     expect(readCompletion(asked({ ...nothing, tool_choice: null, response_format: null }))).toEqual({
       model: 'a:b',
@@ -85,20 +85,20 @@ describe('a request of an OpenAI client', () => {
   test.each<[string, unknown[], string]>([
     ['messages[0]', [null], 'must be an object'],
     ['messages[0].role', [{ role: 'function', content: '' }], '"function" is not supported'],
-    ['messages[0].content', [{ role: 'user' }], 'must be a text'],
-    ['messages[0].content', [{ role: 'assistant', content: null }], 'must be a text'],
+    ['messages[0].content', [{ role: 'user' }], 'must be a string'],
+    ['messages[0].content', [{ role: 'assistant', content: null }], 'must be a string'],
     [
       'messages[0].content[1]',
       [{ role: 'user', content: [{ type: 'text', text: '' }, { type: 'image_url' }] }],
       '"image_url"',
     ],
     ['messages[0].function_call', [{ role: 'assistant', content: '', function_call: {} }], 'use tool_calls'],
-    ['messages[0].tool_calls', [{ role: 'assistant', tool_calls: {} }], 'must be a list'],
+    ['messages[0].tool_calls', [{ role: 'assistant', tool_calls: {} }], 'must be an array'],
     ['messages[0].tool_calls', [{ ...assistant, tool_calls: [call('a'), call('a')] }], 'different ids'],
     ['messages[0].tool_calls[0]', [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'custom' }] }], '"function"'],
     ['messages[0].tool_calls[0]', [{ role: 'assistant', tool_calls: [{ type: 'function' }] }], 'must have an id'],
-    ['messages[0].tool_call_id', [result('c1')], '"c1" must be one of the tool_calls right before'],
-    ['messages[2].tool_call_id', [assistant, result('c1'), result('c1')], 'each answered once'],
+    ['messages[0].tool_call_id', [result('c1')], '"c1" must be the id of an unanswered call'],
+    ['messages[2].tool_call_id', [assistant, result('c1'), result('c1')], 'an unanswered call'],
     ['messages[2]', [assistant, result('c1'), user], 'missing: c2'],
     ['messages', [assistant, result('c1')], 'missing: c2'],
   ])('is refused for %s', (param, messages, problem) => {
@@ -122,7 +122,7 @@ describe('a request of an OpenAI client', () => {
     expect(refusal(asked(rest))).toMatchObject({ param, code: 'unsupported_value' })
   })
 
-  test('without tools offers none, neither ours nor its own', () => {
+  test('with tool_choice none offers no tools', () => {
     const tools = [{ type: 'function', function: { name: 'ask' } }]
     expect(readCompletion(asked({ tools, tool_choice: 'none' })).run).toEqual({ allowed_tools: [] })
   })

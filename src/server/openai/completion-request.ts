@@ -1,5 +1,6 @@
 import { guardSchema } from '../../core/schema/guard-schema.ts'
-import { shortened } from '../../core/schema/problem-words.ts'
+import { quoted, shortened } from '../../core/schema/problem-words.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import type { Message, OfferedTool, ToolCall } from '../../models/model.ts'
@@ -9,7 +10,7 @@ const OBJECT = { type: ['object', 'null'], additionalProperties: true } as const
 const BOOLEAN = { type: ['boolean', 'null'] } as const
 const TOKENS = { type: ['integer', 'null'], minimum: 1 } as const
 
-/** The body of `POST /v1/chat/completions`, as far as it is read; what else stands in it is passed over. */
+/** The body of `POST /v1/chat/completions`. Other fields are ignored. */
 export const COMPLETION_SCHEMA = {
   type: 'object',
   required: ['model', 'messages'],
@@ -20,7 +21,7 @@ export const COMPLETION_SCHEMA = {
       type: 'array',
       minItems: 1,
       maxItems: 5_000,
-      description: 'Roles system, developer, user, assistant and tool; contents are texts or lists of text parts.',
+      description: 'Roles: system, developer, user, assistant and tool. Contents: strings or lists of text parts.',
     },
     stream: BOOLEAN,
     stream_options: { ...OBJECT, properties: { include_usage: BOOLEAN } },
@@ -30,9 +31,9 @@ export const COMPLETION_SCHEMA = {
     tools: {
       type: ['array', 'null'],
       maxItems: 128,
-      description: 'Tools of the client: calls of them are handed back.',
+      description: 'Tools of the client. Calls of them are handed back.',
     },
-    tool_choice: { description: '"auto" (default) or "none"; nothing else is supported.' },
+    tool_choice: { description: '"auto" (default) or "none".' },
     n: { type: ['integer', 'null'], description: 'Only 1.' },
     response_format: { ...OBJECT, description: 'Only {"type": "text"}.' },
     logprobs: BOOLEAN,
@@ -43,41 +44,32 @@ export const COMPLETION_SCHEMA = {
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
 const NO_PARAMETERS: JsonSchema = { type: 'object', properties: {} }
 
-/** The tools that a client brings along. */
-function readTools(tools: readonly unknown[]): OfferedTool[] {
-  return tools.map((tool, index) => readTool(tool, `tools[${index}]`))
-}
-
-/** Whether tools are offered at all. A model cannot be made to call one: what asks for that is refused. */
+/** Whether tools are offered. Forcing a model to call a tool is not supported. */
 function readToolChoice(choice: unknown): 'auto' | 'none' {
   if (choice === undefined || choice === null || choice === 'auto') return 'auto'
   if (choice === 'none') return 'none'
   const given = typeof choice === 'string' ? `"${shortened(choice)}"` : 'by name'
-  throw invalid(
-    'tool_choice',
-    `tool_choice ${given} is not supported, since a model cannot be made to call a tool here: use "auto" or "none"`,
-    'unsupported_value',
-  )
+  throw invalid('tool_choice', `tool_choice ${given} is not supported: use "auto" or "none"`, 'unsupported_value')
 }
 
 function readTool(tool: unknown, place: string): OfferedTool {
   const { type, function: given } = Object(tool) as { type?: unknown; function?: unknown }
-  if (type !== 'function') throw invalid(place, `${place}.type must be "function": no other tools are supported`)
+  if (type !== 'function') throw invalid(place, `${place}.type must be "function"`)
   const { name, description: told, parameters } = Object(given) as Partial<Record<keyof OfferedTool, unknown>>
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw invalid(`${place}.function.name`, `${place}.function.name must be 1 to 64 letters, digits, _ or -`)
   }
   const description = told ?? ''
   if (typeof description !== 'string') {
-    throw invalid(`${place}.function.description`, `${place}.function.description must be a text`)
+    throw invalid(`${place}.function.description`, `${place}.function.description must be a string`)
   }
   return { name, description, parameters: readSchema(parameters, `${place}.function.parameters`) }
 }
 
 function readSchema(parameters: unknown, place: string): JsonSchema {
   if (parameters === undefined || parameters === null) return NO_PARAMETERS
-  if (typeof parameters !== 'object' || Array.isArray(parameters)) {
-    throw invalid(place, `${place} must be a JSON Schema of an object`)
+  if (!isObject(parameters)) {
+    throw invalid(place, `${place} must be a JSON Schema for an object`)
   }
   const schema: JsonSchema = { type: 'object', ...parameters }
   if (schema.type !== 'object') throw invalid(`${place}.type`, `${place}.type must be "object"`)
@@ -92,7 +84,7 @@ function readSchema(parameters: unknown, place: string): JsonSchema {
 
 type Wire = Readonly<Record<string, unknown>>
 
-/** Messages in OpenAI's form, in ours. Throws an `OpenAiError` that names the one at fault. */
+/** Converts OpenAI messages to ours. Throws an `OpenAiError` that names the invalid message. */
 function readMessages(messages: readonly unknown[]): Message[] {
   const read: Message[] = []
   /** The calls of the last assistant message that have no result yet. */
@@ -123,7 +115,7 @@ function readMessage(message: Wire, place: string, open: Map<string, string>): M
     case 'tool':
       return readResult(message, place, open)
     default: {
-      const known = 'known are system, developer, user, assistant and tool'
+      const known = 'use system, developer, user, assistant or tool'
       throw invalid(`${place}.role`, `${place}.role ${quoted(role)} is not supported: ${known}`)
     }
   }
@@ -132,7 +124,8 @@ function readMessage(message: Wire, place: string, open: Map<string, string>): M
 function readAssistant({ content, tool_calls: calls, function_call }: Wire, place: string): Message {
   if (function_call != null)
     throw invalid(`${place}.function_call`, `${place}: use tool_calls instead of function_call`)
-  if (calls != null && !Array.isArray(calls)) throw invalid(`${place}.tool_calls`, `${place}.tool_calls must be a list`)
+  if (calls != null && !Array.isArray(calls))
+    throw invalid(`${place}.tool_calls`, `${place}.tool_calls must be an array`)
   const tool_calls = (calls ?? []).map((call: unknown, n: number) => readCall(call, `${place}.tool_calls[${n}]`))
   if (tool_calls.length === 0) return { role: 'assistant', content: readText(content, `${place}.content`) }
   if (new Set(tool_calls.map(({ id }) => id)).size < tool_calls.length) {
@@ -147,7 +140,7 @@ function readCall(call: unknown, place: string): ToolCall {
   const { name, arguments: text } = isObject(called) ? called : {}
   if (type !== 'function') throw invalid(place, `${place}.type must be "function"`)
   if (typeof id !== 'string' || typeof name !== 'string' || typeof text !== 'string') {
-    throw invalid(place, `${place} must have an id, and a function with name and arguments, all of them text`)
+    throw invalid(place, `${place} must have an id, and a function with name and arguments, all strings`)
   }
   return { id, type, function: { name, arguments: text } }
 }
@@ -155,7 +148,7 @@ function readCall(call: unknown, place: string): ToolCall {
 function readResult({ tool_call_id: id, content }: Wire, place: string, open: Map<string, string>): Message {
   const name = typeof id === 'string' ? open.get(id) : undefined
   if (typeof id !== 'string' || name === undefined) {
-    const what = `${place}.tool_call_id ${quoted(id)} must be one of the tool_calls right before, each answered once`
+    const what = `${place}.tool_call_id ${quoted(id)} must be the id of an unanswered call in the preceding tool_calls`
     throw invalid(`${place}.tool_call_id`, what)
   }
   open.delete(id)
@@ -165,28 +158,24 @@ function readResult({ tool_call_id: id, content }: Wire, place: string, open: Ma
 function requireResults(open: ReadonlyMap<string, string>, place: string): void {
   if (open.size === 0) return
   const ids = [...open.keys()].slice(0, 5).join(', ')
-  throw invalid(place, `Every one of tool_calls needs a message of role "tool" right behind it; missing: ${ids}`)
+  throw invalid(place, `tool_calls must be followed by one message with role "tool" per call; missing: ${ids}`)
 }
 
-/** A text, or a list of its parts. */
+/** Reads a string or a list of text parts. */
 function readText(content: unknown, place: string): string {
   if (typeof content === 'string') return content
-  if (!Array.isArray(content)) throw invalid(place, `${place} must be a text or a list of text parts`)
+  if (!Array.isArray(content)) throw invalid(place, `${place} must be a string or a list of text parts`)
   const parts = content.map((part: unknown, n) => {
     const { type, text } = isObject(part) ? part : {}
     if (type === 'text' && typeof text === 'string') return text
-    throw invalid(`${place}[${n}]`, `${place}[${n}]: parts of type ${quoted(type)} are not supported, only "text" is`)
+    throw invalid(`${place}[${n}]`, `${place}[${n}]: parts of type ${quoted(type)} are not supported, only "text"`)
   })
   return parts.join('\n')
 }
 
-const isObject = (value: unknown): value is Wire => typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const quoted = (value: unknown): string => (typeof value === 'string' ? `"${shortened(value)}"` : `(${typeof value})`)
-
 type Optional<Value> = Value | null | undefined
 
-/** The body of a request, of which `COMPLETION_SCHEMA` has been checked. */
+/** A body that matches `COMPLETION_SCHEMA`. */
 export interface CompletionBody {
   readonly model: string
   readonly messages: readonly unknown[]
@@ -205,15 +194,14 @@ export interface CompletionBody {
   readonly function_call?: unknown
 }
 
-/** What a client asks for. */
 export interface AskedCompletion {
   readonly model: string
   readonly messages: readonly Message[]
   readonly stream: boolean
   readonly includeUsage: boolean
   readonly run: {
-    readonly max_tokens?: number
-    readonly temperature?: number
+    readonly max_tokens?: number | undefined
+    readonly temperature?: number | undefined
     readonly client_tools?: readonly OfferedTool[]
     readonly allowed_tools?: readonly string[]
   }
@@ -221,30 +209,26 @@ export interface AskedCompletion {
 
 const NO_TOOLS: readonly string[] = Object.freeze([])
 
-/** Reads a request. What would change the answer and is not there is refused; what only tunes it is passed over. */
+/** Reads a request. Unsupported options that would change the answer are errors; others are ignored. */
 export function readCompletion(body: CompletionBody): AskedCompletion {
   refuseUnsupported(body)
   const { model, messages, stream, stream_options, temperature } = body
   const max_tokens = body.max_completion_tokens ?? body.max_tokens ?? undefined
-  const tools = readTools(body.tools ?? [])
+  const tools = (body.tools ?? []).map((tool, index) => readTool(tool, `tools[${index}]`))
   const offered = readToolChoice(body.tool_choice) === 'auto' ? { client_tools: tools } : { allowed_tools: NO_TOOLS }
   return {
     model,
     messages: readMessages(messages),
     stream: stream === true,
     includeUsage: stream_options?.include_usage === true,
-    run: {
-      ...offered,
-      ...(max_tokens !== undefined && { max_tokens }),
-      ...(typeof temperature === 'number' && { temperature }),
-    },
+    run: { ...offered, max_tokens, temperature: temperature ?? undefined },
   }
 }
 
 function refuseUnsupported(body: CompletionBody): void {
   const { n, response_format, logprobs, modalities, functions, function_call } = body
   const format = response_format?.type ?? 'text'
-  if ((n ?? 1) !== 1) refuse('n', 'n must be 1: there is one answer to a request')
+  if ((n ?? 1) !== 1) refuse('n', 'n must be 1')
   if (format !== 'text') refuse('response_format', 'response_format must be of type "text"')
   if (logprobs === true) refuse('logprobs', 'logprobs are not supported')
   if (modalities?.some((modality) => modality !== 'text')) refuse('modalities', 'modalities must be ["text"]')

@@ -24,7 +24,7 @@ const answer = (rest: Partial<RunAnswer>): RunEvent => ({
   messages: [],
 })
 
-test('a call that is told of when it is whole goes out whole', async () => {
+test('sends a call that arrives as a whole', async () => {
   const { deltas, ids, last } = await written(
     { type: 'tool-call-end', call: call('ask') },
     answer({ client_calls: [call('ask')] }),
@@ -48,7 +48,7 @@ test('calls of the server are none of the client’s business', async () => {
   expect(ids).toEqual([])
 })
 
-test('an answer that differs from what was said comes after it', async () => {
+test('sends an answer that differs from the streamed text after it', async () => {
   const { deltas } = await written({ type: 'text-delta', text: 'I was about to' }, answer({ content: 'I am late.' }))
   expect(deltas.map(({ content }) => content)).toEqual(['', 'I was about to', '\n\nI am late.', undefined])
 })

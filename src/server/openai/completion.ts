@@ -12,7 +12,7 @@ interface HandedCall {
   sent: number
 }
 
-/** Writes a run as chunks of OpenAI's, as it happens. */
+/** Streams a run as OpenAI chunks. */
 export class CompletionStream {
   readonly #stream: EventStream
   readonly #head: CompletionHead
@@ -21,9 +21,9 @@ export class CompletionStream {
   /** The client's calls, by the ids of the model. */
   readonly #calls = new Map<string, HandedCall>()
   #begun = false
-  /** What was said in this turn. */
+  /** The text of this turn. */
   #said = ''
-  /** Something was said in a turn before. */
+  /** Whether an earlier turn had text. */
   #spoke = false
 
   constructor(stream: EventStream, head: CompletionHead, { includeUsage, run }: AskedCompletion) {
@@ -33,7 +33,7 @@ export class CompletionStream {
     this.#clientTools = new Set(run.client_tools?.map(({ name }) => name))
   }
 
-  /** The ids that the client's calls went out under, and those of the model. */
+  /** The ids that the client got for its calls, and those of the model. */
   get ids(): Map<string, string> {
     return new Map(Array.from(this.#calls, ([modelId, { id }]) => [id, modelId]))
   }
@@ -67,7 +67,7 @@ export class CompletionStream {
 
   async #say(text: string): Promise<void> {
     if (text === '') return
-    // What was said between calls and what is said now are not one sentence.
+    // Separates the texts of two turns.
     const apart = this.#said === '' && this.#spoke ? '\n\n' : ''
     this.#said += text
     await this.#send({ content: `${apart}${text}` })
@@ -88,7 +88,7 @@ export class CompletionStream {
     await this.#send({ tool_calls: [{ index: call.index, function: { arguments: text } }] })
   }
 
-  /** Sends what has not been sent: a model need not have told of a call before it was whole. */
+  /** Sends the rest of a call. Some models send calls only as a whole. */
   async #endCall({ id, function: { name, arguments: text } }: ToolCall): Promise<void> {
     await this.#startCall(id, name)
     await this.#goOn(id, text.slice(this.#calls.get(id)?.sent))
@@ -111,7 +111,7 @@ export class CompletionStream {
     await this.#stream.sendText('[DONE]')
   }
 
-  /** What happens on the server, beside an empty choice: clients that do not look for it do not see it. */
+  /** Sends an event of the server next to an empty choice, which other clients ignore. */
   #tell(toolyard: object): Promise<void> {
     return this.#chunk({ choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: null }], toolyard })
   }
@@ -126,7 +126,7 @@ export class CompletionStream {
   }
 }
 
-/** What is the same in every part of an answer. */
+/** The fields that all chunks share. */
 export interface CompletionHead {
   readonly id: string
   readonly created: number
@@ -135,7 +135,7 @@ export interface CompletionHead {
 
 type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls'
 
-/** A run that came to a limit was cut short, which OpenAI has one word for. */
+/** OpenAI has one finish reason for all limits. */
 const FINISH: Readonly<Record<Exclude<StopReason, 'error' | 'cancelled'>, FinishReason>> = {
   stop: 'stop',
   length: 'length',
@@ -146,7 +146,7 @@ const FINISH: Readonly<Record<Exclude<StopReason, 'error' | 'cancelled'>, Finish
   budget: 'length',
 }
 
-/** A whole answer in OpenAI's form; `calls` are those of the client. */
+/** A complete answer in OpenAI's format, with the calls of client tools. */
 export function completion(head: CompletionHead, answer: RunAnswer, calls: readonly ToolCall[]): object {
   const content = contentOf(answer)
   return {
@@ -170,7 +170,7 @@ export function completion(head: CompletionHead, answer: RunAnswer, calls: reado
   }
 }
 
-/** What the model said last, also where it was asked once more after a limit. */
+/** The last text of the model, including the extra turn after a limit. */
 export const contentOf = ({ content, final_answer }: RunAnswer): string => final_answer ?? content
 
 export const usageOf = ({ prompt_tokens, completion_tokens, total_tokens }: Usage): Usage => ({
@@ -179,14 +179,14 @@ export const usageOf = ({ prompt_tokens, completion_tokens, total_tokens }: Usag
   total_tokens,
 })
 
-/** Why an answer ended. Throws an `OpenAiError` where there is none. */
+/** Throws an `OpenAiError` if the run failed. */
 export function finishReason({ stop_reason, client_calls, error, tool_calls }: RunAnswer): FinishReason {
   if (client_calls !== undefined) return 'tool_calls'
   if (stop_reason !== 'error' && stop_reason !== 'cancelled') return FINISH[stop_reason]
   throw failed(stop_reason, error, tool_calls)
 }
 
-/** What OpenAI has no place for: how the run ended, and which tools ran on the server. */
+/** Data that OpenAI's format lacks: the stop reason, and the tools that ran on the server. */
 export const aboutRun = ({ stop_reason, tool_calls }: RunAnswer): object => ({
   stop_reason,
   tool_calls: tool_calls.map(aboutCall),
@@ -200,12 +200,12 @@ export const aboutCall = ({ tool, iteration, result }: TrackedCall): object => (
   execution_time_ms: result.execution_time_ms,
 })
 
-/** Clients repeat what failed with a status of 500 and above: a run whose tools have done something must not be. */
+/** Clients retry after a 5xx status, so a run that has called tools fails with 422 instead. */
 function failed(reason: 'error' | 'cancelled', error: string | undefined, calls: readonly TrackedCall[]): OpenAiError {
   const problem = error ?? 'The run was cancelled before it could finish'
   const code = reason === 'cancelled' ? 'cancelled' : 'model_failed'
   if (calls.length === 0) return new OpenAiError(reason === 'cancelled' ? 503 : 502, problem, { code })
   const names = [...new Set(calls.map(({ tool }) => tool))].slice(0, 10).join(', ')
-  const message = `${problem}. Tools have been called already (${names}): asking again may call them again`
+  const message = `${problem}. Tools were already called (${names}): a retry may call them again`
   return new OpenAiError(422, message, { type: 'server_error', code, headers: { 'x-should-retry': 'false' } })
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LOCAL_CALLER } from '../../config/callers/callers.ts'
+import { LOCAL_CALLER } from '../../app/callers.ts'
 import type { Message, ToolCall } from '../../models/model.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
 import { HandedBackCalls, newCallId } from './handed-back.ts'
@@ -47,7 +47,7 @@ function kept() {
 }
 
 describe('calls that were handed back', () => {
-  test('come back with what was done before them, under the ids of the model', () => {
+  test('are restored with the earlier turns and the ids of the model', () => {
     const { calls } = kept()
     expect(calls.restore(LOCAL_CALLER, CONTINUED)).toEqual([
       USER,
@@ -58,7 +58,7 @@ describe('calls that were handed back', () => {
     ])
   })
 
-  test('do so wherever they stand, and more than once', () => {
+  test('are restored anywhere in the conversation, and more than once', () => {
     const { calls } = kept()
     calls.keep(
       LOCAL_CALLER,
@@ -99,7 +99,7 @@ describe('calls that were handed back', () => {
     expect(calls.restore(LOCAL_CALLER, CONTINUED)).toEqual(CONTINUED)
   })
 
-  test('stay as they were sent where they are not those that were handed back together', () => {
+  test('are unchanged unless they were handed back together', () => {
     const { calls } = kept()
     const [, assistant] = CONTINUED
     const some = (...ids: string[]): Message[] => [

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Caller } from '../../config/callers/caller.ts'
+import type { Caller } from '../../app/callers.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { AssistantMessage, Message, ToolCall } from '../../models/model.ts'
 
@@ -10,21 +10,21 @@ const MAX_CHARACTERS = 64 * 1024 * 1024
 
 type Result = Extract<Message, { role: 'tool' }>
 
-/** What happened here before calls were handed back, of which their client knows nothing. */
+/** The part of a conversation that the client doesn't have. */
 interface HandedBack {
-  /** The turns with tools of ours. */
+  /** The turns that called server tools. */
   readonly before: readonly Message[]
-  /** The turn that called the client's tools, as its model said it. */
+  /** The turn that called client tools, as the model wrote it. */
   readonly turn: AssistantMessage
-  /** What the model reads of the calls in it that are none of the client's. */
+  /** The results of the server tools that this turn called. */
   readonly postponed: readonly Result[]
-  /** The ids of the client's calls: ours, and the model's. */
+  /** The ids of the client's calls: ours, mapped to the model's. */
   readonly ids: ReadonlyMap<string, string>
 }
 
 /**
- * Remembers what was done for clients that keep no more than they were sent, so that a model does not do it again when
- * they come back with the results of their calls. Ids of models need not be unique: calls go out under ids of our own.
+ * Stores the turns that clients don't get, so that the model doesn't repeat them when the client returns its results.
+ * The ids of models may not be unique, so clients get ids of ours.
  */
 export class HandedBackCalls {
   readonly #entries: LRUCache<string, HandedBack>
@@ -41,7 +41,7 @@ export class HandedBackCalls {
     })
   }
 
-  /** Keeps what a run added to its conversation; `ids` are those that its calls went out under. */
+  /** Stores the messages that a run added; `ids` are the ids that the client got. */
   keep(caller: Caller, added: readonly Message[], ids: ReadonlyMap<string, string>): void {
     const at = added.findLastIndex(({ role }) => role === 'assistant')
     const turn = added[at] as AssistantMessage
@@ -50,7 +50,7 @@ export class HandedBackCalls {
     for (const id of ids.keys()) this.#entries.set(keyOf(caller, id), entry)
   }
 
-  /** The conversation that a client sends, with what it does not know of put back in its place. */
+  /** Adds the stored turns to the conversation of a client. */
   restore(caller: Caller, messages: readonly Message[]): Message[] {
     const restored: Message[] = []
     for (let at = 0; at < messages.length; at++) {
@@ -66,7 +66,7 @@ export class HandedBackCalls {
     return restored
   }
 
-  /** What lies behind calls, where they are exactly those that were handed back together. */
+  /** The entry of calls that were handed back together. */
   #find(caller: Caller, calls: readonly ToolCall[]): HandedBack | undefined {
     const [first] = calls
     const entry = first && this.#entries.get(keyOf(caller, first.id))
@@ -74,10 +74,9 @@ export class HandedBackCalls {
   }
 }
 
-/** An id for a call that is handed back. */
 export const newCallId = (): string => `call_${randomBytes(12).toString('hex')}`
 
-/** The results of a turn in the order of its calls: the client's under the ids of the model, and what we have to say. */
+/** The results of a turn, in the order of its calls and with the ids of the model. */
 function resultsOf({ turn, postponed, ids }: HandedBack, given: readonly Result[]): Result[] {
   const results = new Map(postponed.map((result) => [result.tool_call_id, result]))
   for (const result of given) {

@@ -1,12 +1,10 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { ClientToolError } from '../../chat/client-tool-error.ts'
-import type { Installation } from '../../config/installation.ts'
-import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import type { Installation } from '../../app/installation.ts'
+import { ClientToolError } from '../../chat/client-tools.ts'
+import { UnknownModelError } from '../../models/model-error.ts'
 import { problemOf } from '../http/problem.ts'
 
-const CODES: Readonly<Record<number, string>> = { 401: 'invalid_api_key' }
-
-/** Answers with what went wrong, as OpenAI would. */
+/** Sends an error in OpenAI's format. */
 export function answerOpenAiError(
   installation: Installation,
   error: unknown,
@@ -29,13 +27,8 @@ export function openAiErrorOf(installation: Installation, error: unknown, reques
   }
   if (error instanceof ClientToolError) return new OpenAiError(400, error.message, { param: 'tools' })
   const { status, message, headers } = problemOf(installation, error, request)
-  const code = CODES[status]
-  const param = invalidParam(error as Partial<FastifyError>)
-  return new OpenAiError(status, message, {
-    headers,
-    ...(code !== undefined && { code }),
-    ...(param !== undefined && { param }),
-  })
+  const code = status === 401 ? 'invalid_api_key' : undefined
+  return new OpenAiError(status, message, { headers, code, param: invalidParam(error as Partial<FastifyError>) })
 }
 
 /** The top-level field that the request schema rejects. */
@@ -46,7 +39,6 @@ function invalidParam({ validation }: Partial<FastifyError>): string | undefined
   return typeof param === 'string' ? param : undefined
 }
 
-/** OpenAI's kinds of errors, as far as there are any here. */
 export type OpenAiErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
@@ -56,13 +48,13 @@ export type OpenAiErrorType =
 
 export interface OpenAiErrorFacts {
   readonly type?: OpenAiErrorType
-  /** The field of the request that is at fault. */
-  readonly param?: string
-  readonly code?: string
+  /** The invalid field of the request. */
+  readonly param?: string | undefined
+  readonly code?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Why a request of an OpenAI client is not answered, in the form that such clients read. */
+/** An error in the format that OpenAI clients read. */
 export class OpenAiError extends Error {
   readonly status: number
   readonly facts: OpenAiErrorFacts
@@ -80,9 +72,8 @@ export class OpenAiError extends Error {
   }
 }
 
-/** A request that says what cannot be done. */
 export const invalid = (param: string, message: string, code?: string): OpenAiError =>
-  new OpenAiError(400, message, { param, ...(code !== undefined && { code }) })
+  new OpenAiError(400, message, { param, code })
 
 function typeOf(status: number): OpenAiErrorType {
   if (status === 401) return 'authentication_error'

@@ -27,7 +27,7 @@ describe('errors of /v1', () => {
     expect(await error({ tools: [own] })).toMatchObject({
       status: 400,
       param: 'tools',
-      error: { message: "The tool 'take_note' is there already, and run by the server: rename yours" },
+      error: { message: "The tool 'take_note' already exists on the server: rename yours" },
     })
     const unreadable = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
@@ -47,7 +47,7 @@ describe('errors of /v1', () => {
     await expect(chunksOf(client)).rejects.toMatchObject({ status: 502, code: 'model_failed' })
   })
 
-  test('say who is not let in', async () => {
+  test('report a missing or wrong API key', async () => {
     const { url, key } = await openScriptedServer([])
     const reader = await key('acme', 'user', ['read'])
     await expect(completionOf(clientOf(url, 'ty_wrong'))).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe('errors of /v1', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff')
   })
 
-  test('of a model are told, and what it says of addresses is not', async () => {
+  test('of a model are reported without its addresses', async () => {
     const failure = new ModelError('scripted:turns: overloaded. Try later')
     const { url } = await openScriptedServer([failure, new Error('connect 10.0.0.1:443')])
     const client = clientOf(url)
@@ -84,7 +84,7 @@ describe('errors of /v1', () => {
     await expect(completionOf(clientOf(url, undefined, 2))).rejects.toMatchObject({
       status: 422,
       type: 'server_error',
-      error: { message: expect.stringContaining('Tools have been called already (take_note)') },
+      error: { message: expect.stringContaining('Tools were already called (take_note)') },
     })
     expect(take_note).toHaveBeenCalledTimes(1)
     expect(model.requests).toHaveLength(2)
@@ -102,7 +102,7 @@ describe('errors of /v1', () => {
     expect(said).toBe('It is')
   })
 
-  test('nobody foresaw say nothing, and are logged', async () => {
+  test('that are unexpected have no details, and are logged', async () => {
     const { url, installation, log } = await openScriptedServer([])
     installation.manager.getModels = async () => {
       throw new Error('connect 10.0.0.1:443')

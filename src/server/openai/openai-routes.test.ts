@@ -50,7 +50,7 @@ describe('POST /v1/chat/completions', () => {
     expect(await run.json()).toMatchObject({ model: MODEL, tool_calls: 1 })
   })
 
-  test('streams what every turn says, and what happens on the server beside it', async () => {
+  test('streams the text of every turn, and the events of the server', async () => {
     const turns = [
       { text: 'Wait a bit.', ...note, usage },
       { text: 'I noted it.', usage },
@@ -82,7 +82,7 @@ describe('POST /v1/chat/completions', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 20, total_tokens: 24 } })
   })
 
-  test('says by the finish reason that a limit was reached, and what the model said then', async () => {
+  test('has the finish reason length and the final answer after a limit', async () => {
     const turns = () => [note, 'So far: milk.']
     const config = { tools: { enabled: true, max_iterations: 1 } }
     const { url } = await openScriptedServer([...turns(), ...turns()], { config })
@@ -95,7 +95,7 @@ describe('POST /v1/chat/completions', () => {
     expect(chunks.at(-1)?.choices).toMatchObject([{ finish_reason: 'length' }])
   })
 
-  test('hands calls of the client’s tools back, and goes on where it was when it has their results', async () => {
+  test('hands calls of client tools back, and continues with their results', async () => {
     const take_note = vi.fn(() => 'noted')
     const turns = [note, { text: 'Now the door.', ...door }, 'All done.']
     const { url, model } = await openScriptedServer(turns, { tools: { take_note } })
@@ -162,7 +162,7 @@ describe('POST /v1/chat/completions', () => {
     ])
   })
 
-  test.each([false, true])('works with the client’s own loop over its tools (streamed: %s)', async (stream) => {
+  test.each([false, true])('works with the tool loop of the OpenAI client (streamed: %s)', async (stream) => {
     const take_note = vi.fn(() => 'noted')
     const openDoor = vi.fn((_: { door: string }) => 'open')
     const turns = [note, { text: 'Now the door.', ...door }, note, door, 'All done.']
@@ -179,7 +179,7 @@ describe('POST /v1/chat/completions', () => {
     expect(take_note).toHaveBeenCalledTimes(2)
   })
 
-  test('keeps what one caller did from another', async () => {
+  test('does not share stored turns between callers', async () => {
     const { url, key, model } = await openScriptedServer([note, door, 'Hm.'], { tools: { take_note: () => 'noted' } })
     const [one, other] = [await key('acme', 'user'), await key('acme', 'user')]
     const first = await completionOf(clientOf(url, one), { tools: [DOOR] })
@@ -190,7 +190,7 @@ describe('POST /v1/chat/completions', () => {
     expect(model.requests[2]?.messages).toHaveLength(3)
   })
 
-  test('offers no tools where none may be used', async () => {
+  test('offers no tools with tool_choice none', async () => {
     const { url, model } = await openScriptedServer(['Hi.'], { tools: { take_note: () => 1 } })
     await completionOf(clientOf(url), { tools: [DOOR], tool_choice: 'none' })
     expect(model.requests[0]?.tools).toEqual([])
@@ -212,7 +212,7 @@ describe('POST /v1/chat/completions', () => {
     })
   })
 
-  test('tells a client that waits that the server is shutting down', async () => {
+  test('ends an open stream with an error at shutdown', async () => {
     const { url, app } = await openScriptedServer([{ text: 'Wait.', ...note }], { tools: { take_note: () => never() } })
     const stream = await clientOf(url).chat.completions.create({ model: MODEL, messages: GO, stream: true })
     const read = async () => {
@@ -233,7 +233,7 @@ describe('GET /v1/models', () => {
     try {
       const client = clientOf(server.url)
       const ids = (await Array.fromAsync(client.models.list())).map(({ id }) => id)
-      expect(ids).toEqual([...models.map(({ id }) => id), 'mini:v0'])
+      expect(ids).toEqual([...models.map(({ id }) => id), 'mini:v1'])
       for (const id of ids) {
         expect(await client.models.retrieve(id)).toEqual({
           id,
@@ -247,7 +247,7 @@ describe('GET /v1/models', () => {
         code: 'model_not_found',
       })
       const answer = await client.chat.completions.create({
-        model: 'mini:v0',
+        model: 'mini:v1',
         messages: [{ role: 'user', content: "What's 2+2?" }],
       })
       expect(answer.choices[0]?.message.content).toBe('2 + 2 is 4.')

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RunEvent } from '../../chat/run.ts'
-import { splitModelId } from '../../models/catalogue/split-model-id.ts'
+import { splitModelId } from '../../models/model-info.ts'
 import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/client-run.ts'
 import type { EventStream } from '../http/event-stream.ts'
+import { route } from '../http/route.ts'
 import { type CompletionHead, CompletionStream, completion, finishReason } from './completion.ts'
 import { type AskedCompletion, COMPLETION_SCHEMA, type CompletionBody, readCompletion } from './completion-request.ts'
 import { HandedBackCalls, newCallId } from './handed-back.ts'
@@ -13,11 +14,11 @@ type Answered = Extract<RunEvent, { type: 'answer' }>
 interface Answering {
   readonly asked: AskedCompletion
   readonly head: CompletionHead
-  /** Keeps what the client will not know of when it comes back. */
+  /** Stores the turns that the client doesn't get, for its next request. */
   readonly keep: (answered: Answered, ids: ReadonlyMap<string, string>) => void
 }
 
-/** Answers OpenAI clients: the tools of the server are run here, calls of the client's own are handed back to it. */
+/** Answers OpenAI clients: runs the tools of the server, and hands calls of client tools back. */
 class Completions {
   readonly #app: FastifyInstance
   readonly #handedBack: HandedBackCalls
@@ -38,9 +39,7 @@ class Completions {
     const run = new ClientRun(this.#app, request, reply)
     const head = { id: `chatcmpl-${run.id}`, created: Math.floor(clock.wall() / 1_000), model: asked.model }
     const { context } = run
-    const events = manager
-      .getLoop()
-      .run({ ...asked.run, model, messages, context, ...(prices !== undefined && { prices }) })
+    const events = manager.getLoop().run({ ...asked.run, model, messages, context, prices })
     const answering: Answering = {
       asked,
       head,
@@ -79,7 +78,7 @@ class Completions {
         fail: (error) => stream.sendText(JSON.stringify(openAiErrorOf(installation, error, request))),
       }
     }
-    // A run that ends at once may have failed: then a status is better than a stream.
+    // A run that fails at once is answered with an error status instead of a stream.
     const judge = (early: RunEvent): void => {
       if (early.type === 'answer') finishReason(early.answer)
     }
@@ -93,7 +92,7 @@ async function last(events: RunEvents): Promise<Answered> {
   return answered as Answered
 }
 
-/** What clients of OpenAI's API ask for, answered in its form; errors too, which are problem+json everywhere else. */
+/** OpenAI-compatible endpoints. Errors have OpenAI's format too. */
 export function openAiRoutes(app: FastifyInstance): void {
   const { installation } = app
   const completions = new Completions(app, new HandedBackCalls(installation.clock))
@@ -104,26 +103,25 @@ export function openAiRoutes(app: FastifyInstance): void {
 
     routes.post<{ Body: CompletionBody }>(
       '/v1/chat/completions',
-      {
-        config: { scope: 'chat' },
-        schema: {
-          summary: "OpenAI's chat completions: the tools of the server are run, those of the client handed back to it",
-          tags: ['openai'],
+      route(
+        'chat',
+        'openai',
+        'OpenAI chat completions: runs the tools of the server and hands calls of client tools back',
+        {
           body: COMPLETION_SCHEMA,
         },
-      },
+      ),
       (request, reply) => completions.answer(request, reply),
     )
 
-    routes.get(
-      '/v1/models',
-      { config: { scope: 'read' }, schema: { summary: 'The models, in the form of OpenAI', tags: ['openai'] } },
-      async () => ({ object: 'list', data: await listed() }),
-    )
+    routes.get('/v1/models', route('read', 'openai', 'Lists the models in the OpenAI format'), async () => ({
+      object: 'list',
+      data: await listed(),
+    }))
 
     routes.get<{ Params: { '*': string } }>(
       '/v1/models/*',
-      { config: { scope: 'read' }, schema: { summary: 'One of them, by its id', tags: ['openai'] } },
+      route('read', 'openai', 'Returns one model by its id'),
       async ({ params: { '*': id } }) => {
         const model = (await listed()).find((one) => one.id === id)
         if (model === undefined) throw unknownModel(id)
@@ -142,7 +140,7 @@ const modelObject = (id: string) => ({
 })
 
 const unknownModel = (id: string): OpenAiError =>
-  new OpenAiError(404, `The model '${id.slice(0, 200)}' does not exist: GET /v1/models lists those that do`, {
+  new OpenAiError(404, `The model '${id.slice(0, 200)}' does not exist: GET /v1/models lists the models`, {
     param: 'model',
     code: 'model_not_found',
   })

@@ -60,7 +60,7 @@ describe('the audit as a file', () => {
     ['two, "three"\n', '"two, ""three""\n"'],
     ['=HYPERLINK("x","y")', '"\'=HYPERLINK(""x"",""y"")"'],
     ['', ''],
-  ])('a name such as %j is no formula to a spreadsheet', (value, cell) => {
+  ])('a name such as %j is not a spreadsheet formula', (value, cell) => {
     expect(csvCell(value)).toBe(cell)
   })
 })

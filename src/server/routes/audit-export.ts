@@ -1,6 +1,6 @@
 import type { AuditPage, AuditRow } from '../../core/storage/ledger.ts'
 
-/** Gives the page at a cursor; the first without one. */
+/** Reads the page at a cursor, or the first page. */
 export type PageOf = (cursor: { readonly cursor?: string }) => Promise<AuditPage>
 
 const COLUMNS: readonly (keyof AuditRow)[] = [
@@ -21,7 +21,7 @@ const COLUMNS: readonly (keyof AuditRow)[] = [
   'hash',
 ]
 
-/** All rows as comma-separated values, page by page. */
+/** All rows as CSV, page by page. */
 export async function* auditCsv(pageOf: PageOf): AsyncGenerator<string> {
   yield `${COLUMNS.join(',')}\r\n`
   for await (const rows of pages(pageOf)) {
@@ -49,7 +49,7 @@ async function* pages(pageOf: PageOf): AsyncGenerator<readonly AuditRow[]> {
   }
 }
 
-/** A cell as text. Callers choose the names of tools: one that a spreadsheet would take for a formula is disarmed. */
+/** A cell as text. Callers choose tool names, so text that a spreadsheet would run as a formula is escaped. */
 export function csvCell(value: string | number | null): string {
   if (typeof value === 'number') return String(value)
   const text = value === null ? '' : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value

@@ -18,7 +18,7 @@ async function auditYard() {
 }
 
 describe('GET /audit', () => {
-  test('has the calls that were answered, newest first, by what was asked for', async () => {
+  test('lists matching calls, newest first', async () => {
     const { call, page, acme, installation } = await auditYard()
     await call('hello', { secret: 'parameter' }, acme)
     await call('broken', {}, acme)
@@ -40,7 +40,7 @@ describe('GET /audit', () => {
     expect(await tools(`?to=2020-01-01T00:00:00%2B02:00`)).toEqual([])
   })
 
-  test('comes page by page', async () => {
+  test('is paginated', async () => {
     const { call, page, acme } = await auditYard()
     for (let index = 0; index < 5; index++) await call('hello', { index }, acme)
     const seen: AuditRow[] = []
@@ -77,7 +77,7 @@ describe('GET /audit', () => {
     }
   })
 
-  test('is that of the own tenant; others are for keys of the whole installation', async () => {
+  test('is that of your tenant; others need the scope installation', async () => {
     const { call, page, get, acme, globex, whole } = await auditYard()
     await call('hello', {}, acme)
     await call('hello', {}, globex)
@@ -91,7 +91,7 @@ describe('GET /audit', () => {
     expect((await page('?tenant=*', whole)).rows).toHaveLength(2)
   })
 
-  test('is exported whole, as a file, with nothing in it that a spreadsheet would run', async () => {
+  test('is exported as a file without spreadsheet formulas', async () => {
     const { call, get, acme, globex } = await auditYard()
     for (let round = 0; round < 11; round++) {
       await Promise.all(Array.from({ length: 100 }, (_, index) => call('hello', { index }, acme)))

@@ -1,61 +1,56 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
-import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
+import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { COUNT, exactly, list, object, route, TEXT, TIME } from '../http/route.ts'
 import { auditCsv, auditJson } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
-const TEXT = { type: 'string', minLength: 1, maxLength: 200 }
+const NAME = { type: 'string', minLength: 1, maxLength: 200 }
 const OUTCOME = { enum: ['success', 'failure', 'unknown'] }
 
 const AUDIT_QUERY = {
-  tool: TEXT,
-  caller: { ...TEXT, description: 'The id of a key, or local.' },
-  run_id: TEXT,
+  tool: NAME,
+  caller: { ...NAME, description: 'The id of an API key, or local.' },
+  run_id: NAME,
   outcome: OUTCOME,
   error_code: { enum: Object.keys(TOOL_ERRORS) },
-  from: {
-    type: 'string',
-    pattern: ISO,
-    description: 'From this time on, ISO 8601.',
-    examples: ['2026-01-31T12:00:00Z'],
-  },
-  to: { type: 'string', pattern: ISO, description: 'Before this time, ISO 8601.', examples: ['2026-02-01'] },
+  from: { type: 'string', pattern: ISO, description: 'Start time, ISO 8601.', examples: ['2026-01-31T12:00:00Z'] },
+  to: { type: 'string', pattern: ISO, description: 'End time, exclusive, ISO 8601.', examples: ['2026-02-01'] },
   limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
-  cursor: { type: 'string', maxLength: 500, description: 'What the page before gave as next.' },
-  format: { enum: ['csv', 'json'], description: 'Everything that matches, as a file to keep.' },
-} as const
+  cursor: { type: 'string', maxLength: 500, description: '`next` of the previous page.' },
+  format: { enum: ['csv', 'json'], description: 'Downloads all matching calls as a file.' },
+}
 
 const nullable = (description?: string) => ({ type: ['string', 'null'], ...(description && { description }) })
 
 const AUDIT_COLUMNS = {
-  id: { type: 'string' },
-  time: { type: 'string', format: 'date-time' },
-  tenant: { type: 'string' },
-  caller: nullable('The id of the key that called.'),
+  id: TEXT,
+  time: TIME,
+  tenant: TEXT,
+  caller: nullable('The id of the API key.'),
   source: nullable('The interface that the call came through.'),
-  run_id: nullable('The conversation that it was part of.'),
-  tool: { type: 'string' },
-  model: nullable('The model that asked for the call, as provider:model.'),
-  schema_hash: nullable('Names the definition that was called.'),
-  params_hash: nullable('Names the parameters; they themselves are never kept.'),
+  run_id: nullable('The run that the call belongs to.'),
+  tool: TEXT,
+  model: nullable('The model that requested the call, as provider:model.'),
+  schema_hash: nullable('The hash of the tool definition.'),
+  params_hash: nullable('A keyed hash of the parameters, which are not stored.'),
   outcome: OUTCOME,
   error_code: nullable(),
   duration_ms: { type: 'number' },
-  attempts: { type: 'integer' },
-  hash: { type: 'string', description: 'Over this row and the one before it in its chain.' },
-} as const
+  attempts: COUNT,
+  hash: { type: 'string', description: 'The hash of this row and the previous one in its chain.' },
+}
 
-const AUDIT_PAGE = {
-  description: 'One page',
-  type: 'object',
-  properties: {
-    rows: { type: 'array', items: { type: 'object', properties: AUDIT_COLUMNS } },
+const AUDIT_PAGE = object(
+  {
+    rows: list(AUDIT_COLUMNS),
     next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
   },
-}
+  'One page',
+)
 
 interface AuditQuery {
   readonly tenant?: string
@@ -76,22 +71,17 @@ const EXPORTS = {
   json: { type: 'application/json; charset=utf-8', write: auditJson },
 }
 
-/** Who called what, and how it ended. */
+/** The audit log. */
 export function auditRoutes(app: FastifyInstance): void {
   const { installation } = app
   const { ledger } = installation.storage
 
   app.get<{ Querystring: AuditQuery }>(
     '/audit',
-    {
-      config: { scope: 'observe' },
-      schema: {
-        summary: 'The record of calls, newest first; with format, all that matches as a file',
-        tags: ['audit'],
-        querystring: { type: 'object', additionalProperties: false, properties: { ...AUDIT_QUERY, ...TENANT_QUERY } },
-        response: { 200: AUDIT_PAGE },
-      },
-    },
+    route('observe', 'audit', 'Lists calls, newest first, or downloads all matching calls', {
+      querystring: exactly({ ...AUDIT_QUERY, ...TENANT_QUERY }),
+      response: { 200: AUDIT_PAGE },
+    }),
     async (request, reply) => {
       const { query } = request
       const filter = filterOf(query, tenantAsked(request, query.tenant))
@@ -108,21 +98,9 @@ export function auditRoutes(app: FastifyInstance): void {
 }
 
 function filterOf(query: AuditQuery, tenant: string | undefined): AuditFilter {
-  const { tool, caller, run_id: runId, outcome, error_code: errorCode, limit, cursor } = query
-  const from = timeOf(query, 'from')
-  const to = timeOf(query, 'to')
-  return {
-    tenant,
-    limit,
-    ...(tool !== undefined && { tool }),
-    ...(caller !== undefined && { caller }),
-    ...(runId !== undefined && { runId }),
-    ...(outcome !== undefined && { outcome }),
-    ...(errorCode !== undefined && { errorCode }),
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-    ...(cursor !== undefined && { cursor }),
-  }
+  const { run_id: runId, error_code: errorCode, tool, caller, outcome, limit, cursor } = query
+  const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
+  return { tenant, tool, caller, runId, outcome, errorCode, from, to, limit, cursor }
 }
 
 function timeOf(query: AuditQuery, name: 'from' | 'to'): number | undefined {

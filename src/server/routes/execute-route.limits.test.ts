@@ -43,7 +43,7 @@ describe('limits of callers', () => {
     expect(Number(said['retry-after'])).toBeGreaterThan(60)
   })
 
-  test('the limit of the configuration goes for all keys that have none of their own', async () => {
+  test('the configured limit applies to keys without their own', async () => {
     const server = await openToolServer({ hello: async () => 1 }, { limits: { calls_per_minute: 5 } })
     expect(rates(await server.call('hello'))).toMatchObject({ 'ratelimit-limit': '5', 'ratelimit-remaining': '4' })
     const key = { 'x-api-key': await server.key('acme', 'user', undefined, 9) }
@@ -77,7 +77,7 @@ describe('limits of callers', () => {
   })
 })
 
-test('a client that hangs up cancels its call: the handler is told, and it is recorded', async () => {
+test('a client that disconnects cancels its call, which is recorded', async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const { promise: told, resolve: tell } = Promise.withResolvers<void>()
   const server = await openToolServer({
@@ -119,7 +119,7 @@ describe('as Server-Sent Events', () => {
   const EVENTS = { accept: 'text/event-stream' }
   const all = async (response: Response): Promise<ReadEvent[]> => Array.fromAsync(readEvents(response))
 
-  test('progress comes as it is made, then the envelope', async () => {
+  test('streams progress, then the envelope', async () => {
     const { promise: heard, resolve: hear } = Promise.withResolvers<void>()
     const server = await openToolServer({
       steps: async (_params, { report }) => {
@@ -174,7 +174,7 @@ describe('as Server-Sent Events', () => {
 describe('in the background', () => {
   const ASYNC = { prefer: 'wait=5, respond-async' }
 
-  test('the answer says at once where the result will be', async () => {
+  test('the response has the URL of the job at once', async () => {
     const server = await openToolServer({ hello: async () => 'done' })
     const response = await server.call('hello', {}, ASYNC)
     expect(response.status).toBe(202)
@@ -189,7 +189,7 @@ describe('in the background', () => {
     expect(events.at(-1)).toMatchObject({ event: 'result', data: { success: true, result: 'done' } })
   })
 
-  test('what would be refused is refused at once, with its status and envelope', async () => {
+  test('an invalid call is rejected at once with its status and envelope', async () => {
     const server = await openToolServer({ hello: async () => 'done' }, { limits: { calls_per_minute: 1 } })
     const unknown = await server.call('none', {}, ASYNC)
     expect([unknown.status, await unknown.json()]).toMatchObject([404, { error_code: 'TOOL_NOT_FOUND' }])

@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { openTestServer, type TestServer } from '../fixtures/open-server.ts'
 import { toolConfig } from '../fixtures/open-tool-server.ts'
 
@@ -78,7 +78,7 @@ describe('POST /tools/execute', () => {
     expect(await response.json()).toMatchObject({ error: 'Tool execution timed out after 1000ms' })
   })
 
-  test('a limit of the tool gives 429 and says when to come again', async () => {
+  test('a rate limit of the tool is 429 with Retry-After', async () => {
     expect((await call('limited')).status).toBe(200)
     const response = await call('limited')
     expect(response.status).toBe(429)
@@ -109,7 +109,7 @@ describe('POST /tools/execute', () => {
     })
   })
 
-  test('a deadline that is no number is refused', async () => {
+  test('rejects a timeout that is not a number', async () => {
     const response = await call('weather', { city: 'Rome' }, { timeout_ms: '5' })
     expect([response.status, await response.json()]).toEqual([
       400,
@@ -117,7 +117,7 @@ describe('POST /tools/execute', () => {
     ])
   })
 
-  test('a body that comes in pieces is read whole, and one without a length is bounded too', async () => {
+  test('reads a chunked body, and limits a body without a length', async () => {
     const pieces = (...texts: string[]) =>
       fetch(`${server.url}/tools/execute`, {
         method: 'POST',
@@ -142,7 +142,7 @@ describe('POST /tools/execute', () => {
     expect([other.status, await other.json()]).toMatchObject([400, { error: expect.stringContaining('order-7') }])
   })
 
-  test('what is nested too deep is refused, however deep', async () => {
+  test('rejects a body that is nested too deeply', async () => {
     for (const [depth, words] of [
       [65, '64 levels'],
       [5_000, 'the body is nested deeper than 72 levels'],

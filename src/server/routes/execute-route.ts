@@ -1,15 +1,15 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller } from '../../config/callers/caller.ts'
+import type { Caller } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
-import type { Installation } from '../../config/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation } from '../../core/cancellation.ts'
 import { DeepJsonError, parseJson } from '../../core/json-depth.ts'
 import type { CallerRate, RateState } from '../../core/rates.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import { LIMITS } from '../../core/snapshot.ts'
-import { TOOL_ERRORS } from '../../core/tool-error-code.ts'
-import type { ToolFailure, ToolResult } from '../../core/tool-result.ts'
-import { isTraceparent } from '../../core/traceparent.ts'
+import { TOOL_ERRORS, type ToolFailure, type ToolResult } from '../../core/tool-result.ts'
+import { isTraceparent } from '../../core/tracer.ts'
 import { sessionName } from '../http/context.ts'
 import { acceptsEvents } from '../http/event-stream.ts'
 import { JSON_TYPES } from '../http/hooks.ts'
@@ -22,23 +22,29 @@ const BODY = {
   properties: {
     tool_name: { type: 'string', examples: ['math_eval'] },
     params: { type: 'object', additionalProperties: true, examples: [{ expression: '2+2' }] },
-    timeout_ms: { type: 'number', description: 'The deadline of this call, brought to 1 s … 60 s.' },
-    session_id: { type: 'string', description: 'What its calls are counted by, besides the key; or X-Session-Id.' },
+    timeout_ms: { type: 'number', description: 'The timeout of this call, clamped to 1–60 s.' },
+    session_id: {
+      type: 'string',
+      description: 'The session for rate limits per session. Alternative: the header X-Session-Id.',
+    },
   },
 }
 
 const HEADERS = {
   type: 'object',
   properties: {
-    'idempotency-key': { type: 'string', description: 'A repeat with the same key gets the answer of the first call.' },
-    prefer: { type: 'string', description: 'respond-async: the call runs in the background.' },
-    traceparent: { type: 'string', description: 'The W3C trace context that the call belongs to.' },
+    'idempotency-key': {
+      type: 'string',
+      description: 'A repeated request with the same key gets the response of the first one.',
+    },
+    prefer: { type: 'string', description: 'respond-async: the call runs as a background job.' },
+    traceparent: { type: 'string', description: 'The W3C trace context of the call.' },
   },
 }
 
-const TIME = { type: 'number', description: 'Of the whole attempt, validation included.' }
+const TIME = { type: 'number', description: 'The duration of the call, including validation.' }
 const SUCCESS = {
-  description: 'The result; where text/event-stream is accepted, events "progress", then one event "result" with it',
+  description: 'The result. If the request accepts text/event-stream: "progress" events, then one "result" event',
   type: 'object',
   properties: { success: { const: true }, result: {}, tool_name: { type: 'string' }, execution_time_ms: TIME },
 }
@@ -50,9 +56,9 @@ const FAILURE = {
     error_code: { enum: Object.keys(TOOL_ERRORS) },
     tool_name: { type: 'string' },
     execution_time_ms: TIME,
-    details: { type: 'object', additionalProperties: true, description: 'What is wrong with the parameters.' },
-    suggestions: { type: 'array', items: { type: 'string' }, description: 'Tools that may be meant.' },
-    outcome: { const: 'unknown', description: 'A write that may have happened.' },
+    details: { type: 'object', additionalProperties: true, description: 'The problems with the parameters.' },
+    suggestions: { type: 'array', items: { type: 'string' }, description: 'Tools with similar names.' },
+    outcome: { const: 'unknown', description: 'The write may have happened.' },
   },
 }
 
@@ -91,16 +97,16 @@ export function executeRoute(app: FastifyInstance): void {
     routes.post(
       '/tools/execute',
       {
-        // `traffic.calls` counts the call, and `streams` its events: the request need not be counted, too.
+        // `traffic.calls` and `streams` already count the request.
         config: { scope: 'call', stays: true },
         schema: {
-          summary: 'Runs a tool',
+          summary: 'Calls a tool',
           tags: ['tools'],
           headers: HEADERS,
           body: BODY,
           response: {
             200: SUCCESS,
-            202: { ...JOB_SCHEMA, description: 'The job, if Prefer asks for one' },
+            202: { ...JOB_SCHEMA, description: 'The job, for Prefer: respond-async' },
             ...failures,
           },
         },
@@ -142,7 +148,7 @@ export function executeRoute(app: FastifyInstance): void {
   })
 }
 
-/** Starts the call as a job; the answer says where the result will be. */
+/** Starts the call as a job. The response has the URL of the result. */
 async function startJob(
   { jobs }: FastifyInstance,
   { body, caller }: FastifyRequest,
@@ -155,11 +161,11 @@ async function startJob(
   const started = await jobs.start(caller, {
     tool_name,
     params,
+    timeout_ms: timeoutMs,
+    session,
+    idempotencyKey,
+    traceparent,
     onRate: (state, rate) => context.onRate(state, rate),
-    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
-    ...(session !== undefined && { session }),
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-    ...(traceparent !== undefined && { traceparent }),
   })
   if ('refused' in started) return envelope(reply, started.refused, context)
   const { job } = started
@@ -198,9 +204,9 @@ function rateHeaders(context?: RestContext): Record<string, string> {
   }
 }
 
-/** What is wrong with a parsed body; undefined if it is a call. */
+/** The problem with a parsed body; undefined if it is a valid call. */
 function callProblem(body: unknown): string | undefined {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+  if (!isObject(body)) {
     return body === undefined ? 'the body is not JSON' : 'the body must be one JSON object {"tool_name", "params"}'
   }
   const { tool_name, timeout_ms } = body as { tool_name?: unknown; timeout_ms?: unknown }
@@ -209,7 +215,7 @@ function callProblem(body: unknown): string | undefined {
   return timeout_ms === undefined || typeof timeout_ms === 'number' ? undefined : 'timeout_ms must be a number'
 }
 
-/** What is wrong with a body that could not be parsed; undefined for any other error. */
+/** The problem with a body that could not be parsed; undefined for any other error. */
 function bodyProblem(error: Partial<FastifyError>, { routeOptions }: FastifyRequest): string | undefined {
   if (error instanceof DeepJsonError) return `the body is ${error.message}`
   if (error instanceof SyntaxError) return 'the body is not JSON'

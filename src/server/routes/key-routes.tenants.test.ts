@@ -23,7 +23,7 @@ async function openYard() {
 }
 
 describe('tenants', () => {
-  test('show what is configured and what is stored: the own one, and all to who sees the installation', async () => {
+  test('show configured and stored flags: your tenant, or all with the scope installation', async () => {
     const { list, acme, whole } = await openYard()
     const own = {
       id: 'acme',
@@ -74,7 +74,7 @@ describe('tenants', () => {
   })
 })
 
-test('roles say what each may, and scopes what they allow', async () => {
+test('lists the scopes of each role, and what each scope allows', async () => {
   const { get, key } = await openYard()
   const answer = (await (await get('/api/roles', { 'x-api-key': await key('acme', 'user') })).json()) as {
     roles: { name: string; scopes: string[] }[]

@@ -18,7 +18,7 @@ async function keyYard() {
 }
 
 describe('keys', () => {
-  test('are made for the own tenant, work at once, and are shown once', async () => {
+  test('are created for your tenant, work at once, and are shown once', async () => {
     const { make, list, call, records } = await keyYard()
     const made = await make({ name: 'ci', calls_per_minute: 100 })
     expect(made.status).toBe(201)
@@ -61,7 +61,7 @@ describe('keys', () => {
     expect((await get('/api/tools/list', { 'x-api-key': text })).status).toBe(200)
   })
 
-  test('never give more than the key that makes them has, and never the whole installation', async () => {
+  test('never have more scopes than the key that creates them', async () => {
     const { make, key } = await keyYard()
     const narrow = { 'x-api-key': await key('acme', 'admin', ['manage', 'read']) }
     const whole = { 'x-api-key': await key('acme', 'admin', ['manage', 'read', 'installation']) }
@@ -71,7 +71,7 @@ describe('keys', () => {
     expect((await make({ name: 'x', role: 'user', scopes: ['installation'] }, whole)).status).toBe(400)
   })
 
-  test('of a tenant are all admins to manage, and nobody else', async () => {
+  test('of a tenant can be managed by its admins only', async () => {
     const { get, key } = await keyYard()
     for (const role of ['user', 'operator'] as const) {
       expect((await get('/api/keys', { 'x-api-key': await key('acme', role) })).status).toBe(403)

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { hashApiKey, newApiKey } from '../../config/callers/api-key.ts'
-import type { Caller } from '../../config/callers/caller.ts'
-import type { ListedTenant } from '../../config/callers/listed-tenant.ts'
-import { ROLES, SCOPE_WORDS, SCOPES, type Scope } from '../../config/callers/scopes.ts'
+import { type Caller, hashApiKey, newApiKey, ROLES, SCOPE_WORDS, SCOPES, type Scope } from '../../app/callers.ts'
 import {
   changeFlags,
   isFlagName,
-  LONGEST_FLAG,
+  type ListedTenant,
   listTenants,
+  MAX_FLAG_LENGTH,
   storedFlags,
   TENANT_NAME,
-} from '../../config/callers/tenant-flags.ts'
+} from '../../app/tenants.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
-import { HttpProblem } from '../http/problem.ts'
+import { found, HttpProblem } from '../http/problem.ts'
+import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
 import type { RolesView, ShownKey } from '../http/views.ts'
 
 interface FlagChanges {
@@ -22,17 +21,15 @@ interface FlagChanges {
 
 const FLAGS = { type: 'object', additionalProperties: { type: 'boolean' } }
 const TENANT = {
-  type: 'object',
-  properties: {
-    id: { type: 'string', examples: ['acme'] },
-    flags: { ...FLAGS, description: 'What holds: what is stored goes before what is configured.' },
-    configured: { ...FLAGS, description: 'Under tenants in the configuration.' },
-    stored: FLAGS,
-    keys: { type: 'integer', description: 'How many are valid.' },
-  },
+  id: { type: 'string', examples: ['acme'] },
+  flags: { ...FLAGS, description: 'The flags in effect: stored flags override configured ones.' },
+  configured: { ...FLAGS, description: 'Flags under tenants in the configuration.' },
+  stored: FLAGS,
+  keys: { ...COUNT, description: 'The number of valid keys.' },
 }
+const ID = pathParameter('id', 64)
 
-/** Tenants with their flags, and what the roles of keys are. */
+/** Roles, and tenants with their flags. */
 export function tenantRoutes(app: FastifyInstance): void {
   const { installation } = app
   const { settings, keys } = installation.storage
@@ -45,23 +42,17 @@ export function tenantRoutes(app: FastifyInstance): void {
 
   app.get(
     '/api/roles',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'The roles of keys, and what each scope allows',
-        tags: ['keys'],
-        response: {
-          200: {
-            description: 'The roles',
-            type: 'object',
-            properties: {
-              roles: list({ name: { type: 'string' }, scopes: { type: 'array', items: { enum: SCOPES } } }),
-              scopes: list({ name: { enum: SCOPES }, allows: { type: 'string' } }),
-            },
+    route('read', 'keys', 'Lists the roles of API keys, and what each scope allows', {
+      response: {
+        200: object(
+          {
+            roles: list({ name: TEXT, scopes: { type: 'array', items: { enum: SCOPES } } }),
+            scopes: list({ name: { enum: SCOPES }, allows: TEXT }),
           },
-        },
+          'The roles',
+        ),
       },
-    },
+    }),
     (): RolesView => ({
       roles: Object.entries(ROLES).map(([name, scopes]) => ({ name: name as Role, scopes })),
       scopes: SCOPES.map((name) => ({ name, allows: SCOPE_WORDS[name] })),
@@ -70,21 +61,10 @@ export function tenantRoutes(app: FastifyInstance): void {
 
   app.get(
     '/api/tenants',
-    {
-      config: { scope: 'manage' },
-      schema: {
-        summary: 'Your tenant and its flags',
-        description: "With the scope 'installation' every tenant that has flags or keys.",
-        tags: ['keys'],
-        response: {
-          200: {
-            description: 'The tenants',
-            type: 'object',
-            properties: { tenants: { type: 'array', items: TENANT } },
-          },
-        },
-      },
-    },
+    route('manage', 'keys', 'Returns your tenant and its flags', {
+      description: "With the scope 'installation': every tenant that has flags or keys.",
+      response: { 200: object({ tenants: list(TENANT) }, 'The tenants') },
+    }),
     async ({ caller: { tenant, scopes } }) => ({
       tenants: scopes.has('installation') ? await listed() : [await one(tenant)],
     }),
@@ -92,31 +72,24 @@ export function tenantRoutes(app: FastifyInstance): void {
 
   app.patch<{ Params: { id: string }; Body: FlagChanges }>(
     '/api/tenants/:id',
-    {
-      config: { scope: 'manage' },
-      schema: {
-        summary: 'Stores flags of a tenant over those of the configuration; null forgets one',
-        description: "Only with the scope 'installation': flags say what a tenant may use.",
-        tags: ['keys'],
-        params: { type: 'object', properties: { id: { type: 'string', maxLength: 64 } } },
-        body: {
-          type: 'object',
-          required: ['flags'],
-          additionalProperties: false,
-          properties: {
-            flags: { type: 'object', maxProperties: 100, additionalProperties: { type: ['boolean', 'null'] } },
-          },
-        },
-        response: { 200: { description: 'The tenant as it is now', ...TENANT } },
+    route('manage', 'keys', 'Stores flags of a tenant, which override the configuration; null removes a stored flag', {
+      description: "Needs the scope 'installation', because flags decide what a tenant may use.",
+      params: ID,
+      body: {
+        ...exactly({
+          flags: { type: 'object', maxProperties: 100, additionalProperties: { type: ['boolean', 'null'] } },
+        }),
+        required: ['flags'],
       },
-    },
+      response: { 200: object(TENANT, 'The changed tenant') },
+    }),
     async ({ caller, params: { id }, body: { flags } }) => {
       if (!caller.scopes.has('installation')) {
         throw new HttpProblem(403, "Only a key with the scope 'installation' may change what a tenant may use")
       }
       if (!TENANT_NAME.test(id)) throw new HttpProblem(400, `Invalid tenant name '${id}'`, NAMES)
       const odd = Object.keys(flags).find((flag) => !isFlagName(flag))
-      if (odd !== undefined) throw new HttpProblem(400, `Invalid flag name '${odd.slice(0, LONGEST_FLAG)}'`, A_FLAG)
+      if (odd !== undefined) throw new HttpProblem(400, `Invalid flag name '${odd.slice(0, MAX_FLAG_LENGTH)}'`, A_FLAG)
       await changeFlags(settings, id, new Map(Object.entries(flags)))
       await installation.tenants.load(settings)
       return one(id)
@@ -124,9 +97,8 @@ export function tenantRoutes(app: FastifyInstance): void {
   )
 }
 
-const list = (properties: object) => ({ type: 'array', items: { type: 'object', properties } })
-const NAMES = 'a name has up to 64 letters, digits, dots, dashes and underscores'
-const A_FLAG = `it is the name of a permission or of a tool, of up to ${LONGEST_FLAG} characters`
+const NAMES = 'use up to 64 letters, digits, dots, dashes and underscores'
+const A_FLAG = `a flag is the name of a permission or a tool, up to ${MAX_FLAG_LENGTH} characters`
 
 interface NewKeyBody {
   readonly name: string
@@ -136,17 +108,16 @@ interface NewKeyBody {
   readonly expires_at?: string
 }
 
-const TIME = { type: ['string', 'null'], format: 'date-time' }
 const KEY = {
   id: { type: 'string' },
   name: { type: 'string', examples: ['ci'] },
   role: { enum: Object.keys(ROLES) },
-  scopes: { type: ['array', 'null'], items: { type: 'string' }, description: 'Where they are less than the role has.' },
+  scopes: { type: ['array', 'null'], items: TEXT, description: 'Null: all scopes of the role.' },
   calls_per_minute: { type: ['integer', 'null'] },
-  created_at: TIME,
-  expires_at: TIME,
-  revoked_at: TIME,
-  last_used_at: { ...TIME, description: 'As far as this server knows: since its start.' },
+  created_at: TIME_OR_NULL,
+  expires_at: TIME_OR_NULL,
+  revoked_at: TIME_OR_NULL,
+  last_used_at: { ...TIME_OR_NULL, description: 'The last use on this server since it started.' },
 }
 const NEW_KEY = {
   type: 'object',
@@ -161,7 +132,7 @@ const NEW_KEY = {
   },
 }
 
-/** The keys of the caller's own tenant. */
+/** The API keys of the caller's tenant. */
 export function keyRoutes(app: FastifyInstance): void {
   const { installation } = app
   const { keys } = installation.storage
@@ -169,20 +140,9 @@ export function keyRoutes(app: FastifyInstance): void {
 
   app.get(
     '/api/keys',
-    {
-      config: { scope: 'manage' },
-      schema: {
-        summary: 'The API keys of your tenant; never the keys themselves',
-        tags: ['keys'],
-        response: {
-          200: {
-            description: 'The keys, revoked ones too',
-            type: 'object',
-            properties: { keys: { type: 'array', items: { type: 'object', properties: KEY } } },
-          },
-        },
-      },
-    },
+    route('manage', 'keys', 'Lists the API keys of your tenant without their secrets', {
+      response: { 200: object({ keys: list(KEY) }, 'The keys, including revoked ones') },
+    }),
     async ({ caller }) => {
       const used = installation.callers.lastUses()
       const own = (await keys.list()).filter(({ tenant }) => tenant === caller.tenant)
@@ -192,21 +152,10 @@ export function keyRoutes(app: FastifyInstance): void {
 
   app.post<{ Body: NewKeyBody }>(
     '/api/keys',
-    {
-      config: { scope: 'manage' },
-      schema: {
-        summary: 'Makes a key for your tenant; its text is shown this once',
-        tags: ['keys'],
-        body: NEW_KEY,
-        response: {
-          201: {
-            description: 'The key',
-            type: 'object',
-            properties: { key: { type: 'string', examples: ['ty_…'] }, ...KEY },
-          },
-        },
-      },
-    },
+    route('manage', 'keys', 'Creates an API key for your tenant; its secret is shown only once', {
+      body: NEW_KEY,
+      response: { 201: object({ key: { type: 'string', examples: ['ty_…'] }, ...KEY }, 'The key') },
+    }),
     async ({ caller, body }, reply) => {
       const { name, role, scopes, calls_per_minute, expires_at } = body
       checkRights(caller, role, scopes)
@@ -231,18 +180,13 @@ export function keyRoutes(app: FastifyInstance): void {
 
   app.delete<{ Params: { id: string } }>(
     '/api/keys/:id',
-    {
-      config: { scope: 'manage' },
-      schema: {
-        summary: 'Revokes a key of your tenant',
-        tags: ['keys'],
-        params: { type: 'object', properties: { id: { type: 'string', maxLength: 64 } } },
-        response: { 204: { description: 'It is revoked', type: 'null' } },
-      },
-    },
+    route('manage', 'keys', 'Revokes an API key of your tenant', {
+      params: ID,
+      response: { 204: { description: 'Revoked', type: 'null' } },
+    }),
     async ({ caller, params: { id } }, reply) => {
-      const known = (await keys.list()).some((key) => key.id === id && key.tenant === caller.tenant)
-      if (!known) throw new HttpProblem(404, `Key '${id}' not found`)
+      const own = (await keys.list()).find((key) => key.id === id && key.tenant === caller.tenant)
+      found(own, `Key '${id}'`)
       await keys.revoke(id, now())
       await installation.callers.load(keys)
       return reply.code(204).send()
@@ -250,7 +194,7 @@ export function keyRoutes(app: FastifyInstance): void {
   )
 }
 
-/** Nobody gives away more than it has. */
+/** A caller can't grant scopes that it doesn't have. */
 function checkRights(caller: Caller, role: Role, scopes: readonly Scope[] | undefined): void {
   const given = ROLES[role].filter((scope) => scopes === undefined || scopes.includes(scope))
   const missing = given.filter((scope) => !caller.scopes.has(scope))

@@ -24,7 +24,7 @@ async function openYard(config: Config = {}, options: { local?: boolean; clock?:
 }
 
 describe('the limits', () => {
-  test('of callers say what is left, and looking takes nothing', async () => {
+  test('of callers show the remaining calls without using any', async () => {
     const { key, call, view } = await openYard({ limits: { calls_per_minute: 10 } })
     const own = await key('acme', 'admin', undefined, 5)
     const common = await key('acme', 'operator')
@@ -49,7 +49,7 @@ describe('the limits', () => {
     expect(new Set(all.callers.map(({ tenant }) => tenant))).toEqual(new Set(['acme', 'globex']))
   })
 
-  test('that are used up say when the next call may be made, and are whole again when their time is over', async () => {
+  test('that are used up show when to retry, and recover after their window', async () => {
     const clock = new ManualClock()
     const { call, view } = await openYard({ limits: { calls_per_minute: 1 } }, { local: true, clock })
     expect((await view()).callers).toMatchObject([{ id: 'local', remaining: 1 }])
@@ -62,7 +62,7 @@ describe('the limits', () => {
     expect(whole).not.toHaveProperty('retry_in_ms')
   })
 
-  test('of tools are those of the own tenant, also of one that nobody called yet', async () => {
+  test('of tools are those of your tenant, also before the first call', async () => {
     const { key, call, view } = await openYard()
     const [acme, globex] = [await key('acme', 'operator'), await key('globex', 'operator')]
     const untouched = [{ tool: 'rationed', rate_limit: { calls: 3, per_ms: 60_000, remaining: 3 } }]
@@ -80,18 +80,18 @@ describe('the limits', () => {
   test('of the configuration have their paths, and budgets theirs', async () => {
     const budget = { tokens: 5_000, wall_time_ms: 30_000 }
     const { view } = await openYard(
-      { limits: { calls_per_session: 7 }, responses: [{ llm: 'mini', model: 'v0', prompt: 'x', budget }] },
+      { limits: { calls_per_session: 7 }, responses: [{ llm: 'mini', model: 'v1', prompt: 'x', budget }] },
       { local: true },
     )
     const { configured, budgets } = await view()
     expect(configured).toContainEqual({
       path: 'limits.calls_per_session',
       value: 7,
-      description: 'Tool calls; 1000 if not given.',
+      description: 'Tool calls. Default: 1000.',
     })
     expect(configured.find(({ path }) => path === 'limits.calls_per_minute')?.value).toBeNull()
     expect(configured.map(({ path }) => path)).toContain('tools.default_timeout_ms')
-    expect(budgets).toEqual([{ path: 'responses[0].budget', model: 'mini:v0', ...budget }])
+    expect(budgets).toEqual([{ path: 'responses[0].budget', model: 'mini:v1', ...budget }])
   })
 })
 

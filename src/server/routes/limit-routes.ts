@@ -1,73 +1,52 @@
 import type { FastifyInstance } from 'fastify'
+import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
 import { CONFIG_SCHEMA } from '../../config/config-schema.ts'
-import type { Installation } from '../../config/installation.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
+import { COUNT, list, object, route, TEXT, TIME } from '../http/route.ts'
 import type { ConfiguredLimit, LimitsView, ShownBudget, ShownCircuit, ShownToolLimit } from '../http/views.ts'
 import { usableTools } from './tool-routes.ts'
 
-const list = (properties: object, description: string) => ({
-  type: 'array',
-  description,
-  items: { type: 'object', properties },
-})
-const RATE = { calls: { type: 'integer' }, per_ms: { type: 'number' }, remaining: { type: 'integer' } }
-const TEXT = { type: 'string' }
+const MS = { type: 'number' }
+const RATE = { calls: COUNT, per_ms: MS, remaining: COUNT }
 const VIEW = {
   callers: list(
-    {
-      ...{ id: TEXT, name: TEXT, tenant: TEXT },
-      ...RATE,
-      retry_in_ms: { type: 'integer' },
-      set_by: { enum: ['key', 'configuration'] },
-    },
-    'How many calls a minute each caller has left, where that is limited.',
+    { id: TEXT, name: TEXT, tenant: TEXT, ...RATE, retry_in_ms: COUNT, set_by: { enum: ['key', 'configuration'] } },
+    'The remaining calls of each caller with a rate limit.',
   ),
   tools: list(
-    {
-      tool: TEXT,
-      rate_limit: { type: 'object', properties: RATE },
-      concurrency: { type: 'object', properties: { most: { type: 'integer' }, running: { type: 'integer' } } },
-    },
-    'What your tenant has left of tools that limit their calls.',
+    { tool: TEXT, rate_limit: object(RATE), concurrency: object({ most: COUNT, running: COUNT }) },
+    'The remaining calls of your tenant for each tool with a limit.',
   ),
   circuits: list(
     {
       tool: TEXT,
       state: { enum: ['closed', 'open', 'half_open'] },
-      failures: { type: 'integer', description: 'In a row.' },
-      retry_in_ms: { type: 'number' },
-      since: { type: 'string', format: 'date-time', description: 'When it was opened, or a trial began.' },
+      failures: { ...COUNT, description: 'Consecutive failures.' },
+      retry_in_ms: MS,
+      since: { ...TIME, description: 'When the circuit breaker opened, or a trial call began.' },
     },
-    'The breakers of tools that were called since the start.',
+    'The circuit breakers of tools that were called since the server started.',
   ),
   budgets: list(
-    {
-      ...{ path: TEXT, model: TEXT },
-      ...{ wall_time_ms: { type: 'number' }, tokens: { type: 'number' }, cost: { type: 'number' } },
-    },
-    'What one run may use up, by the response rules.',
+    { path: TEXT, model: TEXT, wall_time_ms: MS, tokens: MS, cost: MS },
+    'The budget of one run, for each response rule that has one.',
   ),
   configured: list(
     { path: TEXT, description: TEXT, value: { type: ['number', 'null'] } },
-    'What the configuration says, each with its path; null where it says nothing.',
+    'The limits in the configuration, each with its path; null if it is not set.',
   ),
 }
 
-/** What holds calls back: limits, budgets and breakers. Looking at them takes nothing of them. */
+/** Limits, budgets and circuit breakers. Reading them uses up nothing. */
 export function limitRoutes(app: FastifyInstance): void {
   const { installation } = app
   app.get(
     '/api/limits',
-    {
-      config: { scope: 'observe' },
-      schema: {
-        summary: 'The limits and breakers of your tenant, and how they stand now',
-        description: "With the scope 'installation', callers of all tenants and breakers of all tools.",
-        tags: ['limits'],
-        response: { 200: { description: 'As far as this server knows', type: 'object', properties: VIEW } },
-      },
-    },
+    route('observe', 'limits', 'Returns the limits and circuit breakers of your tenant, and their current state', {
+      description: "With the scope 'installation': the callers of all tenants and the circuit breakers of all tools.",
+      response: { 200: object(VIEW, 'The state on this server') },
+    }),
     ({ caller }): LimitsView => {
       const all = caller.scopes.has('installation')
       const { manager, config } = installation
@@ -93,10 +72,10 @@ function toolLimits(
   return tools
     .filter(({ rate_limit, max_concurrency }) => rate_limit !== undefined || max_concurrency !== undefined)
     .map(({ name }) => {
-      // Makes it ready, where nobody has called it yet.
+      // Prepares a tool that was not called yet.
       executor.effectOf(name)
       const { rate_limit, concurrency } = executor.healthOf(name, tenant)
-      // How much others run is nothing for one tenant to know.
+      // Concurrency counts the calls of all tenants.
       return { tool: name, ...(rate_limit && { rate_limit }), ...(all && concurrency && { concurrency }) }
     })
     .filter((limit) => Object.keys(limit).length > 1)
@@ -109,7 +88,7 @@ function circuits({ manager }: Installation, tools: readonly ToolDefinition[]): 
     .map(([tool, { since, ...state }]) => ({
       tool,
       ...state,
-      ...(since !== undefined && { since: new Date(since).toISOString() }),
+      since: since === undefined ? undefined : new Date(since).toISOString(),
     }))
 }
 

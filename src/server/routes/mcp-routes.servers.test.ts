@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { McpServerStatus } from '../../config/mcp-server-status.ts'
+import type { McpServerStatus } from '../../app/mcp-status.ts'
 import { hostileServer } from '../../mcp/fixtures/connect.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
@@ -46,7 +46,7 @@ async function openYard(mcpServers: object = SERVERS) {
 }
 
 describe('the MCP servers', () => {
-  test('are listed with state, attempts, tools and what they said last, without secrets and addresses', async () => {
+  test('are listed with state, attempts, tools and stderr, without secrets and addresses', async () => {
     const { list, until, get, admin } = await openYard()
     await until('hostile', 'connected')
     await vi.waitFor(async () => expect((await list())[1]?.next_attempt_in_ms).toBeGreaterThan(0), { timeout: 30_000 })
@@ -63,7 +63,7 @@ describe('the MCP servers', () => {
     expect(broken).toMatchObject({
       state: expect.stringMatching(/not_reachable|connecting/),
       attempts: expect.any(Number),
-      problem: 'it ended the connection before it had answered',
+      problem: 'it closed the connection before it answered',
       problem_at: expect.any(String),
       stderr: 'no broker',
       check: 'the broker',
@@ -75,7 +75,7 @@ describe('the MCP servers', () => {
     expect(text).not.toMatch(/env-secret-value|abcd1234|hostile-server|--input-type/)
   })
 
-  test('of a server whose address holds credentials nothing of the address is shown', async () => {
+  test('hides the whole address of a server if it contains credentials', async () => {
     const url = 'http://user:secret-word@127.0.0.1:1/mcp?key=secret-key'
     const { find, get, admin } = await openYard({ web: { url } })
     await vi.waitFor(async () => expect((await find('web')).problem).toBeDefined(), { timeout: 30_000 })
@@ -108,11 +108,11 @@ describe('the MCP servers', () => {
     expect(await (await call('echo', { text: 'anew' }, admin)).json()).toMatchObject({ result: 'anew' })
   })
 
-  test('that are not used cannot be reconnected, and that is said', async () => {
+  test('that are not used cannot be reconnected', async () => {
     const { reconnect } = await openYard({ lacking: SERVERS.lacking, off: SERVERS.off })
     for (const [name, status, words] of [
-      ['lacking', 409, 'it lacks something'],
-      ['off', 409, 'take "disabled" out'],
+      ['lacking', 409, 'it cannot be used'],
+      ['off', 409, 'remove "disabled"'],
       ['nobody', 404, "MCP server 'nobody' not found"],
     ] as const) {
       const answer = await reconnect(name)
@@ -124,7 +124,7 @@ describe('the MCP servers', () => {
     }
   })
 
-  test('a tenant sees those that it can use something of, and not what they said; reconnecting is not for it', async () => {
+  test('a tenant sees only servers with tools for it, without stderr, and cannot reconnect them', async () => {
     const { until, list, key, reconnect } = await openYard()
     await until('hostile', 'connected')
     const operator = { 'x-api-key': await key('narrow', 'operator') }

@@ -14,7 +14,7 @@ async function client(url: string, headers: Record<string, string>, mode: 'auto'
 }
 
 describe.each(['auto', 'legacy'] as const)('an MCP client (%s)', (mode) => {
-  test('lists and calls what its tenant may, as who it is', async () => {
+  test('lists and calls the tools of its tenant as its caller', async () => {
     const server = await openToolServer(
       { who: async (_params, { tenant }) => tenant, vault: { run: async () => 1, permissions: ['vault'] } },
       { tenants: { globex: { flags: { vault: true } } } },
@@ -29,7 +29,7 @@ describe.each(['auto', 'legacy'] as const)('an MCP client (%s)', (mode) => {
     expect(await server.records('globex')).toEqual([])
   })
 
-  test('is not let in without a key, and keys must have the scope', async () => {
+  test('needs a key with the scope call', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     await server.key('acme')
     const narrow = { 'x-api-key': await server.key('acme', 'user', ['read']) }
@@ -38,7 +38,7 @@ describe.each(['auto', 'legacy'] as const)('an MCP client (%s)', (mode) => {
   })
 })
 
-test('answers carry the security headers, and errors of the protocol are its own', async () => {
+test('responses have the security headers, and protocol errors have the format of MCP', async () => {
   const server = await openToolServer({ hello: async () => 1 })
   const { message, headers } = statelessMessage('tools/call', { name: 'hello', arguments: {} })
   const answer = await server.post('/mcp', message, { ...POST_HEADERS, ...headers })
@@ -63,7 +63,7 @@ test('a session may make so many calls', async () => {
   expect((await other.callTool({ name: 'hello' })).isError).toBeFalsy()
 })
 
-test('after the configuration was read again there are the new tools; what ran before ends as it began', async () => {
+test('serves the new tools after a reload, while running calls finish', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-reload-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'toolyard.config.json')

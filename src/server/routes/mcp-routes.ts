@@ -1,98 +1,72 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Caller } from '../../config/callers/caller.ts'
-import type { Installation } from '../../config/installation.ts'
-import type { McpServerStatus } from '../../config/mcp-server-status.ts'
+import type { Caller } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
+import type { McpServerStatus } from '../../app/mcp-status.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
 import { ToolServer } from '../../mcp/server/tool-server.ts'
-import { sessionName } from '../http/context.ts'
-import { HttpProblem } from '../http/problem.ts'
+import { sessionName, within } from '../http/context.ts'
+import { found, HttpProblem } from '../http/problem.ts'
+import { COUNT, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import { usableTools } from './tool-routes.ts'
 
-/** How long an answer waits for the connection that was asked for; then it says how far that has come. */
-const PATIENCE_MS = 5_000
+/** After this time the response says that the server is still connecting. */
+const RECONNECT_TIMEOUT_MS = 5_000
 
-const TIME = { type: 'string', format: 'date-time' }
 const SERVER = {
   type: 'object',
   required: ['name', 'place', 'state', 'tools'],
   properties: {
     name: { type: 'string', examples: ['files'] },
-    place: { type: 'string', examples: ['mcpServers.files'], description: 'Where it stands in the configuration.' },
+    place: { type: 'string', examples: ['mcpServers.files'], description: 'The path in the configuration.' },
     state: {
       enum: ['connected', 'connecting', 'not_reachable', 'left_out', 'disabled', 'idle'],
-      description: 'left_out: it lacks something, such as a variable; idle: tools are switched off.',
+      description: 'left_out: cannot be used, for example because a variable is not set; idle: tools are disabled.',
     },
     transport: { enum: ['stdio', 'http', 'sse'] },
-    attempts: { type: 'integer', description: 'To connect, since it was last lost.' },
-    since: { ...TIME, description: 'When the connection was made or lost.' },
-    next_attempt_in_ms: { type: 'integer' },
-    problem: { type: 'string', description: 'What went wrong last.' },
+    attempts: { ...COUNT, description: 'Attempts to connect since the connection was lost.' },
+    since: { ...TIME, description: 'When the server connected or disconnected.' },
+    next_attempt_in_ms: COUNT,
+    problem: { type: 'string', description: 'The last error.' },
     problem_at: TIME,
-    stderr: { type: 'string', description: "Its last lines, without secrets; with the scope 'installation'." },
-    check: { type: 'string', description: "What to look at; with the scope 'installation'." },
-    tools: {
-      type: 'array',
-      items: { type: 'object', properties: { name: { type: 'string' }, tool: { type: 'string' } } },
-      description: 'What it gives: the name here, and the name there.',
-    },
+    stderr: { type: 'string', description: "The last lines, without secrets. Needs the scope 'installation'." },
+    check: { type: 'string', description: "What to check. Needs the scope 'installation'." },
+    tools: list({ name: TEXT, tool: TEXT }, 'Each tool: its name in the registry, and its name on the server.'),
   },
 }
 
-/** The MCP servers that tools come from. They belong to the installation, not to a tenant. */
+/** The MCP servers whose tools are used. They belong to the installation, not to a tenant. */
 export function mcpServerRoutes(app: FastifyInstance): void {
   const { installation } = app
   app.get(
     '/api/mcp/servers',
-    {
-      config: { scope: 'observe' },
-      schema: {
-        summary: 'The MCP servers whose tools you may use, and how each stands',
-        description: "With the scope 'installation' all of them, with what they said last.",
-        tags: ['mcp'],
-        response: {
-          200: {
-            description: 'The servers',
-            type: 'object',
-            properties: { servers: { type: 'array', items: SERVER } },
-          },
-        },
-      },
-    },
+    route('observe', 'mcp', 'Lists the MCP servers whose tools you may use, with their state', {
+      description: "With the scope 'installation': all servers, with stderr and what to check.",
+      response: { 200: object({ servers: { type: 'array', items: SERVER } }, 'The servers') },
+    }),
     ({ caller }) => ({ servers: visible(installation.manager.getMcpStatus(), caller) }),
   )
 
   app.post<{ Params: { name: string } }>(
     '/api/mcp/servers/:name/reconnect',
-    {
-      config: { scope: 'installation' },
-      schema: {
-        summary: 'Lets go of the connection to an MCP server, and makes a new one',
-        tags: ['mcp'],
-        params: { type: 'object', properties: { name: { type: 'string', maxLength: 64 } } },
-        response: { 200: { description: 'How it stands then; it may still be connecting', ...SERVER } },
-      },
-    },
+    route('installation', 'mcp', 'Reconnects to an MCP server', {
+      params: pathParameter('name', 64),
+      response: { 200: { description: 'The server, which may still be connecting', ...SERVER } },
+    }),
     async ({ params: { name } }) => {
       const find = () => installation.manager.getMcpStatus().find((server) => server.name === name)
-      const known = find()
-      if (known === undefined) throw new HttpProblem(404, `MCP server '${name}' not found`, LISTED)
+      const known = found(find(), `MCP server '${name}'`, 'GET /api/mcp/servers lists them')
       if (known.state in UNUSED) {
         throw new HttpProblem(409, `MCP server '${name}' is not used`, UNUSED[known.state as keyof typeof UNUSED])
       }
       const servers = installation.manager.getMcpServers()
-      let callOff = (): void => {}
-      const late = new Promise<void>((resolve) => {
-        callOff = installation.clock.after(PATIENCE_MS, resolve)
-      })
-      await Promise.race([servers.connection(name).reconnect(), late])
-      callOff()
+      await within(RECONNECT_TIMEOUT_MS, servers.connection(name).reconnect(), installation.clock)
       return find() ?? known
     },
   )
 
-  /** A tenant sees the servers that it can get something from. */
+  /** A tenant sees only servers that have tools for it. */
   function visible(servers: McpServerStatus[], caller: FastifyRequest['caller']): McpServerStatus[] {
     if (caller.scopes.has('installation')) return servers
     const usable = new Set(usableTools(installation, caller).map(({ name }) => name))
@@ -105,11 +79,10 @@ export function mcpServerRoutes(app: FastifyInstance): void {
   }
 }
 
-const LISTED = 'GET /api/mcp/servers lists them'
 const UNUSED = {
-  left_out: 'it lacks something: GET /api/mcp/servers says what',
-  disabled: 'take "disabled" out of its entry in the configuration',
-  idle: 'tools are switched off: "tools": {"enabled": true} switches them on',
+  left_out: 'it cannot be used: GET /api/mcp/servers shows the problem',
+  disabled: 'remove "disabled" from its entry in the configuration',
+  idle: 'tools are disabled: set "tools": {"enabled": true} in the configuration',
 } as const
 
 declare module 'fastify' {
@@ -205,8 +178,8 @@ async function end({ handler, server }: Generation): Promise<void> {
 }
 
 const METHODS = {
-  POST: 'One message to the MCP server, and its answer',
-  GET: 'The messages that the MCP server has for a session, as events',
+  POST: 'Sends one message to the MCP server and returns its response',
+  GET: 'Streams the messages of the MCP server to a session',
   DELETE: 'Ends a session',
 } as const
 

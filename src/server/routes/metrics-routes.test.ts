@@ -66,8 +66,8 @@ describe('metrics', () => {
     expect(await series('window=7d&tool=hello')).toMatchObject({ tool: 'hello', bucket_ms: 21_600_000, total: 2 })
     expect(await series('tool=only_elsewhere', globex)).toMatchObject({ total: 0 })
     expect(await series('tenant=*', whole)).toMatchObject({ total: 4 })
-    const runs = await json('/metrics/models/series?window=1h&model=mini:v0', acme)
-    expect(runs).toMatchObject({ window: '1h', model: 'mini:v0', bucket_ms: 60_000 })
+    const runs = await json('/metrics/models/series?window=1h&model=mini:v1', acme)
+    expect(runs).toMatchObject({ window: '1h', model: 'mini:v1', bucket_ms: 60_000 })
     expect((runs.buckets as object[])[60]).toMatchObject({ runs: 0, avg_iterations: 0, cost: null })
     for (const query of [
       'tools/series?model=a',
@@ -86,7 +86,7 @@ describe('metrics', () => {
     }
   })
 
-  test('are those of the own tenant; others are for keys of the whole installation', async () => {
+  test('are those of your tenant; others need the scope installation', async () => {
     const { call, json, get, acme, globex, whole } = await metricsYard()
     await call('hello', {}, acme)
     await call('hello', {}, globex)
@@ -105,7 +105,7 @@ describe('metrics', () => {
     expect(await json('/metrics/models?tenant=*', whole)).toHaveProperty('tenants')
   })
 
-  test('for Prometheus are text: of the tenant, or of the whole server', async () => {
+  test('for Prometheus are text for a tenant or for the whole server', async () => {
     const { call, get, acme, globex, whole } = await metricsYard()
     await call('hello', {}, acme)
     await call('hello', {}, globex)

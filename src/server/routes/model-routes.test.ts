@@ -1,5 +1,6 @@
+import { SCORES } from '@toolyard/mini'
 import { expect, test } from 'vitest'
-import { readScores } from '../../models/mini/read-scores.ts'
+import { readScores } from '../../models/model-scores.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
 const MODELS = [
@@ -13,7 +14,7 @@ interface ListedScores {
   readonly validation: { readonly tested: boolean }
 }
 
-test('models are listed with what their tests came to, and each tenant has its own tests', async () => {
+test('lists models with the test results of the tenant', async () => {
   const server = await openToolServer({}, { models: MODELS, providers: { mini: {} } })
   const acme = { 'x-api-key': await server.key('acme', 'operator') }
   const globex = { 'x-api-key': await server.key('globex', 'operator') }
@@ -36,7 +37,7 @@ test('models are listed with what their tests came to, and each tenant has its o
   })
   const list = async (headers: Record<string, string>) =>
     ((await (await server.get('/api/models/list', headers)).json()) as { models: { id: string }[] }).models
-  expect((await list(acme)).filter(({ id }) => id !== 'mini:v0')).toEqual([
+  expect((await list(acme)).filter(({ id }) => id !== 'mini:v1')).toEqual([
     { ...MODELS[0], validation: expect.objectContaining({ test_count: 2, validated: false }) },
     { ...MODELS[1], validation: expect.objectContaining({ tested: false, validated: false, test_history: [] }) },
   ])
@@ -45,7 +46,7 @@ test('models are listed with what their tests came to, and each tenant has its o
   }
 })
 
-test('a model that comes with scores has them, under whatever name its provider has; the others have none', async () => {
+test('a model with known scores has them under any provider name', async () => {
   const box = { id: 'box:v0', name: 'Box', capabilities: ['function-calling'] }
   const other = { id: 'other:v0', name: 'Other', capabilities: [] }
   const server = await openToolServer(
@@ -56,14 +57,14 @@ test('a model that comes with scores has them, under whatever name its provider 
     },
   )
   const { models } = (await (await server.get('/api/models/list')).json()) as { models: ListedScores[] }
-  const scores = await readScores()
+  const scores = await readScores(SCORES)
   expect(scores).toBeDefined()
   expect(models.map((model) => [model.id, model.scores])).toEqual([
     ['mini:one', undefined],
     ['mini:two', undefined],
     ['box:v0', scores],
     ['other:v0', undefined],
-    ['mini:v0', scores],
+    ['mini:v1', scores],
   ])
   // Measured elsewhere, and no test of this server.
   expect(models.every(({ validation }) => !validation.tested)).toBe(true)
@@ -107,7 +108,7 @@ test.each([
   })
 })
 
-test('a test that cannot be kept is refused with 400', async () => {
+test('rejects a test that cannot be stored with 400', async () => {
   const server = await openToolServer({})
   const response = await server.post('/api/tools/validate', {
     model: 'a:b',

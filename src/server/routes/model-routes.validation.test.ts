@@ -35,7 +35,7 @@ async function addingServer(turns: readonly GivenTurn[], validation?: Config['va
   }
 }
 
-test('how models use tools is counted run by run, and each failure told of where it is asked for', async () => {
+test('counts tool use per run, and returns failures on request', async () => {
   const { ask, get } = await addingServer([call('one'), call(1), { calls: [{ name: 'plus' }] }, 'Done.'])
   const { run_id } = (await (await ask()).json()) as { run_id: string }
   const { body } = await get('/api/validations/tools')
@@ -66,7 +66,7 @@ test('how models use tools is counted run by run, and each failure told of where
   ])
 })
 
-test('each tenant has its own, and needs a key with the scope observe', async () => {
+test('is separate per tenant, and needs the scope observe', async () => {
   const { ask, get, key } = await addingServer([call(1), 'Done.'])
   const acme = await key('acme')
   await ask(acme)
@@ -101,7 +101,7 @@ test('a tool that a model fails is hidden from it within seconds on every interf
   expect(await direct.json()).toMatchObject({ success: true, result: 2 })
 }, 30_000)
 
-test('a stream begins with what was decided', async () => {
+test('a stream begins with the decisions of the gate', async () => {
   const server = await addingServer(['Hi.'], { gate: 'warn', minimum_trials: 1 })
   const { toolUse, manager } = server.installation
   const add = currentTool(manager.getRegistry())('add')

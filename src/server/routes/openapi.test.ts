@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 describe('GET /openapi.json', () => {
-  test('describes the server and how to be let in', () => {
+  test('describes the server and its authentication', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Toolyard', version: '1.2.3' } })
     expect(document.components.securitySchemes).toMatchObject({
       bearer: { type: 'http', scheme: 'bearer' },
@@ -33,7 +33,7 @@ describe('GET /openapi.json', () => {
     })
   })
 
-  test('has every endpoint of the specification', () => {
+  test('lists every endpoint of the specification', () => {
     const endpoints = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )
@@ -56,7 +56,7 @@ describe('GET /openapi.json', () => {
     )
   })
 
-  test('says of each what it does, what it belongs to, who may use it and what it answers', () => {
+  test('documents the summary, tag, security and responses of every endpoint', () => {
     const tags = new Set(document.tags.map(({ name }) => name))
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const [method, operation] of Object.entries(methods)) {
@@ -66,7 +66,7 @@ describe('GET /openapi.json', () => {
         for (const tag of operation.tags ?? []) expect(tags).toContain(tag)
         const open = ['/health', '/ready', '/openapi.json', '/api/session'].includes(path)
         expect([what, operation.security?.length]).toEqual([what, open ? 0 : 2])
-        expect(operation.description).toMatch(open ? /everybody/ : /scope `\w+`/)
+        expect(operation.description).toMatch(open ? /Public/ : /scope `\w+`/)
         for (const { description } of Object.values(operation.responses ?? {})) {
           expect([what, description]).toEqual([what, expect.stringMatching(/\w/)])
         }
@@ -75,7 +75,7 @@ describe('GET /openapi.json', () => {
   })
 })
 
-test('GET /docs is a page that loads nothing from elsewhere', async () => {
+test('GET /docs loads nothing from other origins', async () => {
   const page = await fetch(`${server.url}/docs`)
   expect(page.status).toBe(200)
   expect(page.headers.get('content-type')).toMatch(/^text\/html/)

@@ -1,41 +1,41 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, RouteOptions } from 'fastify'
+import { object } from '../http/route.ts'
 
-const DESCRIPTION = `Runs tools for AI models: validated, permitted, bounded in time, recorded and measured.
+const DESCRIPTION = `Runs tools for AI models. Every call is validated, authorized, timed out and recorded.
 
-Send your API key as \`Authorization: Bearer <key>\` or \`X-API-Key: <key>\`. Calls of tools are answered with an
-envelope, \`{"success", …}\`; all other errors are \`application/problem+json\`, whose \`error\` is the message.`
+Send your API key as \`Authorization: Bearer <key>\` or \`X-API-Key: <key>\`. Tool calls are answered with an envelope,
+\`{"success", …}\`. All other errors are \`application/problem+json\` with the message in \`error\`.`
 
-const PROBLEM = {
-  description: 'What went wrong, as application/problem+json',
-  type: 'object',
-  properties: {
+const PROBLEM = object(
+  {
     type: { type: 'string', examples: ['about:blank'] },
     title: { type: 'string', examples: ['The API key lacks the scope'] },
     status: { type: 'integer', examples: [403] },
     detail: { type: 'string' },
-    error: { type: 'string', description: 'The whole message.' },
+    error: { type: 'string', description: 'The full message.' },
   },
-}
+  'The error, as application/problem+json',
+)
 
 const TAGS = [
-  { name: 'tools', description: 'Lists of tools, and calls of them' },
-  { name: 'jobs', description: 'Calls that run in the background' },
+  { name: 'tools', description: 'List and call tools' },
+  { name: 'jobs', description: 'Tool calls in the background' },
   { name: 'chat', description: 'Questions that models answer with tools' },
-  { name: 'openai', description: 'The same for clients of OpenAI' },
-  { name: 'mcp', description: 'The tools over the Model Context Protocol' },
-  { name: 'models', description: 'Models, and what tests of them have shown' },
-  { name: 'runs', description: 'Conversations, step by step' },
-  { name: 'metrics', description: 'How calls and runs went' },
-  { name: 'audit', description: 'Who called what, and how it ended' },
-  { name: 'limits', description: 'What holds calls back, and how it stands' },
-  { name: 'session', description: 'Signing in with a browser' },
-  { name: 'keys', description: 'API keys, roles, and tenants with their flags' },
-  { name: 'status', description: 'Whether the server is up, and what it offers' },
+  { name: 'openai', description: 'OpenAI-compatible endpoints' },
+  { name: 'mcp', description: 'The tools over the Model Context Protocol, and the MCP servers in use' },
+  { name: 'models', description: 'Models, suites and test results' },
+  { name: 'runs', description: 'Recorded runs' },
+  { name: 'metrics', description: 'Metrics of calls and runs' },
+  { name: 'audit', description: 'The audit log' },
+  { name: 'limits', description: 'Rate limits, budgets and circuit breakers' },
+  { name: 'session', description: 'Sign-in for browsers' },
+  { name: 'keys', description: 'API keys, roles and tenants' },
+  { name: 'status', description: 'Liveness and readiness' },
 ]
 
-/** Everything that the page of the documentation loads comes from here. Its styles are set by its own script. */
+/** The API reference loads everything from this server. Its script sets inline styles. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -47,21 +47,22 @@ const PAGE_POLICY = [
   "form-action 'self'",
 ].join('; ')
 
-/** Collects what the routes say of themselves; to be called before there are any. */
+/** Collects the schemas of all routes that are registered later. */
 export async function collectOpenApi(app: FastifyInstance, version: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: {
-        title: 'Toolyard',
-        version,
-        description: DESCRIPTION,
-      },
+      info: { title: 'Toolyard', version, description: DESCRIPTION },
       tags: TAGS,
       components: {
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: 'An API key, as made by "toolyard keys create".' },
-          apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The same in a header of its own.' },
+          bearer: { type: 'http', scheme: 'bearer', description: 'An API key from "toolyard keys create".' },
+          apiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'X-API-Key',
+            description: 'The same API key in another header.',
+          },
         },
       },
     },
@@ -69,13 +70,15 @@ export async function collectOpenApi(app: FastifyInstance, version: string): Pro
   })
 }
 
-/** The documentation: as a document, and as a page that loads nothing from elsewhere. For everybody. */
+/** The API reference: the OpenAPI document and a web page. Both are public. */
 export async function openApiRoutes(app: FastifyInstance): Promise<void> {
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, scope: null }
   })
-  app.get('/openapi.json', { schema: { summary: 'This documentation, for programs', tags: ['status'] } }, () =>
-    app.swagger(),
+  app.get(
+    '/openapi.json',
+    { schema: { summary: 'Returns this API reference as an OpenAPI document', tags: ['status'] } },
+    () => app.swagger(),
   )
   await app.register(async (docs) => {
     docs.addHook('onRequest', (_request, reply, done) => {
@@ -96,10 +99,10 @@ export async function openApiRoutes(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** What holds for all routes need not be written at each: who may use it, and how it fails. */
+/** Adds the scope and the error response to the schema of a route. */
 function documented(schema: RouteOptions['schema'], { config }: RouteOptions): NonNullable<RouteOptions['schema']> {
   const scope = config?.scope
-  const needs = scope ? `Needs a key with the scope \`${scope}\`.` : 'Open to everybody.'
+  const needs = scope ? `Needs an API key with the scope \`${scope}\`.` : 'Public.'
   const { description, response, ...rest } = schema ?? {}
   return {
     ...rest,

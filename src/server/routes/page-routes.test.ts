@@ -29,12 +29,12 @@ function build(): void {
 
 const ADDRESSES = ['/', '/tool/get_weather', '/tools-testing', '/models', '/runs/7']
 
-test('a server without a built page says how to build it, and serves it as soon as it is there', async () => {
+test('without a built web UI explains how to build it, and serves it once it exists', async () => {
   for (const url of ADDRESSES) {
     const answer = await app.inject(url)
     expect(answer.statusCode).toBe(503)
     expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
-    expect(answer.body).toContain('<code>npm start</code> builds the page')
+    expect(answer.body).toContain('<code>npm start</code> builds it')
   }
   build()
   for (const url of ADDRESSES) {
@@ -43,7 +43,7 @@ test('a server without a built page says how to build it, and serves it as soon 
   }
 })
 
-test('the page may load from its own server and from nowhere else, and nothing that stands in it runs', async () => {
+test('the web UI loads from its own server only, and runs no inline code', async () => {
   build()
   const policy = String((await app.inject('/')).headers['content-security-policy'])
   expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
@@ -51,14 +51,14 @@ test('the page may load from its own server and from nowhere else, and nothing t
   expect(policy).toContain("frame-ancestors 'none'")
 })
 
-test('what has a hash in its name is kept by browsers, what has none is asked for again', async () => {
+test('files with a hash in their name are cached, others are revalidated', async () => {
   build()
   const kept = async (url: string) => (await app.inject(url)).headers['cache-control']
   expect(await kept('/assets/index-Ab3_-x9Z.js')).toBe('public, max-age=31536000, immutable')
   expect(await kept('/assets/theme.js')).toBe('no-cache')
 })
 
-test('what was compressed beforehand is sent so to who takes it', async () => {
+test('sends precompressed files to clients that accept them', async () => {
   build()
   const url = '/assets/index-Ab3_-x9Z.js'
   const pressed = await app.inject({ url, headers: { 'accept-encoding': 'gzip, br' } })

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
 
-/** Where the set-up builds the page; the same place as seen from the sources and from what is shipped. */
+/** The built web UI. The path is the same from the sources and from the package. */
 const BUILT = fileURLToPath(new URL('../../../web/dist', import.meta.url))
 
-/** The addresses of the page. What each shows is decided in the browser. */
+/** The URLs of the web UI, which routes in the browser. */
 const ADDRESSES = [
   '/',
   '/tool/:name',
@@ -20,7 +20,7 @@ const ADDRESSES = [
   '/runs/:id',
 ]
 
-/** Everything that the page loads comes from here, and none of it stands in the page itself. */
+/** The web UI loads everything from this server and has no inline code. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -35,15 +35,15 @@ const POLICY = [
 const NOT_BUILT = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<title>Toolyard: the page is not built</title>
-<h1>The page is not built</h1>
-<p>The server works, and this is all that it lacks. In the folder of Toolyard, <code>npm start</code> builds the page and serves;
-<code>node scripts/setup.js start</code> builds it for a server that runs already: load this again afterwards.</p>
-<p>What programs can ask is at <a href="/docs">/docs</a>.</p>
+<title>Toolyard: the web UI is not built</title>
+<h1>The web UI is not built</h1>
+<p>The server is running. To build the web UI, run <code>node scripts/setup.js start</code> in the folder of Toolyard and
+reload this page. <code>npm start</code> builds it before it starts the server.</p>
+<p>The API reference is at <a href="/docs">/docs</a>.</p>
 </html>
 `
 
-/** Serves the page. `folder` is where it was built. */
+/** Serves the web UI from the folder that it was built to. */
 export async function pageRoutes(app: FastifyInstance, folder = BUILT): Promise<void> {
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, scope: null }
@@ -59,10 +59,10 @@ export async function pageRoutes(app: FastifyInstance, folder = BUILT): Promise<
     preCompressed: true,
     cacheControl: false,
     dotfiles: 'ignore',
-    // Names carry a hash of what is in them, but for the few that the first page names itself.
+    // File names contain a hash, except for a few that index.html refers to.
     setHeaders: (reply, path) => {
-      const kept = /-[\w-]{8}\.\w+(\.\w+)?$/.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache'
-      reply.header('cache-control', kept)
+      const caching = /-[\w-]{8}\.\w+(\.\w+)?$/.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache'
+      reply.header('cache-control', caching)
     },
   })
   for (const address of ADDRESSES) {

@@ -15,7 +15,7 @@ async function openSignedIn() {
 }
 
 describe('signing in', () => {
-  test('gives a cookie that no script reads and no other site sends, and says who one is', async () => {
+  test('sets an HttpOnly, SameSite cookie and returns the caller', async () => {
     const { answer, given, key } = await openSignedIn()
     expect(await answer.json()).toMatchObject({
       state: 'signed_in',
@@ -53,7 +53,7 @@ describe('signing in', () => {
     }
   })
 
-  test('is not needed, and gives no cookie, where the server has no keys', async () => {
+  test('is not needed without keys, and sets no cookie', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     expect(await (await server.get('/api/session')).json()).toMatchObject({ state: 'local', role: 'admin' })
     const answer = await server.post('/api/session', { key: 'ty_anything' })
@@ -62,7 +62,7 @@ describe('signing in', () => {
 })
 
 describe('a cookie', () => {
-  test('lets its holder in where the page of this server asks, on the hot route as on others', async () => {
+  test('is accepted from the web UI on every route', async () => {
     const { url, get, call, cookie, records } = await openSignedIn()
     const own = [
       { cookie },
@@ -78,7 +78,7 @@ describe('a cookie', () => {
     expect(await (await get('/api/session', { cookie })).json()).toMatchObject({ state: 'signed_in' })
   })
 
-  test('counts for nothing where another page asks, also one on the same machine', async () => {
+  test('is rejected from other pages, also on the same machine', async () => {
     const { url, cookie, records } = await openSignedIn()
     const others: Record<string, string>[] = [
       { origin: 'https://example.com' },
@@ -105,7 +105,7 @@ describe('a cookie', () => {
     expect((await get(LIST, { cookie, authorization: 'Bearer ty_wrong' })).status).toBe(401)
   })
 
-  test('is no more than its key: revoked, it is nobody', async () => {
+  test('ends when its key is revoked', async () => {
     const { get, cookie, installation } = await openSignedIn()
     const { keys } = installation.storage
     for (const { id } of await keys.list()) await keys.revoke(id, new Date().toISOString())
@@ -114,7 +114,7 @@ describe('a cookie', () => {
     expect(await (await get('/api/session', { cookie })).json()).toMatchObject({ state: 'signed_out', scopes: [] })
   })
 
-  test('is taken back by signing out', async () => {
+  test('ends on sign-out', async () => {
     const { url, cookie } = await openSignedIn()
     const out = await fetch(`${url}/api/session`, { method: 'DELETE', headers: { cookie } })
     expect(out.status).toBe(204)

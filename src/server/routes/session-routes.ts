@@ -1,31 +1,30 @@
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../config/callers/caller.ts'
-import { LOCAL_CALLER } from '../../config/callers/callers.ts'
-import { SCOPES } from '../../config/callers/scopes.ts'
+import { type Caller, LOCAL_CALLER, SCOPES } from '../../app/callers.ts'
 import { cookieWith, emptyCookie, isOfOwnPage } from '../http/authenticator.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { object, route, TEXT } from '../http/route.ts'
 import type { Session } from '../http/views.ts'
 
-/** Anybody may send these bodies, and a key is short. */
+/** A small limit, because these requests need no key. */
 const BODY_BYTES = 1024
 
-const SESSION = {
-  type: 'object',
-  properties: {
+const SESSION = object(
+  {
     state: {
       enum: ['signed_out', 'local', 'signed_in'],
-      description: 'local: the server has no keys, and needs none from this machine.',
+      description: 'local: the server has no keys, and requests from this machine need none.',
     },
-    id: { type: 'string', description: 'The id of the key.' },
-    name: { type: 'string' },
-    tenant: { type: 'string' },
-    role: { type: 'string' },
+    id: { type: 'string', description: 'The id of the API key.' },
+    name: TEXT,
+    tenant: TEXT,
+    role: TEXT,
     scopes: { type: 'array', items: { enum: SCOPES } },
-    version: { type: 'string' },
+    version: TEXT,
   },
-}
+  'The caller, if there is one',
+)
 
-/** Signing in and out: a key is typed once, and kept in a cookie that no script can read. */
+/** Sign-in for browsers. The key is stored in a cookie that scripts can't read. */
 export function sessionRoutes(app: FastifyInstance): void {
   const { installation, packageVersion: version, authenticator } = app
   const sessionOf = (caller: Caller | undefined): Session => {
@@ -37,38 +36,30 @@ export function sessionRoutes(app: FastifyInstance): void {
 
   app.get(
     '/api/session',
-    {
-      config: { scope: null },
-      schema: {
-        summary: 'Whom requests of this browser are from',
-        tags: ['session'],
-        response: { 200: { description: 'The caller, if there is one', ...SESSION } },
-      },
-    },
+    route(null, 'session', 'Returns the session of this browser', {
+      response: { 200: SESSION },
+    }),
     ({ raw }) => sessionOf(authenticator.find(raw)),
   )
 
   app.post<{ Body: { key: string } }>(
     '/api/session',
     {
-      config: { scope: null },
       bodyLimit: BODY_BYTES,
       onRequest: ({ headers, raw }, _reply, done) => {
-        refuseOthers(headers)
+        requireOwnPage(headers)
         authenticator.countSignIn(raw)
         done()
       },
-      schema: {
-        summary: 'Signs in: the key is kept in a cookie that no script can read',
-        tags: ['session'],
+      ...route(null, 'session', "Signs in: stores the API key in a cookie that scripts can't read", {
         body: {
           type: 'object',
           required: ['key'],
           additionalProperties: false,
           properties: { key: { type: 'string', minLength: 1, maxLength: 200, examples: ['ty_…'] } },
         },
-        response: { 200: { description: 'The caller', ...SESSION } },
-      },
+        response: { 200: SESSION },
+      }),
     },
     ({ headers, body }, reply) => {
       if (authenticator.local) return sessionOf(LOCAL_CALLER)
@@ -85,21 +76,18 @@ export function sessionRoutes(app: FastifyInstance): void {
   app.delete(
     '/api/session',
     {
-      config: { scope: null },
       bodyLimit: BODY_BYTES,
-      schema: {
-        summary: 'Signs out: the browser forgets the key, which stays valid',
-        tags: ['session'],
-        response: { 204: { description: 'It has', type: 'null' } },
-      },
+      ...route(null, 'session', 'Signs out: removes the cookie; the API key stays valid', {
+        response: { 204: { description: 'Signed out', type: 'null' } },
+      }),
     },
     ({ headers }, reply) => {
-      refuseOthers(headers)
+      requireOwnPage(headers)
       return reply.header('set-cookie', emptyCookie(headers)).code(204).send()
     },
   )
 }
 
-function refuseOthers(headers: Parameters<typeof isOfOwnPage>[0]): void {
+function requireOwnPage(headers: Parameters<typeof isOfOwnPage>[0]): void {
   if (!isOfOwnPage(headers)) throw new HttpProblem(403, 'Cross-origin requests are refused')
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
-test('anybody may ask whether the server is up and ready, also with HEAD', async () => {
+test('health and readiness are public, also with HEAD', async () => {
   const server = await openToolServer({}, {}, { local: false })
   expect(await (await server.get('/health')).json()).toEqual({ status: 'ok', version: '1.2.3' })
   const ready = await server.get('/ready')

@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { StorageStatus } from '../../core/storage/storage.ts'
+import { COUNT, object, route, TEXT } from '../http/route.ts'
 
-/** Everybody may ask, so the store is asked for all of them together. */
-const FRESH_MS = 1_000
+/** These routes need no key, so the status of the store is cached. */
+const CACHE_MS = 1_000
 
-/** Whether the server is up, and whether it can work. */
+/** Liveness and readiness checks. */
 export function statusRoutes(app: FastifyInstance): void {
   const { installation, traffic, packageVersion: version } = app
   const storeStatus = latest(installation.clock.now, () => installation.storage.status().catch(() => UNKNOWN))
@@ -13,12 +14,9 @@ export function statusRoutes(app: FastifyInstance): void {
     '/health',
     {
       exposeHeadRoute: true,
-      config: { scope: null },
-      schema: {
-        summary: 'Whether the server is up',
-        tags: ['status'],
-        response: { 200: { description: 'It is', type: 'object', properties: STATUS } },
-      },
+      ...route(null, 'status', 'Liveness: whether the server is up', {
+        response: { 200: object({ status: { type: 'string', examples: ['ok'] }, version: TEXT }, 'Up') },
+      }),
     },
     () => ({ status: 'ok', version }),
   )
@@ -27,12 +25,9 @@ export function statusRoutes(app: FastifyInstance): void {
     '/ready',
     {
       exposeHeadRoute: true,
-      config: { scope: null },
-      schema: {
-        summary: 'Whether the server can work: its store, its MCP servers, its knowledge',
-        tags: ['status'],
-        response: { 200: { description: 'It can', ...READY }, 503: { description: 'It cannot', ...READY } },
-      },
+      ...route(null, 'status', 'Readiness: the state of the store, the MCP servers and the knowledge base', {
+        response: { 200: { ...READY, description: 'Ready' }, 503: { ...READY, description: 'Not ready' } },
+      }),
     },
     async (_request, reply) => {
       const { engine, ready, problem, vectors } = await storeStatus()
@@ -42,7 +37,7 @@ export function statusRoutes(app: FastifyInstance): void {
       return reply.code(status === 'ready' ? 200 : 503).send({
         status,
         version,
-        store: { engine, ready, ...(problem !== undefined && { problem }) },
+        store: { engine, ready, problem },
         mcp_servers: { connected: connected.length, configured: servers.names.length },
         knowledge: { vectors },
       })
@@ -50,38 +45,25 @@ export function statusRoutes(app: FastifyInstance): void {
   )
 }
 
-const STATUS = { status: { type: 'string', examples: ['ok'] }, version: { type: 'string' } }
-const READY = {
-  type: 'object',
-  properties: {
-    status: { enum: ['ready', 'not ready', 'draining'] },
-    version: { type: 'string' },
-    store: {
-      type: 'object',
-      properties: {
-        engine: { enum: ['sqlite', 'postgres'] },
-        ready: { type: 'boolean' },
-        problem: { type: 'string', description: 'What is wrong; absent where nothing is.' },
-      },
-    },
-    mcp_servers: {
-      type: 'object',
-      properties: { connected: { type: 'integer' }, configured: { type: 'integer' } },
-    },
-    knowledge: {
-      type: 'object',
-      properties: { vectors: { type: 'boolean', description: 'Whether they can be kept.' } },
-    },
-  },
-}
+const READY = object({
+  status: { enum: ['ready', 'not ready', 'draining'] },
+  version: TEXT,
+  store: object({
+    engine: { enum: ['sqlite', 'postgres'] },
+    ready: { type: 'boolean' },
+    problem: { type: 'string', description: 'Absent if there is none.' },
+  }),
+  mcp_servers: object({ connected: COUNT, configured: COUNT }),
+  knowledge: object({ vectors: { type: 'boolean', description: 'Whether the store supports vectors.' } }),
+})
 
-const UNKNOWN = { engine: 'sqlite', ready: false, problem: 'The store does not answer', vectors: false } as const
+const UNKNOWN = { engine: 'sqlite', ready: false, problem: 'The store does not respond', vectors: false } as const
 
-/** Asks again only when the last answer is a moment old. */
+/** Caches the status for a moment. */
 function latest(now: () => number, ask: () => Promise<StorageStatus>): () => Promise<StorageStatus> {
   let known: { readonly at: number; readonly status: Promise<StorageStatus> } | undefined
   return () => {
-    if (known === undefined || now() - known.at >= FRESH_MS) known = { at: now(), status: ask() }
+    if (known === undefined || now() - known.at >= CACHE_MS) known = { at: now(), status: ask() }
     return known.status
   }
 }

@@ -3,7 +3,7 @@ import { openToolServer } from '../fixtures/open-tool-server.ts'
 
 const PARAMETERS = { type: 'object', properties: { city: { type: 'string' } } }
 
-test('the lists have what the caller may use, and nothing of how it is run', async () => {
+test('lists the tools of the caller without their implementation', async () => {
   const mock = { type: 'mock', mock_response: { secret: 'mock-answer' } }
   const http = {
     type: 'http',
@@ -41,13 +41,13 @@ test('the lists have what the caller may use, and nothing of how it is run', asy
   })
 })
 
-test('where tools are switched off the lists are empty', async () => {
+test('the lists are empty if tools are disabled', async () => {
   const server = await openToolServer({}, { tools: { enabled: false } })
   expect(await (await server.get('/schema/tools')).json()).toEqual({ tools: [] })
   expect(await (await server.get('/api/tools/list')).json()).toEqual({ tools: [] })
 })
 
-test('a tool whose schema is no good is listed as broken', async () => {
+test('a tool with an invalid schema is listed as broken', async () => {
   const server = await openToolServer({
     bad: { run: async () => 1, parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } },
   })

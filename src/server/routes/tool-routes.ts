@@ -1,63 +1,46 @@
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../config/callers/caller.ts'
-import type { Installation } from '../../config/installation.ts'
-import { missingPermission } from '../../core/permit.ts'
+import type { Caller } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
+import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { HttpProblem } from '../http/problem.ts'
+import { found } from '../http/problem.ts'
+import { COUNT, list, object, pathParameter, route, TEXT } from '../http/route.ts'
 import type { PageTool, WholePageTool } from '../http/views.ts'
 
+const NAME = { type: 'string', examples: ['get_weather'] }
+const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
+const BROKEN = { type: 'string', description: 'Why the tool cannot be called; absent if it can.' }
+
 const TOOL = {
-  name: { type: 'string', examples: ['get_weather'] },
-  description: { type: 'string' },
+  name: NAME,
+  description: DESCRIPTION,
   kind: { type: 'string', examples: ['http'] },
   effect: { enum: ['read', 'idempotent', 'write'] },
-  origin: { type: 'string', description: 'configuration, or the MCP server that brought it.' },
-  permissions: { type: 'array', items: { type: 'string' } },
-  broken: { type: 'string', description: 'Why it cannot be called; absent where it can.' },
+  origin: { type: 'string', description: '`configuration`, or the name of the MCP server.' },
+  permissions: { type: 'array', items: TEXT },
+  broken: BROKEN,
 }
 
-/** The tools of the caller, for people: how each is run and what it does to the world, but not with what. */
+/** The tools of the caller for the web UI: kind and effect, but no implementation. */
 export function pageToolsRoutes(app: FastifyInstance): void {
   const { installation } = app
   app.get(
     '/api/page/tools',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'The tools as the page lists them, without their schemas',
-        tags: ['tools'],
-        response: {
-          200: {
-            description: 'The tools',
-            type: 'object',
-            properties: { tools: { type: 'array', items: { type: 'object', properties: TOOL } } },
-          },
-        },
-      },
-    },
+    route('read', 'tools', 'Lists the tools for the web UI, without their schemas', {
+      response: { 200: object({ tools: list(TOOL) }, 'The tools') },
+    }),
     ({ caller }) => ({ tools: usableTools(installation, caller).map((tool) => shown(installation, tool)) }),
   )
 
   app.get<{ Params: { name: string } }>(
     '/api/page/tools/:name',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'One tool, with the schema of its parameters',
-        tags: ['tools'],
-        params: { type: 'object', properties: { name: { type: 'string', maxLength: 200 } } },
-        response: {
-          200: {
-            description: 'The tool',
-            type: 'object',
-            properties: { ...TOOL, parameters: { type: 'object', additionalProperties: true } },
-          },
-        },
-      },
-    },
+    route('read', 'tools', 'Returns one tool with the schema of its parameters', {
+      params: pathParameter('name', 200),
+      response: { 200: object({ ...TOOL, parameters: PARAMETERS }, 'The tool') },
+    }),
     ({ caller, params: { name } }): WholePageTool => {
-      const tool = usableTools(installation, caller).find((one) => one.name === name)
-      if (tool === undefined) throw new HttpProblem(404, `Tool '${name}' not found`, 'GET /api/page/tools lists them')
+      const usable = usableTools(installation, caller).find((one) => one.name === name)
+      const tool = found(usable, `Tool '${name}'`, 'GET /api/page/tools lists them')
       return { ...shown(installation, tool), parameters: tool.parameters }
     },
   )
@@ -76,68 +59,54 @@ function shown(
     effect: manager.getExecutor().effectOf(name) ?? 'write',
     origin: kind === 'mcp' && typeof server === 'string' ? server : 'configuration',
     permissions: permissions ?? [],
-    ...(broken !== undefined && { broken }),
+    broken,
   }
 }
 
-const PARAMETERS = { type: 'object', additionalProperties: true, description: 'The JSON Schema of its parameters.' }
-const NAME = { type: 'string', examples: ['get_weather'] }
-const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
+const PARAMETERS = { type: 'object', additionalProperties: true, description: 'JSON Schema of the parameters.' }
 
-const HEALTH = {
-  type: 'object',
-  description: 'How it stands with a tool that was called since the start.',
-  properties: {
-    circuit: {
-      type: 'object',
-      description: 'Whether the service behind it is asked at all.',
-      properties: {
+const HEALTH = object(
+  {
+    circuit: object(
+      {
         state: { enum: ['closed', 'open', 'half_open'] },
-        failures: { type: 'integer', description: 'In a row.' },
+        failures: { ...COUNT, description: 'Consecutive failures.' },
         retry_in_ms: { type: 'number' },
       },
-    },
-    rate_limit: {
-      type: 'object',
-      properties: {
-        calls: { type: 'integer' },
-        per_ms: { type: 'number' },
-        remaining: { type: 'integer', description: 'What may be called now, as far as this server knows.' },
-      },
-    },
+      'The circuit breaker.',
+    ),
+    rate_limit: object({
+      calls: COUNT,
+      per_ms: { type: 'number' },
+      remaining: { ...COUNT, description: 'The remaining calls on this server.' },
+    }),
   },
-}
+  'The state of a tool that was called since the server started.',
+)
 
-const list = (properties: object, required: string[]) => ({
+const toolList = (properties: object, required: string[]) => ({
   200: {
-    description: 'The tools',
-    type: 'object',
+    ...object({ tools: { type: 'array', items: { ...object(properties), required } } }, 'The tools'),
     required: ['tools'],
-    properties: { tools: { type: 'array', items: { type: 'object', properties, required } } },
   },
 })
 
-/** The lists of tools, each with what the caller may use and no more. */
+/** Lists of the tools that the caller may use. */
 export function toolRoutes(app: FastifyInstance): void {
   const { installation } = app
   app.get(
     '/schema/tools',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'The tools, as models are offered them',
-        tags: ['tools'],
-        response: list(
-          {
-            name: NAME,
-            description: DESCRIPTION,
-            type: { type: 'string', examples: ['function'] },
-            parameters: PARAMETERS,
-          },
-          ['name', 'description', 'type', 'parameters'],
-        ),
-      },
-    },
+    route('read', 'tools', 'Lists the tools as models see them', {
+      response: toolList(
+        {
+          name: NAME,
+          description: DESCRIPTION,
+          type: { type: 'string', examples: ['function'] },
+          parameters: PARAMETERS,
+        },
+        ['name', 'description', 'type', 'parameters'],
+      ),
+    }),
     ({ caller }) => ({
       tools: usableTools(installation, caller).map(({ name, description, type = 'function', parameters }) => ({
         name,
@@ -150,38 +119,30 @@ export function toolRoutes(app: FastifyInstance): void {
 
   app.get(
     '/api/tools/list',
-    {
-      config: { scope: 'read' },
-      schema: {
-        summary: 'The tools, and of what kind each is',
-        tags: ['tools'],
-        response: list(
-          {
-            name: NAME,
-            description: DESCRIPTION,
-            parameters: PARAMETERS,
-            implementation: { type: 'object', properties: { type: { type: 'string', examples: ['http'] } } },
-            broken: { type: 'string', description: 'Why it cannot be called; absent where it can.' },
-            health: HEALTH,
-          },
-          ['name', 'description', 'parameters', 'implementation'],
-        ),
-      },
-    },
+    route('read', 'tools', 'Lists the tools with their kind and state', {
+      response: toolList(
+        {
+          name: NAME,
+          description: DESCRIPTION,
+          parameters: PARAMETERS,
+          implementation: object({ type: { type: 'string', examples: ['http'] } }),
+          broken: BROKEN,
+          health: HEALTH,
+        },
+        ['name', 'description', 'parameters', 'implementation'],
+      ),
+    }),
     ({ caller }) => {
       const registry = installation.manager.getRegistry()
       const executor = installation.manager.getExecutor()
       return {
         tools: usableTools(installation, caller).map(({ name, description, parameters, implementation }) => {
           const broken = registry.brokenReason(name)
-          const health = executor.healthOf(name, caller.tenant)
-          // Everything else about how it is run is nobody's business: handlers, answers, addresses, secrets.
+          const state = executor.healthOf(name, caller.tenant)
+          const health = Object.keys(state).length > 0 ? state : undefined
+          // The rest of the implementation is private: handlers, mock responses, URLs, secrets.
           const type = implementation?.type
-          const more = {
-            ...(broken !== undefined && { broken }),
-            ...(Object.keys(health).length > 0 && { health }),
-          }
-          return { name, description, parameters, implementation: { type }, ...more }
+          return { name, description, parameters, implementation: { type }, broken, health }
         }),
       }
     },

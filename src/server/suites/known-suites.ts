@@ -1,40 +1,38 @@
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Installation } from '../../config/installation.ts'
-import { COST_NOTHING } from '../../config/provider-types.ts'
+import type { Installation } from '../../app/installation.ts'
+import { COST_NOTHING } from '../../config/model-settings.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import type { ModelPrices } from '../../models/catalogue/model-info.ts'
-import { splitModelId } from '../../models/catalogue/split-model-id.ts'
-import { UnknownModelError } from '../../models/catalogue/unknown-model-error.ts'
+import { UnknownModelError } from '../../models/model-error.ts'
+import { type ModelPrices, splitModelId } from '../../models/model-info.ts'
 import { BFCL_CATEGORIES, dataSetsFolder, questionFile } from '../../validation/bfcl/bfcl-category.ts'
 import { loadSuite, loadSuites } from '../../validation/load-suite.ts'
 import { planFile, planKey, type SuitesPlan, trialsLeft, trialsOf } from '../../validation/running/run-suites.ts'
 import { DEFAULT_UNPRICED_TOKENS } from '../../validation/running/suite-budget.ts'
-import type { HashedSuite, TriedModel } from '../../validation/running/trial.ts'
-import { estimate, hashSuite } from '../../validation/running/trial.ts'
+import { estimate, type HashedSuite, hashSuite, type TriedModel } from '../../validation/running/trial.ts'
 import { TrialFile } from '../../validation/running/trial-file.ts'
 import { SuiteError } from '../../validation/suites/suite.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type KnownSuite, limitsOf, type SuiteEstimate, type SuiteRequest } from '../http/views.ts'
 import { usableTools } from '../routes/tool-routes.ts'
 
-/** More could not be shown as a whole any more. */
+/** A report with more trials would be too large for the web UI. */
 const MAX_TRIALS = 10_000
 const FREE: ModelPrices = { input: 0, output: 0 }
 
-/** A plan that can be run, and where it is written down. */
+/** A plan, and the file for its trials. */
 interface PreparedSuites extends SuitesPlan {
   readonly key: string
   readonly file: string
 }
 
-/** The tools that can be put into cases of a tenant. */
+/** The tools that a tenant may use and that work. */
 export function offeredTools(installation: Installation, tenant: string): ToolDefinition[] {
   const registry = installation.manager.getRegistry()
   return usableTools(installation, { tenant }).filter(({ name }) => registry.brokenReason(name) === undefined)
 }
 
-/** Loads everything that a run needs. Throws an `HttpProblem` that names what is missing. */
+/** Loads the models and suites of a run. Throws an `HttpProblem` that names what is missing. */
 export async function prepareSuites(
   installation: Installation,
   tenant: string,
@@ -56,7 +54,7 @@ export async function prepareSuites(
   return { suites, models, repeat, key, file: planFile(installation.folder, key) }
 }
 
-/** What a run would use up, before any of it is spent. */
+/** Estimates the tokens and cost of a run. */
 export async function estimateSuites(prepared: PreparedSuites, request: SuiteRequest): Promise<SuiteEstimate> {
   const { key, file, models } = prepared
   const planned = trialsOf(prepared)
@@ -82,7 +80,7 @@ async function modelsOf({ manager, config }: Installation, { models }: SuiteRequ
       const provider = splitModelId(id)?.provider ?? ''
       const free = COST_NOTHING.has(config.providers?.[provider]?.type ?? provider)
       const prices = catalogue.info(id).prices ?? (free ? FREE : undefined)
-      return { model: catalogue.get(id), ...(prices !== undefined && { prices }) }
+      return { model: catalogue.get(id), prices }
     })
   } catch (error) {
     if (!(error instanceof UnknownModelError)) throw error
@@ -110,38 +108,35 @@ async function suitesOf(installation: Installation, tenant: string, request: Sui
 export const GENERATED = 'generated'
 const SUITE_FILE = /^[^./\\][^/\\]*\.(?:json|jsonl|ndjson)$/i
 
-/** Where the suites of an installation are: files in its data folder. */
+/** The folder for suite files. */
 export const suitesFolder = ({ folder }: Installation): string => join(folder, 'suites')
 
-/** Whether this server could put a file there. */
+/** Whether the server can write to the suites folder, or create it. */
 export async function isWritable(installation: Installation): Promise<boolean> {
-  const may = (path: string) =>
-    access(path, constants.W_OK).then(
-      () => true,
-      () => false,
-    )
   const folder = suitesFolder(installation)
-  const there = await access(folder).then(
+  return canAccess((await canAccess(folder)) ? folder : installation.folder, constants.W_OK)
+}
+
+const canAccess = (path: string, mode?: number): Promise<boolean> =>
+  access(path, mode).then(
     () => true,
     () => false,
   )
-  return may(there ? folder : installation.folder)
-}
 
-/** Every suite that can be asked for; a file that is no good is among them, with what is wrong with it. */
+/** All suites, including invalid files with their problem. */
 export async function knownSuites(
   installation: Installation,
   definitions: readonly ToolDefinition[],
 ): Promise<KnownSuite[]> {
   const files = await suiteFiles(installation)
   const read = await Promise.all(files.map((file) => fileSuite(installation, file, definitions)))
-  return [{ id: GENERATED, kind: 'generated', name: GENERATED }, ...read, ...(await yardsticks())]
+  return [{ id: GENERATED, kind: 'generated', name: GENERATED }, ...read, ...(await bfclSuites())]
 }
 
 /** The loader's source of a suite; undefined if the id is unknown. */
 export async function suitePath(installation: Installation, id: string): Promise<string | undefined> {
   if (id === GENERATED) return id
-  if (id.startsWith('bfcl:')) return (await yardsticks()).some((one) => one.id === id) ? id : undefined
+  if (id.startsWith('bfcl:')) return (await bfclSuites()).some((one) => one.id === id) ? id : undefined
   return (await suiteFiles(installation)).includes(id) ? join(suitesFolder(installation), id) : undefined
 }
 
@@ -164,28 +159,25 @@ async function fileSuite(
 ): Promise<KnownSuite> {
   try {
     const { name, cases, remark } = await loadSuite(join(suitesFolder(installation), id), { definitions })
-    return { id, kind: 'file', name, cases: cases.length, ...(remark !== undefined && { remark }) }
+    return { id, kind: 'file', name, cases: cases.length, remark }
   } catch (error) {
     if (!(error instanceof SuiteError)) throw error
     return { id, kind: 'file', name: id, problem: withoutFolder(installation, error.message) }
   }
 }
 
-/** The categories of the public yardstick that are on this machine. */
-async function yardsticks(): Promise<KnownSuite[]> {
+/** The BFCL categories whose data is on this machine. */
+async function bfclSuites(): Promise<KnownSuite[]> {
   let folder: string
   try {
     folder = dataSetsFolder()
   } catch {
     return []
   }
-  const there = await Promise.all(
-    BFCL_CATEGORIES.map((category) =>
-      access(questionFile(folder, category)).then(
-        () => [category],
-        () => [],
-      ),
-    ),
-  )
-  return there.flat().map(({ name }) => ({ id: `bfcl:${name}`, kind: 'bfcl', name: `bfcl:${name}` }))
+  const there = await Promise.all(BFCL_CATEGORIES.map((category) => canAccess(questionFile(folder, category))))
+  return BFCL_CATEGORIES.filter((_, index) => there[index]).map(({ name }) => ({
+    id: `bfcl:${name}`,
+    kind: 'bfcl',
+    name: `bfcl:${name}`,
+  }))
 }

@@ -74,7 +74,7 @@ function held() {
 }
 
 describe('the suites', () => {
-  test('are the generated one and the files of the folder; a bad file says what is wrong with it', async () => {
+  test('lists the generated suite and the suite files; an invalid file has a problem', async () => {
     const { ask, folder } = await serve()
     await writeFile(join(folder, 'suites', 'broken.json'), '{"cases": [{"query": "Hi", "expect": {}}]}')
     await writeFile(join(folder, 'suites', 'notes.txt'), 'no suite')
@@ -91,7 +91,7 @@ describe('the suites', () => {
 })
 
 describe('an estimate', () => {
-  test('says what a run would cost, and asks nobody', async () => {
+  test('estimates the cost of a run without calling a model', async () => {
     const { ask, model } = await serve(stubborn, { prices: { input: 2, output: 10 } })
     const { body } = await ask<SuiteEstimate>('POST', '/api/validations/estimate', { ...REQUEST, repeat: 2 })
     expect(body).toMatchObject({
@@ -106,7 +106,7 @@ describe('an estimate', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('says whose price is not known, and what bounds it instead', async () => {
+  test('lists models without a price, and the token limit for them', async () => {
     const { ask } = await serve()
     const { body } = await ask<SuiteEstimate>('POST', '/api/validations/estimate', REQUEST)
     expect(body).toMatchObject({ cost: null, free: false, unpriced: [MODEL], most: { cost: 1, tokens: 2_000_000 } })
@@ -114,7 +114,7 @@ describe('an estimate', () => {
 })
 
 describe('a run of suites', () => {
-  test('tells its progress, records its trials, and says what was expected and what came', async () => {
+  test('streams its progress, records its trials, and reports expected and actual calls', async () => {
     const { ask, followed } = await serve(stubborn, { prices: { input: 2, output: 10 } })
     const started = await ask<SuiteRunView>('POST', '/api/validations/runs', REQUEST)
     expect(started).toMatchObject({ status: 202, body: { state: 'queued', request: REQUEST } })
@@ -145,7 +145,7 @@ describe('a run of suites', () => {
     expect(all.runs[0]).not.toHaveProperty('report')
   })
 
-  test('is the only one of its tenant, and can be cancelled; the same goes on afterwards', async () => {
+  test('is the only one of its tenant, can be cancelled, and continues afterwards', async () => {
     const { turn, release } = held()
     let first = true
     const { ask, followed } = await serve((request) => {
@@ -196,7 +196,7 @@ describe('a run of suites', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('is no job of a tool, and ends with the server', async () => {
+  test('is not listed as a tool job, and ends with the server', async () => {
     const { turn } = held()
     const { ask, app, installation } = await serve(turn)
     const { body: run } = await ask<SuiteRunView>('POST', '/api/validations/runs', REQUEST)
@@ -208,7 +208,7 @@ describe('a run of suites', () => {
     expect(stored?.ended_at).not.toBeNull()
   })
 
-  test('that its server died of is over when the next one comes, and is not begun again', async () => {
+  test('is not restarted after its server crashed', async () => {
     const { ask, app, installation, model } = await serve()
     const { jobs } = installation.storage
     const job = {

@@ -1,13 +1,11 @@
-import type { Caller } from '../../config/callers/caller.ts'
-import type { Installation } from '../../config/installation.ts'
+import type { Caller } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
 import { writeLog } from '../../core/log.ts'
 import type { Job } from '../../core/storage/job-store.ts'
-import { ModelValidationTracker } from '../../validation/model-validation-tracker.ts'
-import { buildReport } from '../../validation/reports/build-report.ts'
-import type { ReportedTrial, ValidationReport } from '../../validation/reports/validation-report.ts'
-import { runSuites, TrialRecorder } from '../../validation/running/run-suites.ts'
-import type { PlannedTrial, Stopped, Trial } from '../../validation/running/trial.ts'
-import { outcomeOf } from '../../validation/running/trial.ts'
+import { ModelValidationTracker } from '../../validation/model-validation.ts'
+import { buildReport, type ReportedTrial, type ValidationReport } from '../../validation/reports/build-report.ts'
+import { runSuites, trialRecorder } from '../../validation/running/run-suites.ts'
+import { outcomeOf, type PlannedTrial, type Stopped, type Trial } from '../../validation/running/trial.ts'
 import { TrialFileError } from '../../validation/running/trial-file.ts'
 import { HttpProblem } from '../http/problem.ts'
 import {
@@ -27,7 +25,7 @@ import { estimateSuites, prepareSuites } from './known-suites.ts'
 const MAX_LATEST = 8
 const MAX_MESSAGE_LENGTH = 300
 
-/** Counts the trials of a run as they are made. */
+/** Counts the trials of a run. */
 class SuiteCount {
   readonly #models = new Map<string, { -readonly [Key in keyof ModelProgress]: ModelProgress[Key] }>()
   readonly #planned: number
@@ -73,7 +71,7 @@ class SuiteCount {
   }
 
   notRecorded(): void {
-    this.#notRecorded = 'The store did not take the trials: they do not count for the models. Look into the log.'
+    this.#notRecorded = 'The trials could not be recorded, so they do not count for the models. See the server log.'
   }
 
   get progress(): SuiteProgress {
@@ -85,18 +83,18 @@ class SuiteCount {
       cost: this.#cost,
       models: [...this.#models.values()].map((one) => ({ ...one })),
       latest: this.#latest,
-      ...(this.#notRecorded !== undefined && { not_recorded: this.#notRecorded }),
+      not_recorded: this.#notRecorded,
     }
   }
 }
 
-/** What the jobs that run suites are known by. */
+/** The task name of suite runs. */
 export const SUITES: TaskName = 'toolyard/suites'
 
-/** Trials that are shown whole; of the others only what was wrong. */
-const MAX_WHOLE = 500
+/** Failed trials that are stored with details. */
+const MAX_DETAILED = 500
 
-/** Runs suites as `toolyard validate` does, and puts their trials on record for the tenant. */
+/** Runs suites as `toolyard validate` does, and records the trials for the tenant. */
 export const suiteTask = (installation: Installation): Task => ({
   async run(params, context) {
     try {
@@ -104,8 +102,8 @@ export const suiteTask = (installation: Installation): Task => ({
     } catch (error) {
       if (error instanceof HttpProblem) throw new TaskError(error.message, { cause: error })
       if (!(error instanceof TrialFileError)) throw error
-      writeLog(installation.log, 'error', { err: error }, 'The trials of a suite could not be written down')
-      throw new TaskError('The trials could not be written down: the log of the server says more.', { cause: error })
+      writeLog(installation.log, 'error', { err: error }, 'The trials of a suite run could not be stored')
+      throw new TaskError('The trials could not be stored. See the server log.', { cause: error })
     }
   },
 })
@@ -118,7 +116,7 @@ async function run(
   const { storage, clock, log, toolUse: uses, manager } = installation
   const prepared = await prepareSuites(installation, tenant, request)
   const tests = new ModelValidationTracker({ store: storage.validations, tenant, clock })
-  const recorder = new TrialRecorder({ tests, uses, tenant, registry: manager.getRegistry() })
+  const recorder = trialRecorder({ tests, uses, tenant, registry: manager.getRegistry() })
   let count = new SuiteCount([], [])
   const tell = (): void => report(count.progress)
   const work = { ...prepared, budget: limitsOf(request), fresh: request.fresh === true, signal, clock, recorder }
@@ -136,7 +134,7 @@ async function run(
       tell()
     },
     notRecorded(err) {
-      writeLog(log, 'error', { err }, 'The trials of a suite are not recorded from here on')
+      writeLog(log, 'error', { err }, 'The trials of a suite run are no longer recorded')
       count.notRecorded()
       tell()
     },
@@ -150,22 +148,22 @@ async function run(
 
 /** Stores the details of failed trials only. */
 function bounded(report: ValidationReport): ValidationReport {
-  let whole = 0
+  let detailed = 0
   const trials = report.trials.map((trial): ReportedTrial => {
-    if (trial.kind !== undefined && ++whole <= MAX_WHOLE) return trial
+    if (trial.kind !== undefined && ++detailed <= MAX_DETAILED) return trial
     const { turns: _turns, expected: _expected, actual: _actual, expectation: _expectation, ...rest } = trial
     return rest
   })
   return { ...report, trials }
 }
 
-const LOOKED_AT = 20
+const MAX_LISTED = 20
 
-/** Runs of suites: jobs of the server, one at a time for each tenant. */
+/** Suite runs: jobs, one at a time for each tenant. */
 export class SuiteRuns {
   readonly #installation: Installation
   readonly #jobs: Jobs
-  /** The tenants for which one is being started. */
+  /** Tenants whose run is starting. */
   readonly #starting = new Set<string>()
 
   constructor(installation: Installation, jobs: Jobs) {
@@ -177,14 +175,14 @@ export class SuiteRuns {
     return estimateSuites(await prepareSuites(this.#installation, tenant, request), request)
   }
 
-  /** Starts a run. Throws an `HttpProblem` where it cannot be, or another one of the tenant is not over. */
+  /** Starts a run. Throws an `HttpProblem` if the request is invalid or the tenant has a run in progress. */
   async start(caller: Caller, request: SuiteRequest): Promise<ListedSuiteRun> {
     const { tenant } = caller
     await prepareSuites(this.#installation, tenant, request)
     if (this.#starting.has(tenant)) throw busy()
     this.#starting.add(tenant)
     try {
-      const jobs = await this.#jobs.listTasks(caller, SUITES, LOOKED_AT)
+      const jobs = await this.#jobs.listTasks(caller, SUITES, MAX_LISTED)
       const open = jobs.find(({ ended_at }) => ended_at === null)
       if (open !== undefined) throw busy(open)
       return listed(await this.#jobs.startTask(caller, SUITES, request), request)
@@ -194,7 +192,7 @@ export class SuiteRuns {
   }
 
   async list(caller: Caller): Promise<ListedSuiteRun[]> {
-    const jobs = await this.#jobs.listTasks(caller, SUITES, LOOKED_AT)
+    const jobs = await this.#jobs.listTasks(caller, SUITES, MAX_LISTED)
     return jobs.map((job) => {
       const { report: _report, ...run } = viewOf(job)
       return run
@@ -206,13 +204,13 @@ export class SuiteRuns {
     return job && viewOf(job)
   }
 
-  /** Ends a run; what was found out until then stays. */
+  /** Cancels a run. Completed trials are kept. */
   async cancel(caller: Caller, id: string): Promise<SuiteRunView | undefined> {
     await this.#jobs.cancel(caller, id, SUITES)
     return this.get(caller, id)
   }
 
-  /** How a run goes on: its progress as it comes, then the run with its report. */
+  /** Progress events, then the run with its report. */
   async *events(caller: Caller, id: string, signal: AbortSignal): AsyncGenerator<{ event: string; data: unknown }> {
     for await (const { event, data } of this.#jobs.events(caller, id, signal, SUITES)) {
       yield event === 'progress' ? { event, data } : { event: 'result', data: await this.get(caller, id) }
@@ -237,6 +235,6 @@ function listed({ id, state, caller, created_at, started_at, ended_at, progress 
 const busy = (open?: Job): HttpProblem =>
   new HttpProblem(
     409,
-    'Suites are being run already',
-    open === undefined ? 'wait until they have been' : `wait for run ${open.id}, or cancel it`,
+    'A suite run is already in progress',
+    open === undefined ? 'wait until it has ended' : `wait for run ${open.id}, or cancel it`,
   )

@@ -1,14 +1,16 @@
+import { quoted } from '../../core/schema/problem-words.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import type {
+  Collection,
   DocumentPart,
   KnowledgeChunk,
   KnowledgeQuery,
   KnowledgeStore,
 } from '../../core/storage/knowledge-store.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import { refuseNul } from '../nul.ts'
-import type { CollectionRow } from './collection-row.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { refuseNul } from '../ledger/storable-text.ts'
 
-/** How much of one thing is kept. Lengths are in characters; a database must be able to hold names in an index. */
+/** Limits. Lengths are in characters. Names are short enough for an index. */
 export const KNOWLEDGE_BOUNDS = {
   tenant: 255,
   collection: 255,
@@ -22,20 +24,20 @@ export const KNOWLEDGE_BOUNDS = {
   metadataKeys: 64,
   metadataKey: 255,
   metadataValue: 4_096,
-  /** What is written at once must not hold up everything else for long. */
+  /** One write must not block others for long. */
   chunksOfPart: 1_000,
   parts: 100_000,
   collectionsOfTenant: 1_000,
   dimensions: 8_192,
   hits: 1_000,
   query: 100_000,
-  /** Of different words in a query: the time that it takes grows with them. */
+  /** Different words in a query. */
   queryWords: 400,
-  /** Vectors kept by content; the oldest go. */
+  /** Vectors stored by content; the oldest are removed. */
   knownVectors: 200_000,
 } as const
 
-/** A text that every engine keeps as it is: no NUL, no half of a character, no longer than it may be. */
+/** A text that every engine stores unchanged. */
 export function checkText(what: string, text: unknown, most: number): string {
   if (typeof text !== 'string') throw refused(`${what} must be a text`)
   if (text.length > most) {
@@ -45,7 +47,6 @@ export function checkText(what: string, text: unknown, most: number): string {
   return text.toWellFormed()
 }
 
-/** A text that names something. */
 export function checkName(what: string, name: unknown, most: number): string {
   if (name === '') throw refused(`${what} must not be empty`)
   return checkText(what, name, most)
@@ -56,15 +57,9 @@ export function checkCount(what: string, count: unknown, least: number, most: nu
   throw refused(`${what} must be a whole number from ${least} to ${most}, not ${count}`)
 }
 
-const SHOWN = 60
-
-/** What was asked of the store is a mistake of who asks. */
+/** An error of the caller. */
 export const refused = (message: string): ToolExecutionError => new ToolExecutionError('INVALID_PARAMETERS', message)
 
-/** A value as it may stand in a sentence. */
-export const quoted = (value: string): string => `'${value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value}'`
-
-/** What a collection is opened with. */
 export function checkCollection(...[tenant, name, embedder]: Parameters<KnowledgeStore['open']>): {
   readonly tenant: string
   readonly name: string
@@ -82,7 +77,7 @@ export function checkCollection(...[tenant, name, embedder]: Parameters<Knowledg
 
 /** The metadata of a document, or a filter for it, by key. */
 export function checkMetadata(what: string, metadata: unknown): Record<string, string> {
-  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
+  if (!isObject(metadata)) {
     throw refused(`${what} must be an object of texts`)
   }
   const entries = Object.entries(metadata)
@@ -93,11 +88,11 @@ export function checkMetadata(what: string, metadata: unknown): Record<string, s
     const name = checkName(`A key of the ${what}`, key, KNOWLEDGE_BOUNDS.metadataKey)
     return [name, checkText(`'${name}' of the ${what}`, value, KNOWLEDGE_BOUNDS.metadataValue)] as const
   })
-  // The order in which keys come is no difference.
+  // The order of keys does not matter.
   return Object.fromEntries(checked.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** What rounding may make of a length of 1. */
+/** Allows for rounding. */
 const TOLERANCE = 0.01
 
 /** Only vectors of length 1 can be compared by their cosine. */
@@ -106,14 +101,14 @@ export function checkVector(vector: unknown): Float32Array {
   let squares = 0
   for (const value of vector) squares += value * value
   const length = Math.sqrt(squares)
-  // No number at all is not near 1 either.
+  // Also rejects NaN.
   if (!(Math.abs(length - 1) <= TOLERANCE)) {
     throw refused(`A vector must be of length 1, and this one has ${length}: divide its numbers by that`)
   }
   return vector
 }
 
-/** A vector of what a collection's vectors are made by. */
+/** A vector of the collection's embedder. */
 export function checkVectorOf(collection: CollectionRow, vector: unknown): Float32Array {
   const { name, embedder, dimensions } = collection
   if (embedder === null) {
@@ -129,7 +124,7 @@ export function checkVectorOf(collection: CollectionRow, vector: unknown): Float
   return checked
 }
 
-/** How much is looked for, and of what; a filter without keys is none. */
+/** A filter without keys counts as no filter. */
 export function checkQuery({ most, filter }: KnowledgeQuery): {
   readonly most: number
   readonly filter: Readonly<Record<string, string>> | undefined
@@ -141,7 +136,7 @@ export function checkQuery({ most, filter }: KnowledgeQuery): {
   }
 }
 
-/** A part that can be kept; its vectors are for the collection to check. */
+/** Does not check vectors: that needs the collection. */
 export function checkPart(part: DocumentPart): DocumentPart {
   const parts = checkCount('`parts`', part.parts, 1, KNOWLEDGE_BOUNDS.parts)
   if (part.chunks.length > KNOWLEDGE_BOUNDS.chunksOfPart) {
@@ -164,17 +159,72 @@ export function checkPart(part: DocumentPart): DocumentPart {
   }
 }
 
-/** Where a chunk stands is kept as 32 bits. */
-const FURTHEST = 2_147_483_647
+/** Positions are stored as 32 bits. */
+const MAX_POSITION = 2_147_483_647
 
 function checkChunk(chunk: KnowledgeChunk): KnowledgeChunk {
-  const start = checkCount('The start of a chunk', chunk.start, 0, FURTHEST)
+  const start = checkCount('The start of a chunk', chunk.start, 0, MAX_POSITION)
   return {
-    position: checkCount('The position of a chunk', chunk.position, 0, FURTHEST),
+    position: checkCount('The position of a chunk', chunk.position, 0, MAX_POSITION),
     start,
-    end: checkCount('The end of a chunk', chunk.end, start, FURTHEST),
+    end: checkCount('The end of a chunk', chunk.end, start, MAX_POSITION),
     heading: checkText('The heading of a chunk', chunk.heading, KNOWLEDGE_BOUNDS.heading),
     text: checkText('The text of a chunk', chunk.text, KNOWLEDGE_BOUNDS.text),
     ...(chunk.vector !== undefined && { vector: chunk.vector }),
   }
+}
+
+/** A stored collection; only visible versions are counted. */
+export interface CollectionRow {
+  readonly id: number
+  readonly tenant: string
+  readonly name: string
+  readonly embedder: string | null
+  readonly dimensions: number | null
+  readonly documents: number
+  readonly chunks: number
+  readonly vectors: number
+}
+
+/** Without support for vectors, the collection has no embedder. */
+export const usableRow = (row: CollectionRow, vectors: boolean): CollectionRow =>
+  vectors ? row : { ...row, embedder: null, dimensions: null }
+
+export const toCollection = ({
+  tenant,
+  name,
+  embedder,
+  dimensions,
+  documents,
+  chunks,
+  vectors,
+}: CollectionRow): Collection => ({
+  tenant,
+  name,
+  embedder,
+  dimensions,
+  documents,
+  chunks,
+  without_vector: embedder === null ? 0 : chunks - vectors,
+})
+
+/** The number of a chunk; undefined if the id is invalid. */
+export const chunkIdOf = (chunk_id: string): number | undefined =>
+  /^[1-9]\d{0,14}$/.test(chunk_id) ? Number(chunk_id) : undefined
+
+/** Changes of the counts of a collection. */
+export interface Growth {
+  readonly documents: number
+  readonly chunks: number
+  readonly vectors: number
+}
+
+/** A stored version of a document. */
+export interface VersionRow {
+  readonly id: number
+  readonly version: string
+  readonly parts: number
+  readonly parts_in: number
+  readonly chunks: number
+  readonly vectors: number
 }

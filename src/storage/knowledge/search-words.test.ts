@@ -21,7 +21,7 @@ describe('the words of a text', () => {
     expect(searchWords(text)).toEqual(words)
   })
 
-  it('are cut where they are longer than a word, and never within a character', () => {
+  it('are cut if they are too long, and never within a character', () => {
     const [long, wide] = searchWords(`${'x'.repeat(500)} ${'a'.repeat(63)}${'𝛃'.repeat(9)}`)
     expect(long).toBe('x'.repeat(64))
     expect(wide?.isWellFormed()).toBe(true)

@@ -2,23 +2,23 @@ import { KNOWLEDGE_BOUNDS } from './checks.ts'
 
 const DIACRITICS = /[\u0300-\u036f]/g
 const WORD = /[\p{L}\p{N}\p{M}]+/gu
-/** Scripts that put no space between words, or much of a sentence in one word. */
+/** Scripts without spaces between words, or with very long words. */
 const UNSPACED =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]+/gu
-/** What is longer is no word: a key, a picture, a line of numbers. */
-const LONGEST = 64
+/** Longer strings are not words but keys, pictures or numbers. */
+const MAX_WORD_LENGTH = 64
 
 /**
- * The words of a text as they are indexed and looked for, the same for every engine: small letters without accents, split
- * where there is neither letter nor digit, so that `max_iterations` and `config.json` are found by their parts. Where a
- * script has no spaces, every two characters next to each other count as a word.
+ * The words of a text for the index and for queries of every engine: lower case, without accents, split at everything but
+ * letters and digits, so that `max_iterations` and `config.json` are found by their parts. In scripts without spaces,
+ * every two adjacent characters count as a word.
  */
 export function searchWords(text: string): string[] {
   const folded = text.toLowerCase().normalize('NFKD').replace(DIACRITICS, '').normalize('NFC')
   return (folded.match(WORD) ?? []).flatMap((run) => (run.search(UNSPACED) === -1 ? [run] : splitRun(run))).map(cut)
 }
 
-/** The different words of a question that say what it is about. */
+/** The different words of a question, without stop words. */
 export function queryWords(text: string): string[] {
   const words = new Set(searchWords(text.slice(0, KNOWLEDGE_BOUNDS.query)))
   return [...words].filter((word) => !STOP_WORDS.has(word)).slice(0, KNOWLEDGE_BOUNDS.queryWords)
@@ -42,11 +42,12 @@ function pairsOf(run: string): string[] {
   return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }
 
-const cut = (word: string): string => (word.length > LONGEST ? word.slice(0, LONGEST).toWellFormed() : word)
+const cut = (word: string): string =>
+  word.length > MAX_WORD_LENGTH ? word.slice(0, MAX_WORD_LENGTH).toWellFormed() : word
 
 /**
- * English words that say nothing about what a question is about; the parts of `don't` and `it's` are among them. They are
- * indexed and not looked for. The same as those that PostgreSQL leaves out of English.
+ * English stop words, including the parts of `don't` and `it's`. They are indexed but not searched for. The list is that
+ * of PostgreSQL.
  */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   `i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its

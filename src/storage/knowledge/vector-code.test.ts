@@ -36,7 +36,7 @@ describe('the code of a vector', () => {
     expect(differences).toEqual([0, 1, 2, 3])
   })
 
-  it('is near where the vector is near: of the ten nearest of 2,000 nine are among the 200 nearest codes', () => {
+  it('is near if the vector is near: of the ten nearest of 2,000 nine are among the 200 nearest codes', () => {
     const next = random(3)
     const vectors = Array.from({ length: 2_000 }, () => vectorOf(next, 128))
     const cosine = (one: Float32Array, other: Float32Array) =>

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
 import type { CallEntry } from '../../core/storage/ledger.ts'
@@ -16,7 +16,7 @@ export const GENESIS = '0'.repeat(64)
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   const { chain, seq, at, tenant, caller, source, runId, tool } = row
   const { schemaHash, paramsHash, outcome, code, durationMs, attempts, model } = row
-  const text = JSON.stringify([
+  const fields: unknown[] = [
     before,
     chain,
     seq,
@@ -32,148 +32,65 @@ export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
     code,
     durationMs,
     attempts,
-    ...(model === null ? [] : [model]),
-  ])
-  return hash('sha256', text, 'hex')
+  ]
+  if (model !== null) fields.push(model)
+  return hash('sha256', JSON.stringify(fields), 'hex')
 }
 
-type Texts = Pick<ChainRow, 'tenant' | 'caller' | 'source' | 'runId' | 'tool' | 'model' | 'schemaHash'>
-
-/** Makes the rows of one chain. What a call has in common with the one before it is worked out once. */
-export class RowMaker {
-  readonly #chain: string
-  readonly #chainJson: string
-  readonly #hasher: ParamsHasher
-  #last: Texts | undefined
-  #texts: Texts | undefined
-  #textsJson = ''
-  #modelJson = ''
-
-  constructor(chain: string, hasher: ParamsHasher) {
-    this.#chain = chain
-    this.#chainJson = JSON.stringify(chain)
-    this.#hasher = hasher
+/** The row of a call, which follows the row with the hash `before`. */
+export function chainRow(
+  entry: CallEntry,
+  { chain, seq, before }: { readonly chain: string; readonly seq: number; readonly before: string },
+  hashParams: (params: string) => string | null,
+): ChainRow {
+  const { code } = entry
+  const row = {
+    chain,
+    seq,
+    at: Math.floor(finite(entry.at)),
+    tenant: storableText(entry.tenant),
+    caller: storableText(entry.caller),
+    source: storableText(entry.source),
+    runId: storableText(entry.runId),
+    tool: storableText(entry.tool),
+    model: storableText(entry.model),
+    schemaHash: storableText(entry.schemaHash),
+    paramsHash: entry.params === null ? null : hashParams(entry.params),
+    outcome: code === null ? ('success' as const) : entry.unknown ? ('unknown' as const) : ('failure' as const),
+    code,
+    // To the microsecond: further digits carry no information.
+    durationMs: Math.round(finite(entry.durationMs) * 1_000) / 1_000,
+    attempts: Math.floor(finite(entry.attempts)),
+    hash: '',
   }
-
-  /** The row that a call leaves after the row with the hash `before`. */
-  row(entry: CallEntry, seq: number, before: string): ChainRow {
-    const { tenant, caller, source, runId, tool, model, schemaHash } = this.#textsOf(entry)
-    const { code } = entry
-    const at = Math.floor(finite(entry.at))
-    const paramsHash = entry.params === null ? null : this.#hasher.hash(entry.params)
-    const outcome = code === null ? 'success' : entry.unknown ? 'unknown' : 'failure'
-    // To the microsecond: more digits say nothing, and are long.
-    const durationMs = Math.round(finite(entry.durationMs) * 1_000) / 1_000
-    const attempts = Math.floor(finite(entry.attempts))
-    // The same as in `rowHash`, which has to do with rows of anybody: hashes and outcomes of our own need no escaping.
-    const params = paramsHash === null ? 'null' : `"${paramsHash}"`
-    const end = `"${outcome}",${code === null ? 'null' : JSON.stringify(code)},${durationMs},${attempts}${this.#modelJson}`
-    const text = `["${before}",${this.#chainJson},${seq},${at},${this.#textsJson},${params},${end}]`
-    return {
-      chain: this.#chain,
-      seq,
-      at,
-      tenant,
-      caller,
-      source,
-      runId,
-      tool,
-      model,
-      schemaHash,
-      paramsHash,
-      outcome,
-      code,
-      durationMs,
-      attempts,
-      hash: hash('sha256', text, 'hex'),
-    }
-  }
-
-  #textsOf(entry: CallEntry): Texts {
-    if (this.#texts !== undefined && this.#last !== undefined && haveSameTexts(entry, this.#last)) return this.#texts
-    const tenant = storableText(entry.tenant)
-    const caller = storableText(entry.caller)
-    const source = storableText(entry.source)
-    const runId = storableText(entry.runId)
-    const tool = storableText(entry.tool)
-    const model = storableText(entry.model)
-    const schemaHash = storableText(entry.schemaHash)
-    this.#last = entry
-    this.#texts = { tenant, caller, source, runId, tool, model, schemaHash }
-    this.#modelJson = model === null ? '' : `,${JSON.stringify(model)}`
-    this.#textsJson = JSON.stringify([tenant, caller, source, runId, tool, schemaHash]).slice(1, -1)
-    return this.#texts
-  }
+  row.hash = rowHash(before, row)
+  return row
 }
 
-const haveSameTexts = (a: Texts, b: Texts): boolean =>
-  a.tool === b.tool &&
-  a.tenant === b.tenant &&
-  a.caller === b.caller &&
-  a.source === b.source &&
-  a.runId === b.runId &&
-  a.model === b.model &&
-  a.schemaHash === b.schemaHash
-
-/** One number that is none must not keep a whole batch from being written. */
+/** One invalid number must not prevent a whole batch from being written. */
 const finite = (value: number): number => (Number.isFinite(value) ? value : 0)
 
-const BLOCK = 64
-/** Many calls are made again and again; texts of some length hardly ever are. */
-const KNOWN = 1_000
-const LONGEST_KNOWN = 500
+/** Many calls are repeated with the same parameters; long parameters hardly ever are. */
+const CACHED_HASHES = 1_000
+const CACHED_LENGTH_LIMIT = 500
 
 /**
- * Hashes parameters with the installation's key: HMAC-SHA-256, in hexadecimal, of their canonical JSON (RFC 8785). The
- * two steps of HMAC are done here, since Node's own makes an object for each, which costs twice the time.
+ * Gives a function that hashes parameters, given as JSON text, with the installation's key: HMAC-SHA-256, in
+ * hexadecimal, of their canonical JSON (RFC 8785); null if the text is not JSON.
  */
-export class ParamsHasher {
-  #inner: Buffer
-  readonly #outer: Buffer
-  readonly #known = new LRUCache<string, string>({ max: KNOWN })
-
-  constructor(key: string) {
-    const bytes = Buffer.from(key)
-    const block = Buffer.alloc(BLOCK)
-    block.set(bytes.length > BLOCK ? hash('sha256', bytes, 'buffer') : bytes)
-    this.#inner = Buffer.alloc(4_096)
-    this.#outer = Buffer.alloc(BLOCK + 32)
-    for (let index = 0; index < BLOCK; index++) {
-      this.#inner[index] = (block[index] as number) ^ 0x36
-      this.#outer[index] = (block[index] as number) ^ 0x5c
-    }
-  }
-
-  /** Of parameters that are given as JSON text; null where that cannot be read. */
-  hash(params: string): string | null {
-    if (params.length > LONGEST_KNOWN) return this.#hash(params)
-    let known: string | null | undefined = this.#known.get(params)
-    if (known === undefined) {
-      known = this.#hash(params)
-      if (known !== null) this.#known.set(params, known)
-    }
-    return known
-  }
-
-  #hash(params: string): string | null {
+export function paramsHasher(key: string): (params: string) => string | null {
+  const known = new LRUCache<string, string>({ max: CACHED_HASHES })
+  return (params) => {
+    const cached = known.get(params)
+    if (cached !== undefined) return cached
     let text: string
     try {
       text = canonicalText(JSON.parse(params))
     } catch {
       return null
     }
-    const room = this.#roomFor(text)
-    const end = BLOCK + room.write(text, BLOCK)
-    this.#outer.write(hash('sha256', room.subarray(0, end), 'binary'), BLOCK, 'binary')
-    return hash('sha256', this.#outer, 'hex')
-  }
-
-  /** Long texts get room of their own, which is not kept. */
-  #roomFor(text: string): Buffer {
-    const most = BLOCK + 3 * text.length
-    if (most <= this.#inner.length) return this.#inner
-    const room = Buffer.allocUnsafe(most)
-    this.#inner.copy(room, 0, 0, BLOCK)
-    return room
+    const hashed = createHmac('sha256', key).update(text).digest('hex')
+    if (params.length <= CACHED_LENGTH_LIMIT) known.set(params, hashed)
+    return hashed
   }
 }

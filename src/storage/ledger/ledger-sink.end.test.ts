@@ -48,7 +48,7 @@ describe('durable', () => {
   })
 
   test('a write that finds no room does not wait for ever', async () => {
-    const { sink, write, end, settled } = openSink({ durable: true, mostRecords: 1 })
+    const { sink, write, end, settled } = openSink({ durable: true, maxRecords: 1 })
     write('a')
     const b = write('b')
     await end(0)
@@ -58,7 +58,7 @@ describe('durable', () => {
 })
 
 describe('close', () => {
-  test('writes what is left, at once also in the middle of a pause, and takes nothing more', async () => {
+  test('writes the remaining records at once, even during a pause, and accepts no more', async () => {
     const { sink, write, tools, clock, end, settled } = openSink()
     write('a')
     clock.advance(50)
@@ -72,7 +72,7 @@ describe('close', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('gives up at its limit, and says what is lost', async () => {
+  test('stops at its limit, and logs what is lost', async () => {
     const { sink, write, clock, end, settled, log } = openSink()
     write('a', 'b')
     const flushed = sink.flush()

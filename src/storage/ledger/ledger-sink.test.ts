@@ -66,7 +66,7 @@ describe('batches', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('have a most, so that no thread is held up by one', async () => {
+  test('have a maximum size', async () => {
     const { write, appends, clock, end } = openSink()
     write(...new Array(5_000).fill('x'))
     clock.advance(50)
@@ -79,8 +79,8 @@ describe('batches', () => {
 })
 
 describe('a buffer that is full', () => {
-  test('drops the newest, counts them, says so now and then, and when it is over', async () => {
-    const { sink, write, clock, tools, end, log, messages } = openSink({ mostRecords: 3 })
+  test('drops the newest records, counts them, and logs it', async () => {
+    const { sink, write, clock, tools, end, log, messages } = openSink({ maxRecords: 3 })
     write('a', 'b')
     clock.advance(50)
     write('c', 'd', 'e')
@@ -92,7 +92,7 @@ describe('a buffer that is full', () => {
     write('g')
     expect(log.at('warn').slice(1)).toEqual([{ dropped: 2, in_all: 4 }])
     await end(0)
-    expect(messages().slice(2)).toEqual(['info: Records of calls are kept again'])
+    expect(messages().slice(2)).toEqual(['info: Records of calls are no longer dropped'])
     expect(log.at('info')).toEqual([{ dropped: 4, in_all: 4 }])
     await end(1)
     expect(tools()).toEqual(['ab', 'c'])
@@ -100,7 +100,7 @@ describe('a buffer that is full', () => {
   })
 
   test('is not over as long as it is more than half full', async () => {
-    const { write, clock, end, log } = openSink({ mostRecords: 10 })
+    const { write, clock, end, log } = openSink({ maxRecords: 10 })
     write(...'abcd')
     clock.advance(50)
     write(...'efghijkl')
@@ -111,15 +111,15 @@ describe('a buffer that is full', () => {
   })
 
   test('is full by bytes, too', () => {
-    const { sink, write } = openSink({ mostBytes: 1_000 })
+    const { sink, write } = openSink({ maxBytes: 1_000 })
     write('a', 'b', 'c')
     expect(sink.dropped).toBe(1)
     sink.run(run({ answer: 'x'.repeat(1_000) }))
     expect(sink.dropped).toBe(2)
   })
 
-  test('has its room back when what was in it is written', async () => {
-    const { sink, write, clock, end } = openSink({ mostBytes: 1_000 })
+  test('is empty again when its records are written', async () => {
+    const { sink, write, clock, end } = openSink({ maxBytes: 1_000 })
     for (let n = 0; n < 3; n++) {
       write('a', 'b')
       clock.advance(50)
@@ -130,7 +130,7 @@ describe('a buffer that is full', () => {
 })
 
 describe('a ledger that fails', () => {
-  test('is tried again with the same batch, then gets everything in order; said once, and when it works again', async () => {
+  test('is retried with the same batch, then gets everything in order; the failure is logged once, and its end', async () => {
     const { write, tools, clock, end, messages } = openSink()
     write('a')
     clock.advance(50)
@@ -147,8 +147,8 @@ describe('a ledger that fails', () => {
     expect(tools()).toEqual(['a', 'a', 'a', 'b'])
     await end(3)
     expect(messages()).toEqual([
-      'error: The ledger failed: records of calls are kept and tried again',
-      'info: The ledger works again: what was kept is written',
+      'error: The ledger failed: records of calls are buffered and retried',
+      'info: The ledger works again: buffered records are written',
     ])
     write('c')
     clock.advance(50)

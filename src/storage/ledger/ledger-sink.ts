@@ -4,30 +4,30 @@ import type { CallBatch, CallRecord, RecordSink } from '../../core/recorder.ts'
 import type { CallEntry, Ledger } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
-/** How long records wait for others, where nobody waits for them; and from one batch to the next, at least. */
+/** How long records wait for others, and the minimum time between two batches, unless a caller waits. */
 const GATHER_MS = 20
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 5_000
+const MAX_PAUSE_MS = 5_000
 
 export interface LedgerSinkOptions {
   readonly clock: Clock
   readonly log: Log
-  /** Whether `write` gives a promise that settles when the records are safe. */
+  /** Whether `write` returns a promise that settles when the records are stored. */
   readonly durable?: boolean
-  /** What is kept at most while the ledger cannot take it. */
-  readonly mostRecords?: number
-  readonly mostBytes?: number
+  /** Limits of the buffer while the ledger does not respond. */
+  readonly maxRecords?: number
+  readonly maxBytes?: number
 }
 
 interface Waiter {
-  /** How many entries must be written, or given up, of all that were ever taken. */
+  /** How many of all entries must be written or dropped. */
   readonly upTo: number
-  /** Whether a failure ends the waiting, too. */
+  /** Whether a failure ends the wait, too. */
   readonly untilFailure: boolean
   readonly resolve: () => void
 }
 
-/** Hands records of calls and runs to the ledger, in order, one batch at a time, and never in the way of a call. */
+/** Writes records of calls and runs to the ledger, in order and in batches, without delaying calls. */
 export class LedgerSink implements RecordSink {
   readonly #ledger: Ledger
   readonly #clock: Clock
@@ -37,29 +37,27 @@ export class LedgerSink implements RecordSink {
   readonly #drops: DropReport
   #taken = 0
   #settled = 0
-  /** The batch that is being written, or will be tried again exactly as it was. */
+  /** The batch that is being written, or will be retried unchanged. */
   #batch: EntryBatch | undefined
   #writing = false
-  /** When the last batch went off. */
   #beganAt = 0
   #failing = false
   #pauseMs = FIRST_PAUSE_MS
   #waiters: Waiter[] = []
-  #callOff: (() => void) | undefined
+  #cancel: (() => void) | undefined
   #closed: Promise<void> | undefined
   #over = false
 
   constructor(ledger: Ledger, options: LedgerSinkOptions) {
-    const { clock, log, durable = false, mostRecords = 100_000, mostBytes = 64 * 1024 * 1024 } = options
+    const { clock, log, durable = false, maxRecords = 100_000, maxBytes = 64 * 1024 * 1024 } = options
     this.#ledger = ledger
     this.#clock = clock
     this.#log = log
     this.#durable = durable
-    this.#waiting = new WaitingEntries(mostRecords, mostBytes)
+    this.#waiting = new WaitingEntries(maxRecords, maxBytes)
     this.#drops = new DropReport(clock, log)
   }
 
-  /** How many records were dropped since the start. */
   get dropped(): number {
     return this.#drops.total
   }
@@ -67,22 +65,22 @@ export class LedgerSink implements RecordSink {
   write({ records, epoch }: CallBatch): void | Promise<void> {
     this.#take(records.map((record) => callEntry(record, epoch)))
     if (!this.#durable) return
-    // While nothing can be written, calls do not wait for it: that it is so has been said.
+    // Calls do not wait while the ledger fails; the failure has been logged.
     if (this.#failing) return Promise.resolve()
     return this.#settledUpTo(this.#taken, true)
   }
 
-  /** Takes a run that has ended. */
+  /** Records a run that has ended. */
   run(run: StoredRun): void {
     this.#take([run])
   }
 
-  /** Settles when everything that was handed in so far is written or given up. */
+  /** Settles when all records so far are written or dropped. */
   flush(): Promise<void> {
     return this.#settledUpTo(this.#taken, false)
   }
 
-  /** Takes nothing more, and gives up what is not written after `limitMs`. */
+  /** Accepts no more records, and drops those that are not written after `limitMs`. */
   close(limitMs: number): Promise<void> {
     this.#closed ??= this.#close(limitMs)
     return this.#closed
@@ -107,14 +105,14 @@ export class LedgerSink implements RecordSink {
   }
 
   #writeAfter(ms: number): void {
-    if (this.#callOff !== undefined || this.#writing || this.#over || this.#waiting.size === 0) return
-    this.#callOff = this.#clock.after(ms, () => this.#writeNow())
+    if (this.#cancel !== undefined || this.#writing || this.#over || this.#waiting.size === 0) return
+    this.#cancel = this.#clock.after(ms, () => this.#writeNow())
   }
 
   #writeNow(): void {
     if (this.#writing || this.#over || this.#waiting.size === 0) return
-    this.#callOff?.()
-    this.#callOff = undefined
+    this.#cancel?.()
+    this.#cancel = undefined
     this.#writing = true
     this.#beganAt = this.#clock.now()
     this.#batch ??= this.#waiting.first()
@@ -144,12 +142,12 @@ export class LedgerSink implements RecordSink {
         this.#log,
         'info',
         { kept: this.#waiting.size + size },
-        'The ledger works again: what was kept is written',
+        'The ledger works again: buffered records are written',
       )
     }
     if (this.#waiting.roomy) this.#drops.over()
     this.#wake(({ upTo }) => upTo <= this.#settled)
-    // A few large batches take a good deal less than many small ones.
+    // A few large batches cost less than many small ones.
     const pauseMs = GATHER_MS - (this.#clock.now() - this.#beganAt)
     if (pauseMs <= 0 || failed || this.#waiters.length > 0 || this.#waiting.fillsBatch) this.#writeNow()
     else this.#writeAfter(pauseMs)
@@ -160,11 +158,11 @@ export class LedgerSink implements RecordSink {
     if (this.#over) return
     if (!this.#failing) {
       this.#failing = true
-      writeLog(this.#log, 'error', { err }, 'The ledger failed: records of calls are kept and tried again')
+      writeLog(this.#log, 'error', { err }, 'The ledger failed: records of calls are buffered and retried')
     }
     this.#wake(({ untilFailure }) => untilFailure)
     this.#writeAfter(this.#pauseMs)
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
+    this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_PAUSE_MS)
   }
 
   #wake(which: (waiter: Waiter) => boolean): void {
@@ -176,24 +174,24 @@ export class LedgerSink implements RecordSink {
 
   async #close(limitMs: number): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>()
-    const callOff = this.#clock.after(limitMs, resolve)
+    const cancel = this.#clock.after(limitMs, resolve)
     this.#writeNow()
     await Promise.race([this.flush(), late])
-    callOff()
-    this.#callOff?.()
+    cancel()
+    this.#cancel?.()
     this.#over = true
     this.#settled = this.#taken
     const lost = this.#waiting.size
     if (lost > 0) {
       this.#waiting.remove(lost)
       this.#drops.add(lost)
-      writeLog(this.#log, 'error', { lost }, 'The ledger took no more before the end: these records are lost')
+      writeLog(this.#log, 'error', { lost }, 'The ledger did not accept these records before shutdown: they are lost')
     }
     this.#wake(() => true)
   }
 }
 
-/** What the ledger is told of a call. `epoch` makes the time of day of the clock's. */
+/** `epoch` converts the time of the clock to the time of day. */
 const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   at: epoch + record.startedMs,
   tenant: record.tenant,
@@ -218,14 +216,14 @@ function jsonText(value: unknown): string | null {
   }
 }
 
-const SAID_EVERY_MS = 10_000
+const REPORT_EVERY_MS = 10_000
 
-/** Counts records that had to be dropped, and says so without filling the log. */
+/** Counts dropped records, and logs them at most every ten seconds. */
 class DropReport {
   readonly #clock: Clock
   readonly #log: Log
   #total = 0
-  /** Since there was room last, and of those the ones that nobody has been told of. */
+  /** Dropped since there was room last, and those of them that are not logged yet. */
   #now = 0
   #unsaid = 0
   #saidAt = Number.NEGATIVE_INFINITY
@@ -235,7 +233,6 @@ class DropReport {
     this.#log = log
   }
 
-  /** All that were ever dropped. */
   get total(): number {
     return this.#total
   }
@@ -244,82 +241,80 @@ class DropReport {
     this.#total += count
     this.#now += count
     this.#unsaid += count
-    if (this.#clock.now() - this.#saidAt < SAID_EVERY_MS) return
+    if (this.#clock.now() - this.#saidAt < REPORT_EVERY_MS) return
     this.#saidAt = this.#clock.now()
     writeLog(
       this.#log,
       'warn',
       { dropped: this.#unsaid, in_all: this.#total },
-      'The ledger is too slow or not there, and the buffer is full: records of calls are dropped',
+      'The ledger is slow or unavailable and the buffer is full: records of calls are dropped',
     )
     this.#unsaid = 0
   }
 
-  /** There is room again. */
   over(): void {
     if (this.#now === 0) return
-    writeLog(this.#log, 'info', { dropped: this.#now, in_all: this.#total }, 'Records of calls are kept again')
+    writeLog(this.#log, 'info', { dropped: this.#now, in_all: this.#total }, 'Records of calls are no longer dropped')
     this.#now = 0
     this.#unsaid = 0
   }
 }
 
-/** What is handed to the ledger at once: no more than the calling thread packs in a few milliseconds. */
-const MOST_IN_BATCH = 2_000
-const MOST_BYTES_IN_BATCH = 4 * 1024 * 1024
-/** What an entry takes besides its parameters, about. */
+/** A batch must not take the calling thread more than a few milliseconds. */
+const BATCH_LIMIT = 2_000
+const BATCH_BYTES_LIMIT = 4 * 1024 * 1024
+/** The approximate size of an entry without its parameters. */
 const ENTRY_BYTES = 400
 
 interface EntryBatch {
   readonly calls: readonly CallEntry[]
   readonly runs: readonly StoredRun[]
-  /** How many there are of both. */
+  /** The number of calls and runs. */
   readonly size: number
 }
 
-/** Calls and runs that are not written yet, in the order they came; bounded in number and in bytes. */
+/** Calls and runs that are not written yet, in order; limited in number and bytes. */
 class WaitingEntries {
-  readonly #mostEntries: number
-  readonly #mostBytes: number
+  readonly #maxEntries: number
+  readonly #maxBytes: number
   readonly #entries: (CallEntry | StoredRun)[] = []
   readonly #sizes: number[] = []
   #bytes = 0
 
-  constructor(mostEntries: number, mostBytes: number) {
-    this.#mostEntries = mostEntries
-    this.#mostBytes = mostBytes
+  constructor(maxEntries: number, maxBytes: number) {
+    this.#maxEntries = maxEntries
+    this.#maxBytes = maxBytes
   }
 
   get size(): number {
     return this.#entries.length
   }
 
-  /** Whether there are as many as one batch takes. */
   get fillsBatch(): boolean {
-    return this.#entries.length >= MOST_IN_BATCH || this.#bytes >= MOST_BYTES_IN_BATCH
+    return this.#entries.length >= BATCH_LIMIT || this.#bytes >= BATCH_BYTES_LIMIT
   }
 
-  /** Whether at least half of the room is free. */
+  /** Whether at least half of the buffer is free. */
   get roomy(): boolean {
-    return this.#entries.length * 2 <= this.#mostEntries && this.#bytes * 2 <= this.#mostBytes
+    return this.#entries.length * 2 <= this.#maxEntries && this.#bytes * 2 <= this.#maxBytes
   }
 
-  /** False where there is no room for it. */
+  /** Returns false if the buffer is full. */
   add(entry: CallEntry | StoredRun): boolean {
     const bytes = isRun(entry) ? 2 * JSON.stringify(entry).length : ENTRY_BYTES + 2 * (entry.params?.length ?? 0)
-    if (this.#entries.length >= this.#mostEntries || this.#bytes + bytes > this.#mostBytes) return false
+    if (this.#entries.length >= this.#maxEntries || this.#bytes + bytes > this.#maxBytes) return false
     this.#entries.push(entry)
     this.#sizes.push(bytes)
     this.#bytes += bytes
     return true
   }
 
-  /** The first of them, as many as one batch takes; they stay until they are removed. */
+  /** The first entries, up to one batch; they stay until they are removed. */
   first(): EntryBatch {
     const calls: CallEntry[] = []
     const runs: StoredRun[] = []
     let size = 0
-    for (let bytes = 0; size < MOST_IN_BATCH && bytes < MOST_BYTES_IN_BATCH; size++) {
+    for (let bytes = 0; size < BATCH_LIMIT && bytes < BATCH_BYTES_LIMIT; size++) {
       const entry = this.#entries[size]
       if (entry === undefined) break
       if (isRun(entry)) runs.push(entry)

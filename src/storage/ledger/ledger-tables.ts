@@ -6,9 +6,9 @@ import type { StoredRun } from '../../core/storage/run-store.ts'
  * fit: texts hold no NUL and are well-formed, numbers are finite.
  */
 export interface ChainRow {
-  /** The server instance that wrote it: one chain each. */
+  /** The server instance that wrote it; each has its own chain. */
   readonly chain: string
-  /** Its place in the chain, from 1, without gaps. */
+  /** The number in the chain, from 1, without gaps. */
   readonly seq: number
   /** Whole milliseconds since 1970. */
   readonly at: number
@@ -22,14 +22,13 @@ export interface ChainRow {
   readonly paramsHash: string | null
   readonly outcome: 'success' | 'failure' | 'unknown'
   readonly code: string | null
-  /** Of double precision. */
   readonly durationMs: number
   readonly attempts: number
   /** Hexadecimal. */
   readonly hash: string
 }
 
-/** Closes a stretch of a chain: what stood in it can be removed, and still be told from what is missing. */
+/** Closes a stretch of a chain, so that rows that expired can be told from rows that are missing. */
 export interface Seal {
   readonly chain: string
   readonly fromSeq: number
@@ -40,7 +39,7 @@ export interface Seal {
   readonly firstAt: number
   readonly lastAt: number
   readonly sealedAt: number
-  /** When the rows were removed; null as long as they are there. */
+  /** When the rows were removed; null if they were not. */
   readonly expiredAt: number | null
   /** HMAC over all of the above, with the installation's key. */
   readonly mac: string
@@ -55,19 +54,19 @@ export interface Cell {
   readonly tenant: string
   /** Of calls by tool, of runs by model, or of the parameter sets of one tool. */
   readonly kind: 'call' | 'run' | 'set'
-  /** Empty but for sets. */
+  /** Only for sets; otherwise empty. */
   readonly tool: string
-  /** Tells the later cells of the same time from the first one. */
+  /** Distinguishes later cells of the same period from the first. */
   readonly model: string
   /** Encoded by the ledger. */
   readonly data: Uint8Array
 }
 
-/** What the ledger needs of an engine. */
+/** The part of an engine that the ledger uses. */
 export interface LedgerTables {
   /**
-   * All or nothing. A cell takes the place of the one of the same name that this instance wrote before; a run whose id
-   * is there already stays as it is, since a batch may be written twice where nobody knows how the first time ended.
+   * All or nothing. A cell replaces the one of the same name that this instance wrote before. A run that is stored
+   * already stays as it is: a batch is written again if the outcome of the first attempt is unknown.
    */
   write(batch: {
     readonly rows: readonly ChainRow[]
@@ -82,35 +81,34 @@ export interface LedgerTables {
     filter: Omit<AuditFilter, 'cursor'>,
     before?: { readonly at: number; readonly chain: string; readonly seq: number },
   ): Promise<readonly ChainRow[]>
-  /** The chains that have rows or seals, with whether their instance still lives. */
+  /** The chains that have rows or seals, and whether their instance is alive. */
   chains(): Promise<readonly { readonly chain: string; readonly alive: boolean }[]>
   /** Rows of a chain in order, from `fromSeq` on. */
   stretch(chain: string, fromSeq: number, limit: number): Promise<readonly ChainRow[]>
   /** In order. */
   seals(chain: string): Promise<readonly Seal[]>
-  /** A second seal with the same `chain` and `fromSeq` is ignored and gives false: two servers may seal at once. */
+  /** Returns false for a second seal with the same `chain` and `fromSeq`, and ignores it: two servers may seal at once. */
   addSeal(seal: Seal): Promise<boolean>
   /** Seals whose `lastAt` is before `before` and whose `expiredAt` is null. */
   expired(before: number): Promise<readonly Seal[]>
   /**
    * Removes the rows of a sealed stretch and, in the same transaction, puts `expiredAt` and `mac` of this seal into the
-   * stored one with the same `chain` and `fromSeq`; gives how many rows went.
+   * stored one with the same `chain` and `fromSeq`; returns the number of removed rows.
    */
   removeStretch(seal: Seal): Promise<number>
   cells(query: {
-    /** `*` for the sum over all tenants; undefined for each tenant by itself. */
-    readonly tenant: string | undefined
+    /** `*` for the sum over all tenants. */
+    readonly tenant: string
     readonly kind: Cell['kind']
     readonly width: Cell['width']
-    /** Cells that start then or later, */
+    /** Only cells that start then or later, */
     readonly from: number
-    /** and before this, where it is given. */
+    /** and before this. */
     readonly to?: number
-    /** Only cells of this tool; the empty one is a name like any other. Undefined: of all. */
+    /** Only cells of this tool; the empty name is one, too. */
     readonly tool?: string
   }): Promise<readonly Cell[]>
-  /** Of all instances; those that start before `before`. */
+  /** Removes the cells of all instances that start before `before`. */
   removeCells(width: Cell['width'], before: number): Promise<number>
-  /** Those that started before `before`. */
   removeRuns(before: number): Promise<number>
 }

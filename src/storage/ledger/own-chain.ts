@@ -1,12 +1,12 @@
 import type { Clock } from '../../core/clock.ts'
 import type { CallEntry } from '../../core/storage/ledger.ts'
-import { GENESIS, ParamsHasher, RowMaker } from './chain-row.ts'
+import { chainRow, GENESIS, paramsHasher } from './chain-row.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
-import { MOST_ROWS_IN_STRETCH, sealed, sealTail } from './seal.ts'
+import { MAX_ROWS_IN_STRETCH, sealed, sealTail } from './seal.ts'
 
 const HOUR = 3_600_000
 
-/** Rows that no seal closes yet. */
+/** Rows without a seal. */
 interface OpenStretch {
   readonly fromSeq: number
   readonly beforeHash: string
@@ -15,33 +15,33 @@ interface OpenStretch {
   lastAt: number
 }
 
-/** The chain of this server instance. Not for use by two at once. */
+/** The chain of this server instance. Calls must not overlap. */
 export class OwnChain {
   readonly #tables: LedgerTables
   readonly #name: string
   readonly #key: string
-  readonly #maker: RowMaker
+  readonly #hashParams: (params: string) => string | null
   readonly #clock: Clock
   #seq = 0
   #hash = GENESIS
   #open: OpenStretch | undefined
-  /** Rows whose writing failed: a connection can break after the commit, so that they may be there. */
+  /** Rows whose write failed. They may be stored: a connection can break after the commit. */
   #doubtful: readonly ChainRow[] | undefined
 
   constructor(tables: LedgerTables, name: string, key: string, clock: Clock) {
     this.#tables = tables
     this.#name = name
     this.#key = key
-    this.#maker = new RowMaker(name, new ParamsHasher(key))
+    this.#hashParams = paramsHasher(key)
     this.#clock = clock
   }
 
-  /** The place and the hash of the last row that is written for good. */
+  /** The number and the hash of the last stored row. */
   get end(): { readonly seq: number; readonly hash: string } {
     return { seq: this.#seq, hash: this.#hash }
   }
 
-  /** Writes the rows of these calls through `write`; the chain goes on from them only when they are there. */
+  /** Writes the rows of these calls with `write`, and continues the chain after them once they are stored. */
   async append(
     calls: readonly CallEntry[],
     write: (rows: readonly ChainRow[]) => Promise<void>,
@@ -57,7 +57,7 @@ export class OwnChain {
       await write(rows)
     } catch (error) {
       if (rows.length > 0) this.#doubtful = rows
-      // Where even this question fails, it is asked again before the next rows.
+      // If this fails, too, it is retried before the next rows.
       const found = await this.#settleDoubt().catch(() => 'unknown')
       if (found === 'there') return rows
       if (found === 'foreign') throw this.#foreign(error)
@@ -67,17 +67,17 @@ export class OwnChain {
     return rows
   }
 
-  /** Whether the open stretch has to be closed: its hour is over, or it is long. */
+  /** Whether the hour of the open stretch is over, or it is long. */
   sealDue(): boolean {
     const open = this.#open
     if (open === undefined) return false
     return (
       Math.floor(open.openedAt / HOUR) !== Math.floor(this.#clock.wall() / HOUR) ||
-      this.#seq - open.fromSeq + 1 >= MOST_ROWS_IN_STRETCH
+      this.#seq - open.fromSeq + 1 >= MAX_ROWS_IN_STRETCH
     )
   }
 
-  /** Closes the open stretch, by what this instance knows it wrote and not by what the table says. */
+  /** Seals the open stretch from memory: the table may have been changed. */
   async seal(): Promise<void> {
     await this.#settleDoubt()
     const open = this.#open
@@ -96,7 +96,7 @@ export class OwnChain {
         expiredAt: null,
       }),
     )
-    // Another server took this one for dead and has sealed a part: the rest is sealed from the table.
+    // Another server took this one for dead and sealed a part. The rest is sealed from the table.
     if (!added) await sealTail(this.#tables, this.#key, this.#name, () => this.#clock.wall())
     this.#open = undefined
   }
@@ -104,7 +104,7 @@ export class OwnChain {
   #rowsOf(calls: readonly CallEntry[]): readonly ChainRow[] {
     let [seq, before] = [this.#seq, this.#hash]
     return calls.map((call) => {
-      const row = this.#maker.row(call, ++seq, before)
+      const row = chainRow(call, { chain: this.#name, seq: ++seq, before }, this.#hashParams)
       before = row.hash
       return row
     })
@@ -128,7 +128,7 @@ export class OwnChain {
     this.#hash = last.hash
   }
 
-  /** Finds out whether the doubtful rows are there, and goes on from them if so. */
+  /** Checks whether the doubtful rows are stored, and continues after them if so. */
   async #settleDoubt(): Promise<'there' | 'gone' | 'foreign'> {
     const rows = this.#doubtful
     const last = rows?.at(-1)

@@ -14,7 +14,7 @@ export const isGenuine = (key: string, seal: Seal): boolean => {
 
 /**
  * HMAC-SHA-256, in hexadecimal, of the word `seal`, a space, and one JSON array of all fields but the MAC. The word
- * makes it a text that is no JSON: whoever can have parameters hashed with the same key cannot have a seal made so.
+ * makes it invalid JSON, so that nobody can obtain a seal by having parameters hashed with the same key.
  */
 function sealMac(key: string, seal: Omit<Seal, 'mac'>): string {
   const { chain, fromSeq, toSeq, beforeHash, lastHash, firstAt, lastAt, sealedAt, expiredAt } = seal
@@ -25,13 +25,12 @@ function sealMac(key: string, seal: Omit<Seal, 'mac'>): string {
 }
 
 /** A stretch is removed in one transaction: that many rows take a fraction of a second. */
-export const MOST_ROWS_IN_STRETCH = 50_000
+export const MAX_ROWS_IN_STRETCH = 50_000
 const PAGE = 1_000
 
 /**
- * Seals the rows of a chain that stand after its last seal, as far as their hashes fit. Any number of servers may do
- * so at once: each looks anew where the last seal ends, and of two seals that begin at the same row one is kept.
- * Gives the row from which on nothing fits, where there is one.
+ * Seals the rows of a chain after its last seal, as far as their hashes match. Several servers may do so at once: of
+ * two seals that begin at the same row, one is stored. Returns the first row that does not match, if there is one.
  */
 export async function sealTail(
   tables: LedgerTables,
@@ -62,7 +61,7 @@ export async function sealTail(
   }
 }
 
-/** The rows after the last seal that fit, as many as one stretch holds, and the first that does not. */
+/** The matching rows after the last seal, up to one stretch, and the first that does not match. */
 async function openRows(
   tables: LedgerTables,
   chain: string,
@@ -71,7 +70,7 @@ async function openRows(
   const rows: Pick<ChainRow, 'seq' | 'at' | 'hash'>[] = []
   let seq = last?.toSeq ?? 0
   let before = last?.lastHash ?? GENESIS
-  while (rows.length < MOST_ROWS_IN_STRETCH) {
+  while (rows.length < MAX_ROWS_IN_STRETCH) {
     const page = await tables.stretch(chain, seq + 1, PAGE)
     for (const row of page) {
       if (row.seq !== seq + 1 || rowHash(before, row) !== row.hash) return { rows, broken: seq + 1 }

@@ -92,7 +92,7 @@ describe('append', () => {
     },
   )
 
-  test('says so where somebody else writes into its chain', async () => {
+  test('reports a foreign row in its chain', async () => {
     const { ledger, stored } = openLedger()
     await ledger.append([call()], [])
     stored.rows.push({ ...(stored.rows[0] as (typeof stored.rows)[0]), seq: 2 })
@@ -153,7 +153,7 @@ describe('seals', () => {
     expect(await ledger.verify()).toEqual({ chains: 1, rows: 4, expired: 0, seals: 2, unsealed: 0, faults: [] })
   })
 
-  test('are made by the clock where nobody calls', async () => {
+  test('are made by the clock without calls', async () => {
     const { ledger, stored, clock } = openLedger()
     await ledger.append([call()], [])
     clock.advance(1_000)
@@ -181,7 +181,7 @@ describe('seals', () => {
     ])
   })
 
-  test('are made by what was written, not by what the table says now', async () => {
+  test('are made from memory, not from the table', async () => {
     const { ledger, stored } = openLedger()
     await ledger.append([call(), call()], [])
     const { lastHash } = { lastHash: stored.rows[1]?.hash }

@@ -1,9 +1,11 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type {
   AuditFilter,
   AuditPage,
   AuditReport,
+  AuditRow,
   CallEntry,
   CallSeriesMetrics,
   ExecutionMetrics,
@@ -14,16 +16,16 @@ import type {
   RunSeriesMetrics,
 } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { auditPage } from './audit-pages.ts'
-import { FigureQueries } from './figures/figure-queries.ts'
-import { LiveFigures, queryTenant } from './figures/live-figures.ts'
-import { type Expired, expire, figuresKeptMs, Housekeeper } from './housekeeper.ts'
-import type { LedgerTables } from './ledger-tables.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { FigureQueries } from './figure-queries.ts'
+import type { ChainRow, LedgerTables } from './ledger-tables.ts'
+import { LiveFigures, queryTenant } from './live-figures.ts'
 import { OwnChain } from './own-chain.ts'
+import { isGenuine, sealed, sealTail } from './seal.ts'
 import { storableRun } from './storable-text.ts'
 import { verifyChains } from './verify-chain.ts'
 
-/** How often it is looked which figures should be written. */
+/** How often due figures are written. */
 const LOOK_MS = 1_000
 
 const NOT_SEALED = 'The audit chain of this server could not be sealed'
@@ -36,8 +38,6 @@ export interface StorageLedgerOptions {
   readonly keepDays: number
   readonly clock: Clock
   readonly log: Log
-  /** Whether figures, too, survive a crash after `append` has settled; without it the last seconds may be missing. */
-  readonly durableFigures?: boolean
 }
 
 type Which = Parameters<LiveFigures['due']>[1]
@@ -50,11 +50,11 @@ export class StorageLedger implements Ledger {
   readonly #figures: LiveFigures
   readonly #queries: FigureQueries
   readonly #housekeeper: Housekeeper
-  /** Everything that writes waits for what was asked for before it. */
+  /** Writes run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
   readonly #failing = new Set<string>()
   #lookedAt: number
-  #callOff: (() => void) | undefined
+  #cancel: (() => void) | undefined
   #closed: Promise<void> | undefined
 
   constructor(tables: LedgerTables, options: StorageLedgerOptions) {
@@ -123,9 +123,8 @@ export class StorageLedger implements Ledger {
   }
 
   async #append(calls: readonly CallEntry[], runs: readonly StoredRun[]): Promise<void> {
-    const { clock, durableFigures } = this.#options
     await this.#attempt(NOT_SEALED, () => this.#sealIfDue())
-    const now = clock.wall()
+    const now = this.#options.clock.wall()
     const due = now - this.#lookedAt >= LOOK_MS ? this.#figures.due(now, 'due') : undefined
     const kept = runs.map(storableRun)
     const rows = await this.#chain.append(calls, async (rows) => {
@@ -133,21 +132,20 @@ export class StorageLedger implements Ledger {
       due?.written()
     })
     if (due !== undefined) this.#lookedAt = now
-    for (const [index, row] of rows.entries()) this.#figures.call(row, calls[index]?.model ?? null, now)
+    this.#figures.calls(rows, now)
     for (const run of kept) this.#figures.run(run, now)
-    if (durableFigures) await this.#writeCells('all')
-    else this.#lookLater()
+    this.#lookLater()
   }
 
   async #sealIfDue(): Promise<void> {
     if (!this.#chain.sealDue()) return
     await this.#chain.seal()
-    // Who keeps the log elsewhere can tell later whether the end of a chain was cut off.
+    // With the log stored elsewhere, an operator can tell later whether the end of a chain was cut off.
     const { seq, hash } = this.#chain.end
     writeLog(this.#options.log, 'info', { chain: this.#options.instance, seq, hash }, 'Audit chain sealed')
   }
 
-  /** Where they cannot be written, what is in the table is still worth an answer. */
+  /** A failure is logged only: queries can still be answered from the table. */
   async #writeFigures(which: Which): Promise<void> {
     await this.#attempt('The figures of this server could not be written', () =>
       this.#inTurn(() => this.#writeCells(which)),
@@ -163,23 +161,23 @@ export class StorageLedger implements Ledger {
     due.written()
   }
 
-  /** Figures that no further append takes along are written by themselves. */
+  /** Writes figures later if no further append does. */
   #lookLater(): void {
-    if (this.#callOff !== undefined || this.#closed !== undefined || !this.#figures.changed) return
-    this.#callOff = this.#options.clock.after(LOOK_MS, () => {
-      this.#callOff = undefined
+    if (this.#cancel !== undefined || this.#closed !== undefined || !this.#figures.changed) return
+    this.#cancel = this.#options.clock.after(LOOK_MS, () => {
+      this.#cancel = undefined
       void this.#writeFigures('due').then(() => this.#lookLater())
     })
   }
 
   async #close(): Promise<void> {
-    this.#callOff?.()
+    this.#cancel?.()
     await this.#housekeeper.close()
     await this.#writeFigures('all')
     await this.#attempt(NOT_SEALED, () => this.#inTurn(() => this.#chain.seal()))
   }
 
-  /** Says what failed once, until it works again. */
+  /** Logs a failure once, until the step works again. */
   async #attempt(failure: string, step: () => Promise<void>): Promise<void> {
     try {
       await step()
@@ -196,4 +194,187 @@ export class StorageLedger implements Ledger {
     this.#last = result.catch(() => {})
     return result
   }
+}
+
+const MAX_ROWS = 1_000
+
+/** One page of the audit, newest rows first. */
+async function auditPage(tables: LedgerTables, { cursor, ...filter }: AuditFilter): Promise<AuditPage> {
+  const limit = Math.max(1, Math.min(Math.floor(filter.limit), MAX_ROWS))
+  const before = cursor === undefined ? undefined : readAuditCursor(cursor)
+  // One extra row tells whether there is a next page.
+  const found = await tables.rows({ ...filter, limit: limit + 1 }, before)
+  const rows = found.slice(0, limit)
+  const last = rows.at(-1)
+  const more = found.length > limit && last !== undefined
+  return { rows: rows.map(auditRow), ...(more && { next: writeAuditCursor(last) }) }
+}
+
+const auditRow = (row: ChainRow): AuditRow => ({
+  id: `${row.chain}:${row.seq}`,
+  time: new Date(row.at).toISOString(),
+  tenant: row.tenant,
+  caller: row.caller,
+  source: row.source,
+  run_id: row.runId,
+  tool: row.tool,
+  model: row.model,
+  schema_hash: row.schemaHash,
+  params_hash: row.paramsHash,
+  outcome: row.outcome,
+  error_code: row.code as AuditRow['error_code'],
+  duration_ms: row.durationMs,
+  attempts: row.attempts,
+  hash: row.hash,
+})
+
+/** The place of a row in the order of the audit. */
+type RowPlace = Pick<ChainRow, 'at' | 'chain' | 'seq'>
+
+const writeAuditCursor = ({ at, chain, seq }: RowPlace): string =>
+  Buffer.from(JSON.stringify([at, chain, seq])).toString('base64url')
+
+function readAuditCursor(cursor: string): RowPlace {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    if (Array.isArray(value) && value.length === 3) {
+      const [at, chain, seq] = value as unknown[]
+      const named = typeof chain === 'string' && !chain.includes('\0')
+      if (Number.isSafeInteger(at) && named && Number.isSafeInteger(seq)) {
+        return { at: at as number, chain, seq: seq as number }
+      }
+    }
+  } catch {
+    // Reported below.
+  }
+  throw new ToolExecutionError(
+    'INVALID_PARAMETERS',
+    `cursor: "${cursor.slice(0, 60)}" is none that a page gave as next`,
+  )
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Short-lived commands end before this. */
+const START_AFTER_MS = 1_000
+/** Keeps servers from all starting at the full hour. */
+const SPREAD_MS = 30_000
+
+interface HousekeeperOptions {
+  readonly instance: string
+  readonly auditKey: string
+  readonly keepDays: number
+  readonly clock: Clock
+  readonly log: Log
+  /** Seals the chain of this instance if its hour is over; never rejects. */
+  readonly sealOwn: () => Promise<void>
+}
+
+/** Background work, soon after the start and then every hour: seals chains, also those of dead servers, and expires. */
+class Housekeeper {
+  readonly #tables: LedgerTables
+  readonly #options: HousekeeperOptions
+  /** Chains of dead servers that are sealed to their end. */
+  readonly #done = new Set<string>()
+  #cancel: () => void = () => {}
+  #closed = false
+  #round: Promise<void> = Promise.resolve()
+
+  constructor(tables: LedgerTables, options: HousekeeperOptions) {
+    this.#tables = tables
+    this.#options = options
+    this.#schedule(START_AFTER_MS)
+  }
+
+  /** Waits for the current step. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#cancel()
+    await this.#round
+  }
+
+  #schedule(ms: number): void {
+    if (this.#closed) return
+    this.#cancel = this.#options.clock.after(ms, () => {
+      this.#round = this.#work().then(() => {
+        const now = this.#options.clock.wall()
+        this.#schedule(HOUR_MS - (now % HOUR_MS) + Math.random() * SPREAD_MS)
+      })
+    })
+  }
+
+  async #work(): Promise<void> {
+    const { auditKey, keepDays, clock, log, sealOwn } = this.#options
+    if (!this.#closed) await sealOwn()
+    await this.#attempt('The audit chains of servers that have ended could not be sealed', () => this.#sealDead())
+    await this.#attempt('Expired records could not be removed', async () => {
+      const gone = await expire(this.#tables, auditKey, keepDays, clock.wall(), () => !this.#closed)
+      if (gone.audit + gone.runs > 0) writeLog(log, 'info', gone, 'Removed expired records')
+    })
+  }
+
+  async #sealDead(): Promise<void> {
+    const { instance, auditKey, clock, log } = this.#options
+    for (const { chain, alive } of await this.#tables.chains()) {
+      if (this.#closed) return
+      if (alive || chain === instance || this.#done.has(chain)) continue
+      const broken = await sealTail(this.#tables, auditKey, chain, () => clock.wall())
+      this.#done.add(chain)
+      if (broken !== undefined) {
+        const message = `The audit chain '${chain}' does not hold from row ${broken} on: run 'toolyard audit verify'`
+        writeLog(log, 'error', { chain, at: broken }, message)
+      }
+      await setImmediate()
+    }
+  }
+
+  async #attempt(failure: string, step: () => Promise<void>): Promise<void> {
+    if (this.#closed) return
+    try {
+      await step()
+    } catch (err) {
+      writeLog(this.#options.log, 'warn', { err }, `${failure}. Next attempt in an hour.`)
+    }
+  }
+}
+
+/** How long figures are stored: minutes for the window of an hour, others a day longer than rows. */
+export const figuresKeptMs = (keepDays: number) => ({
+  minute: 2 * HOUR_MS,
+  hour: (keepDays + 1) * DAY_MS,
+  day: (keepDays + 1) * DAY_MS,
+})
+
+/** How many records were removed. */
+interface Expired {
+  readonly audit: number
+  readonly runs: number
+  readonly figures: number
+}
+
+/** Removes expired records, one stretch at a time, as long as `goOn` returns true. */
+async function expire(
+  tables: LedgerTables,
+  key: string,
+  keepDays: number,
+  now: number,
+  goOn: () => boolean,
+): Promise<Expired> {
+  const before = now - keepDays * DAY_MS
+  let audit = 0
+  for (const seal of await tables.expired(before)) {
+    if (!goOn()) break
+    // A forged seal stays, with its rows, for `verify` to find.
+    if (!isGenuine(key, seal)) continue
+    audit += await tables.removeStretch(sealed(key, { ...seal, expiredAt: now }))
+    await setImmediate()
+  }
+  const keptMs = figuresKeptMs(keepDays)
+  let figures = 0
+  for (const width of ['minute', 'hour', 'day'] as const) {
+    if (goOn()) figures += await tables.removeCells(width, now - keptMs[width])
+    await setImmediate()
+  }
+  const runs = goOn() ? await tables.removeRuns(before) : 0
+  return { audit, runs, figures }
 }

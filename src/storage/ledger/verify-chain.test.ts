@@ -47,12 +47,12 @@ const remove = (stored: Stored, ...seqs: number[]): void => {
   stored.rows = stored.rows.filter(({ seq }) => !seqs.includes(seq))
 }
 
-test('a chain that nobody touched holds, and what expired is told from what is there', async () => {
+test('an unchanged chain verifies, and expired rows are counted separately', async () => {
   const { verify } = await fullChain()
   expect(await verify()).toEqual({ chains: 1, rows: 11, expired: 3, seals: 4, unsealed: 2, faults: [] })
 })
 
-describe('what somebody with the database but without the key can do is found', () => {
+describe('finds changes by somebody with access to the database but without the key', () => {
   type Tampering = readonly [what: string, tamper: (stored: Stored) => void, at: number, problem: string]
   const changed = (seq: number) => `Row ${seq} does not fit its hash: it was changed, or the one before it was`
   const tamperings: readonly Tampering[] = [
@@ -172,7 +172,7 @@ describe('what somebody with the database but without the key can do is found', 
     expect((await verify()).faults[0]).toEqual({ chain: 'server-1', at, problem })
   })
 
-  test('a seal in the middle is removed and its rows are written anew', async () => {
+  test('a seal in the middle is removed and its rows are rewritten', async () => {
     const { stored, verify } = await fullChain()
     stored.seals = stored.seals.filter(({ fromSeq }) => fromSeq !== 7)
     change(stored, 8, { tool: 'harmless' })

@@ -4,87 +4,51 @@ import { GENESIS, rowHash } from './chain-row.ts'
 import type { ChainRow, LedgerTables, Seal } from './ledger-tables.ts'
 import { isGenuine } from './seal.ts'
 
-/** Walks all chains; `ends` tells where those end that somebody is just writing. */
+/** The maximum number of faults that are reported per chain. */
+const MAX_FAULTS = 100
+
+type Report = { -readonly [Field in keyof AuditReport]: AuditReport[Field] } & { readonly faults: AuditFault[] }
+
+/** Verifies all chains; `ends` are the ends of chains that are being written. */
 export async function verifyChains(
   tables: LedgerTables,
   key: string,
   ends: ReadonlyMap<string, { readonly seq: number; readonly hash: string }>,
 ): Promise<AuditReport> {
-  const report = { chains: 0, rows: 0, expired: 0, seals: 0, unsealed: 0 }
-  const faults: AuditFault[] = []
+  const report: Report = { chains: 0, rows: 0, expired: 0, seals: 0, unsealed: 0, faults: [] }
   const found = (await tables.chains()).map(({ chain }) => chain)
   for (const chain of new Set([...found, ...ends.keys()])) {
-    const one = await verifyChain(tables, key, chain, ends.get(chain))
+    const walk = new ChainWalk(tables, key, chain, report)
     report.chains++
-    report.rows += one.rows
-    report.expired += one.expired
-    report.seals += one.seals
-    report.unsealed += one.unsealed
-    faults.push(...one.faults)
+    for (const seal of await tables.seals(chain)) await walk.seal(seal)
+    await walk.tail(ends.get(chain))
   }
-  return { ...report, faults }
+  return report
 }
 
-/** Of one chain; what comes after is counted, but not told. */
-const MOST_FAULTS = 100
-
-/** What was found in one chain. */
-export interface ChainReport {
-  readonly rows: number
-  readonly expired: number
-  readonly seals: number
-  readonly unsealed: number
-  readonly faults: readonly AuditFault[]
-}
-
-/** Walks one chain from its first row or seal to its last. */
-export async function verifyChain(
-  tables: LedgerTables,
-  key: string,
-  chain: string,
-  end?: { readonly seq: number; readonly hash: string },
-): Promise<ChainReport> {
-  const walk = new ChainWalk(tables, key, chain)
-  const seals = await tables.seals(chain)
-  for (const seal of seals) await walk.seal(seal)
-  await walk.tail(end)
-  return walk.report()
-}
-
+/** Verifies one chain from its first row or seal to its last. */
 class ChainWalk {
   readonly #tables: LedgerTables
   readonly #key: string
   readonly #chain: string
   readonly #reader: RowReader
-  readonly #faults: AuditFault[] = []
-  /** The last row that was passed, and its hash; undefined where it is not known. */
+  readonly #report: Report
+  #faults = 0
+  /** The last verified row, and its hash; undefined if the hash is unknown. */
   #seq = 0
   #hash: string | undefined = GENESIS
-  #rows = 0
-  #expired = 0
-  #seals = 0
-  #unsealed = 0
 
-  constructor(tables: LedgerTables, key: string, chain: string) {
+  constructor(tables: LedgerTables, key: string, chain: string, report: Report) {
     this.#tables = tables
     this.#key = key
     this.#chain = chain
     this.#reader = new RowReader(tables, chain)
+    this.#report = report
   }
 
-  report(): ChainReport {
-    return {
-      rows: this.#rows,
-      expired: this.#expired,
-      seals: this.#seals,
-      unsealed: this.#unsealed,
-      faults: this.#faults,
-    }
-  }
-
-  /** Checks a seal, and the rows that stand in it and before it. */
+  /** Checks a seal, and the rows in it and before it. */
   async seal(seal: Seal): Promise<void> {
-    this.#seals++
+    this.#report.seals++
     const { fromSeq, toSeq } = seal
     const name = `The seal of rows ${fromSeq} to ${toSeq}`
     if (!isGenuine(this.#key, seal)) {
@@ -109,9 +73,9 @@ class ChainWalk {
     this.#hash = seal.lastHash
   }
 
-  /** Checks what comes after the last seal. */
+  /** Checks the rows after the last seal. */
   async tail(end: { readonly seq: number; readonly hash: string } | undefined): Promise<void> {
-    const before = this.#rows
+    const before = this.#report.rows
     for (let row = await this.#reader.peek(); row !== undefined; row = await this.#reader.peek()) {
       if (row.seq <= this.#seq) this.#passAdded(row)
       else await this.#walkTo(row.seq)
@@ -119,31 +83,31 @@ class ChainWalk {
         this.#fault(row.seq, `Row ${row.seq} is not the one that this server wrote: rows up to it were written anew`)
       }
     }
-    this.#unsealed += this.#rows - before
+    this.#report.unsealed += this.#report.rows - before
     if (end !== undefined && this.#seq < end.seq) this.#missing(this.#seq + 1, end.seq)
   }
 
   async #sealedRows(seal: Seal): Promise<void> {
-    const found = this.#faults.length
-    const [rows, complete] = [this.#rows, await this.#walkTo(seal.toSeq, () => this.#hasExpired(seal))]
+    const found = this.#faults
+    const [rows, complete] = [this.#report.rows, await this.#walkTo(seal.toSeq, () => this.#hasExpired(seal))]
     if (!complete) {
-      // It expired while it was being read.
-      this.#rows = rows
-      this.#expired += seal.toSeq - seal.fromSeq + 1
-    } else if (this.#hash !== undefined && this.#hash !== seal.lastHash && this.#faults.length === found) {
+      // The stretch expired while it was read.
+      this.#report.rows = rows
+      this.#report.expired += seal.toSeq - seal.fromSeq + 1
+    } else if (this.#hash !== undefined && this.#hash !== seal.lastHash && this.#faults === found) {
       const which = `Rows ${seal.fromSeq} to ${seal.toSeq}`
       this.#fault(seal.fromSeq, `${which} do not lead to the hash in their seal: they were written anew`)
     }
   }
 
   async #expiredRows(seal: Seal): Promise<void> {
-    this.#expired += seal.toSeq - seal.fromSeq + 1
+    this.#report.expired += seal.toSeq - seal.fromSeq + 1
     for (let row = await this.#reader.peek(); row && row.seq <= seal.toSeq; row = await this.#reader.peek()) {
       this.#passAdded(row)
     }
   }
 
-  /** Passes all rows up to `toSeq`; false where `excused` says that a gap is none. */
+  /** Checks all rows up to `toSeq`; returns false if `excused` explains a gap. */
   async #walkTo(toSeq: number, excused?: () => Promise<boolean>): Promise<boolean> {
     while (this.#seq < toSeq) {
       const row = await this.#reader.peek()
@@ -161,7 +125,7 @@ class ChainWalk {
         continue
       }
       this.#reader.skip()
-      this.#rows++
+      this.#report.rows++
       if (this.#hash !== undefined && rowHash(this.#hash, row) !== row.hash) {
         this.#fault(row.seq, `Row ${row.seq} does not fit its hash: it was changed, or the one before it was`)
       }
@@ -171,10 +135,10 @@ class ChainWalk {
     return true
   }
 
-  /** A row at a place that has been passed, or that no row can have. */
+  /** A row with a number that was passed already, or that is invalid. */
   #passAdded({ seq }: ChainRow): void {
     this.#reader.skip()
-    this.#rows++
+    this.#report.rows++
     this.#fault(seq, `Row ${seq} stands where there can be none: it was added`)
   }
 
@@ -188,13 +152,13 @@ class ChainWalk {
   }
 
   #fault(at: number, problem: string): void {
-    if (this.#faults.length < MOST_FAULTS) this.#faults.push({ chain: this.#chain, at, problem })
+    if (this.#faults++ < MAX_FAULTS) this.#report.faults.push({ chain: this.#chain, at, problem })
   }
 }
 
 const PAGE = 1_000
 
-/** Reads the rows of a chain one after the other, page by page. */
+/** Reads the rows of a chain in pages. */
 class RowReader {
   readonly #tables: LedgerTables
   readonly #chain: string
@@ -208,10 +172,10 @@ class RowReader {
     this.#chain = chain
   }
 
-  /** The next row, which stays the next one until `skip`. */
+  /** The next row, without consuming it. */
   async peek(): Promise<ChainRow | undefined> {
     if (this.#index === this.#page.length && !this.#ended) {
-      // Others want to be answered between two pages.
+      // Lets other work run between two pages.
       await setImmediate()
       this.#page = await this.#tables.stretch(this.#chain, this.#from, PAGE)
       this.#index = 0

@@ -2,17 +2,17 @@ import type { Client } from 'pg'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { Company } from '../../core/storage/lease-store.ts'
 import type { Change } from '../../core/storage/storage.ts'
-import { ALIVE_MS, type StorageOptions } from '../engine.ts'
+import { ALIVE_MS, CHANGES, ChangeListeners, type StorageOptions } from '../sql/engine.ts'
 import { postgresError } from './postgres-database.ts'
 
-/** Who this process is to the others. */
+/** The identity of this process among the servers. */
 export interface Presence {
   readonly instance: string
-  /** All names that it has had, the one it has now first. */
+  /** Its names, the current one first. */
   readonly names: readonly string[]
-  /** After so long without a sign a server counts as dead. */
+  /** A server without a heartbeat for this long counts as dead. */
   readonly aliveMs: number
-  /** How often it gives one. */
+  /** The interval of heartbeats. */
   readonly beatMs: number
 }
 
@@ -23,9 +23,8 @@ export const presenceOf = ({ instance, formerly = [], aliveMs = ALIVE_MS }: Stor
   beatMs: aliveMs / 5,
 })
 
-const CHANGES: readonly Change[] = ['keys', 'settings', 'validations', 'cache']
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 2_000
+const MAX_PAUSE_MS = 2_000
 
 const BEAT = `
   INSERT INTO toolyard.instances AS i (instance, seen_at) SELECT unnest($1::text[]), now()
@@ -40,18 +39,18 @@ const BEAT = `
 const END = 'UPDATE toolyard.instances SET seen_at = now(), ended_at = now() WHERE instance = ANY ($1)'
 
 /**
- * The one connection that is always open: over it a server says that it lives, and hears what others have changed.
- * When it breaks it is made anew, and then everything counts as changed, since something may have been missed.
+ * The connection for heartbeats and for notifications of changes. After a reconnect everything counts as changed, since
+ * notifications may have been missed.
  */
 export class Heartbeat {
   readonly #dial: () => Client
   readonly #presence: Presence
   readonly #log: Log
-  readonly #listeners = new Set<(change: Change) => void>()
+  readonly #listeners: ChangeListeners
   #client: Client | undefined
   #problem: string | undefined
   #servers = 1
-  /** When the last beat was, and when the last with anybody else alive. */
+  /** The time of the last heartbeat, and of the last one with another server alive. */
   #beatAt = 0
   #companyAt = 0
   #gap: { readonly from: number; readonly to: number } | undefined
@@ -64,14 +63,15 @@ export class Heartbeat {
     this.#dial = dial
     this.#presence = presence
     this.#log = log
+    this.#listeners = new ChangeListeners(log)
   }
 
-  /** What is wrong, as long as there is no connection. */
+  /** Why there is no connection. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** Who was alive at the last beat. */
+  /** The servers at the last heartbeat. */
   get company(): Company {
     const gap = this.#gap
     return {
@@ -82,17 +82,15 @@ export class Heartbeat {
   }
 
   onChange(listener: (change: Change) => void): () => void {
-    const own = (change: Change): void => listener(change)
-    this.#listeners.add(own)
-    return () => this.#listeners.delete(own)
+    return this.#listeners.add(listener)
   }
 
-  /** Rejects where the database cannot be reached: only a connection that has been there is made anew. */
+  /** Rejects if the database cannot be reached: only a lost connection is retried. */
   async open(): Promise<void> {
     await this.#connect()
   }
 
-  /** Others know at once that this server is gone. */
+  /** Tells the others that this server is gone. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -100,7 +98,7 @@ export class Heartbeat {
     const client = this.#client
     this.#client = undefined
     if (client === undefined) return
-    // Where that fails they find out by its silence.
+    // If this fails, the others notice the missing heartbeats.
     await client.query(END, [this.#presence.names]).catch(() => {})
     await client.end().catch(() => {})
   }
@@ -111,7 +109,7 @@ export class Heartbeat {
     client.on('end', () => this.#lost(client, undefined))
     client.on('notification', ({ payload }) => {
       const change = CHANGES.find((known) => known === payload)
-      if (change !== undefined) this.#tell(change)
+      if (change !== undefined) this.#listeners.tell(change)
     })
     try {
       await client.connect()
@@ -159,7 +157,7 @@ export class Heartbeat {
     this.#client = undefined
     this.#problem = postgresError(error).message
     client.end().catch(() => {})
-    writeLog(this.#log, 'error', {}, `${this.#problem}. It is tried again until it answers.`)
+    writeLog(this.#log, 'error', {}, `${this.#problem}. Reconnecting until it answers.`)
     this.#next(FIRST_PAUSE_MS)
   }
 
@@ -168,22 +166,12 @@ export class Heartbeat {
     try {
       await this.#connect()
     } catch {
-      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2)
+      this.#pauseMs = Math.min(MAX_PAUSE_MS, this.#pauseMs * 2)
       this.#next(this.#pauseMs)
       return
     }
     writeLog(this.#log, 'info', {}, 'The database answers again')
     this.#gap = { from: lastBeatAt, to: performance.now() }
-    for (const change of CHANGES) this.#tell(change)
-  }
-
-  #tell(change: Change): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(change)
-      } catch (err) {
-        writeLog(this.#log, 'error', { err, change }, 'A change in the store could not be taken up')
-      }
-    }
+    for (const change of CHANGES) this.#listeners.tell(change)
   }
 }

@@ -92,9 +92,9 @@ const knowledgeMigration = `
 /**
  * The steps from each version of the database to the next. A released step never changes.
  *
- * Times are milliseconds since 1970, or ISO 8601 text where the port says so; only what is about servers being alive
- * goes by the time of the database, since the clocks of machines differ. JSON is kept as the text that it came as.
- * Names of chains are long and stand in every index of the audit, so that they are kept once and numbered.
+ * Times are milliseconds since 1970, or ISO 8601 text if the port uses it. Heartbeats use the time of the database, since
+ * the clocks of machines differ. JSON is stored as text. Names of chains are long and part of every index of the audit,
+ * so they are stored once and numbered.
  */
 export const migrations: readonly string[] = [
   `
@@ -346,4 +346,6 @@ export const migrations: readonly string[] = [
       source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts, hash
     FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain;
   `,
+  // Removes figures in an older format.
+  'DELETE FROM toolyard.cells',
 ]

@@ -8,15 +8,15 @@ const QUEUE = 'jobs'
 const CONCURRENCY = 8
 const CONNECTIONS = 4
 const ANSWER_MS = 5_000
-/** How often the store is asked for jobs that nobody was told of. */
+/** How often the queue looks for jobs in the store that were not announced. */
 const LOOK_EVERY_MS = 5_000
-const MOST_SEEN = 500
-/** One line a minute says that the database cannot be reached. */
+const LOOKUP_LIMIT = 500
+/** An unreachable database is logged once a minute. */
 const SAY_EVERY_MS = 60_000
 
 /**
- * A server that works on a job says so every second. One that has not for 12 seconds has lost it: that is a little
- * longer than the store takes to count a server as dead, so that whoever gets the job next may take it.
+ * A server sends a heartbeat for its jobs every second, and loses them after 12 seconds without one. That is a little
+ * longer than the store takes to count a server as dead, so that the next server may take the job.
  */
 const HANDS_OVER = {
   heartbeatSeconds: 12,
@@ -37,7 +37,7 @@ export interface PgBossQueueOptions {
   readonly concurrency?: number
 }
 
-/** Hands out jobs among servers with pg-boss, which keeps its tables in the schema `toolyard_jobs`. */
+/** Distributes jobs among servers with pg-boss, whose tables are in the schema `toolyard_jobs`. */
 class PgBossQueue implements JobQueue {
   readonly #boss: PgBoss
   readonly #store: PgBossQueueOptions['store']
@@ -52,7 +52,7 @@ class PgBossQueue implements JobQueue {
     this.#concurrency = concurrency
   }
 
-  /** One that waits or runs already is not added again. */
+  /** A job that waits or runs is not added again. */
   async add(id: string): Promise<void> {
     await this.#addAll([id])
   }
@@ -79,7 +79,7 @@ class PgBossQueue implements JobQueue {
   async close(limitMs: number): Promise<void> {
     this.#stopLooking?.()
     const stopped = this.#boss.stop({ graceful: true, timeout: limitMs }).catch(() => {})
-    // Where the database is gone, what is left over is found by others.
+    // If the database is gone, other servers find the remaining jobs.
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, limitMs + ANSWER_MS)
@@ -92,18 +92,18 @@ class PgBossQueue implements JobQueue {
     try {
       await run(id)
     } catch (err) {
-      writeLog(this.#log, 'error', { err, job: id }, 'A job could not be worked on: it is tried again')
+      writeLog(this.#log, 'error', { err, job: id }, 'A job could not be run. It will be retried.')
       throw err
     }
   }
 
-  /** Jobs that wait in the store although no server was told of them, or the one that was has lost them. */
+  /** Adds jobs that wait in the store although no server works on them. */
   #look(): void {
     this.#store
-      .waiting(MOST_SEEN)
+      .waiting(LOOKUP_LIMIT)
       .then((jobs) => this.#addAll(jobs.map(({ id }) => id)))
       .catch((err) =>
-        writeLog(this.#log, 'debug', { err }, 'Waiting jobs could not be read: they are looked for again'),
+        writeLog(this.#log, 'debug', { err }, 'Waiting jobs could not be read. The next attempt follows.'),
       )
   }
 
@@ -118,7 +118,7 @@ class PgBossQueue implements JobQueue {
   }
 }
 
-/** Opens the queue. It runs where the tools run: not in the thread of the store. */
+/** Opens the queue, in the thread that runs the tools. */
 export async function openPgBossQueue(url: string, options: PgBossQueueOptions): Promise<JobQueue> {
   const createSchema = await lacksSchema(url)
   const { PgBoss } = await import('pg-boss')
@@ -141,7 +141,7 @@ export async function openPgBossQueue(url: string, options: PgBossQueueOptions):
   boss.on('error', (error) => {
     if (performance.now() < saidAt + SAY_EVERY_MS) return
     saidAt = performance.now()
-    writeLog(options.log, 'error', {}, `Jobs cannot be handed out. ${postgresError(error).message}.`)
+    writeLog(options.log, 'error', {}, `Jobs cannot be distributed. ${postgresError(error).message}.`)
   })
   boss.on('warning', ({ message }) => writeLog(options.log, 'warn', {}, message))
   try {
@@ -155,7 +155,7 @@ export async function openPgBossQueue(url: string, options: PgBossQueueOptions):
   return new PgBossQueue(boss, options)
 }
 
-/** Asked first: to create what exists needs rights that the user may not have been given. */
+/** Creating a schema needs rights that the user may lack, even if it exists. */
 async function lacksSchema(url: string): Promise<boolean> {
   const database = await PostgresDatabase.open(url, 1)
   try {

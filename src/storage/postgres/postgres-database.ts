@@ -1,25 +1,20 @@
 import type { Client, ClientConfig, Pool, PoolClient, QueryConfig } from 'pg'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import { refuseNul } from '../nul.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { refuseNul } from '../ledger/storable-text.ts'
+import type { Answer } from '../sql/database.ts'
 
-/** How long a statement, and getting a connection, may take. */
+/** The time limit of a statement, and of connecting. */
 const ANSWER_MS = 5_000
-/** The server gives a statement up itself; where it cannot be heard any more, we do, this much later. */
+/** The client cancels a statement this much later than the server would. */
 const GRACE_MS = 1_000
 const INT8 = 20
 
-export interface Answer<Row> {
-  readonly rows: readonly Row[]
-  /** How many rows were given or changed. */
-  readonly count: number
-}
-
-/** What statements run on: any connection of the pool, or the one of a transaction. */
+/** Any connection of the pool, or that of a transaction. */
 export interface Statements {
   run<Row>(text: string, values?: readonly unknown[]): Promise<Answer<Row>>
 }
 
-/** A bounded pool of connections. Whatever fails, fails in time and with a sentence that may be shown. */
+/** A pool of connections. All errors have a time limit and a message that may be shown. */
 export class PostgresDatabase implements Statements {
   readonly #pool: Pool
   readonly #connect: () => Client
@@ -29,20 +24,20 @@ export class PostgresDatabase implements Statements {
     this.#connect = connect
   }
 
-  /** Dials nothing yet. */
-  static async open(url: string, connections: number): Promise<PostgresDatabase> {
+  /** Does not connect yet. */
+  static async open(url: string, connections: number, answerMs = ANSWER_MS): Promise<PostgresDatabase> {
     const { Client, Pool, types } = await import('pg')
     const config: ClientConfig = {
       connectionString: url,
       application_name: 'toolyard',
-      connectionTimeoutMillis: ANSWER_MS,
-      statement_timeout: ANSWER_MS,
-      query_timeout: ANSWER_MS + GRACE_MS,
-      // A transaction waits for nobody but us: one that stands still belongs to a server that is gone.
-      idle_in_transaction_session_timeout: 2 * ANSWER_MS,
+      connectionTimeoutMillis: answerMs,
+      statement_timeout: answerMs,
+      query_timeout: answerMs + GRACE_MS,
+      // An idle transaction belongs to a server that is gone.
+      idle_in_transaction_session_timeout: 2 * answerMs,
       keepAlive: true,
       types: {
-        // None of our numbers is beyond what a double holds exactly.
+        // All our integers are safe in a double.
         getTypeParser: (oid, format) => (oid === INT8 ? Number : types.getTypeParser(oid, format)) as () => unknown,
       },
     }
@@ -55,7 +50,7 @@ export class PostgresDatabase implements Statements {
       throw new ToolExecutionError('SERVICE_UNAVAILABLE', message)
     }
     const pool = new Pool({ ...config, max: connections })
-    // What breaks while it is used rejects its statement; what breaks while it is idle is replaced.
+    // An error in use rejects the statement; an idle connection is replaced.
     const ignore = (): void => {}
     pool.on('error', ignore)
     pool.on('connect', (connected) => connected.on('error', ignore))
@@ -81,19 +76,19 @@ export class PostgresDatabase implements Statements {
         await ask(client, 'COMMIT', [])
         return value
       } catch (error) {
-        // With a connection its transaction goes too.
+        // A lost connection has no transaction to roll back.
         if (!(error instanceof ConnectionLost)) await ask(client, 'ROLLBACK', [])
         throw error
       }
     })
   }
 
-  /** A connection of its own, outside the pool, not dialled yet. */
+  /** A connection outside the pool, not connected yet. */
   client(): Client {
     return this.#connect()
   }
 
-  /** Waits for what is under way, which takes no longer than a statement may. */
+  /** Waits for running statements. */
   async close(): Promise<void> {
     await this.#pool.end()
   }
@@ -134,14 +129,14 @@ async function ask<Row>(
 
 const UNREACHABLE = 'The database cannot be reached'
 
-/** What an operating system's error means for who runs the server. */
+/** Errors of the operating system, explained for the operator. */
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens where TOOLYARD_DATABASE_URL points',
   ENOTFOUND: 'the host in TOOLYARD_DATABASE_URL is not known',
   EAI_AGAIN: 'the host in TOOLYARD_DATABASE_URL cannot be looked up',
 }
 
-/** What a class of SQLSTATE means: the first two characters, or all five where they say more. */
+/** Messages by SQLSTATE: its class (two characters), or more of it. */
 const MEANINGS: Readonly<Record<string, string>> = {
   '08': `${UNREACHABLE}: the connection failed`,
   '23505': 'The store has one of that name already',
@@ -155,16 +150,16 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 interface DriverError {
   readonly code?: unknown
-  /** Only the server's own errors have one. */
+  /** Only errors of the server have one. */
   readonly severity?: unknown
 }
 
-/** The connection that a statement was sent over is of no more use. */
+/** The connection of a statement is broken. */
 export class ConnectionLost extends ToolExecutionError {}
 
 /**
- * An error of the driver as a sentence that may be shown. It has no cause: the driver's own words hold addresses, and
- * the server's hold values.
+ * Converts an error of the driver to a message that may be shown. It has no cause: messages of the driver contain
+ * addresses, and those of the server contain values.
  */
 export function postgresError(error: unknown): ToolExecutionError {
   const { code, severity } = Object(error) as DriverError

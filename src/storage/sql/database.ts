@@ -13,6 +13,8 @@ export interface Answer<Row> {
 export interface Statement {
   readonly sql: string
   readonly values: readonly unknown[]
+  /** The statement runs once for each of these instead of once with `values`. */
+  readonly rows?: readonly (readonly unknown[])[]
 }
 
 /**
@@ -39,13 +41,13 @@ export interface Database {
   change<T>(topic: Change, work: () => Work<T>): Promise<T>
   /** A condition: the instance named in this column is alive. */
   alive(column: string): Statement
-  /** Inserts many rows. `columns` maps names to PostgreSQL types; texts hold no NUL. */
+  /** Inserts at least one row. `columns` maps names to PostgreSQL types; texts hold no NUL. */
   insert(
     table: string,
     columns: Readonly<Record<string, string>>,
     rows: readonly (readonly unknown[])[],
     onConflict?: string,
-  ): Iterable<Statement>
+  ): Statement
 }
 
 /** Conditions of a WHERE clause with their values. A condition whose value is undefined is left out. */

@@ -1,5 +1,5 @@
 import type { RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { type Database, type Statement, Where } from './database.ts'
 
 const LIST = `
@@ -71,7 +71,7 @@ export class Runs implements RunStore {
 }
 
 /** A run that is stored already stays as it is: a batch whose answer was lost is written twice. */
-export function insertRuns(database: Database, runs: readonly StoredRun[]): Iterable<Statement> {
+export function insertRuns(database: Database, runs: readonly StoredRun[]): Statement {
   const rows = runs.map((run) => {
     const texts: RunRow = {
       ...run,

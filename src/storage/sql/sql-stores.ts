@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import type { Engine } from '../engine.ts'
-import type { Database } from './database.ts'
-import { Keys, Settings } from './keys-and-settings.ts'
+import type { Job, JobStore, NewJob } from '../../core/storage/job-store.ts'
+import type { KeyStore, StoredKey } from '../../core/storage/key-store.ts'
+import type { OnceClaim, OnceState, OnceStore } from '../../core/storage/once-store.ts'
+import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
+import type { ToolResult } from '../../core/tool-result.ts'
+import { ask, type Database, placeholders, Where } from './database.ts'
+import type { Engine } from './engine.ts'
 import { ToolUse, Validations } from './model-records.ts'
-import { Jobs, Once } from './once-and-jobs.ts'
 import { Runs } from './runs.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
 
@@ -34,3 +38,242 @@ export function sqlStores(
     },
   }
 }
+
+const LIST_KEYS = 'SELECT * FROM toolyard.keys ORDER BY created_at, id'
+const CREATE_KEY = `
+  INSERT INTO toolyard.keys (id, hash, tenant, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
+
+/** API keys of the installation. */
+class Keys implements KeyStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async list(): Promise<readonly StoredKey[]> {
+    const { rows } = await this.#database.run<StoredKey & { scopes: string | null }>(LIST_KEYS)
+    return rows.map((row) => ({ ...row, scopes: row.scopes === null ? null : JSON.parse(row.scopes) }))
+  }
+
+  async create(key: StoredKey): Promise<void> {
+    const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at } = key
+    const scopes = key.scopes === null ? null : JSON.stringify(key.scopes)
+    const values = [id, hash, tenant, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at]
+    await this.#database.change('keys', () => ask(CREATE_KEY, values))
+  }
+
+  async revoke(id: string, at: string): Promise<boolean> {
+    const { count } = await this.#database.change('keys', () => ask(REVOKE_KEY, [at, id]))
+    return count > 0
+  }
+}
+
+const LIST_SETTINGS = 'SELECT name, value FROM toolyard.settings WHERE kind = ? ORDER BY name'
+const GET_SETTING = 'SELECT value FROM toolyard.settings WHERE kind = ? AND name = ?'
+const PUT_SETTING = `
+  INSERT INTO toolyard.settings (kind, name, value) VALUES (?, ?, ?)
+  ON CONFLICT (kind, name) DO UPDATE SET value = excluded.value`
+const PUT_FIRST_SETTING = `
+  INSERT INTO toolyard.settings (kind, name, value) VALUES (?, ?, ?) ON CONFLICT (kind, name) DO NOTHING`
+const REMOVE_SETTING = 'DELETE FROM toolyard.settings WHERE kind = ? AND name = ?'
+
+/** Settings that can be changed while servers run. */
+class Settings implements SettingStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async list(kind: SettingKind): Promise<readonly Setting[]> {
+    const { rows } = await this.#database.run<{ name: string; value: string }>(LIST_SETTINGS, [kind])
+    return rows.map(({ name, value }) => ({ kind, name, value: JSON.parse(value) }))
+  }
+
+  async put(setting: Setting): Promise<void> {
+    await this.#database.change('settings', () => ask(PUT_SETTING, valuesOf(setting)))
+  }
+
+  putFirst(setting: Setting): Promise<unknown> {
+    const { kind, name } = setting
+    return this.#database.change('settings', function* () {
+      yield* ask(PUT_FIRST_SETTING, valuesOf(setting))
+      const { rows } = yield* ask<{ value: string }>(GET_SETTING, [kind, name])
+      return JSON.parse((rows[0] as { value: string }).value)
+    })
+  }
+
+  async remove(kind: SettingKind, name: string): Promise<boolean> {
+    const { count } = await this.#database.change('settings', () => ask(REMOVE_SETTING, [kind, name]))
+    return count > 0
+  }
+}
+
+const valuesOf = ({ kind, name, value }: Setting): readonly string[] => [kind, name, JSON.stringify(value ?? null)]
+
+/** One sweep removes at most this many rows, so that it does not delay other statements. */
+const SWEEP_LIMIT = 5_000
+
+/** Writes the row in any case, so that one of two concurrent claims sees the other. */
+const CLAIM = `
+  INSERT INTO toolyard.once (tenant, caller, key, fingerprint, instance, claim, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (tenant, caller, key) DO UPDATE SET
+    fingerprint = CASE WHEN once.expires_at <= ? THEN excluded.fingerprint ELSE once.fingerprint END,
+    instance = CASE WHEN once.expires_at <= ? THEN excluded.instance ELSE once.instance END,
+    claim = CASE WHEN once.expires_at <= ? THEN excluded.claim ELSE once.claim END,
+    result = CASE WHEN once.expires_at <= ? THEN NULL ELSE once.result END,
+    expires_at = CASE WHEN once.expires_at <= ? THEN excluded.expires_at ELSE once.expires_at END
+  RETURNING claim, fingerprint, result,`
+/** Only claims of this process: another may have claimed the key again after it expired. */
+const OWN_CLAIM = 'WHERE tenant = ? AND caller = ? AND key = ? AND fingerprint = ? AND result IS NULL AND instance IN'
+const SWEEP_ONCE = `
+  DELETE FROM toolyard.once WHERE expires_at <= ? AND (tenant, caller, key) IN (
+    SELECT tenant, caller, key FROM toolyard.once WHERE expires_at <= ? LIMIT ?)`
+
+interface ClaimRow {
+  readonly claim: string | null
+  readonly fingerprint: string
+  readonly result: string | null
+  readonly alive: boolean | number
+}
+
+/** Results of calls with an idempotency key. */
+class Once implements OnceStore {
+  readonly #database: Database
+  readonly #clock: Clock
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  async claim(claim: OnceClaim): Promise<OnceState> {
+    const [id, now] = [randomUUID(), this.#clock.wall()]
+    const alive = this.#database.alive('once.instance')
+    const { rows } = await this.#database.run<ClaimRow>([CLAIM, alive.sql, 'AS alive'].join(' '), [
+      ...keyOf(claim),
+      this.#database.names[0],
+      id,
+      claim.expiresAt,
+      now,
+      now,
+      now,
+      now,
+      now,
+      ...alive.values,
+    ])
+    const row = rows[0] as ClaimRow
+    if (row.claim === id) return { state: 'fresh' }
+    if (row.fingerprint !== claim.fingerprint) return { state: 'other' }
+    if (row.result !== null) return { state: 'done', result: JSON.parse(row.result) }
+    return { state: row.alive ? 'running' : 'lost' }
+  }
+
+  async settle(claim: OnceClaim, result: ToolResult): Promise<void> {
+    const { names } = this.#database
+    const sql = ['UPDATE toolyard.once SET result = ?', OWN_CLAIM, placeholders(names)].join(' ')
+    await this.#database.run(sql, [JSON.stringify(result), ...keyOf(claim), ...names])
+  }
+
+  async release(claim: OnceClaim): Promise<void> {
+    const { names } = this.#database
+    const sql = ['DELETE FROM toolyard.once', OWN_CLAIM, placeholders(names)].join(' ')
+    await this.#database.run(sql, [...keyOf(claim), ...names])
+  }
+
+  /** Removes expired claims. */
+  async sweep(): Promise<void> {
+    const now = this.#clock.wall()
+    await this.#database.run(SWEEP_ONCE, [now, now, SWEEP_LIMIT])
+  }
+}
+
+const keyOf = ({ tenant, caller, key, fingerprint }: OnceClaim) => [tenant, caller, key, fingerprint]
+
+const CREATE_JOB = `
+  INSERT INTO toolyard.jobs (id, tenant, caller, tool, params, timeout_ms, created_at, state, attempts)
+  VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', 0)`
+const TAKE_JOB = `
+  UPDATE toolyard.jobs SET state = 'running', server = ?, started_at = ?, attempts = attempts + 1
+  WHERE id = ? AND (state = 'queued' OR state = 'running' AND NOT`
+const WAITING_JOBS = `
+  SELECT id, tenant FROM toolyard.jobs WHERE state IN ('queued', 'running') AND (state = 'queued' OR NOT`
+const PROGRESS = "UPDATE toolyard.jobs SET progress = ? WHERE id = ? AND state = 'running' AND server IN"
+const END_JOB = `
+  UPDATE toolyard.jobs SET state = ?, result = ?, ended_at = ? WHERE id = ? AND state IN ('queued', 'running')`
+const SWEEP_JOBS = `
+  DELETE FROM toolyard.jobs WHERE id IN (SELECT id FROM toolyard.jobs WHERE ended_at < ? LIMIT ?)`
+
+/** A job as a row: `params`, `progress` and `result` are JSON texts. */
+type JobRow = Omit<Job, 'params' | 'progress' | 'result'> & {
+  readonly params: string
+  readonly progress: string | null
+  readonly result: string | null
+}
+
+/** Jobs of all servers. */
+class Jobs implements JobStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async create({ id, tenant, caller, tool, params, timeout_ms, created_at }: NewJob): Promise<void> {
+    const values = [id, tenant, caller, tool, JSON.stringify(params ?? null), timeout_ms, created_at]
+    await this.#database.run(CREATE_JOB, values)
+  }
+
+  async get(tenant: string, id: string): Promise<Job | undefined> {
+    const sql = 'SELECT * FROM toolyard.jobs WHERE tenant = ? AND id = ?'
+    const { rows } = await this.#database.run<JobRow>(sql, [tenant, id])
+    return rows[0] && readJob(rows[0])
+  }
+
+  async list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]> {
+    const where = new Where().and('tenant = ?', tenant).and('caller = ?', caller).and('tool = ?', tool)
+    const sql = ['SELECT * FROM toolyard.jobs WHERE', where.sql, 'ORDER BY created_at DESC, id DESC LIMIT ?'].join(' ')
+    const { rows } = await this.#database.run<JobRow>(sql, [...where.values, limit])
+    return rows.map(readJob)
+  }
+
+  async take(id: string, now: string): Promise<Job | undefined> {
+    const alive = this.#database.alive('server')
+    const sql = [TAKE_JOB, alive.sql, ') RETURNING *'].join(' ')
+    const { rows } = await this.#database.run<JobRow>(sql, [this.#database.names[0], now, id, ...alive.values])
+    return rows[0] && readJob(rows[0])
+  }
+
+  async waiting(limit: number): Promise<readonly Pick<Job, 'id' | 'tenant'>[]> {
+    const alive = this.#database.alive('server')
+    const sql = [WAITING_JOBS, alive.sql, ') ORDER BY created_at, id LIMIT ?'].join(' ')
+    return (await this.#database.run<Pick<Job, 'id' | 'tenant'>>(sql, [...alive.values, limit])).rows
+  }
+
+  async progress(id: string, progress: unknown): Promise<void> {
+    const { names } = this.#database
+    const sql = [PROGRESS, placeholders(names)].join(' ')
+    await this.#database.run(sql, [JSON.stringify(progress ?? null), id, ...names])
+  }
+
+  async end(id: string, state: 'done' | 'cancelled', result: ToolResult, now: string): Promise<boolean> {
+    const { count } = await this.#database.run(END_JOB, [state, JSON.stringify(result), now, id])
+    return count > 0
+  }
+
+  /** Removes jobs that ended before this time. */
+  async sweep(before: number): Promise<void> {
+    await this.#database.run(SWEEP_JOBS, [new Date(before).toISOString(), SWEEP_LIMIT])
+  }
+}
+
+const readJob = (row: JobRow): Job => ({
+  ...row,
+  params: JSON.parse(row.params),
+  progress: row.progress === null ? null : JSON.parse(row.progress),
+  result: row.result === null ? null : JSON.parse(row.result),
+})

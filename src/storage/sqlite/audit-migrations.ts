@@ -49,7 +49,7 @@ const CREATE = `
   CREATE TABLE audit (
     chain INTEGER NOT NULL,
     seq INTEGER NOT NULL,
-    at REAL NOT NULL,
+    at INTEGER NOT NULL,
     tenant TEXT NOT NULL,
     caller TEXT,
     source TEXT,
@@ -62,25 +62,25 @@ const CREATE = `
     code TEXT,
     duration_ms REAL NOT NULL,
     attempts INTEGER NOT NULL,
-    hash TEXT NOT NULL
-  ) STRICT`
+    hash TEXT NOT NULL,
+    PRIMARY KEY (chain, seq)
+  ) STRICT, WITHOUT ROWID`
 
 const INSERT = `
   INSERT INTO audit (chain, seq, at, tenant, caller, source, run_id, tool, schema_hash, outcome, code, attempts,
     duration_ms, params_hash, hash)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  VALUES (?, ?, CAST(? AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const FINISH = `
   ALTER TABLE once ADD COLUMN claim TEXT;
   DROP TABLE audit_blocks;
   DROP TABLE audit_tenants;
   DROP TABLE audit_runs;
-  CREATE UNIQUE INDEX audit_by_chain ON audit (chain, seq);
   CREATE INDEX audit_by_tenant ON audit (tenant, at, chain, seq);
   CREATE INDEX audit_by_time ON audit (at, chain, seq);
   CREATE INDEX audit_by_run ON audit (run_id, at, chain, seq) WHERE run_id IS NOT NULL;
   CREATE VIEW audit_log AS
-    SELECT chains.name || ':' || seq AS id, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000, 'unixepoch') AS time, at, tenant,
+    SELECT chains.name || ':' || seq AS id, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, at, tenant,
       caller, source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts,
       hash
     FROM audit JOIN chains ON chains.id = audit.chain`

@@ -1,5 +1,29 @@
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { auditBlocksMigration, auditRowsMigration } from './audit-migrations.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
+
+/** Migrates a database. If several processes open it at once, one migrates and the others wait. */
+export function migrate(database: SqliteDatabase): void {
+  if (versionOf(database) === migrations.length) return
+  database.write(() => {
+    const version = versionOf(database)
+    if (version > migrations.length) {
+      throw new ToolExecutionError(
+        'SERVICE_UNAVAILABLE',
+        `${database.name} was written by a newer version of Toolyard (its version is ${version}, this one knows up to ` +
+          `${migrations.length}): use that version, or another data folder`,
+      )
+    }
+    for (const migration of migrations.slice(version)) {
+      if (typeof migration === 'string') database.exec(migration)
+      else migration(database)
+    }
+    database.exec(['PRAGMA user_version =', migrations.length].join(' '))
+  })
+}
+
+const versionOf = (database: SqliteDatabase): number =>
+  Number(database.get<{ user_version: number }>('PRAGMA user_version')?.user_version)
 
 /** How models use tools; and what a run is replayed from, with what was decided about its tools, both as JSON. */
 const toolUseMigration = `
@@ -114,8 +138,8 @@ const knowledgeMigration = `
 /**
  * The steps from each version of the database to the next. A released step never changes.
  *
- * Times are milliseconds since 1970, or ISO 8601 text where the port says so. Names of chains are long and stand in
- * every index of the audit, so that they are kept once and numbered.
+ * Times are milliseconds since 1970, or ISO 8601 text if the port uses it. Names of chains are long and part of every
+ * index of the audit, so they are stored once and numbered.
  */
 export const migrations: readonly (string | ((database: SqliteDatabase) => void))[] = [
   `
@@ -272,4 +296,6 @@ export const migrations: readonly (string | ((database: SqliteDatabase) => void)
   auditBlocksMigration,
   toolUseMigration,
   auditRowsMigration,
+  // Removes figures in an older format.
+  'DELETE FROM cells',
 ]

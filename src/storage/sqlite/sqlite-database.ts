@@ -2,36 +2,34 @@ import { closeSync, mkdirSync, openSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { getLoadablePath } from 'sqlite-vec'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import { refuseNul } from '../nul.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { refuseNul } from '../ledger/storable-text.ts'
 
 const FILE = 'toolyard.db'
 /** How long a statement waits for another process. */
 const BUSY_MS = 5_000
-/** Statements that are kept ready: some name the tables of one collection, of which there may be many. */
+/** Prepared statements: some contain the name of a collection's table, so there may be many. */
 const READY_STATEMENTS = 256
 
 /**
- * One connection to the file. It is synchronous: nothing else happens in its thread meanwhile.
- *
- * The log of writes (WAL) lets others read while one writes; `synchronous = FULL` has it on the disk before a
- * transaction counts as done, so that what is acknowledged outlives the process and the machine.
+ * A synchronous connection to the file. With a write-ahead log, others read while one writes; with
+ * `synchronous = FULL` a committed transaction survives a crash of the process and of the machine.
  */
 export class SqliteDatabase {
   readonly name = FILE
-  /** Whether it can compare vectors. */
+  /** Whether sqlite-vec is loaded. */
   readonly vectors: boolean
   readonly #folder: string
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  /** `extension` says where the file of sqlite-vec is, and throws where there is none for this platform. */
+  /** `extension` returns the path of sqlite-vec, and throws if there is none for this platform. */
   constructor(folder: string, busyMs = BUSY_MS, extension: () => string = getLoadablePath) {
     this.#folder = folder
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       const path = join(folder, FILE)
-      // SQLite would make it readable for everybody; its other files get the rights of this one.
+      // SQLite would make it readable for everybody. Its other files get the mode of this one.
       closeSync(openSync(path, 'a', 0o600))
       this.#database = new DatabaseSync(path, { timeout: busyMs, allowExtension: true })
     } catch (error) {
@@ -67,19 +65,19 @@ export class SqliteDatabase {
     return this.#try(() => this.statement(sql).all(...values) as T[])
   }
 
-  /** Gives how many rows it changed. */
+  /** Returns the number of changed rows. */
   run(sql: string, ...values: SQLInputValue[]): number {
     refuseNul(values)
     return this.#try(() => Number(this.statement(sql).run(...values).changes))
   }
 
-  /** Gives the id of the row that it made. */
+  /** Returns the id of the new row. */
   insert(sql: string, ...values: SQLInputValue[]): number {
     refuseNul(values)
     return this.#try(() => Number(this.statement(sql).run(...values).lastInsertRowid))
   }
 
-  /** A statement to be run very often, inside `write`, with values that hold no NUL. */
+  /** A prepared statement for use inside `write`, with values without NUL. */
   statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql)
     if (statement === undefined) {
@@ -93,17 +91,16 @@ export class SqliteDatabase {
     return statement
   }
 
-  /** All or nothing; nobody else writes meanwhile. */
+  /** Runs a write transaction. */
   write<T>(work: () => T): T {
     return this.#transaction('BEGIN IMMEDIATE', work)
   }
 
-  /** All that is read is of one moment. */
+  /** Runs a read transaction. */
   read<T>(work: () => T): T {
     return this.#transaction('BEGIN', work)
   }
 
-  /** How much room the disk has for it. */
   freeBytes(): number {
     const { bavail, bsize } = statfsSync(this.#folder)
     return bavail * bsize
@@ -122,7 +119,7 @@ export class SqliteDatabase {
         this.#database.exec('COMMIT')
         return value
       } catch (error) {
-        // Some failures, a full disk among them, have ended the transaction already.
+        // Some errors, such as a full disk, have ended the transaction already.
         if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
         throw error
       }
@@ -138,7 +135,7 @@ export class SqliteDatabase {
   }
 }
 
-/** Where that fails everything else works. Nothing can be loaded afterwards, whoever writes a statement. */
+/** Everything else works without it. Afterwards no statement can load an extension. */
 function load(database: DatabaseSync, extension: () => string): boolean {
   try {
     database.loadExtension(extension())
@@ -150,7 +147,7 @@ function load(database: DatabaseSync, extension: () => string): boolean {
   }
 }
 
-/** The folder is not named: the sentence may be shown to who must not know it. */
+/** Does not name the folder: callers may see the message. */
 function unusable(error: unknown): unknown {
   const { code } = Object(error) as { code?: unknown }
   if (code === 'ERR_SQLITE_ERROR') return sqliteError(error, FILE)
@@ -158,7 +155,7 @@ function unusable(error: unknown): unknown {
   return new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause: error })
 }
 
-/** What the result codes of SQLite mean for who runs the server: https://sqlite.org/rescode.html. */
+/** Result codes of SQLite, explained for the operator: https://sqlite.org/rescode.html. */
 const MEANINGS: Readonly<Record<number, string>> = {
   5: 'is locked by another process: end what uses it, or wait until it is done',
   6: 'is locked by another process: end what uses it, or wait until it is done',
@@ -170,10 +167,10 @@ const MEANINGS: Readonly<Record<number, string>> = {
   26: 'is no database: put a copy in its place, or move it away to start anew',
 }
 
-/** A second row with the same primary key, or the same unique value. */
+/** Violations of a primary key or a unique constraint. */
 const TWICE: readonly number[] = [1555, 2067]
 
-/** An error of SQLite as a sentence that may be shown; others as they are. */
+/** Converts errors of SQLite to messages that may be shown. */
 function sqliteError(error: unknown, name: string): unknown {
   const { code, errcode } = Object(error) as { code?: unknown; errcode?: unknown }
   if (code === 'ERR_INVALID_STATE') return new ToolExecutionError('SERVICE_UNAVAILABLE', 'The store is closed')
@@ -181,13 +178,13 @@ function sqliteError(error: unknown, name: string): unknown {
   if (TWICE.includes(errcode)) {
     return new ToolExecutionError('INVALID_PARAMETERS', 'The store has one of that name already', {}, { cause: error })
   }
-  // The upper bits only say it in more detail.
+  // The upper bits are the extended code.
   const meaning = MEANINGS[errcode & 0xff]
   if (meaning === undefined) return error
   return new ToolExecutionError('SERVICE_UNAVAILABLE', `${name} ${meaning}`, {}, { cause: error })
 }
 
-/** Whether it is a matter of waiting. */
+/** Whether another process holds the lock. */
 export function isBusy(error: unknown): boolean {
   const { errcode } = Object(Object(error).cause) as { errcode?: unknown }
   return typeof errcode === 'number' && [5, 6].includes(errcode & 0xff)

@@ -8,9 +8,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { captureLog } from '../../testing/capture-log.ts'
-import type { Engine } from '../engine.ts'
-import { migrate } from './migrate.ts'
-import { migrations } from './migrations.ts'
+import type { Engine } from '../sql/engine.ts'
+import { migrate, migrations } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { openSqliteEngine, sqliteEngine } from './sqlite-engine.ts'
 
@@ -83,7 +82,7 @@ describe('the file', () => {
     expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: newer })
   })
 
-  it('is as it was where a migration fails', () => {
+  it('is unchanged after a failed migration', () => {
     const database = new SqliteDatabase(folder)
     opened.push(database)
     database.exec('CREATE TABLE seals (taken TEXT)')
@@ -94,7 +93,7 @@ describe('the file', () => {
 })
 
 describe('a file that cannot be used', () => {
-  it('is said to be none of ours', async () => {
+  it('is reported as not a database', async () => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'toolyard.db'), 'no database at all'.repeat(1_000))
     await expect(open()).rejects.toMatchObject({
@@ -103,7 +102,7 @@ describe('a file that cannot be used', () => {
     })
   })
 
-  it('is said to be damaged', async () => {
+  it('is reported as damaged', async () => {
     const first = await openSqliteEngine(options(), { log: silentLog })
     for (let index = 0; index < 200; index++) {
       await first.settings.put({ kind: 'pin', name: `${index}`, value: 'x'.repeat(500) })
@@ -126,7 +125,7 @@ describe('a file that cannot be used', () => {
     expect(await engine.keys.list()).toEqual([])
   })
 
-  it('is said to be locked, and is used again when it is free', async () => {
+  it('is reported as locked, and used again when it is free', async () => {
     const database = new SqliteDatabase(folder, 20)
     migrate(database)
     const log = captureLog()
@@ -148,7 +147,7 @@ describe('a file that cannot be used', () => {
 })
 
 describe('a transaction', () => {
-  it('begins when nobody else writes, and not later', () => {
+  it('takes the write lock at its start', () => {
     const database = new SqliteDatabase(folder, 20)
     opened.push(database)
     migrate(database)
@@ -164,7 +163,7 @@ describe('a transaction', () => {
 })
 
 describe('a disk that is full', () => {
-  it('is said, loses nothing that was written, and is used again when there is room', async () => {
+  it('is reported, loses no written data, and the store works again when there is space', async () => {
     const database = new SqliteDatabase(folder)
     migrate(database)
     const engine = sqliteEngine(database, options(), { log: silentLog, clock: systemClock })
@@ -187,7 +186,7 @@ describe('a disk that is full', () => {
     expect((await engine.settings.list('pin')).map(({ name }) => name)).toEqual(['after', 'before'])
   })
 
-  it('is said while there is still room for a small write', async () => {
+  it('is reported while a small write still succeeds', async () => {
     const database = new SqliteDatabase(folder)
     migrate(database)
     const engine = sqliteEngine(database, options(), { log: silentLog, clock: systemClock })

@@ -1,24 +1,23 @@
+import type { SQLInputValue } from 'node:sqlite'
+import { pause } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import { pause } from '../../core/pause.ts'
-import type { StorageStatus } from '../../core/storage/storage.ts'
-import type { Engine, StorageOptions } from '../engine.ts'
+import type { Change, StorageStatus } from '../../core/storage/storage.ts'
+import { type Answer, type Database, placeholders, type Statement, type Work } from '../sql/database.ts'
+import { ALIVE_MS, ChangeListeners, type Engine, type StorageOptions } from '../sql/engine.ts'
 import { sqlStores } from '../sql/sql-stores.ts'
-import { SqliteKnowledge } from './knowledge/sqlite-knowledge.ts'
-import { migrate } from './migrate.ts'
-import { SqliteChanges } from './sqlite-changes.ts'
+import { migrate } from './migrations.ts'
 import { isBusy, SqliteDatabase } from './sqlite-database.ts'
-import { SqliteInstances } from './sqlite-instances.ts'
-import { SqliteStatements } from './sqlite-statements.ts'
+import { sqliteKnowledge } from './sqlite-knowledge.ts'
 
-/** Some locks are not waited for by SQLite itself: those of processes that make the same file at the same time. */
+/** SQLite does not wait for the locks of processes that create the same file at the same time. */
 const OPENING_MS = 10_000
 const NO_VECTORS = 'sqlite-vec cannot be loaded on this machine: collections are searched by words only'
 
 interface OpenSqlite {
   readonly log: Log
   readonly clock?: Clock
-  /** Where the file of sqlite-vec is, where it is not the one that is installed. */
+  /** Returns the path of sqlite-vec; the installed one by default. */
   readonly extension?: () => string
 }
 
@@ -45,11 +44,11 @@ export async function openSqliteEngine(
 }
 
 const SWEEP_EVERY_MS = 60_000
-/** What the log of writes grows to before it is taken over into the file. */
-const LEAST_FREE_BYTES = 16_777_216
+/** The size of the write-ahead log before a checkpoint. */
+const MIN_FREE_BYTES = 16_777_216
 const NO_ROOM = 'The disk of the data folder is full: free some space'
 
-/** The ports over a database that is up to date; closing the one closes the other. */
+/** The stores over a migrated database, which `close` closes, too. */
 export function sqliteEngine(
   database: SqliteDatabase,
   options: StorageOptions,
@@ -58,7 +57,7 @@ export function sqliteEngine(
   const instances = new SqliteInstances(database, options, clock, log)
   const changes = new SqliteChanges(database, log)
   const { sweep, ...stores } = sqlStores(new SqliteStatements(database, instances, changes), clock, options.keepDays)
-  const knowledge = new SqliteKnowledge(database, { clock, log })
+  const knowledge = sqliteKnowledge(database, { clock, log })
   const sweeper = setInterval(async () => {
     try {
       await sweep()
@@ -74,9 +73,9 @@ export function sqliteEngine(
     async status(): Promise<StorageStatus> {
       const status = { engine: 'sqlite', ready: true, vectors: database.vectors } as const
       try {
-        // Only a write shows that the file can be written. One so small may still find room where a batch does not.
+        // Only a write shows that the file is writable. A small one may succeed on an almost full disk.
         instances.beat()
-        if (database.freeBytes() < LEAST_FREE_BYTES) return { ...status, ready: false, problem: NO_ROOM }
+        if (database.freeBytes() < MIN_FREE_BYTES) return { ...status, ready: false, problem: NO_ROOM }
         return status
       } catch (error) {
         return { ...status, ready: false, problem: (error as Error).message }
@@ -89,5 +88,230 @@ export function sqliteEngine(
       instances.close()
       database.close()
     },
+  }
+}
+
+/** Reading this many audit rows takes about 20 ms. */
+const SLICE_ROWS = 20_000
+
+/** Runs the statements of the stores on SQLite. Each transaction runs without a pause in this thread. */
+export class SqliteStatements implements Database {
+  readonly names: readonly string[]
+  readonly sliceRows: number
+  readonly #database: SqliteDatabase
+  readonly #instances: SqliteInstances
+  readonly #changes: SqliteChanges
+  readonly #translated = new Map<string, { readonly text: string; readonly reads: boolean }>()
+
+  constructor(
+    database: SqliteDatabase,
+    instances: SqliteInstances,
+    changes: SqliteChanges,
+    sliceRows: number = SLICE_ROWS,
+  ) {
+    this.names = instances.names
+    this.sliceRows = sliceRows
+    this.#database = database
+    this.#instances = instances
+    this.#changes = changes
+  }
+
+  async run<Row>(sql: string, values: readonly unknown[] = []): Promise<Answer<Row>> {
+    return this.#run<Row>({ sql, values })
+  }
+
+  async transaction<T>(work: () => Work<T>): Promise<T> {
+    return this.#database.write(() => this.#work(work()))
+  }
+
+  async change<T>(topic: Change, work: () => Work<T>): Promise<T> {
+    return this.#changes.write(topic, () => this.#work(work()))
+  }
+
+  alive(column: string): Statement {
+    const sql = [
+      'EXISTS (SELECT 1 FROM instances WHERE instances.instance =',
+      column,
+      'AND instances.seen_at >= ?)',
+    ].join(' ')
+    return { sql, values: [this.#instances.deadBefore()] }
+  }
+
+  insert(
+    table: string,
+    columns: Readonly<Record<string, string>>,
+    rows: readonly (readonly unknown[])[],
+    onConflict = '',
+  ): Statement {
+    const names = Object.keys(columns)
+    const into = ['INSERT INTO', table, '(', names.join(', '), ') VALUES']
+    return { sql: [...into, placeholders(names), onConflict].join(' '), values: [], rows }
+  }
+
+  #work<T>(work: Work<T>): T {
+    let next = work.next()
+    while (!next.done) next = work.next(this.#run<never>(next.value))
+    return next.value
+  }
+
+  #run<Row>({ sql, values, rows: inserted }: Statement): Answer<Row> {
+    let translated = this.#translated.get(sql)
+    if (translated === undefined) {
+      translated = { text: sql.replaceAll('toolyard.', ''), reads: /^\s*SELECT|\bRETURNING\b/.test(sql) }
+      this.#translated.set(sql, translated)
+    }
+    const { text, reads } = translated
+    if (inserted !== undefined) {
+      const statement = this.#database.statement(text)
+      for (const row of inserted) statement.run(...(row as SQLInputValue[]))
+      return { rows: [], count: inserted.length }
+    }
+    if (!reads) return { rows: [], count: this.#database.run(text, ...(values as SQLInputValue[])) }
+    const rows = this.#database.all<object>(text, ...(values as SQLInputValue[])).map((row) => ({ ...row }) as Row)
+    return { rows, count: rows.length }
+  }
+}
+
+/** Instances that were not seen for this long are removed. */
+const FORGOTTEN_MS = 86_400_000
+
+/** Sends heartbeats of this instance, and knows which others are alive. */
+export class SqliteInstances {
+  /** The names of this process, the current one first. */
+  readonly names: readonly string[]
+  readonly #database: SqliteDatabase
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #aliveMs: number
+  readonly #timer: NodeJS.Timeout
+  #beatAt = 0
+  #failing = false
+
+  constructor(database: SqliteDatabase, options: StorageOptions, clock: Clock, log: Log) {
+    this.#database = database
+    this.#clock = clock
+    this.#log = log
+    this.names = [options.instance, ...(options.formerly ?? [])]
+    this.#aliveMs = options.aliveMs ?? ALIVE_MS
+    this.beat()
+    this.#timer = setInterval(() => this.#try(), this.#aliveMs / 5).unref()
+  }
+
+  /** Instances that were last seen before this time are dead. Sends a heartbeat first if one is due. */
+  deadBefore(): number {
+    const now = this.#clock.wall()
+    if (Math.abs(now - this.#beatAt) >= this.#aliveMs / 5) this.beat()
+    return now - this.#aliveMs
+  }
+
+  beat(): void {
+    const now = this.#clock.wall()
+    this.#database.write(() => {
+      for (const name of this.names) {
+        this.#database.run(
+          `INSERT INTO instances (instance, seen_at) VALUES (?, ?)
+           ON CONFLICT (instance) DO UPDATE SET seen_at = excluded.seen_at`,
+          name,
+          now,
+        )
+      }
+      this.#database.run('DELETE FROM instances WHERE seen_at < ?', now - FORGOTTEN_MS)
+    })
+    this.#beatAt = now
+  }
+
+  /** Removes this instance, so that others notice at once. */
+  close(): void {
+    clearInterval(this.#timer)
+    try {
+      for (const name of this.names) this.#database.run('DELETE FROM instances WHERE instance = ?', name)
+    } catch (err) {
+      writeLog(this.#log, 'warn', { err }, 'The end of this server could not be recorded: others notice it later')
+    }
+  }
+
+  #try(): void {
+    try {
+      this.beat()
+      this.#failing = false
+    } catch (err) {
+      // Logged once, not every two seconds.
+      if (!this.#failing)
+        writeLog(this.#log, 'error', { err }, 'The store cannot be written: others may take this server for dead')
+      this.#failing = true
+    }
+  }
+}
+
+const LOOK_EVERY_MS = 500
+
+/** Notifies listeners of changes: own ones at once, those of other processes by polling. */
+export class SqliteChanges {
+  readonly #database: SqliteDatabase
+  readonly #log: Log
+  readonly #listeners: ChangeListeners
+  readonly #timer: NodeJS.Timeout
+  readonly #seen = new Map<Change, number>()
+  #dataVersion: number
+
+  constructor(database: SqliteDatabase, log: Log) {
+    this.#database = database
+    this.#log = log
+    this.#listeners = new ChangeListeners(log)
+    this.#dataVersion = this.#readDataVersion()
+    for (const { topic, version } of this.#versions()) this.#seen.set(topic, version)
+    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS).unref()
+  }
+
+  /** Runs a transaction, and notifies all processes of the change. */
+  write<T>(topic: Change, work: () => T): T {
+    let version = 0
+    const value = this.#database.write(() => {
+      const given = work()
+      const row = this.#database.get<{ version: number }>(
+        `INSERT INTO changes (topic, version) VALUES (?, 1)
+         ON CONFLICT (topic) DO UPDATE SET version = version + 1 RETURNING version`,
+        topic,
+      )
+      version = row?.version ?? 0
+      return given
+    })
+    // Also covers a change of another process in between.
+    this.#seen.set(topic, version)
+    this.#listeners.tell(topic)
+    return value
+  }
+
+  onChange(listener: (change: Change) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#listeners.clear()
+  }
+
+  #look(): void {
+    try {
+      const dataVersion = this.#readDataVersion()
+      if (dataVersion === this.#dataVersion) return
+      for (const { topic, version } of this.#versions()) {
+        if (this.#seen.get(topic) === version) continue
+        this.#seen.set(topic, version)
+        this.#listeners.tell(topic)
+      }
+      this.#dataVersion = dataVersion
+    } catch (err) {
+      writeLog(this.#log, 'warn', { err }, 'Changes in the store could not be read')
+    }
+  }
+
+  /** Changes with every write of another connection. */
+  #readDataVersion(): number {
+    return this.#database.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0
+  }
+
+  #versions(): readonly { readonly topic: Change; readonly version: number }[] {
+    return this.#database.all('SELECT topic, version FROM changes')
   }
 }

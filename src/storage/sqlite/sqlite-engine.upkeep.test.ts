@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
-import type { Engine } from '../engine.ts'
-import { migrate } from './migrate.ts'
+import type { Engine } from '../sql/engine.ts'
+import { migrate } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { sqliteEngine } from './sqlite-engine.ts'
 
@@ -108,7 +108,7 @@ describe('the sweep', () => {
     expect(database.all('SELECT key FROM once')).toEqual([{ key: 'later' }])
   })
 
-  it('takes away jobs that ended longer ago than things are kept', async () => {
+  it('removes expired jobs', async () => {
     const now = () => new Date(clock.wall()).toISOString()
     const job = { tenant: 't', caller: null, tool: 'x', params: {}, timeout_ms: 1, created_at: now() }
     const result = { success: true, result: 1, tool_name: 'x', execution_time_ms: 1 } as const
@@ -132,7 +132,7 @@ describe('the sweep', () => {
     expect(count('SELECT count(*) AS count FROM once')).toBe(0)
   })
 
-  it('fails nothing else where it fails', async () => {
+  it('does not affect anything else when it fails', async () => {
     database.exec('DROP TABLE once')
     await sweep(60_000)
     expect(log.at('warn').length).toBe(1)
@@ -141,7 +141,7 @@ describe('the sweep', () => {
 })
 
 describe('changes', () => {
-  it('are told of before the write is acknowledged, where they are own ones', async () => {
+  it('own ones are announced before the write is acknowledged', async () => {
     const heard: string[] = []
     engine.onChange((change) => heard.push(change))
     const written = engine.settings.put({ kind: 'pin', name: 'a', value: 1 })
@@ -151,7 +151,7 @@ describe('changes', () => {
     expect(heard).toEqual(['settings'])
   })
 
-  it('of other processes are told of within half a second, once each', async () => {
+  it('those of other processes are announced within half a second, once each', async () => {
     const other = new SqliteDatabase(folder)
     const second = sqliteEngine(other, { folder, instance: 'two', keepDays: 7 }, { log, clock })
     const heard: string[] = []

@@ -32,7 +32,7 @@ const options = () => ({ folder, instance: 'one', keepDays: 7 })
 const KEY = 'ab'.repeat(32)
 
 describe('the key of an installation with a data folder', () => {
-  it('is made once, readable for the owner only, and kept', async () => {
+  it('is created once, readable by the owner only', async () => {
     const key = await auditKey(options(), settingsWith())
     expect(key).toMatch(/^[0-9a-f]{64}$/)
     expect(await auditKey(options(), settingsWith())).toBe(key)
@@ -47,7 +47,7 @@ describe('the key of an installation with a data folder', () => {
     expect(readdirSync(folder)).toEqual(['audit.key'])
   })
 
-  it('is never made anew where the old one cannot be read', async () => {
+  it('is not replaced if it cannot be read', async () => {
     for (const text of ['', 'short', `${KEY}00`, 'x'.repeat(64)]) {
       writeFileSync(join(folder, 'audit.key'), text)
       await expect(auditKey(options(), settingsWith())).rejects.toMatchObject({
@@ -58,13 +58,13 @@ describe('the key of an installation with a data folder', () => {
     }
   })
 
-  it.skipIf(process.getuid?.() === 0)('says where it cannot be made', async () => {
+  it.skipIf(process.getuid?.() === 0)('reports that it cannot be created', async () => {
     chmodSync(folder, 0o500)
     await expect(auditKey(options(), settingsWith())).rejects.toMatchObject({ message: /cannot be made \(EACCES\)/ })
     chmodSync(folder, 0o700)
   })
 
-  it('is the one that was given, where one was', async () => {
+  it('is the configured one if there is one', async () => {
     expect(await auditKey({ ...options(), auditKey: 'given' }, settingsWith())).toBe('given')
     expect(await auditKey({ ...options(), auditKey: 'given', url: 'postgres://x' }, settingsWith())).toBe('given')
     expect(readdirSync(folder)).toEqual([])
@@ -74,7 +74,7 @@ describe('the key of an installation with a data folder', () => {
 describe('the key of an installation with a database', () => {
   const shared = () => ({ ...options(), url: 'postgres://x' })
 
-  it('is kept there, and not in the folder', async () => {
+  it('is stored there, and not in the folder', async () => {
     const settings = settingsWith()
     const key = await auditKey(shared(), settings)
     expect(key).toMatch(/^[0-9a-f]{64}$/)
@@ -82,11 +82,11 @@ describe('the key of an installation with a database', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('is that of who came first', async () => {
+  it('is that of the first server', async () => {
     expect(await auditKey(shared(), settingsWith(KEY))).toBe(KEY)
   })
 
-  it('is refused where somebody has put something else there', async () => {
+  it('is rejected if it is damaged', async () => {
     for (const kept of ['short', 1, null]) {
       await expect(auditKey(shared(), settingsWith(kept ?? {}))).rejects.toMatchObject({ message: /is damaged/ })
     }

@@ -5,9 +5,9 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { SettingStore } from '../../core/storage/setting-store.ts'
 import type { Storage } from '../../core/storage/storage.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { Engine, StorageOptions } from '../engine.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { StorageLedger } from '../ledger/storage-ledger.ts'
+import type { Engine, StorageOptions } from '../sql/engine.ts'
 import { openSqliteEngine } from '../sqlite/sqlite-engine.ts'
 
 export interface HostOptions {
@@ -15,7 +15,7 @@ export interface HostOptions {
   readonly clock?: Clock
 }
 
-/** Opens the store that the options name in this thread: an engine, and the ledger over its tables. */
+/** Opens a store in this thread: an engine, and the ledger over its tables. */
 export async function hostStorage(
   options: StorageOptions,
   { log, clock = systemClock }: HostOptions,
@@ -43,21 +43,10 @@ export async function hostStorage(
       await engine.close()
     }
   }
-  const { runs, keys, settings, validations, toolUse, once, jobs, knowledge, leases, cache } = engine
+  const { tables: _, ...stores } = engine
   return {
+    ...stores,
     ledger,
-    runs,
-    keys,
-    settings,
-    validations,
-    toolUse,
-    once,
-    jobs,
-    knowledge,
-    ...(leases !== undefined && { leases }),
-    ...(cache !== undefined && { cache }),
-    onChange: (listener) => engine.onChange(listener),
-    status: () => engine.status(),
     close() {
       closed ??= close()
       return closed
@@ -68,14 +57,14 @@ export async function hostStorage(
 async function openEngine(options: StorageOptions, around: { log: Log; clock: Clock }): Promise<Engine> {
   const { url } = options
   if (url === undefined) return openSqliteEngine(options, around)
-  const { openPostgresEngine } = await import('../postgres/open-postgres-engine.ts')
+  const { openPostgresEngine } = await import('../postgres/postgres-engine.ts')
   return openPostgresEngine({ ...options, url }, around)
 }
 
 const FILE = 'audit.key'
 const KEY = /^[0-9a-f]{64}$/
 
-/** The installation's own key, which is made at its first start. Several processes that start at once get the same. */
+/** The key of the installation, created at the first start. Processes that start at once get the same key. */
 export async function auditKey(
   { auditKey: given, url, folder }: StorageOptions,
   settings: SettingStore,
@@ -103,7 +92,7 @@ async function read(folder: string): Promise<string | undefined> {
   return text.trim()
 }
 
-/** Written under another name and linked to its own, which only one can do: nobody ever reads half a key. */
+/** Written under another name and then linked, so that one process wins and none reads half a key. */
 async function make(folder: string, key: string): Promise<string> {
   const path = join(folder, FILE)
   const draft = `${path}.${key.slice(0, 16)}`

@@ -1,21 +1,19 @@
 import type { Change, Storage, StorageStatus } from '../../core/storage/storage.ts'
-import type { ToolErrorCode } from '../../core/tool-error-code.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { StorageOptions } from '../engine.ts'
+import { type ToolErrorCode, ToolExecutionError } from '../../core/tool-result.ts'
+import type { StorageOptions } from '../sql/engine.ts'
 
-/** What a worker is started with. */
 export interface WorkerStart {
   readonly options: StorageOptions
-  /** The levels whose lines are wanted. */
+  /** The enabled log levels. */
   readonly levels: readonly Level[]
 }
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 
-/** A method of the store, to be called. */
+/** A call of a method of the store. */
 export interface Request {
   readonly id: number
-  /** `storage` for the methods of the whole. */
+  /** `storage` for the methods of the store itself. */
   readonly part: Part | 'storage'
   readonly method: string
   readonly args: readonly unknown[]
@@ -36,7 +34,7 @@ export interface LogMessage {
   readonly message: string
 }
 
-/** What came together in one turn of the worker. */
+/** Everything that one turn of the worker's event loop produced. */
 export interface News {
   readonly type: 'news'
   readonly replies: readonly Reply[]
@@ -49,13 +47,13 @@ export type FromWorker =
   | { readonly type: 'ready'; readonly parts: readonly Part[]; readonly status: StorageStatus }
   | { readonly type: 'failed'; readonly error: PlainError }
 
-/** What a caller in another thread gets to know of an error: of one that is not ours, that there was one. */
+/** An error as another thread sees it. Details of unexpected errors are only logged. */
 export function plainError(error: unknown): PlainError {
   if (error instanceof ToolExecutionError) return { code: error.code, message: error.message }
   return { code: 'EXECUTION_ERROR', message: 'The store failed: look at the log of the server' }
 }
 
-/** The fields of a log line as plain data: an error keeps its name, its sentence, its code and where it was thrown. */
+/** The fields of a log line as plain data. */
 export function plainFields(fields: object): object {
   try {
     return JSON.parse(JSON.stringify(fields, (_name, value) => (value instanceof Error ? describe(value) : value)))
@@ -72,10 +70,10 @@ const describe = (error: Error): object => ({
   ...(error.cause instanceof Error && { cause: describe(error.cause) }),
 })
 
-/** What a store is made of, without what concerns it as a whole. */
+/** A part of a store. */
 export type Part = Exclude<keyof Storage, 'onChange' | 'status' | 'close'>
 
-/** The methods of every part: only these are called from another thread. */
+/** The methods that other threads may call. */
 export const STORAGE_PARTS: {
   readonly [part in Part]: { readonly [method in keyof Required<Storage>[part]]: true }
 } = {

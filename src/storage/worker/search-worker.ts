@@ -1,11 +1,11 @@
-import type { StorageOptions } from '../engine.ts'
-import { SqliteSearch } from '../sqlite/knowledge/sqlite-search.ts'
+import type { StorageOptions } from '../sql/engine.ts'
 import { SqliteDatabase } from '../sqlite/sqlite-database.ts'
+import { SqliteSearch } from '../sqlite/sqlite-search.ts'
 import { type Served, serveStorage } from './serve-storage.ts'
 
 await serveStorage(hostSearch)
 
-/** The part of the embedded store that only reads and may take long, over a connection of its own. */
+/** Searches in the embedded store, over their own connection. */
 async function hostSearch({ folder }: StorageOptions): Promise<Served> {
   const database = new SqliteDatabase(folder)
   database.exec('PRAGMA query_only = ON')

@@ -18,7 +18,7 @@ afterEach(() => channel.port1.close())
 
 const arrived = (count: number) => vi.waitFor(() => expect(news.length).toBe(count))
 
-it('sends what comes together in one turn as one message', async () => {
+it('sends everything of one turn as one message', async () => {
   outbox.reply({ id: 1, value: 'one' })
   outbox.change('keys')
   outbox.reply({ id: 2, error: { code: 'TIMEOUT', message: 'late' } })
@@ -38,7 +38,7 @@ it('sends what comes together in one turn as one message', async () => {
   expect(news[1]?.replies).toEqual([{ id: 3, value: undefined }])
 })
 
-it('leaves nobody without an answer where one of them cannot be sent', async () => {
+it('answers all requests if one reply cannot be sent', async () => {
   outbox.reply({ id: 1, value: 'one' })
   outbox.reply({ id: 2, value: () => 'a function' })
   outbox.change('keys')

@@ -1,11 +1,9 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { Ledger } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import type { Change, Storage } from '../../core/storage/storage.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { StorageOptions } from '../engine.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import type { StorageOptions } from '../sql/engine.ts'
 import {
   type FromWorker,
   type Level,
@@ -19,19 +17,19 @@ import {
   STORAGE_PARTS,
   type WorkerStart,
 } from './messages.ts'
-import { countOf, type PackedCalls, unpackCalls } from './packed-calls.ts'
+import { type PackedCalls, unpackCalls } from './packed-calls.ts'
 
 /** A store, or some of its parts. */
 export type Served = Pick<Storage, 'onChange' | 'status' | 'close'> & {
   readonly [part in Part]?: Partial<Required<Storage>[part]>
 }
 
-/** Opens a store in this worker thread, and answers what the thread that started it asks. */
+/** Opens a store in this worker thread, and answers requests of the thread that started it. */
 export async function serveStorage(
   open: (options: StorageOptions, around: { readonly log: Log }) => Promise<Served>,
 ): Promise<void> {
   const port = parentPort
-  if (port === null) throw new Error('A store is served in a worker thread only')
+  if (port === null) throw new Error('serveStorage must run in a worker thread')
   const { options, levels } = workerData as WorkerStart
   const outbox = new Outbox(port)
   const line = (level: Level) => (fields: object, message: string) => {
@@ -50,7 +48,7 @@ export async function serveStorage(
     try {
       outbox.reply({ id, value: await call(request) })
       if (part !== 'storage' || method !== 'close') return
-      // With nothing left to listen to, the thread ends.
+      // The thread ends when nothing listens any more.
       outbox.flush()
       port.close()
     } catch (error) {
@@ -76,86 +74,21 @@ export async function serveStorage(
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
-/** What a request asks for. */
 function callsOf(storage: Served): (request: Request) => Promise<unknown> {
-  const appends = new AppendQueue({ append: async (...records) => storage.ledger?.append?.(...records) })
   return async ({ part, method, args }) => {
-    if (part === 'storage') return method === 'close' ? appends.idle().then(() => storage.close()) : storage.status()
+    if (part === 'storage') return method === 'close' ? storage.close() : storage.status()
     if (part === 'ledger' && method === 'append') {
       const [calls, runs] = args as [PackedCalls, readonly StoredRun[]]
-      return appends.append(calls, runs)
+      return storage.ledger?.append?.(unpackCalls(calls), runs)
     }
     const target = storage[part] as Readonly<Record<string, Method>> | undefined
     const known = Object.hasOwn(STORAGE_PARTS[part], method) ? target?.[method] : undefined
-    if (known === undefined) throw new Error(`${part}.${method} is no method of the store`)
+    if (known === undefined) throw new Error(`The store has no method ${part}.${method}`)
     return known.apply(target, [...args])
   }
 }
 
-/** What is written at once must not hold up everything else for long: some 50 ms. */
-const MOST_AT_ONCE = 4_096
-
-interface Waiting {
-  readonly calls: PackedCalls
-  readonly runs: readonly StoredRun[]
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
-}
-
-/** Writes what came in while the disk was busy at once: one transaction for many batches. */
-export class AppendQueue {
-  readonly #ledger: Pick<Ledger, 'append'>
-  #waiting: Waiting[] = []
-  #working: Promise<void> | undefined
-
-  constructor(ledger: Pick<Ledger, 'append'>) {
-    this.#ledger = ledger
-  }
-
-  append(calls: PackedCalls, runs: readonly StoredRun[]): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ calls, runs, resolve, reject })
-      this.#working ??= this.#work()
-    })
-  }
-
-  /** Settles when nothing waits any more. */
-  async idle(): Promise<void> {
-    while (this.#working !== undefined) await this.#working
-  }
-
-  async #work(): Promise<void> {
-    // First what else has come in this turn.
-    for (await turn(); this.#waiting.length > 0; await turn()) {
-      const group = this.#next()
-      try {
-        await this.#ledger.append(
-          group.flatMap(({ calls }) => unpackCalls(calls)),
-          group.flatMap(({ runs }) => runs),
-        )
-        for (const { resolve } of group) resolve()
-      } catch (error) {
-        for (const { reject } of group) reject(error)
-      }
-    }
-    this.#working = undefined
-  }
-
-  #next(): Waiting[] {
-    let records = 0
-    let end = 0
-    for (const { calls, runs } of this.#waiting) {
-      records += countOf(calls) + runs.length
-      if (end > 0 && records > MOST_AT_ONCE) break
-      end++
-    }
-    const group = this.#waiting.slice(0, end)
-    this.#waiting = this.#waiting.slice(end)
-    return group
-  }
-}
-
-/** Sends what comes together in one turn of the worker as one message. */
+/** Sends everything that one turn of the event loop produced as one message. */
 export class Outbox {
   readonly #port: MessagePort
   #replies: Reply[] = []
@@ -202,7 +135,7 @@ export class Outbox {
   }
 }
 
-/** One value that is no plain data must not cost the others their answers, nor leave its own asker waiting. */
+/** Replaces a value that cannot be sent by an error, so that the other replies arrive. */
 function sendable(reply: Reply): Reply {
   try {
     return structuredClone(reply)

@@ -2,24 +2,22 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { Change, StorageStatus } from '../../core/storage/storage.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
-import type { StorageOptions } from '../engine.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { CHANGES, ChangeListeners, type StorageOptions } from '../sql/engine.ts'
 import type { FromWorker, Level, News, Part, PlainError, Request, WorkerStart } from './messages.ts'
 
-/** What a thread does: the whole of a store, or the searches of an embedded one. */
+/** The store, or only the searches of an embedded store. */
 export type Role = 'storage' | 'search'
 
 const entryOf = (role: Role): URL => new URL(`./${role}-worker${extname(import.meta.filename)}`, import.meta.url)
 const LEVELS: readonly Level[] = ['debug', 'info', 'warn', 'error']
-const CHANGES: readonly Change[] = ['keys', 'settings', 'validations', 'cache']
 const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 30_000
-/** A thread that has lived so long may be started again at once. */
+const MAX_PAUSE_MS = 30_000
+/** After this time the pause before a restart is reset. */
 const SOUND_MS = 60_000
-/** How long the last writes may take. */
 const CLOSING_MS = 15_000
 const ENDING_MS = 2_000
-/** Room for what is short-lived. Left alone it grows to 130 MB with hardly anything in it. */
+/** Without a limit the young generation grows to 130 MB, most of it unused. */
 const YOUNG_MB = 24
 
 interface Pending {
@@ -32,31 +30,32 @@ interface Started {
   readonly status: StorageStatus
 }
 
-/** The thread that the store lives in: started again when it ends, so that nothing waits for it in vain. */
+/** The thread of the store. It is restarted when it ends. */
 export class StorageThread {
   readonly #options: StorageOptions
   readonly #log: Log
   readonly #role: Role
-  readonly #listeners = new Set<(change: Change) => void>()
+  readonly #listeners: ChangeListeners
   readonly #pending = new Map<number, Pending>()
-  /** The worker, as long as it answers. */
+  /** The worker, while it answers. */
   #worker: Worker | undefined
   #started: Started | undefined
   #starts = 0
   #pauseMs = FIRST_PAUSE_MS
   #lastId = 0
   #restart: NodeJS.Timeout | undefined
-  /** Why there is no worker, as long as there is none. */
+  /** Why there is no worker. */
   #problem = THREAD_ENDED
   #closed: Promise<void> | undefined
 
   constructor(options: StorageOptions, log: Log, role: Role = 'storage') {
     this.#options = options
     this.#log = log
+    this.#listeners = new ChangeListeners(log)
     this.#role = role
   }
 
-  /** Rejects where the store cannot be opened. */
+  /** Rejects if the store cannot be opened. */
   start(): Promise<Started> {
     const worker = new Worker(entryOf(this.#role), {
       name: `toolyard-${this.#role}`,
@@ -72,8 +71,7 @@ export class StorageThread {
       worker.on('messageerror', () => void worker.terminate())
       worker.on('exit', () => {
         if (this.#worker === worker) this.#lost(cause, Date.now() - since)
-        else
-          reject(new ToolExecutionError('SERVICE_UNAVAILABLE', 'The thread of the store did not start', {}, { cause }))
+        else reject(new ToolExecutionError('SERVICE_UNAVAILABLE', 'The storage thread did not start', {}, { cause }))
       })
       worker.on('message', (message: FromWorker) => {
         if (message.type === 'news') this.#take(message)
@@ -98,9 +96,7 @@ export class StorageThread {
   }
 
   onChange(listener: (change: Change) => void): () => void {
-    const own = (change: Change) => listener(change)
-    this.#listeners.add(own)
-    return () => this.#listeners.delete(own)
+    return this.#listeners.add(listener)
   }
 
   async status(): Promise<StorageStatus> {
@@ -144,7 +140,7 @@ export class StorageThread {
         reject(new ToolExecutionError('INVALID_PARAMETERS', message))
         return
       }
-      // As long as somebody waits for an answer, and no longer, the thread keeps the process alive.
+      // The thread keeps the process alive only while a request is pending.
       if (this.#pending.size === 0) worker.ref()
       this.#pending.set(id, { resolve, reject })
     })
@@ -159,17 +155,7 @@ export class StorageThread {
       else pending?.resolve(reply.value)
     }
     if (this.#pending.size === 0) this.#worker?.unref()
-    for (const change of changes) this.#tell(change)
-  }
-
-  #tell(change: Change): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(change)
-      } catch (err) {
-        writeLog(this.#log, 'error', { err, change }, 'A change in the store could not be taken up')
-      }
-    }
+    for (const change of changes) this.#listeners.tell(change)
   }
 
   #lost(err: unknown, livedMs: number): void {
@@ -178,7 +164,7 @@ export class StorageThread {
     this.#rejectAll(THREAD_ENDED)
     if (this.#closed !== undefined) return
     if (livedMs >= SOUND_MS) this.#pauseMs = FIRST_PAUSE_MS
-    writeLog(this.#log, 'error', { err }, 'The thread of the store ended: it is started again')
+    writeLog(this.#log, 'error', { err }, 'The storage thread ended and will be restarted')
     this.#startAgain()
   }
 
@@ -186,20 +172,20 @@ export class StorageThread {
     this.#restart = setTimeout(() => {
       this.start().then(
         () => {
-          writeLog(this.#log, 'warn', {}, 'The thread of the store was started again')
-          // Nobody has looked meanwhile.
-          for (const change of CHANGES) this.#tell(change)
+          writeLog(this.#log, 'warn', {}, 'The storage thread was restarted')
+          // Changes may have been missed.
+          for (const change of CHANGES) this.#listeners.tell(change)
         },
         (err: Error) => {
           if (this.#closed !== undefined) return
           this.#problem = err.message
-          writeLog(this.#log, 'error', { err }, 'The thread of the store could not be started again: it is tried later')
+          writeLog(this.#log, 'error', { err }, 'The storage thread could not be restarted. The next attempt follows.')
           this.#startAgain()
         },
       )
     }, this.#pauseMs)
     this.#restart.unref()
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
+    this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_PAUSE_MS)
   }
 
   #rejectAll(message: string): void {
@@ -208,7 +194,7 @@ export class StorageThread {
     for (const { reject } of all) reject(new ToolExecutionError('SERVICE_UNAVAILABLE', message))
   }
 
-  /** A chain and figures of its own for every thread, since nobody knows what the one before had in mind. */
+  /** Every thread has its own chain and figures: the state of the one before is lost. */
   #workerData(): WorkerStart {
     const { instance } = this.#options
     const nameOf = (start: number) => (start === 1 ? instance : `${instance}.${start}`)
@@ -221,7 +207,7 @@ export class StorageThread {
   }
 }
 
-/** A thread that is done ends by itself; to end it from outside, in the middle of something, is the last resort. */
+/** Waits for the thread to end by itself, and terminates it only if it does not. */
 async function ended(worker: Worker, exited: Promise<void>): Promise<void> {
   const late = setTimeout(() => void worker.terminate(), ENDING_MS)
   await exited

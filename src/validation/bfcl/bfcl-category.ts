@@ -3,10 +3,8 @@ import { join } from 'node:path'
 import { suggest } from '../../core/suggest.ts'
 import { SuiteError } from '../suites/suite.ts'
 
-/** The language of the values in a category. */
 export type BfclLanguage = 'python' | 'java' | 'javascript'
 
-/** How a category is judged. */
 type BfclRule = 'calls' | 'no_call' | 'turns'
 
 export interface BfclCategory {
@@ -46,15 +44,13 @@ export function bfclCategory(name: string): BfclCategory {
   throw new SuiteError(`Unknown BFCL category "${name}": ${fix}`)
 }
 
-/** Where data sets are in a checkout of the project: beside it. */
 const DEFAULT_DATA_SETS = join(import.meta.dirname, '../../../../shared/data')
 
-/** Tells the user where to get the cases. */
 export const HOW_TO_GET_BFCL =
   'the cases are at https://github.com/ShishirPatil/gorilla in berkeley-function-call-leaderboard/bfcl_eval/data. ' +
   'Copy that folder as "bfcl" into a folder of your own, and set TOOLYARD_DATA_SETS to yours.'
 
-/** The folder with the data sets: `TOOLYARD_DATA_SETS`, else the one beside the project. Throws a `SuiteError` if it has no BFCL. */
+/** `TOOLYARD_DATA_SETS`, else the folder beside the project. Throws a `SuiteError` if it has no BFCL. */
 export function dataSetsFolder(env: NodeJS.ProcessEnv = process.env): string {
   const named = env.TOOLYARD_DATA_SETS
   const folder = named || DEFAULT_DATA_SETS
@@ -63,6 +59,5 @@ export function dataSetsFolder(env: NodeJS.ProcessEnv = process.env): string {
   throw new SuiteError(`${missing}: ${HOW_TO_GET_BFCL}`)
 }
 
-/** The file with the questions of a category. */
 export const questionFile = (folder: string, { name }: BfclCategory): string =>
   join(folder, 'bfcl', `BFCL_v4_${name}.json`)

@@ -20,15 +20,6 @@ export interface BfclParameter {
   readonly default?: unknown
 }
 
-const JSON_TYPES: Readonly<Record<Exclude<DeclaredKind, 'any'>, string>> = {
-  text: 'string',
-  integer: 'integer',
-  number: 'number',
-  boolean: 'boolean',
-  list: 'array',
-  object: 'object',
-}
-
 const HINTS: Readonly<Record<BfclLanguage, string>> = {
   python: '',
   java: ' The function is written in Java 8.',
@@ -38,7 +29,6 @@ const HINTS: Readonly<Record<BfclLanguage, string>> = {
 /** Providers refuse dots in names, and the published rules compare names in this form. */
 export const plainName = (name: string): string => name.replaceAll('.', '_')
 
-/** Converts a function to a mock tool with JSON Schema. */
 export function bfclTool(documented: BfclFunction, language: BfclLanguage): ToolDefinition {
   const schema = jsonSchema(documented.parameters) as Record<string, unknown>
   const properties = (isObject(schema.properties) ? schema.properties : {}) as Record<string, JsonSchema>
@@ -65,9 +55,8 @@ function jsonSchema(value: unknown): unknown {
   if (!isObject(value)) return value
   const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
     if (key === 'type') {
-      const kind = declaredKind(inner)
-      if (kind === 'any') return []
-      return [[key, kind === undefined ? inner : JSON_TYPES[kind]]]
+      const type = declaredType(inner)
+      return type === 'any' ? [] : [[key, type ?? inner]]
     }
     if (key === 'properties' && isObject(inner)) {
       return [[key, Object.fromEntries(Object.entries(inner).map(([name, one]) => [name, jsonSchema(one)]))]]
@@ -77,15 +66,14 @@ function jsonSchema(value: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-/** The declared types, reduced to those of JSON. */
-export type ValueKind = 'text' | 'integer' | 'number' | 'boolean' | 'list' | 'object' | 'null'
+export type ValueType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null'
 
-type DeclaredKind = Exclude<ValueKind, 'null'> | 'any'
+type DeclaredType = Exclude<ValueType, 'null'> | 'any'
 
-const KINDS: Readonly<Record<string, DeclaredKind>> = {
-  string: 'text',
-  String: 'text',
-  char: 'text',
+const TYPES: Readonly<Record<string, DeclaredType>> = {
+  string: 'string',
+  String: 'string',
+  char: 'string',
   integer: 'integer',
   long: 'integer',
   short: 'integer',
@@ -97,13 +85,13 @@ const KINDS: Readonly<Record<string, DeclaredKind>> = {
   boolean: 'boolean',
   Boolean: 'boolean',
   bool: 'boolean',
-  array: 'list',
-  list: 'list',
-  tuple: 'list',
-  Array: 'list',
-  ArrayList: 'list',
-  Queue: 'list',
-  Stack: 'list',
+  array: 'array',
+  list: 'array',
+  tuple: 'array',
+  Array: 'array',
+  ArrayList: 'array',
+  Queue: 'array',
+  Stack: 'array',
   object: 'object',
   dict: 'object',
   HashMap: 'object',
@@ -113,25 +101,22 @@ const KINDS: Readonly<Record<string, DeclaredKind>> = {
   '': 'any',
 }
 
-/** The kind of a declared type; undefined if the type is unknown. */
-export function declaredKind(type: unknown): DeclaredKind | undefined {
+/** The JSON type of a declared type; undefined if the type is unknown. */
+export function declaredType(type: unknown): DeclaredType | undefined {
   if (type === undefined) return 'any'
-  return typeof type === 'string' && Object.hasOwn(KINDS, type) ? KINDS[type] : undefined
+  return typeof type === 'string' && Object.hasOwn(TYPES, type) ? TYPES[type] : undefined
 }
 
-/** The kind of a JSON value. Python distinguishes 5.0 from 5, JSON doesn't: both are integers here. */
-export function kindOf(value: unknown): ValueKind {
+/** Python distinguishes 5.0 from 5, JSON doesn't: both are integers here. */
+export function typeOf(value: unknown): ValueType {
   if (value === null || value === undefined) return 'null'
-  if (Array.isArray(value)) return 'list'
-  if (typeof value === 'string') return 'text'
-  if (typeof value === 'boolean') return 'boolean'
+  if (Array.isArray(value)) return 'array'
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
-  return 'object'
+  return typeof value === 'string' || typeof value === 'boolean' ? (typeof value as ValueType) : 'object'
 }
 
-/** Whether a value's kind is acceptable: an integer is a number, too. */
-export const fits = (kind: ValueKind, wanted: ValueKind): boolean =>
-  kind === wanted || (kind === 'integer' && wanted === 'number')
+export const fits = (type: ValueType, wanted: ValueType): boolean =>
+  type === wanted || (type === 'integer' && wanted === 'number')
 
 /** An accepted call: the function, and the accepted values of each parameter. */
 export interface AcceptedCall {
@@ -153,14 +138,10 @@ export function acceptedCall(source: unknown): AcceptedCall | undefined {
   return { name, params: Object.fromEntries(accepted) }
 }
 
-/**
- * The accepted values are a list. In two cases the list is empty, which means the empty list itself: otherwise nothing
- * would be right. In one case the value isn't in a list.
- */
+/** In two cases the list is empty, which means the empty list itself; in one the value isn't in a list. */
 export function acceptedValues(values: unknown): readonly unknown[] {
   if (!Array.isArray(values)) return [values]
   return values.length === 0 ? [[]] : values
 }
 
-/** Whether a parameter with these accepted values may be omitted. */
 export const mayBeOmitted = (values: readonly unknown[]): boolean => values.includes('')

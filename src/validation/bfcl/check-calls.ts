@@ -1,5 +1,5 @@
-import { valueInWords, valuesInWords } from '../../core/schema/problem-words.ts'
-import { sameJson } from '../../core/schema/same-json.ts'
+import { sameJson } from '../../core/schema/canonical-text.ts'
+import { quoted, valuesInWords } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { malformedCall } from '../suites/judge-case.ts'
 import type { ObservedCall, Verdict } from '../suites/suite.ts'
@@ -9,14 +9,13 @@ import {
   acceptedValues,
   type BfclFunction,
   type BfclParameter,
-  declaredKind,
+  declaredType,
   fits,
-  kindOf,
   mayBeOmitted,
   plainName,
-  type ValueKind,
+  typeOf,
+  type ValueType,
 } from './bfcl-function.ts'
-import { javascriptValue, javaValue } from './literals.ts'
 
 type Failure = Extract<Verdict, { passed: false }>
 
@@ -25,11 +24,7 @@ interface BfclQuestion {
   readonly language: BfclLanguage
 }
 
-/**
- * Judges calls by the published rules. Each answer in turn takes the first remaining call that fits. This greedy
- * assignment can fail calls that would fit in another way, but the published checker works like this, and results must
- * be comparable.
- */
+/** Judges calls by the published rules. Assigns calls greedily, like the published checker, for comparable results. */
 export function checkCalls(
   calls: readonly ObservedCall[],
   answers: readonly AcceptedCall[],
@@ -51,7 +46,6 @@ export function checkCalls(
   return { passed: true }
 }
 
-/** Judges calls that must come in the order of the answers. */
 export function checkCallsInOrder(
   calls: readonly ObservedCall[],
   answers: readonly AcceptedCall[],
@@ -67,7 +61,6 @@ export function checkCallsInOrder(
   return { passed: false, kind: 'wrong_order', message, expected, actual }
 }
 
-/** Compares a call with an answer; undefined if it fits. */
 function checkCall(
   { tool, params = {} }: ObservedCall,
   { name, params: accepted }: AcceptedCall,
@@ -126,9 +119,6 @@ function nearest(
   return failures.find(({ kind }) => kind !== 'wrong_tool') ?? (failures[0] as Failure)
 }
 
-const quoted = (value: unknown): string =>
-  typeof value === 'string' ? `"${valueInWords(value)}"` : valueInWords(value)
-
 function wrongCount(calls: readonly ObservedCall[], expected: readonly string[]): Failure {
   const actual = calls.map(({ tool }) => tool)
   const made = actual.length === 0 ? 'no call' : `${actual.length} calls (${actual.join(', ')})`
@@ -146,24 +136,23 @@ const standardText = (text: string): string =>
     .toLowerCase()
     .replaceAll("'", '"')
 
-/** Judges the value of one parameter by the published rules. */
 function checkValue(
   given: unknown,
   accepted: readonly unknown[],
   parameter: BfclParameter,
   language: BfclLanguage,
 ): ValueFault {
-  const declared = declaredKind(parameter.type) ?? 'any'
+  const declared = declaredType(parameter.type) ?? 'any'
   if (language !== 'python' && declared === 'any') return checkAnything(given, accepted)
-  const wanted: ValueKind = declared === 'any' ? 'text' : declared
+  const wanted: ValueType = declared === 'any' ? 'string' : declared
   const value = readLiteral(given, parameter, language)
   const shown = accepted.find((one) => one !== '')
-  const acceptedKind = shown === undefined ? undefined : kindOf(shown)
-  const declaredFits = fits(kindOf(value), wanted)
-  if (!declaredFits && (acceptedKind === undefined || !fits(kindOf(value), acceptedKind))) return 'wrong_type'
-  if (declaredFits && wanted === 'list' && !hasItemsOf(value as unknown[], accepted, parameter)) return 'wrong_type'
+  const acceptedType = shown === undefined ? undefined : typeOf(shown)
+  const declaredFits = fits(typeOf(value), wanted)
+  if (!declaredFits && (acceptedType === undefined || !fits(typeOf(value), acceptedType))) return 'wrong_type'
+  if (declaredFits && wanted === 'array' && !hasItemsOf(value as unknown[], accepted, parameter)) return 'wrong_type'
   // An answer of another type than declared names a variable, which is compared literally.
-  const variable = acceptedKind !== undefined && !fits(acceptedKind, wanted)
+  const variable = acceptedType !== undefined && !fits(acceptedType, wanted)
   return isAccepted(value, accepted, variable ? undefined : wanted, parameter) ? undefined : 'wrong_value'
 }
 
@@ -180,14 +169,14 @@ function readLiteral(given: unknown, { type = '', items }: BfclParameter, langua
 
 /** Whether all items have the declared type, or that of an accepted list's items. */
 function hasItemsOf(value: readonly unknown[], accepted: readonly unknown[], { items }: BfclParameter): boolean {
-  const declared = declaredKind(items?.type)
+  const declared = declaredType(items?.type)
   if (declared === undefined || declared === 'any') return true
   return accepted.some((one) => {
     if (!Array.isArray(one)) return true
     const shown = one.find((item) => item !== '')
     return value.every((item) => {
-      const kind = kindOf(item)
-      return fits(kind, declared) || (shown !== undefined && fits(kind, kindOf(shown)))
+      const type = typeOf(item)
+      return fits(type, declared) || (shown !== undefined && fits(type, typeOf(shown)))
     })
   })
 }
@@ -195,24 +184,22 @@ function hasItemsOf(value: readonly unknown[], accepted: readonly unknown[], { i
 function isAccepted(
   value: unknown,
   accepted: readonly unknown[],
-  kind: ValueKind | undefined,
+  type: ValueType | undefined,
   { items }: BfclParameter,
 ): boolean {
-  if (kind === 'object') return accepted.some((one) => isObject(one) && hasEntries(value, one))
-  if (kind === 'list' && declaredKind(items?.type) === 'object') {
+  if (type === 'object') return accepted.some((one) => isObject(one) && hasEntries(value, one))
+  if (type === 'array' && declaredType(items?.type) === 'object') {
     return accepted.some((one) => hasObjects(value as unknown[], one === '' ? [] : one))
   }
-  if (kind === 'list') return accepted.some((one) => hasItems(value as unknown[], one === '' ? [] : one))
-  return accepted.some((one) => (kind === 'text' ? sameText(value, one) : sameJson(value, one)))
+  if (type === 'array') return accepted.some((one) => hasItems(value as unknown[], one === '' ? [] : one))
+  return accepted.some((one) => (type === 'string' ? sameText(value, one) : sameJson(value, one)))
 }
 
-/** Compares strings by `standardText`, anything else exactly. */
 const sameText = (value: unknown, one: unknown): boolean =>
   typeof value === 'string' && typeof one === 'string'
     ? standardText(value) === standardText(one)
     : sameJson(value, one)
 
-/** Compares lists item by item, in order. */
 const hasItems = (value: readonly unknown[], one: unknown): boolean =>
   Array.isArray(one) && one.length === value.length && value.every((item, at) => sameText(item, one[at]))
 
@@ -228,4 +215,138 @@ function hasEntries(value: unknown, one: Readonly<Record<string, unknown>>): boo
     return Object.hasOwn(one, key) && acceptedValues(one[key]).some((inner) => sameText(value[key], inner))
   })
   return known && Object.keys(one).every((key) => Object.hasOwn(value, key) || mayBeOmitted(acceptedValues(one[key])))
+}
+
+const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' }
+
+/** Reads a literal; undefined if the text isn't one. */
+type Reader = (text: string, items?: string) => unknown
+
+/** Reads a number, without the last `suffix` characters. */
+const numbers =
+  (pattern: RegExp, suffix = 0): Reader =>
+  (text) =>
+    pattern.test(text) ? Number(text.slice(0, text.length - suffix)) : undefined
+
+const readBoolean: Reader = (text) => (text === 'true' ? true : text === 'false' ? false : undefined)
+const readInteger = numbers(/^-?\d+$/)
+const readLong = numbers(/^-?\d+[lL]$/, 1)
+const readFloat = numbers(/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[fF]$/, 1)
+const readDouble = numbers(/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/)
+const readJsNumber = numbers(/^-?\d+(?:\.\d+)?$/)
+
+const JAVA_ARRAY = /^new\s+\w+\s*\[\]\s*\{(?<items>.*)\}$/s
+const JAVA_LIST_OF = /^new\s+ArrayList<\w*>\s*\(\s*Arrays\.asList\((?<items>.*)\)\s*\)$/s
+const JAVA_EMPTY_LIST = /^new\s+ArrayList<\w*>\s*\(\s*\)$/
+const JAVA_LIST_WITH = /^new\s+ArrayList<\w*>\s*\(\s*\)\s*\{\s*\{(?<body>.*)\}\s*\}$/s
+const JAVA_EMPTY_MAP = /^new\s+HashMap<[^>]*>\s*\(\s*\)(?:\s*\{\s*\})?$/
+const JAVA_MAP_WITH = /^new\s+HashMap<[^>]*>\s*\(\s*\)\s*\{\s*\{(?<body>.*)\}\s*\}$/s
+const JAVA_STATEMENT = /^(?<method>add|put)\s*\((?<inside>.*)\)$/s
+
+const JAVA: Readonly<Record<string, Reader>> = {
+  byte: readInteger,
+  short: readInteger,
+  integer: readInteger,
+  long: readLong,
+  float: readFloat,
+  double: readDouble,
+  boolean: readBoolean,
+  Array: readJavaList,
+  ArrayList: readJavaList,
+  HashMap: readJavaMap,
+}
+
+const JAVASCRIPT: Readonly<Record<string, Reader>> = {
+  String: unquoted,
+  integer: readInteger,
+  float: readJsNumber,
+  Bigint: numbers(/^-?\d+n$/, 1),
+  Boolean: readBoolean,
+  array: readJsList,
+  dict: readJsObject,
+}
+
+/** Reads a Java literal of a declared type; returns the text unchanged if it isn't one. */
+export const javaValue = (source: string, type: string, items?: string): unknown =>
+  (Object.hasOwn(JAVA, type) ? JAVA[type]?.(source.trim(), items) : undefined) ?? source
+
+/** Reads a JavaScript literal of a declared type; returns the text unchanged if it isn't one. */
+export const javascriptValue = (source: string, type: string, items?: string): unknown =>
+  (Object.hasOwn(JAVASCRIPT, type) ? JAVASCRIPT[type]?.(source.trim(), items) : undefined) ?? source
+
+function readJavaList(text: string, items?: string): unknown[] | undefined {
+  const read = (one: string): unknown =>
+    items === undefined || items === 'any' ? looseJavaValue(one) : (unquoted(one) ?? javaValue(one, items))
+  if (JAVA_EMPTY_LIST.test(text)) return []
+  const listed = (JAVA_ARRAY.exec(text) ?? JAVA_LIST_OF.exec(text))?.groups?.items
+  if (listed !== undefined) return splitLiterals(listed).map(read)
+  const body = JAVA_LIST_WITH.exec(text)?.groups?.body
+  return body === undefined ? undefined : javaStatements(body, 'add')?.map(([one = '']) => read(one))
+}
+
+function readJavaMap(text: string): Record<string, unknown> | undefined {
+  if (JAVA_EMPTY_MAP.test(text)) return {}
+  const body = JAVA_MAP_WITH.exec(text)?.groups?.body
+  const puts = body === undefined ? undefined : javaStatements(body, 'put')
+  return puts && Object.fromEntries(puts.map(([key = '', value = '']) => [unquoted(key) ?? key, looseJavaValue(value)]))
+}
+
+/** The arguments of statements such as `add(1); add(2);`; undefined if another method is called. */
+function javaStatements(body: string, method: string): string[][] | undefined {
+  const found = splitLiterals(body, ';').map((one) => JAVA_STATEMENT.exec(one)?.groups)
+  if (found.some((groups) => groups?.method !== method)) return undefined
+  return found.map((groups) => splitLiterals(groups?.inside ?? ''))
+}
+
+const looseJavaValue = (text: string): unknown =>
+  readBoolean(text) ?? readLong(text) ?? readFloat(text) ?? readDouble(text) ?? unquoted(text) ?? text
+
+function readJsList(text: string, items?: string): unknown[] | undefined {
+  const groups = /^(?:\[(?<items>.*)\]|new\s+Array\((?<given>.*)\))$/s.exec(text)?.groups
+  const listed = groups?.items ?? groups?.given
+  if (listed === undefined) return undefined
+  const read = (one: string) =>
+    items === undefined || items === 'any' || /^[[{]/.test(one) ? looseJsValue(one) : javascriptValue(one, items)
+  return splitLiterals(listed).map(read)
+}
+
+function readJsObject(text: string): Record<string, unknown> | undefined {
+  const entries = /^\{(?<entries>.*)\}$/s.exec(text)?.groups?.entries
+  if (entries === undefined) return undefined
+  const pairs = splitLiterals(entries).map((entry) => {
+    const [key = ''] = splitLiterals(entry, ':')
+    return [unquoted(key) ?? key, looseJsValue(entry.slice(entry.indexOf(':', key.length) + 1).trim())] as const
+  })
+  return Object.fromEntries(pairs)
+}
+
+const looseJsValue = (text: string): unknown =>
+  readBoolean(text) ?? readJsNumber(text) ?? unquoted(text) ?? readJsList(text) ?? readJsObject(text) ?? text
+
+/** Splits a text at separators outside quotes and brackets, and drops an empty last part. */
+function splitLiterals(text: string, separator = ','): string[] {
+  const parts: string[] = []
+  const open: string[] = []
+  let quote: string | undefined
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at] as string
+    if (character === '\\') at++
+    else if (quote !== undefined) quote = character === quote ? undefined : quote
+    else if (character === '"' || character === "'") quote = character
+    else if (CLOSING[character] !== undefined) open.push(CLOSING[character])
+    else if (character === open.at(-1)) open.pop()
+    else if (character === separator && open.length === 0) {
+      parts.push(text.slice(start, at).trim())
+      start = at + 1
+    }
+  }
+  const last = text.slice(start).trim()
+  return last === '' ? parts : [...parts, last]
+}
+
+function unquoted(text: string): string | undefined {
+  const quote = text[0]
+  if ((quote !== '"' && quote !== "'") || text.length < 2 || text.at(-1) !== quote) return undefined
+  return text.slice(1, -1).replaceAll(/\\(.)/g, '$1')
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sameJson } from '../../core/schema/same-json.ts'
+import { sameJson } from '../../core/schema/canonical-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Message } from '../../models/model.ts'
 import { readPythonCalls } from '../../models/printed-calls/read-python-calls.ts'
@@ -9,7 +9,6 @@ import { type BfclCategory, type BfclLanguage, bfclCategory, HOW_TO_GET_BFCL, qu
 import { type AcceptedCall, acceptedCall, type BfclFunction, bfclTool, plainName } from './bfcl-function.ts'
 import { checkCalls, checkCallsInOrder } from './check-calls.ts'
 
-/** A case with its accepted calls. */
 export interface BfclCase extends SuiteCase {
   readonly accepted: readonly (readonly AcceptedCall[])[]
 }
@@ -58,7 +57,7 @@ function irrelevanceCase(line: Line, { language }: BfclCategory): BfclCase {
   const functions = functionsOf(line)
   const basis = basics(line, functions, language)
   const about = functions.length === 1 ? basis.tools.map(({ name }) => name) : []
-  return { ...basis, about, accepted: [[]], judge: ([turn]) => noCall(turn) }
+  return { ...basis, about, accepted: [[]], judge: ([turn]) => noCall(turn?.calls ?? []) }
 }
 
 function turnsCase(
@@ -124,12 +123,12 @@ const unfit = ({ place, value }: Line, cause?: unknown): SuiteError =>
     },
   )
 
-function noCall(turn: ObservedTurn | undefined): Verdict {
-  const [call] = turn?.calls ?? []
-  if (call === undefined) return { passed: true }
-  const { tool, params } = call
-  const message = `Called ${tool}, although none of the tools can help.`
-  return { passed: false, kind: 'unwanted_call', message, tool, expected: [], actual: { tool, params } }
+function noCall(calls: ObservedTurn['calls']): Verdict {
+  const [unwanted] = calls
+  if (unwanted === undefined) return { passed: true }
+  const { tool } = unwanted
+  const message = `Called ${plainName(tool)}, expected no call.`
+  return { passed: false, kind: 'unwanted_call', message, tool, expected: [], actual: calls.map((call) => call.tool) }
 }
 
 /** Reads the expected calls of one turn, which are written as Python. Throws if one can't be read. */
@@ -169,27 +168,14 @@ function checkTurns(
   functions: readonly BfclFunction[],
 ): Verdict {
   for (const [at, accepted] of answers.entries()) {
-    const verdict = checkTurn(turns[at]?.calls ?? [], accepted, functions)
+    const calls = turns[at]?.calls ?? []
+    const question = { functions, language: 'python' } as const
+    const verdict = accepted.length === 0 ? noCall(calls) : checkCallsInOrder(calls, accepted, question)
     if (!verdict.passed) return { ...verdict, message: `Turn ${at + 1}: ${verdict.message}` }
   }
   return { passed: true }
 }
 
-function checkTurn(
-  calls: ObservedTurn['calls'],
-  accepted: readonly AcceptedCall[],
-  functions: readonly BfclFunction[],
-): Verdict {
-  const [unwanted] = calls
-  if (accepted.length > 0 || unwanted === undefined) {
-    return checkCallsInOrder(calls, accepted, { functions, language: 'python' })
-  }
-  const { tool } = unwanted
-  const message = `Called ${plainName(tool)}, expected no call.`
-  return { passed: false, kind: 'unwanted_call', message, tool, expected: [], actual: calls.map((call) => call.tool) }
-}
-
-/** A line of a file, with its place for error messages. */
 interface Line {
   readonly place: string
   readonly value: Readonly<Record<string, unknown>>
@@ -198,13 +184,11 @@ interface Line {
 const answerFile = (folder: string, { name }: BfclCategory): string =>
   join(folder, 'bfcl', 'possible_answer', `BFCL_v4_${name}.json`)
 
-/** Reads the answers, by the id of their question. */
 async function readAnswers(folder: string, category: BfclCategory): Promise<Map<string, Line>> {
   const lines = await readLines(answerFile(folder, category))
   return new Map(lines.map((line) => [String(line.value.id), line]))
 }
 
-/** The classes of the multi-turn questions, and their files. */
 const CLASS_FILES: Readonly<Record<string, string>> = {
   GorillaFileSystem: 'gorilla_file_system',
   MathAPI: 'math_api',
@@ -216,7 +200,6 @@ const CLASS_FILES: Readonly<Record<string, string>> = {
   VehicleControlAPI: 'vehicle_control',
 }
 
-/** Reads the functions of each class. */
 async function readClasses(folder: string): Promise<Map<string, readonly BfclFunction[]>> {
   const read = Object.entries(CLASS_FILES).map(async ([name, file]) => {
     const lines = await readLines(join(folder, 'bfcl', 'multi_turn_func_doc', `${file}.json`))
@@ -239,7 +222,6 @@ function functionIn(value: unknown, place: string): BfclFunction {
   }
 }
 
-/** Reads a file with one JSON object per line. */
 async function readLines(file: string): Promise<Line[]> {
   let text: string
   try {
@@ -258,8 +240,6 @@ function objectIn(line: string, place: string): Readonly<Record<string, unknown>
   try {
     const value: unknown = JSON.parse(line)
     if (isObject(value)) return value
-  } catch {
-    // Reported below.
-  }
+  } catch {}
   throw new SuiteError(`${place}: the line isn't a JSON object: download the file again.`)
 }

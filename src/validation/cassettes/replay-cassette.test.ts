@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { call, GO, loopYard } from '../../chat/fixtures/loop-yard.ts'
+import { call, GO, loopSetup } from '../../chat/fixtures/loop-setup.ts'
 import type { RunRequest } from '../../chat/run.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { ToolExecutionError } from '../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
 import { type Cassette, CassetteError, runCassette } from './cassette.ts'
@@ -10,11 +10,11 @@ import { replayCassette } from './replay-cassette.ts'
 
 const schema = { type: 'object', properties: { n: { type: 'number' }, token: { type: 'number' } } }
 
-/** The cassette of a run, as it comes out of a file, and what its tools were called with. */
+/** The cassette of a run, read from JSON, and the parameters of its calls. */
 async function recorded(turns: readonly GivenTurn[] | RunRequest['model'], more: Partial<RunRequest> = {}) {
   const runs: StoredRun[] = []
   const made: unknown[] = []
-  const { loop, add } = loopYard({ onRun: (run) => void runs.push(run) })
+  const { loop, add } = loopSetup({ onRun: (run) => void runs.push(run) })
   const run = (name: string, handler: (params: Record<string, unknown>) => unknown, rest = {}) =>
     add(
       name,
@@ -59,7 +59,7 @@ const withoutTimes = (value: unknown): unknown =>
 
 describe('a replay', () => {
   test.each(['strict', 'loose'] as const)(
-    '%s: gives the answer and the calls again, and calls nothing',
+    '%s: reproduces the answer and the calls without running tools',
     async (mode) => {
       const { cassette, answer, made } = await recorded(PARALLEL)
       expect(cassette).toMatchObject({ cassette: 1, complete: true, run_id: 'run-1', model: 'scripted:turns' })

@@ -8,27 +8,105 @@ import {
   type PlannedTrial,
   type Trial,
 } from '../running/trial.ts'
+import type { FailureKind, ObservedTurn } from '../suites/suite.ts'
 import { rates } from '../tool-use/tool-use.ts'
-import {
-  type Cell,
-  type GateResult,
-  type KindCount,
-  REPORT_VERSION,
-  type ReportedModel,
-  type ReportedTrial,
-  type ValidationReport,
-} from './validation-report.ts'
+
+const REPORT_VERSION = 1
+
+/** Counts by outcome. `rate` and `lower_bound` refer to judged trials: passed or failed. */
+export interface Count {
+  readonly passed: number
+  readonly failed: number
+  readonly not_answered: number
+  readonly not_run: number
+  /** Null if no trial was judged. */
+  readonly rate: number | null
+  /** The lower end of Wilson's 95 % confidence interval. */
+  readonly lower_bound: number | null
+}
+
+export interface ReportedSuite {
+  readonly name: string
+  readonly hash: string
+  readonly cases: number
+  /** A caveat shown beside the results. */
+  readonly remark?: string
+}
+
+export interface ReportedModel {
+  readonly id: string
+  readonly tokens: number
+  readonly cost: number | null
+  readonly stopped?: { readonly reason: 'not_answered' | 'budget' | 'cancelled'; readonly message: string }
+}
+
+export interface Cell extends Count {
+  readonly suite: string
+  readonly model: string
+  /** Null for the whole suite; `""` for cases where no call is right. */
+  readonly tool: string | null
+}
+
+interface KindCount {
+  readonly suite: string
+  readonly model: string
+  readonly kind: FailureKind
+  readonly count: number
+}
+
+export interface ReportedTrial {
+  readonly suite: string
+  readonly model: string
+  readonly case: string
+  readonly repetition: number
+  readonly outcome: Outcome
+  /** The last user message. */
+  readonly query: string
+  /** The tools that the case is about; empty if no call is right. */
+  readonly about: readonly string[]
+  readonly kind?: FailureKind
+  readonly message?: string
+  readonly tool?: string
+  readonly expected?: unknown
+  readonly actual?: unknown
+  /** The whole expectation, if the trial didn't pass. */
+  readonly expectation?: unknown
+  readonly turns?: readonly ObservedTurn[]
+  readonly tokens?: number
+  readonly cost?: number
+  readonly duration_ms?: number
+  readonly at?: string
+  readonly resumed?: true
+}
+
+interface GateResult {
+  readonly threshold: number
+  readonly met: boolean
+  readonly missed: readonly { readonly suite: string; readonly model: string; readonly rate: number | null }[]
+}
+
+/** The report of a run; `docs/validate.md` describes the fields. */
+export interface ValidationReport {
+  readonly version: typeof REPORT_VERSION
+  readonly created_at: string
+  readonly repetitions: number
+  readonly complete: boolean
+  readonly gate?: GateResult
+  readonly suites: readonly ReportedSuite[]
+  readonly models: readonly ReportedModel[]
+  readonly matrix: readonly Cell[]
+  readonly failures: readonly KindCount[]
+  readonly trials: readonly ReportedTrial[]
+}
 
 interface ReportOptions {
   readonly suites: readonly HashedSuite[]
   readonly repetitions: number
-  /** ISO 8601. */
   readonly createdAt: string
   /** The rate that every model must reach in every suite. */
-  readonly gate?: number
+  readonly gate?: number | undefined
 }
 
-/** Builds the report of a run. */
 export function buildReport(run: SuiteRun, options: ReportOptions): ValidationReport {
   const { suites, repetitions, createdAt, gate } = options
   const trials = run.planned.map((planned) => reported(planned, run.trials.get(keyOf(planned))))
@@ -87,14 +165,21 @@ const queryOf = ({ case: { turns } }: PlannedTrial): string =>
 
 /** Counts outcomes per suite and model, in total and for each tool. */
 function matrixOf({ planned, trials }: SuiteRun): Cell[] {
-  const counts = new CellCounts()
+  const cells = new Map<string, Pick<Cell, 'suite' | 'model' | 'tool'> & Record<Outcome, number>>()
   for (const one of planned) {
     const trial = trials.get(keyOf(one))
     const place = { suite: one.suite.suite.name, model: one.model.model.id }
-    counts.add({ ...place, tool: null }, outcomeOf(trial))
-    for (const [tool, outcome] of byTool(one, trial)) counts.add({ ...place, tool }, outcome)
+    for (const [tool, outcome] of [[null, outcomeOf(trial)] as const, ...byTool(one, trial)]) {
+      const key = JSON.stringify([place.suite, place.model, tool])
+      const cell = cells.get(key) ?? { ...place, tool, passed: 0, failed: 0, not_answered: 0, not_run: 0 }
+      cell[outcome]++
+      cells.set(key, cell)
+    }
   }
-  return counts.cells()
+  return [...cells.values()].map((cell) => {
+    const judged = cell.passed + cell.failed
+    return { ...cell, ...(judged === 0 ? { rate: null, lower_bound: null } : rates(cell.passed, judged)) }
+  })
 }
 
 function modelsOf({ planned, trials, stopped }: SuiteRun): ReportedModel[] {
@@ -127,30 +212,4 @@ function judge(matrix: readonly Cell[], threshold: number): GateResult {
     .filter(({ tool, passed, failed }) => tool === null && !(passed / (passed + failed) >= threshold))
     .map(({ suite, model, rate }) => ({ suite, model, rate }))
   return { threshold, met: missed.length === 0, missed }
-}
-
-type Place = Pick<Cell, 'suite' | 'model' | 'tool'>
-type Counted = { -readonly [Key in Outcome]: number }
-
-/** Counts the cells of the matrix, in order of appearance. */
-class CellCounts {
-  readonly #counts = new Map<string, { readonly place: Place; readonly counted: Counted }>()
-
-  add(place: Place, outcome: Outcome): void {
-    const key = JSON.stringify([place.suite, place.model, place.tool])
-    let found = this.#counts.get(key)
-    if (found === undefined) {
-      found = { place, counted: { passed: 0, failed: 0, not_answered: 0, not_run: 0 } }
-      this.#counts.set(key, found)
-    }
-    found.counted[outcome]++
-  }
-
-  cells(): Cell[] {
-    return [...this.#counts.values()].map(({ place, counted }) => {
-      const judged = counted.passed + counted.failed
-      const known = judged === 0 ? { rate: null, lower_bound: null } : rates(counted.passed, judged)
-      return { ...place, ...counted, ...known }
-    })
-  }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { extname } from 'node:path'
+import type { Cell, ReportedModel, ReportedSuite, ReportedTrial, ValidationReport } from './build-report.ts'
 import { cellText, escapeAttribute, escapeMarkup, matrixRows, textOf } from './report-text.ts'
-import type { Cell, ReportedModel, ReportedSuite, ReportedTrial, ValidationReport } from './validation-report.ts'
 
 /** Report writers by file extension. */
 export const REPORT_FORMATS: ReadonlyMap<string, (report: ValidationReport) => string> = new Map([
@@ -10,7 +10,6 @@ export const REPORT_FORMATS: ReadonlyMap<string, (report: ValidationReport) => s
   ['.html', htmlReport],
 ])
 
-/** The writer for a file; undefined if its extension is unknown. */
 export const reportFormat = (file: string): ((report: ValidationReport) => string) | undefined =>
   REPORT_FORMATS.get(extname(file).toLowerCase())
 
@@ -63,7 +62,6 @@ function problem({ outcome, kind, message = '', query, expected, actual, turns }
   return `<${tag} ${attributes}>${escapeMarkup(details.join('\n'))}</${tag}>`
 }
 
-/** Follows the reader's light or dark color scheme. */
 const PAGE_STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#d0d7de, #3d444d); --soft: light-dark(#f6f8fa, #161b22);
   --good: light-dark(#d8f5dd, #12361e); --fair: light-dark(#fff3c4, #3d3000); --bad: light-dark(#ffdcd9, #4a1512); }
@@ -190,7 +188,6 @@ function modelLine({ id, tokens, cost, stopped }: ReportedModel): string {
   return `<code>${escapeMarkup(id)}</code>: ${spent}.${why}`
 }
 
-/** A table per suite with tools as rows and models as columns. */
 const matrixTables = (report: ValidationReport): string => report.suites.map((suite) => table(suite, report)).join('\n')
 
 function table({ name, cases }: ReportedSuite, report: ValidationReport): string {

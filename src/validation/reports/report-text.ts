@@ -1,4 +1,4 @@
-import type { Cell, Count, ValidationReport } from './validation-report.ts'
+import type { Cell, Count, ValidationReport } from './build-report.ts'
 
 /** Suites with more tools get one row in total. */
 const MAX_TOOL_ROWS = 60
@@ -14,7 +14,7 @@ interface MatrixRow {
 /** BFCL brings its own tools, nearly one per case: rows per tool would say nothing. */
 const isBfcl = (suite: string): boolean => suite.startsWith('bfcl:')
 
-/** The matrix rows of a suite: its tools by name, unless they are too many, then cases without a call, then the total. */
+/** One row per tool, unless there are too many, then cases without a call, then the total. */
 export function matrixRows({ matrix, models }: ValidationReport, suite: string): MatrixRow[] {
   const own = matrix.filter((cell) => cell.suite === suite)
   const names = [...new Set(own.map(({ tool }) => tool))]
@@ -49,7 +49,6 @@ export function percent(rate: number): string {
   return `${whole}%`
 }
 
-/** Formats a value for people, shortened to a bounded length. */
 export function textOf(value: unknown, indent?: number): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value, undefined, indent) ?? 'nothing')
   return text.length > MAX_TEXT_CHARACTERS ? `${text.slice(0, MAX_TEXT_CHARACTERS)}… (${text.length} characters)` : text

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { LOCAL_TENANT } from '../../core/call.ts'
 import type { CancelSignal } from '../../core/cancellation.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { ToolRegistry } from '../../core/tool-registry.ts'
-import type { ModelValidationTracker } from '../model-validation-tracker.ts'
+import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
+import type { ModelValidationTracker } from '../model-validation.ts'
 import { schemaHash } from '../tool-use/tool-use.ts'
 import type { ToolUseTracker } from '../tool-use/tool-use-tracker.ts'
 import { type BudgetLimits, SuiteBudget } from './suite-budget.ts'
@@ -23,7 +23,6 @@ import {
 } from './trial.ts'
 import { TrialFile } from './trial-file.ts'
 
-/** Which suites run with which models, and how often. */
 export interface SuitesPlan {
   readonly suites: readonly HashedSuite[]
   readonly models: readonly TriedModel[]
@@ -32,25 +31,22 @@ export interface SuitesPlan {
 
 interface SuitesWork extends SuitesPlan {
   readonly budget: BudgetLimits
-  readonly concurrency?: number
-  /** Starts over even if there is an unfinished run. */
+  readonly concurrency?: number | undefined
   readonly fresh: boolean
   /** The trial file, and the plan's key in it. */
   readonly file: string
   readonly key: string
   readonly signal: CancelSignal
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Undefined if there is no store. */
-  readonly recorder?: TrialRecorder
+  readonly recorder?: TrialRecorder | undefined
 }
 
-/** Receives progress. */
 interface SuitesListener {
   /** Called once, before the first request. */
   begun(planned: readonly PlannedTrial[], left: readonly PlannedTrial[], file: string): void
   /** A trial is finished and in the file. */
   made(trial: Trial): void
-  /** A model was stopped early. */
   stopped(model: string, stopped: Stopped): void
   /** The store rejected a trial: this and later ones are only in the file. */
   notRecorded(error: unknown): void
@@ -69,10 +65,8 @@ export function planKey({ suites, models, repeat }: SuitesPlan, tenant: string =
   return hash('sha256', JSON.stringify(tenant === LOCAL_TENANT ? plan : [...plan, tenant]))
 }
 
-/** The trial file of a plan in the data folder. */
 export const planFile = (folder: string, key: string): string => join(folder, 'validation', `${key.slice(0, 16)}.jsonl`)
 
-/** All trials of a plan. */
 export const trialsOf = ({ suites, models, repeat }: SuitesPlan): PlannedTrial[] =>
   models.flatMap((model) => planTrials(suites, model, repeat))
 
@@ -82,50 +76,39 @@ export const trialsLeft = (planned: readonly PlannedTrial[], earlier: ReadonlyMa
 
 /** Runs suites, or resumes an interrupted run of the same plan. Rejects with a `TrialFileError`. */
 export async function runSuites(work: SuitesWork, listener: SuitesListener): Promise<RanSuites> {
-  const { budget: limits, fresh, key } = work
+  const { suites, models, repeat, concurrency, signal, clock, fresh, key } = work
+  let { recorder } = work
   const planned = trialsOf(work)
   const file = await TrialFile.open(work.file, { key, fresh })
+  const onTrial = async (trial: Trial): Promise<void> => {
+    await file.add(trial)
+    listener.made(trial)
+    await recorder?.(trial).catch((error: unknown) => {
+      recorder = undefined
+      listener.notRecorded(error)
+    })
+  }
   try {
     const earlier = file.read(planned)
     listener.begun(planned, trialsLeft(planned, earlier), file.path)
-    const budget = new SuiteBudget(limits)
-    const run = await runPlan(work, listener, { file, earlier, budget })
+    const budget = new SuiteBudget(work.budget)
+    const run = await new SuiteRunner({
+      suites,
+      models,
+      repeat,
+      budget,
+      signal,
+      earlier,
+      onTrial,
+      onStop: (model, stopped) => listener.stopped(model, stopped),
+      ...(concurrency !== undefined && { concurrency }),
+      ...(clock !== undefined && { clock }),
+    }).run()
     if (planned.every((trial) => isDone(run.trials.get(keyOf(trial))))) await file.finish()
     return { run, file: file.path, spent: budget.total }
   } finally {
     await file.close()
   }
-}
-
-interface RunState {
-  readonly file: TrialFile
-  readonly earlier: ReadonlyMap<string, Trial>
-  readonly budget: SuiteBudget
-}
-
-function runPlan(work: SuitesWork, listener: SuitesListener, { file, earlier, budget }: RunState): Promise<SuiteRun> {
-  const { suites, models, repeat, concurrency, signal, clock, recorder } = work
-  let recording = recorder
-  const onTrial = async (trial: Trial): Promise<void> => {
-    await file.add(trial)
-    listener.made(trial)
-    await recording?.record(trial).catch((error: unknown) => {
-      recording = undefined
-      listener.notRecorded(error)
-    })
-  }
-  return new SuiteRunner({
-    suites,
-    models,
-    repeat,
-    budget,
-    signal,
-    earlier,
-    onTrial,
-    onStop: (model, stopped) => listener.stopped(model, stopped),
-    ...(concurrency !== undefined && { concurrency }),
-    ...(clock !== undefined && { clock }),
-  }).run()
 }
 
 const isDone = (trial: Trial | undefined): boolean => trial !== undefined && isJudged(trial)
@@ -137,36 +120,26 @@ interface TrialRecorderOptions {
   readonly tenant: string
 }
 
-/** Records trials in the store: each is a test of its model, and a use of the tools that its case is about. */
-export class TrialRecorder {
-  readonly #options: TrialRecorderOptions
+/** Records a trial in the store. */
+export type TrialRecorder = (trial: Trial) => Promise<void>
 
-  constructor(options: TrialRecorderOptions) {
-    this.#options = options
-  }
-
-  async record(trial: Trial): Promise<void> {
+/** Records each trial as a test of its model, and as a use of the tools that its case is about. */
+export const trialRecorder =
+  ({ tests, uses, registry, tenant }: TrialRecorderOptions): TrialRecorder =>
+  async (trial) => {
     if (!isJudged(trial)) return
-    const { tests, uses, tenant } = this.#options
     const { verdict, suite, repetition, case: asked, model } = trial
     const { id } = model.model
     const details = { suite: suite.suite.name, case: asked.id, repetition }
     if (verdict.passed) await tests.recordSuccess(id, details)
     else await tests.recordFailure(id, verdict.message, { ...details, kind: verdict.kind })
     for (const [tool] of byTool(trial, trial)) {
-      const hash = this.#hashOf(trial, tool)
-      if (hash === undefined) continue
+      const offered = asked.tools.find(({ name }) => name === tool)
+      const registered = registry.get(tool)
+      if (offered === undefined || registered === undefined) continue
+      // Tools of BFCL, for example, aren't registered in the same form.
+      const hash = schemaHash(offered)
+      if (hash !== schemaHash(registry.definitionOf(registered))) continue
       uses.record({ tenant, model: id, tool, schemaHash: hash, outcome: verdict, source: 'suite' })
     }
   }
-
-  /** Undefined for tools that this installation doesn't have in the same form, such as those of BFCL. */
-  #hashOf({ case: { tools } }: Trial, name: string): string | undefined {
-    const { registry } = this.#options
-    const offered = tools.find((tool) => tool.name === name)
-    const registered = registry.get(name)
-    if (offered === undefined || registered === undefined) return undefined
-    const hash = schemaHash(offered)
-    return hash === schemaHash(registry.definitionOf(registered)) ? hash : undefined
-  }
-}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { BudgetReachedError, SuiteBudget } from './suite-budget.ts'
 
-/** A cent for each thousand tokens. */
+/** One cent per thousand tokens. */
 const prices = { input: 10, output: 10 }
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 

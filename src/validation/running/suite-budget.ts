@@ -1,19 +1,16 @@
-import { costOf } from '../../models/catalogue/cost-of.ts'
-import type { ModelPrices } from '../../models/catalogue/model-info.ts'
+import { costOf, type ModelPrices } from '../../models/model-info.ts'
 import type { Spent } from './trial.ts'
 
-/** Limits for all trials together. */
 export interface BudgetLimits {
   /** In USD. */
   readonly cost: number
   /** For all models; by default only models without prices are limited, to `DEFAULT_UNPRICED_TOKENS`. */
-  readonly tokens?: number
+  readonly tokens?: number | undefined
 }
 
 export const DEFAULT_BUDGET: BudgetLimits = { cost: 1 }
 export const DEFAULT_UNPRICED_TOKENS = 2_000_000
 
-/** The next request might exceed the budget. */
 export class BudgetReachedError extends Error {
   constructor(limit: string) {
     super(`The budget of ${limit} doesn't allow another request.`)

@@ -33,7 +33,7 @@ describe('limits', () => {
     expect(made.map(({ model }) => model.model.id)).toEqual(['scripted:second', 'scripted:first'])
   })
 
-  test('a trial that times out is not answered, which is no failure of the model', async () => {
+  test('a trial that times out is not answered, which does not count as a failure', async () => {
     const clock = new ManualClock()
     const slow = answering('scripted:slow', () => {
       setImmediate(() => clock.advance(10_000))
@@ -112,10 +112,10 @@ describe('a model that does not answer', () => {
 describe('the budget', () => {
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
   const counted = (id: string) => answering(id, () => ({ ...weather('Paris'), usage }))
-  /** A cent for each thousand tokens. */
+  /** One cent per thousand tokens. */
   const prices = { input: 10, output: 10 }
 
-  test('by cost: no request is sent that could exceed it, and finished trials are kept', async () => {
+  test('by cost: no request is sent that could exceed it, and finished trials are recorded', async () => {
     const model = counted('scripted:paid')
     const budget = new SuiteBudget({ cost: 0.05 })
     const { trials, stopped } = await run(cases(100), { models: [{ model, prices }], budget, concurrency: 8 })

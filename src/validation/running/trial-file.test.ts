@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** A file with some trials in it, closed. */
+/** A closed file with some trials. */
 async function written(count: number): Promise<string> {
   const path = join(folder, 'deeper', `${++files}.jsonl`)
   const file = await TrialFile.open(path, KEY)

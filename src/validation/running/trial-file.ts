@@ -6,7 +6,6 @@ import { keyOf, type PlannedTrial, type Trial } from './trial.ts'
 const FORMAT = 'toolyard-trials'
 const VERSION = 1
 
-/** A trial file can't be used; the message names it and says what to do. */
 export class TrialFileError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -17,11 +16,9 @@ export class TrialFileError extends Error {
 interface TrialFileOptions {
   /** The plan's key: only a file with the same key is resumed. */
   readonly key: string
-  /** Starts over even if there is an unfinished run. */
   readonly fresh: boolean
 }
 
-/** The contents of an existing file. */
 interface Found {
   readonly lines: readonly string[]
   readonly key: unknown
@@ -30,10 +27,7 @@ interface Found {
   readonly bytes: number
 }
 
-/**
- * Stores the trials of a run, one JSON line each, so that an interrupted run can be resumed. An incomplete last line is
- * dropped.
- */
+/** Stores trials as JSON Lines, so that an interrupted run can be resumed. Drops an incomplete last line. */
 export class TrialFile {
   readonly path: string
   readonly #handle: FileHandle
@@ -145,20 +139,13 @@ function parse(line: string): Record<string, unknown> | undefined {
 const MAX_LINE_CHARACTERS = 65_536
 const MAX_MESSAGE_CHARACTERS = 2_000
 
-/** A stored trial. */
-interface Line {
+/** A stored trial; long turns are left out. */
+interface Line extends Pick<Trial, 'repetition' | 'verdict' | 'tokens' | 'cost' | 'duration_ms' | 'at'> {
   readonly suite: string
   readonly suite_hash: string
   readonly model: string
   readonly case: string
-  readonly repetition: number
-  readonly verdict: Verdict
-  /** Absent if too long. */
   readonly turns?: readonly ObservedTurn[]
-  readonly tokens: number
-  readonly cost?: number
-  readonly duration_ms: number
-  readonly at: string
 }
 
 function writeTrial(trial: Trial): string {
@@ -182,10 +169,7 @@ function writeTrial(trial: Trial): string {
   return JSON.stringify({ ...rest, verdict: short(verdict) })
 }
 
-/**
- * Reads a stored trial that is among `planned`, and judges it again, so that a fixed expectation needs no new request.
- * Undefined for other trials and damaged lines.
- */
+/** Reads a planned trial and judges it again: a fixed expectation needs no new request. Undefined for other lines. */
 function readTrial(text: string, planned: ReadonlyMap<string, PlannedTrial>): Trial | undefined {
   try {
     const line = JSON.parse(text) as Line

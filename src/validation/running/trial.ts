@@ -1,36 +1,28 @@
 import { hash } from 'node:crypto'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
-import { costOf } from '../../models/catalogue/cost-of.ts'
-import type { ModelPrices } from '../../models/catalogue/model-info.ts'
 import type { Model, Usage } from '../../models/model.ts'
+import { costOf, type ModelPrices } from '../../models/model-info.ts'
 import type { ObservedTurn, Suite, SuiteCase, Verdict } from '../suites/suite.ts'
 
-/** A model under test, with its prices. */
 export interface TriedModel {
   readonly model: Model
-  /** Per million tokens; undefined if unknown. */
-  readonly prices?: ModelPrices
+  readonly prices?: ModelPrices | undefined
 }
 
-/** A suite with a hash of its contents. */
 export interface HashedSuite {
   readonly suite: Suite
   readonly hash: string
 }
 
-/** A case to run with a model. */
 export interface PlannedTrial {
   readonly suite: HashedSuite
   readonly case: SuiteCase
-  /** Counted from 1. */
   readonly repetition: number
   readonly model: TriedModel
 }
 
-/** Tokens and money spent. */
 export interface Spent {
   readonly tokens: number
-  /** Undefined if the price is unknown. */
   readonly cost?: number
 }
 
@@ -41,15 +33,12 @@ export interface TrialResult extends Spent {
   readonly duration_ms: number
 }
 
-/** A finished trial. */
 export interface Trial extends PlannedTrial, TrialResult {
   /** ISO 8601: the end of the trial. */
   readonly at: string
-  /** Taken over from an earlier run. */
   readonly resumed?: true
 }
 
-/** Why a model was stopped early. */
 export interface Stopped {
   readonly reason: 'not_answered' | 'budget' | 'cancelled'
   readonly message: string

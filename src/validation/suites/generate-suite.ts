@@ -15,7 +15,6 @@ const MAX_DESCRIPTION_CHARACTERS = 500
 /** A word in more tools than this doesn't make them similar. */
 const MAX_SHARING_TOOLS = 100
 
-/** Requests that need no tool. */
 const IRRELEVANT = [
   'Thank you, that was all for today.',
   'Good morning! How are you?',
@@ -29,7 +28,7 @@ const IRRELEVANT = [
  */
 export function generateSuite(definitions: readonly ToolDefinition[]): SuiteFile {
   const usable = definitions.filter(({ parameters }) => isUsable(parameters)).slice(0, MAX_TOOLS)
-  const similar = new SimilarTools(usable)
+  const similar = similarTools(usable)
   const without: string[] = []
   const cases = usable.flatMap((tool) => {
     const sampled = sampleParams(tool.parameters)
@@ -49,7 +48,7 @@ export function generateSuite(definitions: readonly ToolDefinition[]): SuiteFile
 function callCases(
   tool: ToolDefinition,
   { params, needed }: SampledParams,
-  similar: SimilarTools,
+  similar: (tool: ToolDefinition) => string[],
   all: readonly ToolDefinition[],
 ): FileCase[] {
   const { name } = tool
@@ -57,7 +56,7 @@ function callCases(
   const expect = { calls: [{ tool: name, params: literally(params) }] }
   const named = `Use ${name}: ${purpose}`
   const cases: FileCase[] = [{ id: `${name}/simple`, query: `${named}${valuesInWords(params)}`, tools: [name], expect }]
-  const like = similar.like(name, MAX_DISTRACTORS)
+  const like = similar(tool)
   if (like.length > 0) {
     const offered = all.filter((one) => one === tool || like.includes(one.name))
     const request = offered.some((one) => one !== tool && purposeOf(one) === purpose) ? named : purpose
@@ -138,48 +137,32 @@ function irrelevantQuery({ name, description }: ToolDefinition): string {
   return fewest[name.length % fewest.length] as string
 }
 
-/** Finds the tools that share the most and the rarest words with a tool. */
-class SimilarTools {
-  readonly #names: readonly string[]
-  readonly #words: readonly ReadonlySet<string>[]
-  readonly #places = new Map<string, number[]>()
-  readonly #numbers: ReadonlyMap<string, number>
-
-  constructor(tools: readonly ToolDefinition[]) {
-    this.#names = tools.map(({ name }) => name)
-    this.#numbers = new Map(this.#names.map((name, number) => [name, number]))
-    this.#words = tools.map(
-      (tool) => new Set([...wordsOf(tool.name), ...wordsOf(tool.description.slice(0, MAX_DESCRIPTION_CHARACTERS))]),
-    )
-    for (const [number, words] of this.#words.entries()) {
-      for (const word of words) {
-        const places = this.#places.get(word)
-        if (places === undefined) this.#places.set(word, [number])
-        else places.push(number)
-      }
-    }
-  }
-
-  /** Up to `most` names of similar tools, in registry order; tools without shared words are taken by position. */
-  like(name: string, most: number): string[] {
-    const own = this.#numbers.get(name) as number
+/**
+ * Returns a function that finds up to `MAX_DISTRACTORS` tools that share the most and the rarest words with a tool, in
+ * registry order. Neighbours fill up the list.
+ */
+function similarTools(tools: readonly ToolDefinition[]): (tool: ToolDefinition) => string[] {
+  const words = tools.map(
+    ({ name, description }) =>
+      new Set([...wordsOf(name), ...wordsOf(description.slice(0, MAX_DESCRIPTION_CHARACTERS))]),
+  )
+  const entries = words.flatMap((own, number) => [...own].map((word) => ({ word, number })))
+  const places = Map.groupBy(entries, ({ word }) => word)
+  const numbers = new Map(tools.map((tool, number) => [tool, number]))
+  return (tool) => {
+    const own = numbers.get(tool) as number
     const scores = new Map<number, number>()
-    for (const word of this.#words[own] ?? []) {
-      const places = this.#places.get(word) ?? []
-      if (places.length > MAX_SHARING_TOOLS) continue
-      for (const number of places) scores.set(number, (scores.get(number) ?? 0) + 1 / places.length)
+    for (const word of words[own] ?? []) {
+      const sharing = places.get(word) ?? []
+      if (sharing.length > MAX_SHARING_TOOLS) continue
+      for (const { number } of sharing) scores.set(number, (scores.get(number) ?? 0) + 1 / sharing.length)
     }
-    for (let away = 1; away <= most; away++) {
-      for (const number of [own + away, own - away]) {
-        if (number >= 0 && number < this.#names.length) scores.set(number, scores.get(number) ?? 0)
-      }
+    for (let away = 1; away <= MAX_DISTRACTORS; away++) {
+      for (const number of [own + away, own - away]) if (number in tools) scores.set(number, scores.get(number) ?? 0)
     }
     scores.delete(own)
-    return [...scores]
-      .sort(([one, high], [other, low]) => low - high || one - other)
-      .slice(0, most)
-      .map(([number]) => number)
-      .sort((one, other) => one - other)
-      .map((number) => this.#names[number] as string)
+    const best = [...scores].sort(([one, high], [other, low]) => low - high || one - other).slice(0, MAX_DISTRACTORS)
+    const chosen = best.map(([number]) => number).sort((one, other) => one - other)
+    return chosen.map((number) => tools[number]?.name as string)
   }
 }

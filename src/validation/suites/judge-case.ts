@@ -1,7 +1,6 @@
-import { intentPattern } from '../../chat/rules/intent-pattern.ts'
-import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { intentPattern } from '../../chat/intent-pattern.ts'
+import { canonicalText, sameJson } from '../../core/schema/canonical-text.ts'
 import { shortened } from '../../core/schema/problem-words.ts'
-import { sameJson } from '../../core/schema/same-json.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { entryMismatch, expectedInWords, mismatch } from './matcher.ts'
@@ -56,7 +55,6 @@ function callsFailure(
   return { passed: false, kind: 'wrong_order', message, ...toolOf(expected), expected, actual: named(calls) }
 }
 
-/** Compares a call with an expected one; undefined if it is right. */
 function callFailure(
   { tool, params: expected }: ExpectedCall,
   call: ObservedCall,

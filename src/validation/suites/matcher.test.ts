@@ -62,7 +62,7 @@ describe('a matcher', () => {
     [{ $number: 1, within: -1 }, 'needs a "within" of 0 or more'],
     [{ $one_of: [] }, "isn't a list of values"],
     [{ $one_of: [{ $any: 1 }] }, 'x.$one_of[0] {"$any":1} isn\'t true'],
-    [{ $matches: '^a' }, 'x {"$matches":"^a"} is no regular expression: write it as {"$matches": "/^paris/i"}.'],
+    [{ $matches: '^a' }, `x {"$matches":"^a"} isn't a regular expression: write it as {"$matches": "/^paris/i"}.`],
     [{ $matches: '/(a+)+(?=b)/' }, 'cannot be matched in bounded time'],
     [{ $any: true, more: 1 }, "has 'more' beside $any"],
     [[{ $optional: 1 }], 'x[0] {"$optional":1} is only allowed as the value of a key'],

@@ -1,7 +1,6 @@
-import { intentPattern } from '../../chat/rules/intent-pattern.ts'
-import { canonicalText } from '../../core/schema/canonical-text.ts'
+import { intentPattern } from '../../chat/intent-pattern.ts'
+import { canonicalText, sameJson } from '../../core/schema/canonical-text.ts'
 import { shortened, valueInWords } from '../../core/schema/problem-words.ts'
-import { sameJson } from '../../core/schema/same-json.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { suggest } from '../../core/suggest.ts'
 
@@ -15,10 +14,8 @@ const MATCHERS: Readonly<Record<string, string>> = {
   $optional: '{"$optional": "celsius"}',
 }
 
-/** The first difference between an expected and an actual value. */
 interface Mismatch {
   readonly kind: 'missing_parameter' | 'unexpected_parameter' | 'wrong_type' | 'wrong_value'
-  /** Such as `filter.tags[0]`. */
   readonly path: string
   readonly expected: unknown
   readonly actual?: unknown
@@ -29,7 +26,6 @@ function matcherWord(value: unknown): string | undefined {
   return isObject(value) ? Object.keys(value).find((key) => key.startsWith('$')) : undefined
 }
 
-/** Whether the expected value may be omitted. */
 const isOptional = (expected: unknown): boolean => matcherWord(expected) === '$optional'
 
 /** Compares a value with an expectation, which may contain matchers; undefined if it is right. */
@@ -45,7 +41,6 @@ export function mismatch(expected: unknown, actual: unknown, path: string): Mism
   return expected === actual ? undefined : { kind: wrong, path, expected, actual }
 }
 
-/** Compares the entries of an object, or parameters. */
 export function entryMismatch(
   expected: Readonly<Record<string, unknown>>,
   actual: Readonly<Record<string, unknown>>,
@@ -162,7 +157,6 @@ function unknownWord(word: string): string {
   return `the unknown matcher '${word}': ${meant} Write a value with such a key as ${MATCHERS.$equals}.`
 }
 
-/** What is wrong with a matcher; undefined if it is valid. */
 function faultOf(word: string, value: Readonly<Record<string, unknown>>): string | undefined {
   const allowed = word === '$number' ? [word, 'within'] : [word]
   const other = Object.keys(value).find((key) => !allowed.includes(key))

@@ -4,7 +4,6 @@ import { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema, Params } from '../../core/tool.ts'
 import { sampleText, type TextRules, wordsOf } from './sample-text.ts'
 
-/** Parameters that a tool accepts. */
 export interface SampledParams {
   readonly params: Params
   /** A required parameter that a model cannot guess: it has no default and, if possible, no list of values. */
@@ -25,7 +24,6 @@ interface Sampling {
 const OPTIONAL_PARAMS = [2, 1, 0]
 const VARIANTS = 8
 const MAX_DEPENDENT_PARAMS = 10
-/** Limits `$ref` chains. */
 const MAX_SCHEMA_PARTS = 50
 const MAX_DEPTH = 12
 const MAX_ITEMS = 20
@@ -171,7 +169,7 @@ function sampleValue(source: unknown, name: string, sampling: Sampling, depth: n
   }
 }
 
-/** The values that the schema itself names: examples first, then enum values, preferring those that aren't the default. */
+/** Examples first, then enum values, preferably not the default. */
 function listedValues({ examples, example, enum: list, default: preset }: Schema): readonly unknown[] {
   const given = Array.isArray(examples) ? examples : example === undefined ? [] : [example]
   if (!Array.isArray(list)) return given
@@ -189,7 +187,6 @@ function typeOf({ type, properties, items, minimum, maximum, pattern }: Schema):
   return pattern === undefined ? undefined : 'string'
 }
 
-/** A number within the bounds of its schema, if there is one. */
 function sampleNumber(name: string, schema: Schema, integer: boolean, number: number): number {
   const { multipleOf, minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema
   const step = typeof multipleOf === 'number' && multipleOf > 0 ? multipleOf : 1

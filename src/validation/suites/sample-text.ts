@@ -63,9 +63,9 @@ const MAX_PATTERN_TEXT = 300
 const MAX_PADDED_TEXT = 10_000
 const ATOM = /\[\^?(?:[^\]\\]|\\.)*\]|\\(?:u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[pP]\{[^}]*\}|.)|[^\\]/suy
 const QUANTIFIER = /[*+?]\??|\{\d+(?:,\d*)?\}\??/y
+const ANCHOR = /[$^]|\\[bB]/y
 const GROUP = /\((?:\?(?::|<[A-Za-z_]\w*>))?/y
 
-/** The rules for a sampled string. */
 export interface TextRules {
   readonly name: string
   readonly format?: unknown
@@ -107,94 +107,64 @@ function fitted(text: string, least: number, most: number): string {
   return short.padEnd(Math.min(least, MAX_PADDED_TEXT), 'x')
 }
 
-/** A string that should match the pattern, repeating `*` and `+` about `repeats` times; undefined if the pattern isn't supported. */
+/**
+ * A string that should match, repeating `*` and `+` about `repeats` times; undefined if the pattern isn't supported.
+ */
 export function samplePattern(source: string, repeats = 1): string | undefined {
   if (source.length > MAX_PATTERN_CHARACTERS) return undefined
-  const sampler = new PatternSampler(source, repeats)
-  const text = sampler.alternatives(0)
-  return sampler.ended ? text : undefined
-}
-
-class PatternSampler {
-  readonly #source: string
-  readonly #repeats: number
-  #at = 0
-
-  constructor(source: string, repeats: number) {
-    this.#source = source
-    this.#repeats = repeats
+  let at = 0
+  const take = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at
+    const found = pattern.exec(source)?.[0]
+    at += found?.length ?? 0
+    return found
   }
-
-  get ended(): boolean {
-    return this.#at >= this.#source.length
+  /** Moves past the end, which makes the whole sample fail. */
+  const giveUp = (): undefined => {
+    at = source.length + 1
   }
-
-  /** The first alternative with a sample; the others are only parsed. */
-  alternatives(depth: number): string | undefined {
-    const texts = [this.#sequence(depth)]
-    while (this.#source[this.#at] === '|') {
-      this.#at++
-      texts.push(this.#sequence(depth))
-    }
-    return texts.find((text) => text !== undefined)
+  const part = (depth: number): string | undefined => {
+    if (take(ANCHOR) !== undefined) return ''
+    if (source[at] !== '(') return oneOf(take(ATOM) ?? giveUp())
+    const opening = take(GROUP)
+    // Lookarounds don't produce text.
+    if (depth > MAX_DEPTH || opening === undefined || source[at] === '?') return giveUp()
+    const inside = alternatives(depth + 1)
+    at++
+    return inside
   }
-
-  #sequence(depth: number): string | undefined {
+  const sequence = (depth: number): string | undefined => {
     let text: string | undefined = ''
-    while (!this.ended && this.#source[this.#at] !== '|' && this.#source[this.#at] !== ')') {
-      const part = this.#repeated(this.#part(depth))
-      text = text === undefined || part === undefined ? undefined : text + part
+    while (at < source.length && source[at] !== '|' && source[at] !== ')') {
+      const one = part(depth)
+      const repeated = repeat(one, take(QUANTIFIER), repeats)
+      text = text === undefined || repeated === undefined ? undefined : text + repeated
     }
     return text
   }
-
-  #part(depth: number): string | undefined {
-    const character = this.#source[this.#at]
-    if (character === '^' || character === '$') return this.#skip(1)
-    if (/^\\[bB]/.test(this.#source.slice(this.#at, this.#at + 2))) return this.#skip(2)
-    if (character !== '(') return oneOf(this.#take(ATOM) ?? this.#giveUp())
-    const opening = this.#take(GROUP)
-    // Lookarounds don't produce text.
-    if (depth > MAX_DEPTH || opening === undefined || this.#source[this.#at] === '?') return this.#giveUp()
-    const inside = this.alternatives(depth + 1)
-    this.#at++
-    return inside
-  }
-
-  #repeated(part: string | undefined): string | undefined {
-    const found = this.#take(QUANTIFIER)
-    if (found === undefined || part === undefined) return part
-    const [, least = '', most = ''] = /^\{(\d+)(?:,(\d*))?/.exec(found) ?? []
-    if (found[0] === '{') {
-      const upTo = found.includes(',') ? (most === '' ? Number.POSITIVE_INFINITY : Number(most)) : Number(least)
-      return bounded(part, Math.min(upTo, Math.max(Number(least), this.#repeats)))
+  /** The first alternative with a sample; the others are only parsed. */
+  const alternatives = (depth: number): string | undefined => {
+    let text = sequence(depth)
+    while (source[at] === '|') {
+      at++
+      const other = sequence(depth)
+      text ??= other
     }
-    return bounded(part, found[0] === '?' ? 1 : this.#repeats)
+    return text
   }
-
-  #take(pattern: RegExp): string | undefined {
-    pattern.lastIndex = this.#at
-    const found = pattern.exec(this.#source)?.[0]
-    this.#at += found?.length ?? 0
-    return found
-  }
-
-  #skip(length: number): string {
-    this.#at += length
-    return ''
-  }
-
-  /** Moves past the end, which makes the whole sample fail. */
-  #giveUp(): undefined {
-    this.#at = this.#source.length + 1
-    return undefined
-  }
+  const text = alternatives(0)
+  return at >= source.length ? text : undefined
 }
 
-const bounded = (part: string, times: number): string | undefined =>
-  part.length * times > MAX_PATTERN_TEXT ? undefined : part.repeat(times)
+function repeat(part: string | undefined, quantifier: string | undefined, repeats: number): string | undefined {
+  if (part === undefined || quantifier === undefined) return part
+  const [, least, comma, most] = /^\{(\d+)(,?)(\d*)/.exec(quantifier) ?? []
+  const upTo = most ? Number(most) : comma ? Number.POSITIVE_INFINITY : Number(least)
+  const times =
+    quantifier[0] === '?' ? 1 : least === undefined ? repeats : Math.min(upTo, Math.max(Number(least), repeats))
+  return part.length * times > MAX_PATTERN_TEXT ? undefined : part.repeat(times)
+}
 
-/** A character that matches a class, an escape or a literal character. */
 function oneOf(atom: string | undefined): string | undefined {
   if (atom === undefined) return undefined
   if (atom.length === 1 && atom !== '.') return atom

@@ -65,8 +65,7 @@ const EXPECT = {
   },
 } as const
 
-/** The schema of a case. */
-const CASE_SCHEMA: JsonSchema = {
+export const CASE_SCHEMA: JsonSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['query', 'expect'],
@@ -81,25 +80,12 @@ const CASE_SCHEMA: JsonSchema = {
   },
 }
 
-const FILE = {
+export const FILE_SCHEMA = {
   type: 'object',
   additionalProperties: false,
   required: ['cases'],
   properties: { $schema: { type: 'string' }, name: text, remark: text, cases: { type: 'array' } },
 } as const
-
-/** The schema of the object around the cases. */
-export const FILE_SCHEMA: JsonSchema = FILE
-
-/** The schema of a suite file, for editors. */
-export function publishedSuiteSchema(): JsonSchema {
-  const cases = { type: 'array', items: CASE_SCHEMA, maxItems: SUITE_LIMITS.cases }
-  return {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'A suite of Toolyard',
-    anyOf: [{ ...FILE, properties: { ...FILE.properties, cases } }, cases],
-  }
-}
 
 const STEP = /\["(?:[^"\\]|\\.)*"\]|\[\d+\]|[^.[\]]+/g
 

@@ -1,7 +1,6 @@
 import type { JsonSchema, Params, ToolDefinition } from '../../core/tool.ts'
 import type { Message } from '../../models/model.ts'
 
-/** A call that a model made, or tried to make. */
 export interface ObservedCall {
   /** The registered name, or what the model wrote if there is no such tool. */
   readonly tool: string
@@ -48,11 +47,9 @@ export type Verdict =
 
 /** A request to a model, and how its behaviour is judged. */
 export interface SuiteCase {
-  /** Unique in its suite. */
   readonly id: string
   /** The user's messages, turn by turn; messages with other roles may precede them. */
   readonly turns: readonly (readonly Message[])[]
-  /** The tools offered to the model. */
   readonly tools: readonly ToolDefinition[]
   /** Mock results by tool name; `{"ok": true}` by default. Real tools are never called. */
   readonly mocks: Readonly<Record<string, unknown>>
@@ -65,9 +62,7 @@ export interface SuiteCase {
   judge(turns: readonly ObservedTurn[]): Verdict
 }
 
-/** A set of cases. */
 export interface Suite {
-  /** Such as `bfcl:simple_python`, `generated` or the name of a file. */
   readonly name: string
   readonly cases: readonly SuiteCase[]
   /** A caveat shown beside the results, for example that they aren't comparable with published ones. */
@@ -87,25 +82,19 @@ export interface SuiteFile {
   readonly $schema?: string
   /** The name in reports; the file name by default. */
   readonly name?: string
-  /** A caveat shown beside the results. */
   readonly remark?: string
   readonly cases: readonly FileCase[]
 }
 
-/** A case in a suite file. */
 export interface FileCase {
   /** Unique in the file; by default `case` and its number. */
   readonly id?: string
-  /** The user's message. */
   readonly query: string
-  /** Earlier messages. */
   readonly messages?: readonly Message[]
   /** Names of registered tools, or whole tools; every registered tool by default. */
   readonly tools?: readonly (string | FileTool)[]
-  /** Mock results by tool name; `{"ok": true}` by default. */
   readonly mocks?: Readonly<Record<string, unknown>>
   readonly expect: Expectation
-  /** How often the case is run; 1 by default. */
   readonly repeat?: number
 }
 
@@ -118,13 +107,10 @@ interface FileTool {
 
 /** The conditions for a pass: at least one, and all must hold. */
 export interface Expectation {
-  /** Exactly these calls. */
   readonly calls?: readonly ExpectedCall[]
   /** Whether the calls must come in the listed order; `any` by default. */
   readonly order?: 'any' | 'given'
-  /** No call at all. */
   readonly no_call?: true
-  /** Tools that must not be called. */
   readonly forbidden?: readonly string[]
   /** A regular expression for the final answer, such as `/sunny/i`. */
   readonly answer_matches?: string

@@ -55,7 +55,7 @@ const FILE = compileSchema({
   },
 })
 
-/** Reads a file that `toolyard validations export` wrote; throws a `ModelValidationError` if its contents are invalid. */
+/** Reads a file written by `toolyard validations export`. Throws a `ModelValidationError` if it is invalid. */
 export async function readToolUses(file: string): Promise<StoredToolUse[]> {
   try {
     return toolUsesOf(JSON.parse(await readFile(file, 'utf8')))

@@ -1,19 +1,20 @@
 import { describe, expect, test } from 'vitest'
-import { call, GO, loopYard, told } from '../../chat/fixtures/loop-yard.ts'
+import { call, GO, loopSetup, told } from '../../chat/fixtures/loop-setup.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
+import { MemoryToolUses } from './fixtures/memory-tool-uses.ts'
 import { currentTool, schemaHash } from './tool-use.ts'
 import { type GateSettings, ToolUseGate } from './tool-use-gate.ts'
-import { MemoryToolUses, ToolUseTracker } from './tool-use-tracker.ts'
+import { ToolUseTracker } from './tool-use-tracker.ts'
 
-/** A loop with the tools `add` and `sub`, behind a gate. */
+/** A loop with the tools `add` and `sub` and a validation gate. */
 function gatedRuntime(decision: 'warn' | 'hide', settings: GateSettings = {}) {
   const store = new MemoryToolUses()
   const log = captureLog()
   const gate = new ToolUseGate(store, decision, settings, log)
   const runs: StoredRun[] = []
-  const yard = loopYard({ gate: gate.judge, onRun: (run) => void runs.push(run), log })
+  const yard = loopSetup({ gate: gate.judge, onRun: (run) => void runs.push(run), log })
   const tracker = new ToolUseTracker({ store })
   for (const name of ['add', 'sub']) yard.add(name, () => 1)
   return {
@@ -22,7 +23,7 @@ function gatedRuntime(decision: 'warn' | 'hide', settings: GateSettings = {}) {
     gate,
     log,
     runs,
-    /** Has the model make so many trials of a tool as it is now. */
+    /** Records trials of the model with a tool. */
     async tried(tool: string, trials: number, successes: number, more: { tenant?: string; model?: string } = {}) {
       const definition = currentTool(yard.registry)(tool)
       if (definition === undefined) throw new Error(`There is no ${tool}`)

@@ -1,12 +1,10 @@
-import type { GatedOffer, ToolGate } from '../../chat/tool-gate.ts'
-import type { Offer } from '../../chat/tool-offer.ts'
+import type { GatedOffer, Offer, ToolGate } from '../../chat/tool-offer.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
 import type { DoubtfulToolUse, ToolUseStore } from '../../core/storage/tool-use-store.ts'
 import { rates, schemaHash } from './tool-use.ts'
 
 export interface GateSettings {
-  /** `off` by default. */
   readonly gate?: 'off' | 'warn' | 'hide'
   /** Models with fewer trials pass the gate; 10 by default. */
   readonly minimum_trials?: number
@@ -16,13 +14,11 @@ export interface GateSettings {
 
 const DEFAULTS: Required<GateSettings> = { gate: 'off', minimum_trials: 10, threshold: 0.8 }
 
-/** Adds the defaults. */
 export const effectiveGate = (settings: GateSettings = {}): Required<GateSettings> => ({ ...DEFAULTS, ...settings })
 
 /** The tools that a model of a tenant fails with. */
 interface Doubts {
   readonly uses: readonly DoubtfulToolUse[]
-  /** Decisions by offer. */
   readonly judged: WeakMap<Offer, GatedOffer | typeof NOTHING>
 }
 

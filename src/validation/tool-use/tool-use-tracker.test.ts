@@ -7,8 +7,9 @@ import type { ToolUseAddition } from '../../core/storage/tool-use-store.ts'
 import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
 import { ModelValidationError } from '../model-validation.ts'
+import { MemoryToolUses } from './fixtures/memory-tool-uses.ts'
 import { schemaHash, type ToolUse, wilsonLowerBound } from './tool-use.ts'
-import { MemoryToolUses, ToolUseTracker } from './tool-use-tracker.ts'
+import { ToolUseTracker } from './tool-use-tracker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolyard-tool-use-'))
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -28,7 +29,7 @@ const wrong = (more: object = {}) =>
 
 describe('counting', () => {
   test('counts suites and runs separately, with rate, bound, kinds and failures', async () => {
-    const tracker = new ToolUseTracker({ clock: new ManualClock() })
+    const tracker = new ToolUseTracker({ store: new MemoryToolUses(), clock: new ManualClock() })
     for (let n = 0; n < 8; n++) tracker.record(use({ source: n < 3 ? 'suite' : 'run' }))
     tracker.record(use({ outcome: wrong({ expected: { type: 'number' }, actual: { n: 'x' } }), runId: 'run-1' }))
     tracker.record(use({ outcome: wrong({ kind: 'wrong_value' }), source: 'suite' }))
@@ -68,7 +69,7 @@ describe('counting', () => {
   })
 
   test('starts a new count for a changed schema, and marks the old one', async () => {
-    const tracker = new ToolUseTracker()
+    const tracker = new ToolUseTracker({ store: new MemoryToolUses() })
     tracker.record(use())
     tracker.record(use({ schemaHash: 'bb', outcome: wrong() }))
     tracker.record(use({ tool: 'gone' }))
@@ -81,13 +82,13 @@ describe('counting', () => {
   })
 
   test('ignores uses that are not answered', async () => {
-    const tracker = new ToolUseTracker()
+    const tracker = new ToolUseTracker({ store: new MemoryToolUses() })
     tracker.record(use({ outcome: wrong({ kind: 'not_answered' }) }))
     expect(await tracker.list('acme')).toEqual([])
   })
 
   test('shortens long texts, redacts secrets and makes names storable', async () => {
-    const tracker = new ToolUseTracker()
+    const tracker = new ToolUseTracker({ store: new MemoryToolUses() })
     const secret = `sk-${'a'.repeat(40)}`
     const actual = { api_key: 'hunter2', text: 'x'.repeat(5_000) }
     tracker.record(use({ model: 'a:\0', tool: 't'.repeat(500), outcome: wrong({ message: secret, actual }) }))
@@ -173,11 +174,11 @@ describe('writing', () => {
 describe('files', () => {
   test('load replaces counts with exported ones', async () => {
     const file = join(folder, 'saved.json')
-    const first = new ToolUseTracker()
+    const first = new ToolUseTracker({ store: new MemoryToolUses() })
     first.record(use({ outcome: wrong() }))
     const tool_use = await first.list('acme')
     await writeFile(file, JSON.stringify({ tool_use }))
-    const second = new ToolUseTracker()
+    const second = new ToolUseTracker({ store: new MemoryToolUses() })
     second.record(use({ tool: 'gone soon', tenant: 'other' }))
     await second.load(file, 'other')
     expect(await second.list('other')).toEqual(tool_use)
@@ -203,7 +204,7 @@ describe('files', () => {
   ])('a file with %s is rejected and changes nothing', async (_, content, problem) => {
     const file = join(folder, 'bad.json')
     await writeFile(file, typeof content === 'string' ? content : JSON.stringify({ tool_use: content }))
-    const tracker = new ToolUseTracker()
+    const tracker = new ToolUseTracker({ store: new MemoryToolUses() })
     tracker.record(use())
     const loaded = tracker.load(file, 'acme')
     await expect(loaded).rejects.toThrow(ModelValidationError)

@@ -1,19 +1,32 @@
-import { LOCAL_TENANT } from '../../core/call.ts'
+import type { TrackedCall } from '../../chat/run.ts'
+import type { OnCalls } from '../../chat/run-observer.ts'
+import type { CallContext } from '../../core/call-context.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { redact, redactText } from '../../core/redact.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import {
   addToolUse,
-  type DoubtfulToolUse,
-  KEPT_FAILURES,
-  KEPT_SCHEMAS,
-  type StoredToolUse,
   type ToolUseAddition,
   type ToolUseFailure,
   type ToolUseStore,
 } from '../../core/storage/tool-use-store.ts'
+import type { Problem } from '../../core/tool-result.ts'
+import type { OfferedTool } from '../../models/model.ts'
 import { storableText } from '../../storage/ledger/storable-text.ts'
-import { type CurrentHash, type ToolUse, type ToolUseRecord, toolUseRecord } from './tool-use.ts'
+import {
+  type CurrentHash,
+  currentTool,
+  schemaHash,
+  type ToolUse,
+  type ToolUseFailureKind,
+  type ToolUseOutcome,
+  type ToolUseRecord,
+  toolUseRecord,
+  UNKNOWN_TOOL,
+} from './tool-use.ts'
 import { readToolUses } from './tool-use-file.ts'
 
 const BATCH_INTERVAL_MS = 1_000
@@ -24,8 +37,7 @@ const MAX_MESSAGE_CHARACTERS = 500
 const MAX_VALUE_CHARACTERS = 300
 
 export interface ToolUseTrackerOptions {
-  /** Where counts are stored; in memory by default. */
-  readonly store?: ToolUseStore
+  readonly store: ToolUseStore
   readonly clock?: Clock
   readonly log?: Log
 }
@@ -38,15 +50,17 @@ export class ToolUseTracker {
   readonly #store: ToolUseStore
   readonly #clock: Clock
   readonly #log: Log
-  readonly #waiting = new WaitingUses()
+  /** Additions that aren't stored yet, summed up per model and tool to bound memory. */
+  readonly #waiting = new Map<string, ToolUseAddition>()
+  #dropped = 0
   #intervalMs = BATCH_INTERVAL_MS
   #failing = false
   #writing: Promise<void> | undefined
   #cancelTimer: (() => void) | undefined
   #closed = false
 
-  constructor({ store, clock, log }: ToolUseTrackerOptions = {}) {
-    this.#store = store ?? new MemoryToolUses()
+  constructor({ store, clock, log }: ToolUseTrackerOptions) {
+    this.#store = store
     this.#clock = clock ?? systemClock
     this.#log = log ?? silentLog
   }
@@ -54,8 +68,8 @@ export class ToolUseTracker {
   /** Counts one use; ignores `not_answered`, which says nothing about the model. */
   record(use: ToolUse): void {
     if (this.#closed || (!use.outcome.passed && use.outcome.kind === 'not_answered')) return
-    if (!this.#waiting.add(use, this.#clock.wall())) {
-      if (this.#waiting.dropped === 1) {
+    if (!this.#wait(additionOf(use, this.#clock.wall()))) {
+      if (++this.#dropped === 1) {
         writeLog(this.#log, 'warn', {}, 'Tool use is not counted: too many entries wait for the store')
       }
       return
@@ -105,7 +119,7 @@ export class ToolUseTracker {
   #write(): Promise<void> {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
-    const taken = this.#waiting.take()
+    const taken = this.#take()
     if (taken.length === 0) return Promise.resolve()
     this.#writing = this.#add(taken).finally(() => {
       this.#writing = undefined
@@ -119,62 +133,45 @@ export class ToolUseTracker {
       this.#failing = false
       this.#intervalMs = BATCH_INTERVAL_MS
     } catch (error) {
-      this.#waiting.putBack(taken)
+      const since = this.#take()
+      for (const addition of [...taken, ...since]) this.#wait(addition)
       throw error
     }
+  }
+
+  #take(): ToolUseAddition[] {
+    const taken = [...this.#waiting.values()]
+    this.#waiting.clear()
+    this.#dropped = 0
+    return taken
+  }
+
+  /** Returns false if there is no room. */
+  #wait({ tenant, ...more }: ToolUseAddition): boolean {
+    const key = JSON.stringify([tenant, more.model_id, more.tool, more.schema_hash])
+    const before = this.#waiting.get(key)
+    if (before === undefined && this.#waiting.size >= MAX_WAITING) return false
+    this.#waiting.set(key, { tenant, ...addToolUse(before, more) })
+    return true
   }
 }
 
 const NONE = { trials: 0, successes: 0 }
 
-/** Uses that aren't stored yet, summed up per model and tool to bound memory. */
-class WaitingUses {
-  readonly #uses = new Map<string, ToolUseAddition>()
-  /** The number of uses dropped since the last `take`. */
-  dropped = 0
-
-  /** Returns false if there is no room. */
-  add(use: ToolUse, now: number): boolean {
-    const timestamp = new Date(now).toISOString()
-    const { outcome, source } = use
-    const count = { trials: 1, successes: outcome.passed ? 1 : 0 }
-    return this.#add({
-      tenant: use.tenant,
-      model_id: storableText(use.model),
-      tool: storableText(use.tool),
-      schema_hash: use.schemaHash,
-      suite: source === 'suite' ? count : NONE,
-      run: source === 'run' ? count : NONE,
-      last_used: timestamp,
-      failure_kinds: outcome.passed ? {} : { [outcome.kind]: 1 },
-      failures: outcome.passed ? [] : [failureOf(use, outcome, timestamp)],
-    })
-  }
-
-  /** Removes and returns everything that waits. */
-  take(): readonly ToolUseAddition[] {
-    const taken = [...this.#uses.values()]
-    this.#uses.clear()
-    this.dropped = 0
-    return taken
-  }
-
-  /** Adds entries that could not be stored, before those that came since. */
-  putBack(taken: readonly ToolUseAddition[]): void {
-    const since = this.take()
-    for (const addition of [...taken, ...since]) this.#add(addition)
-  }
-
-  #add(addition: ToolUseAddition): boolean {
-    const { tenant, ...more } = addition
-    const key = JSON.stringify([tenant, more.model_id, more.tool, more.schema_hash])
-    const before: StoredToolUse | undefined = this.#uses.get(key)
-    if (before === undefined && this.#uses.size >= MAX_WAITING) {
-      this.dropped++
-      return false
-    }
-    this.#uses.set(key, { tenant, ...addToolUse(before, more) })
-    return true
+function additionOf(use: ToolUse, now: number): ToolUseAddition {
+  const timestamp = new Date(now).toISOString()
+  const { outcome, source } = use
+  const count = { trials: 1, successes: outcome.passed ? 1 : 0 }
+  return {
+    tenant: use.tenant,
+    model_id: storableText(use.model),
+    tool: storableText(use.tool),
+    schema_hash: use.schemaHash,
+    suite: source === 'suite' ? count : NONE,
+    run: source === 'run' ? count : NONE,
+    last_used: timestamp,
+    failure_kinds: outcome.passed ? {} : { [outcome.kind]: 1 },
+    failures: outcome.passed ? [] : [failureOf(use, outcome, timestamp)],
   }
 }
 
@@ -201,43 +198,80 @@ function shortened(value: unknown): string {
   return redactText(text, MAX_VALUE_CHARACTERS)
 }
 
-/** Keeps counts in memory. */
-export class MemoryToolUses implements ToolUseStore {
-  readonly #tenants = new Map<string, Map<string, StoredToolUse>>()
-
-  async list(tenant: string): Promise<readonly StoredToolUse[]> {
-    const uses = this.#tenants.get(tenant) ?? new Map<string, StoredToolUse>()
-    return structuredClone([...uses].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, use]) => use))
-  }
-
-  async add(additions: readonly ToolUseAddition[]): Promise<void> {
-    for (const { tenant, ...more } of structuredClone(additions)) {
-      const uses = this.#tenants.get(tenant) ?? new Map<string, StoredToolUse>()
-      this.#tenants.set(tenant, uses)
-      uses.set(keyOf(more), addToolUse(uses.get(keyOf(more)), more))
-      const same = [...uses.values()].filter(({ model_id, tool }) => model_id === more.model_id && tool === more.tool)
-      const oldest = same.sort((a, b) => (a.last_used < b.last_used ? 1 : -1)).slice(KEPT_SCHEMAS)
-      for (const use of oldest) uses.delete(keyOf(use))
-    }
-  }
-
-  async replace(tenant: string, uses: readonly StoredToolUse[]): Promise<void> {
-    const copies = structuredClone(uses).map((use) => ({ ...use, failures: use.failures.slice(-KEPT_FAILURES) }))
-    this.#tenants.set(tenant, new Map(copies.map((use) => [keyOf(use), use])))
-  }
-
-  async doubtful(minimumTrials: number, threshold: number): Promise<readonly DoubtfulToolUse[]> {
-    const found: DoubtfulToolUse[] = []
-    for (const [tenant, uses] of this.#tenants) {
-      for (const { model_id, tool, schema_hash, suite, run } of uses.values()) {
-        const trials = suite.trials + run.trials
-        const successes = suite.successes + run.successes
-        if (trials < minimumTrials || successes >= threshold * trials) continue
-        found.push({ tenant, model_id, tool, schema_hash, trials, successes })
-      }
-    }
-    return found
+/** Returns a listener that counts how models use the tools of a registry. */
+export function countUses(tracker: ToolUseTracker, registry: ToolRegistry): OnCalls {
+  const find = currentTool(registry)
+  return (calls, context) => {
+    for (const use of runUses(calls, context, find)) tracker.record(use)
   }
 }
 
-const keyOf = ({ model_id, tool, schema_hash }: StoredToolUse): string => JSON.stringify([model_id, tool, schema_hash])
+const PASSED: ToolUseOutcome = Object.freeze({ passed: true })
+const NO_SCHEMA = ''
+
+/**
+ * Judges the calls of a run. Unknown, malformed and invalid calls and calls recovered from text are failures of the
+ * model. A call that reached the tool isn't, even if the tool fails, times out or is forbidden.
+ */
+export function runUses(
+  calls: readonly TrackedCall[],
+  { tenant = LOCAL_TENANT, model, runId }: CallContext,
+  find: (tool: string) => OfferedTool | undefined,
+): ToolUse[] {
+  if (model === undefined) return []
+  const uses: ToolUse[] = []
+  for (const call of calls) {
+    // Calls by the user's own request, and calls that never ran.
+    if (call.iteration === 0 || call.not_run) continue
+    const outcome = outcomeOf(call)
+    const unknown = !outcome.passed && outcome.kind === 'unknown_tool'
+    const tool = unknown ? undefined : find(call.tool)
+    uses.push({
+      tenant,
+      model,
+      tool: tool?.name ?? UNKNOWN_TOOL,
+      schemaHash: tool === undefined ? NO_SCHEMA : schemaHash(tool),
+      outcome,
+      source: 'run',
+      ...(runId !== undefined && { runId }),
+    })
+  }
+  return uses
+}
+
+function outcomeOf({ tool, params, result, recovered }: TrackedCall): ToolUseOutcome {
+  if (!result.success && result.error_code === 'TOOL_NOT_FOUND') {
+    return { passed: false, kind: 'unknown_tool', message: result.error, actual: tool }
+  }
+  if (!result.success && result.error_code === 'INVALID_PARAMETERS') {
+    const [problem] = result.details?.problems ?? []
+    return {
+      passed: false,
+      kind: isObject(params) ? kindOf(problem) : 'malformed_call',
+      message: result.error,
+      ...(problem !== undefined && { expected: problem }),
+      actual: params,
+    }
+  }
+  if (recovered) {
+    const message = `The call of '${tool}' was written as text`
+    return { passed: false, kind: 'recovered_call', message, actual: params }
+  }
+  return PASSED
+}
+
+/** Maps the first violated schema rule. */
+function kindOf(problem: Problem | undefined): ToolUseFailureKind {
+  switch (problem?.rule) {
+    case 'required':
+    case 'dependentRequired':
+      return 'missing_parameter'
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+      return 'unexpected_parameter'
+    case 'type':
+      return 'wrong_type'
+    default:
+      return 'wrong_value'
+  }
+}

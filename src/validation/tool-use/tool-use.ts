@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto'
+import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
 import type { StoredToolUse, ToolUseCount, ToolUseFailure, ToolUseSource } from '../../core/storage/tool-use-store.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import type { ToolRegistry } from '../../core/tool-registry.ts'
 import type { OfferedTool } from '../../models/model.ts'
 import type { FailureKind } from '../suites/suite.ts'
 
 /** What a model did wrong, in a suite or in a real run. */
 export type ToolUseFailureKind =
   | FailureKind
-  /** It called a tool that doesn't exist. */
   | 'unknown_tool'
   /** It wrote the call as text instead of making it. */
   | 'recovered_call'
@@ -25,13 +24,10 @@ export type ToolUseOutcome =
       readonly actual?: unknown
     }
 
-/** One use of a tool by a model. */
 export interface ToolUse {
   readonly tenant: string
-  /** `provider:model`. */
   readonly model: string
   readonly tool: string
-  /** By `schemaHash`. */
   readonly schemaHash: string
   readonly outcome: ToolUseOutcome
   readonly source: ToolUseSource
@@ -44,25 +40,21 @@ export const UNKNOWN_TOOL = '(unknown)'
 /** Whether a count is for the tool's current schema. */
 type SchemaState =
   | 'current'
-  /** The tool's description or parameters have changed. */
   | 'changed'
   /** The tool doesn't exist any more. */
   | 'gone'
 
-/** How well a model uses a tool. */
 export interface ToolUseRecord extends ToolUseCount {
   readonly model_id: string
   readonly tool: string
   readonly schema_hash: string
   readonly schema: SchemaState
   readonly rate: number
-  /** The lower end of the 95 % confidence interval of the rate. */
   readonly lower_bound: number
   readonly last_used: string
   readonly suite: ToolUseCount
   readonly run: ToolUseCount
   readonly failure_kinds: Readonly<Record<string, number>>
-  /** Newest last. */
   readonly failures: readonly ToolUseFailure[]
 }
 
@@ -99,7 +91,6 @@ export const rates = (successes: number, trials: number): { readonly rate: numbe
 
 const rounded = (rate: number): number => Math.round(rate * 10_000) / 10_000
 
-/** The quantile of the normal distribution for 95 % confidence. */
 const Z = 1.959964
 
 /**

@@ -2,7 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { AuditRow, ExecutionMetrics } from '../../../src/core/storage/ledger.ts'
 import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
-import type { ModelInfo } from '../../../src/models/catalogue/model-info.ts'
+import type { ModelInfo } from '../../../src/models/model-info.ts'
 import type { ModelScores } from '../../../src/models/model-scores.ts'
 import type {
   KnownSuite,

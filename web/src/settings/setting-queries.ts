@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { ListedTenant } from '../../../src/config/callers/listed-tenant.ts'
+import type { ListedTenant } from '../../../src/app/tenants.ts'
 import type { RolesView, ShownKey } from '../../../src/server/http/views.ts'
 import { requestJson } from '../api/request.ts'
 

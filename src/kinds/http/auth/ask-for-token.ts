@@ -1,17 +1,71 @@
+import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Clock } from '../../../core/clock.ts'
-import type { ToolErrorCode } from '../../../core/tool-error-code.ts'
-import { type Repeat, ToolExecutionError } from '../../../core/tool-execution-error.ts'
-import type { HttpResponse, OutgoingRequest } from '../exchange/outgoing-request.ts'
-import type { OAuthClient } from './oauth-client.ts'
+import { type Repeat, type ToolErrorCode, ToolExecutionError } from '../../../core/tool-result.ts'
+import type { HttpAuth } from '../definition/http-implementation.ts'
+import { type HttpResponse, hasControlCharacter, type OutgoingRequest } from '../exchange/outgoing-request.ts'
 
-/** An access token. */
+type OAuthSettings = Extract<HttpAuth, { readonly type: 'oauth2' }>
+
+export interface OAuthClient {
+  readonly url: URL
+  readonly id: string
+  readonly secret: string
+  /** Whether the secret is sent in the form instead of a header. */
+  readonly inBody: boolean
+  readonly parameters: Readonly<Record<string, string>>
+  /** Equal for clients that get the same tokens. */
+  readonly key: string
+}
+
+/** Reads the settings of a client. Throws if one is invalid. */
+export function oauthClient(tool: string, settings: OAuthSettings): OAuthClient {
+  const { token_url, client_id, client_secret, scope, audience, client_auth = 'basic' } = settings
+  for (const [key, value] of Object.entries({ client_id, client_secret })) {
+    if (value === '') throw unfitAuth(tool, `auth.${key}`, 'is empty')
+    if (hasControlCharacter(value)) {
+      throw unfitAuth(tool, `auth.${key}`, 'contains a line break or another control character')
+    }
+  }
+  return {
+    url: tokenUrl(tool, token_url),
+    id: client_id,
+    secret: client_secret,
+    inBody: client_auth === 'body',
+    parameters: { ...(scope !== undefined && { scope }), ...(audience !== undefined && { audience }) },
+    key: createHash('sha256')
+      .update(JSON.stringify([token_url, client_id, client_secret, scope, audience, client_auth]))
+      .digest('base64url'),
+  }
+}
+
+function tokenUrl(tool: string, text: string): URL {
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw unfitAuth(tool, 'auth.token_url', 'is not an address such as https://login.example.com/token')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw unfitAuth(
+      tool,
+      'auth.token_url',
+      'contains a user or a password, which belong in auth.client_id and auth.client_secret',
+    )
+  }
+  return url
+}
+
+/** Error for an `auth` setting that can't be sent. Doesn't quote the value: it may be secret. */
+export const unfitAuth = (tool: string, key: string, problem: string): ToolExecutionError =>
+  new ToolExecutionError(
+    'EXECUTION_ERROR',
+    `Tool '${tool}' cannot authenticate: implementation.${key} ${problem}. Check it, or the variable that it comes from.`,
+  )
+
 export class AccessToken {
   readonly value: string
   readonly header: string
   /** Monotonic time after which it is no longer used. */
   readonly expires: number
-  /** How many requests used it. */
   uses = 0
 
   constructor(value: string, expires: number) {
@@ -26,7 +80,6 @@ export type Ask = (request: OutgoingRequest, signal: AbortSignal | undefined) =>
 
 /** Used if the server sends no `expires_in`. */
 const DEFAULT_LIFE_S = 300
-/** Tokens are renewed before they expire. */
 const MAX_EARLY_S = 30
 /** Servers reject requests with longer headers. */
 const MAX_TOKEN_CHARACTERS = 16_000
@@ -125,7 +178,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['invalid_grant', 'Check auth.client_id and auth.client_secret.'],
   ['unauthorized_client', 'Check that this client may use the grant "client_credentials".'],
   ['unsupported_grant_type', 'Check that this server knows the grant "client_credentials".'],
-  ['access_denied', 'Check what this client may do.'],
+  ['access_denied', 'Check the permissions of this client.'],
   ['invalid_scope', 'Check auth.scope.'],
   ['invalid_target', 'Check auth.audience.'],
   ['invalid_request', 'Check auth.scope, auth.audience and auth.client_auth.'],
@@ -155,7 +208,7 @@ function whyNoToken(
   if (status >= 300) {
     return new TokenFailure(
       'EXECUTION_ERROR',
-      `${said}, and secrets are not sent on to wherever a redirect leads. Write the final address into auth.token_url.`,
+      `${said}, and redirects of token requests are not followed. Write the final address into auth.token_url.`,
     )
   }
   return new TokenFailure(

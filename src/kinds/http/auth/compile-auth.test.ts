@@ -73,7 +73,7 @@ test.each<[HttpAuth, string]>([
   [{ type: 'basic', username: 'ada', password: 'pass-1234' }, 'you sent pass-1234'],
   [{ type: 'basic', username: 'ada', password: 'pw' }, `Basic ${Buffer.from('ada:pw').toString('base64')}`],
   [{ type: 'basic', username: 'key-as-user', password: '' }, 'Unknown user key-as-user'],
-])('what it shows does not come back: %j', (auth, text) => {
+])('removes credentials from responses: %j', (auth, text) => {
   const plan = compiled(auth)
   const secrets = plan.secretsOf(REQUEST)
   expect(secrets.isIn(text)).toBe(true)
@@ -81,24 +81,27 @@ test.each<[HttpAuth, string]>([
   expect(plan.refused(REQUEST, 'local')).toBe(false)
 })
 
-test('a user with a real password is no secret', () => {
+test('does not treat the user name as a secret if there is a password', () => {
   const secrets = compiled({ type: 'basic', username: 'administrator', password: 'pass-1234' }).secretsOf(REQUEST)
   expect(secrets.isIn('Hello administrator')).toBe(false)
 })
 
 test.each<[HttpAuth, string]>([
-  [{ type: 'bearer', token: 'secret-1234\n' }, 'auth.token holds a line break'],
-  [{ type: 'bearer', token: 'secret-1234…' }, 'auth.token holds a line break or another character that no header'],
+  [{ type: 'bearer', token: 'secret-1234\n' }, 'auth.token contains a line break'],
+  [
+    { type: 'bearer', token: 'secret-1234…' },
+    'auth.token contains a line break or another character that is not allowed in a header',
+  ],
   [{ type: 'bearer', token: '' }, 'auth.token is empty'],
-  [{ type: 'api_key', in: 'header', name: 'x-key', value: 'secret-1234\r\nx: y' }, 'auth.value holds a line break'],
+  [{ type: 'api_key', in: 'header', name: 'x-key', value: 'secret-1234\r\nx: y' }, 'auth.value contains a line break'],
   [{ type: 'api_key', in: 'header', name: 'x key', value: 'secret-1234' }, 'auth.name is not the name of a header'],
   [{ type: 'api_key', in: 'header', name: 'Host', value: 'secret-1234' }, 'auth.name is a header of the connection'],
   [{ type: 'api_key', in: 'query', name: 'key', value: '' }, 'auth.value is empty'],
-  [{ type: 'basic', username: 'a:b', password: 'secret-1234' }, 'auth.username holds a colon'],
-  [{ type: 'basic', username: 'ada', password: 'secret-1234\n' }, 'auth.password holds a line break'],
+  [{ type: 'basic', username: 'a:b', password: 'secret-1234' }, 'auth.username contains a colon'],
+  [{ type: 'basic', username: 'ada', password: 'secret-1234\n' }, 'auth.password contains a line break'],
   [{ type: 'digest', token: 'secret-1234' } as never, 'auth.type must be "bearer", "api_key", "basic" or "oauth2"'],
-])('what cannot be sent is refused when it is read, without its value: %j', (auth, sentence) => {
-  expect(problem(auth)).toContain(`Tool 'weather' cannot show who it is: implementation.${sentence}`)
+])('rejects unsendable settings without quoting them: %j', (auth, sentence) => {
+  expect(problem(auth)).toContain(`Tool 'weather' cannot authenticate: implementation.${sentence}`)
   expect(problem(auth)).not.toContain('secret-1234')
 })
 
@@ -112,15 +115,15 @@ const CLIENT = {
 test.each<[string, HttpAuth, string]>([
   ['no address', { ...CLIENT, token_url: 'login/token' }, 'auth.token_url is not an address'],
   ['another scheme', { ...CLIENT, token_url: 'file:///etc/passwd' }, 'auth.token_url is not an address'],
-  ['a user in it', { ...CLIENT, token_url: 'https://a:secret-1234@example.com/' }, 'auth.token_url holds a user'],
+  ['a user in it', { ...CLIENT, token_url: 'https://a:secret-1234@example.com/' }, 'auth.token_url contains a user'],
   ['no client', { ...CLIENT, client_id: '' }, 'auth.client_id is empty'],
-  ['a line break', { ...CLIENT, client_secret: 'secret-1234\n' }, 'auth.client_secret holds a line break'],
+  ['a line break', { ...CLIENT, client_secret: 'secret-1234\n' }, 'auth.client_secret contains a line break'],
 ])('a client that cannot get tokens is refused when it is read: %s', (_, auth, sentence) => {
   expect(problem(auth)).toContain(`implementation.${sentence}`)
   expect(problem(auth)).not.toContain('secret-1234')
 })
 
-test('tokens are asked for where the rules of the installation allow it, and nowhere else', () => {
+test('requests tokens only from allowed hosts', () => {
   const inside = { ...CLIENT, token_url: 'http://10.0.0.1/token' }
   expect(problem(inside)).toMatch(/^Tool 'weather' got no access token: .*10\.0\.0\.1/)
   const parts = authParts({ allowed_domains: ['api.example.com'] })

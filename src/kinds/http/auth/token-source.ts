@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { CancelSignal } from '../../../core/cancellation.ts'
 import type { Clock } from '../../../core/clock.ts'
-import type { AccessToken } from './ask-for-token.ts'
-import type { OAuthClient } from './oauth-client.ts'
+import type { AccessToken, OAuthClient } from './ask-for-token.ts'
 
 const MAX_CLIENTS = 1_000
 
@@ -34,7 +33,6 @@ export class TokenSource {
     this.#clock = clock
   }
 
-  /** The unexpired token of a tenant. */
   held(tenant: string): AccessToken | undefined {
     const token = this.#tokens.get(tenant)
     return token !== undefined && this.#clock.now() < token.expires ? token : undefined
@@ -81,12 +79,10 @@ class SharedRequest<Answer> {
     this.answer = ask(this.#controller.signal)
   }
 
-  /** Whether it was cancelled and can't be joined. */
   get isCancelled(): boolean {
     return this.#controller.signal.aborted
   }
 
-  /** Waits for the response; rejects with the signal's reason when it aborts. */
   wait(signal: CancelSignal | undefined): Promise<Answer> {
     this.#waiting++
     if (signal === undefined) return this.answer

@@ -1,22 +1,18 @@
 import type { Implementation } from '../../../core/tool.ts'
 
-/** The methods that an HTTP tool can use. */
 export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** The part of a request that a parameter is sent in. */
 export type Place = 'path' | 'query' | 'header' | 'cookie' | 'body'
 
 /** How lists and objects are serialized, as defined by OpenAPI. */
 export type ParameterStyle = 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'simple' | 'label' | 'matrix'
 
-/** The part of a request that a parameter is sent in, and its serialization. */
 export interface Placement {
   readonly in: Place
   readonly style?: ParameterStyle
   readonly explode?: boolean
 }
 
-/** How a tool authenticates. */
 export type HttpAuth =
   | { readonly type: 'bearer'; readonly token: string }
   | { readonly type: 'api_key'; readonly in: 'header' | 'query'; readonly name: string; readonly value: string }
@@ -28,15 +24,11 @@ export type HttpAuth =
       readonly client_secret: string
       readonly scope?: string
       readonly audience?: string
-      /** How the client authenticates: in a header, as the standard recommends, or in the form. */
       readonly client_auth?: 'basic' | 'body'
     }
 
-/** How the next page of a list is requested. */
 export type Pagination = {
-  /** JSONPath of the list in each page; by default the page itself is the list. */
   readonly items_path?: string
-  /** Maximum number of requests per call: 10 by default, 100 at most. */
   readonly max_pages?: number
 } & (
   | { readonly type: 'link' }
@@ -49,27 +41,19 @@ export type Pagination = {
 /** The `implementation` of an HTTP tool in the configuration. */
 export interface HttpImplementation extends Implementation {
   readonly type: 'http'
-  /** May contain `{parameter}` in its path; the host is fixed. */
   readonly url: string
   readonly method?: HttpMethod
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent with every request, in addition to the parameters. */
   readonly query?: Readonly<Record<string, string>>
-  /** Parameters that the API knows by another name. */
   readonly params_mapping?: Readonly<Record<string, string>>
-  /** Parameters that aren't sent in their default place. */
   readonly params_in?: Readonly<Record<string, Place | Placement>>
   readonly body?: 'json' | 'form' | 'text'
-  /** The parameter that is sent as the whole body. */
   readonly body_param?: string
   readonly auth?: HttpAuth
   readonly response_path?: string
-  /** The keys to keep of the returned object, or of each object in the returned list. */
   readonly pick?: readonly string[]
-  /** Lists are cut to this length. */
   readonly max_items?: number
   readonly pagination?: Pagination
-  /** Timeout of one attempt, within the deadline of the call. */
   readonly timeout_ms?: number
   readonly first_byte_timeout_ms?: number
   readonly max_response_bytes?: number
@@ -78,7 +62,6 @@ export interface HttpImplementation extends Implementation {
   readonly allowed_domains?: readonly string[]
 }
 
-/** The `http` section of the configuration. */
 export interface HttpSettings {
   readonly allowed_domains?: readonly string[]
   readonly allow_private?: readonly string[]

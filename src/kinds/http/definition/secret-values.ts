@@ -18,7 +18,6 @@ export class SecretValues {
     for (const value of values) this.add(value)
   }
 
-  /** Whether a value is long enough to be searched for; shorter ones are ignored. */
   static isLongEnough(value: string): boolean {
     return value.length >= MIN_CHARACTERS
   }
@@ -33,7 +32,6 @@ export class SecretValues {
     this.#spellings = [...all].sort((one, other) => other.length - one.length)
   }
 
-  /** Whether the text contains a secret. */
   isIn(text: string): boolean {
     // Shortest first: most texts of a large response are too short for any secret.
     for (let at = this.#spellings.length - 1; at >= 0; at--) {
@@ -44,7 +42,6 @@ export class SecretValues {
     return this.#base?.isIn(text) ?? false
   }
 
-  /** Replaces all secrets in the text. */
   scrub(text: string): string {
     if (!this.isIn(text)) return text
     let clean = text
@@ -91,10 +88,8 @@ function spellings(value: string): string[] {
 const ESCAPED = /[&'+<>`]|[^\0-~]/g
 const hex = (one: string): string => one.charCodeAt(0).toString(16).padStart(4, '0')
 
-/** A secret that a definition contains literally. */
 interface LiteralSecret {
   readonly place: string
-  /** The part that must never be shown. */
   readonly value: string
 }
 
@@ -102,7 +97,6 @@ interface LiteralSecret {
 const KEY_NAME =
   /^(?:x-)?(?:key|sig|signature|auth|appid|session(?:[-_]?id)?)$|(?:subscription|functions?|app|auth|license|account)[-_]?key$/i
 
-/** The secret fields of `auth`. */
 export const SECRET_AUTH: ReadonlySet<string> = new Set(['token', 'value', 'password', 'client_secret'])
 
 /** Finds secrets that are written out instead of referring to a `${VAR}`. */
@@ -122,7 +116,6 @@ export function literalSecrets(implementation: HttpImplementation): LiteralSecre
   return secrets.map(([place, , value]) => ({ place: `implementation.${place}`, value: withoutScheme(value) }))
 }
 
-/** The values of the query and the segments of the path. */
 function urlTexts(url: string): (readonly [place: string, name: string, value: string])[] {
   const [address = '', query = ''] = url.split(/\?(.*)/s)
   return [
@@ -131,7 +124,6 @@ function urlTexts(url: string): (readonly [place: string, name: string, value: s
   ]
 }
 
-/** Whether a name usually belongs to a secret. */
 export function isSecretName(name: string): boolean {
   return KEY_NAME.test(name) || isRedacted({ [name]: '' })
 }

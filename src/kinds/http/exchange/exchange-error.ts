@@ -1,8 +1,7 @@
 import { errors } from 'undici'
-import { timedOut } from '../../../core/call.ts'
-import { unavailable } from '../../../core/failure.ts'
-import { connectionCode } from '../../../core/network-code.ts'
-import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import { timedOut } from '../../../core/execution/call.ts'
+import { connectionCode, unavailable } from '../../../core/failure.ts'
+import { ToolExecutionError } from '../../../core/tool-result.ts'
 import { refusedAddress } from '../network/network-rules.ts'
 
 /** For writes whose request was sent: their outcome is unknown. The executor drops it for reads. */
@@ -19,14 +18,14 @@ export function connectionFailed(thrown: unknown, tool: string, left: boolean): 
     return notSent(`The request of tool '${tool}' cannot be sent: its path or a header is not valid HTTP`, thrown, left)
   }
   if (code === 'UND_ERR_HEADERS_OVERFLOW') {
-    return brokenAnswer(`The service behind tool '${tool}' answered with more headers than are read`, thrown)
+    return brokenAnswer(`The service behind tool '${tool}' answered with too many headers`, thrown)
   }
   // The only undici error that may have no code.
   const garbled = thrown instanceof errors.HTTPParserError
   const network = garbled ? '' : connectionCode(thrown)
   if (network === undefined) {
     return left
-      ? brokenAnswer(`The service behind tool '${tool}' answered in a way that cannot be read`, thrown)
+      ? brokenAnswer(`The service behind tool '${tool}' sent an unreadable answer`, thrown)
       : notSent(`The request of tool '${tool}' failed before it was sent`, thrown, left)
   }
   return new ToolExecutionError(
@@ -44,7 +43,6 @@ export function connectionFailed(thrown: unknown, tool: string, left: boolean): 
 export const brokenAnswer = (message: string, cause?: unknown): ToolExecutionError =>
   new ToolExecutionError('EXECUTION_ERROR', message, MAY_HAVE_RUN, { cause })
 
-/** An attempt timed out after `ms`. */
 export function attemptTimedOut(ms: number, left: boolean, firstByte: boolean): ToolExecutionError {
   const waiting = firstByte ? ' while waiting for an answer' : ''
   return new ToolExecutionError('TIMEOUT', timedOut(ms).message + waiting, left ? MAY_HAVE_RUN : {}, {
@@ -55,7 +53,7 @@ export function attemptTimedOut(ms: number, left: boolean, firstByte: boolean): 
 export const answerTooLarge = (tool: string, maxBytes: number): ToolExecutionError =>
   new ToolExecutionError(
     'RESULT_TOO_LARGE',
-    `The service behind tool '${tool}' answered with more than ${maxBytes} bytes: ask for less, or raise max_response_bytes`,
+    `The service behind tool '${tool}' answered with more than ${maxBytes} bytes: request less, or raise max_response_bytes`,
     MAY_HAVE_RUN,
   )
 

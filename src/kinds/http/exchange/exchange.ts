@@ -2,13 +2,11 @@ import type { Dispatcher } from 'undici'
 import type { CancelSignal } from '../../../core/cancellation.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../../../core/deadline-wheel.ts'
-import type { ToolExecutionError } from '../../../core/tool-execution-error.ts'
 import type { SecretValues } from '../definition/secret-values.ts'
 import type { ToolNetwork } from '../network/network-rules.ts'
 import { answerTooLarge, attemptTimedOut, connectionFailed } from './exchange-error.ts'
 import type { HttpResponse, OutgoingRequest } from './outgoing-request.ts'
 
-/** Connection, limits and context of a request. */
 export interface SendOptions {
   readonly agent: Dispatcher
   /** Checks each redirect; the tool's own URL was checked when the tool was loaded. */
@@ -29,10 +27,8 @@ export interface SendOptions {
 
 type Headers = Record<string, string | string[] | undefined>
 
-const EMPTY = Buffer.alloc(0)
-/** Chunks up to this size are copied together: a body sent byte by byte would be a million objects. */
-const SMALL_PIECE = 1_024
-const ROOM = 65_536
+/** A chunk of a few bytes needs far more memory, so many chunks are joined. */
+const MAX_CHUNKS = 1_024
 /** Shared, because capturing a stack for each aborted exchange is expensive. */
 const CUT = Object.assign(new Error('The exchange is over'), { code: 'UND_ERR_ABORTED' })
 /** Sends one request; `left` says that an earlier request of the same call was already sent. */
@@ -47,9 +43,7 @@ export function exchange(
   })
 }
 
-/**
- * One object per exchange: it is undici's handler, the entry in the deadline wheel, and the listener of the signal.
- */
+/** One exchange: undici's handler, the entry in the deadline wheel and the listener of the signal. */
 class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   readonly #request: OutgoingRequest
   readonly #options: SendOptions
@@ -58,15 +52,11 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   readonly #reject: (reason: unknown) => void
   #left: boolean
   #settled = false
-  #controller: Dispatcher.DispatchController | undefined = undefined
+  #controller: Dispatcher.DispatchController | undefined
   #status = 0
-  #headers: Record<string, string> | undefined = undefined
+  #headers: Record<string, string> = {}
   #bytes = 0
-  #first: Buffer = EMPTY
-  #all: Buffer[] | undefined = undefined
-  /** Buffer for small chunks, and how much of it is used. */
-  #room: Buffer = EMPTY
-  #used = 0
+  #chunks: Buffer[] = []
 
   constructor(
     request: OutgoingRequest,
@@ -125,21 +115,20 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return
     const { maxBytes, tool } = this.#options
-    if (this.#bytes === 0) this.#first = chunk
-    else this.#add(chunk)
     this.#bytes += chunk.length
+    this.#chunks.push(chunk)
+    if (this.#chunks.length > MAX_CHUNKS) this.#chunks = [Buffer.concat(this.#chunks)]
     if (this.#bytes > maxBytes) this.#fail(answerTooLarge(tool, maxBytes))
   }
 
   onResponseEnd(): void {
     if (!this.#settle()) return
-    if (this.#used > 0) this.#flush()
     const { origin, path } = this.#request
     const query = path.indexOf('?')
     this.#resolve({
       status: this.#status,
-      headers: this.#headers as Record<string, string>,
-      body: this.#all === undefined ? this.#first : Buffer.concat(this.#all, this.#bytes),
+      headers: this.#headers,
+      body: this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks),
       origin,
       path: query === -1 ? path : path.slice(0, query),
     })
@@ -156,37 +145,16 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     this.#fail(attemptTimedOut(whole ? timeoutMs : firstByteTimeoutMs, this.#left, !whole))
   }
 
-  /** Called when the signal aborts. */
   handleEvent(): void {
     this.#fail(this.#options.signal?.reason)
   }
 
-  #add(chunk: Buffer): void {
-    this.#all ??= [this.#first]
-    const isSmall = chunk.length <= SMALL_PIECE
-    if (this.#used > 0 && !(isSmall && this.#used + chunk.length <= ROOM)) this.#flush()
-    if (!isSmall) {
-      this.#all.push(chunk)
-      return
-    }
-    if (this.#room.length === 0) this.#room = Buffer.allocUnsafeSlow(ROOM)
-    this.#used += chunk.copy(this.#room, this.#used)
-  }
-
-  /** Moves the buffered small chunks to the list. */
-  #flush(): void {
-    this.#all?.push(this.#room.subarray(0, this.#used))
-    this.#room = EMPTY
-    this.#used = 0
-  }
-
-  #fail(reason: ToolExecutionError | unknown): void {
+  #fail(reason: unknown): void {
     if (!this.#settle()) return
     this.#reject(reason)
     this.#controller?.abort(CUT)
   }
 
-  /** Returns true once. */
   #settle(): boolean {
     if (this.#settled) return false
     this.#settled = true

@@ -1,11 +1,9 @@
 import type { HttpMethod } from '../definition/http-implementation.ts'
 
-/** A request that is ready to be sent. */
 export interface OutgoingRequest {
   readonly method: HttpMethod
   /** Scheme, host and port, such as `https://api.example.com`. */
   readonly origin: string
-  /** Path and query, encoded. */
   readonly path: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
@@ -25,7 +23,6 @@ export interface HttpResponse {
   readonly path: string
 }
 
-/** Headers that belong to one origin. */
 const OF_AN_ORIGIN = ['authorization', 'cookie', 'proxy-authorization', 'host'] as const
 const OF_A_BODY = ['content-type', 'content-length', 'content-encoding', 'content-language'] as const
 
@@ -51,7 +48,6 @@ export function requestTo(url: URL, from: OutgoingRequest, method: HttpMethod = 
   }
 }
 
-/** Whether a redirect would leave https. */
 export const leavesTls = (url: URL, from: OutgoingRequest): boolean =>
   from.origin.startsWith('https:') && url.protocol !== 'https:'
 
@@ -63,7 +59,6 @@ export function withQuery(path: string, name: string, value: string | number): s
   return `${before}?${[...others, own].join('&')}`
 }
 
-/** The numeric value of a query parameter; undefined if it has none. */
 export function queryNumber(path: string, name: string): number | undefined {
   const [, pairs] = split(path)
   const found = pairs.find((pair) => nameOf(pair) === name)
@@ -105,20 +100,16 @@ const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
 /** Headers that describe the body or have a place of their own. */
 const NOT_FOR_PARAMETERS: ReadonlySet<string> = new Set(['content-type', 'content-encoding', 'cookie'])
 
-/** Whether a name is a valid header name. */
 export const isHeaderName = (name: string): boolean => TOKEN.test(name)
 
-/** Whether a header (in lower case) belongs to the connection. */
 export const isOfTheConnection = (name: string): boolean => OF_THE_CONNECTION.has(name) || name.startsWith('proxy-')
 
-/** Whether a parameter may set a header (in lower case). */
 export const isForParameters = (name: string): boolean => !isOfTheConnection(name) && !NOT_FOR_PARAMETERS.has(name)
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 const PRINTABLE_ASCII = /^[\u0020-\u007e]*$/
 
-/** Whether a text contains a control character. */
 export function hasControlCharacter(text: string): boolean {
   return CONTROL.test(text)
 }

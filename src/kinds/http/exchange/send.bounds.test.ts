@@ -31,7 +31,7 @@ describe('the size of an answer', () => {
   const TOO_LARGE = {
     code: 'RESULT_TOO_LARGE',
     message:
-      "The service behind tool 'weather' answered with more than 1000 bytes: ask for less, or raise max_response_bytes",
+      "The service behind tool 'weather' answered with more than 1000 bytes: request less, or raise max_response_bytes",
     extras: { outcome: 'unknown' },
   }
 
@@ -42,13 +42,13 @@ describe('the size of an answer', () => {
     expect(await weather.isWell()).toBe(true)
   })
 
-  test('is looked at before the answer is read, where it is announced', async () => {
+  test('is checked by content-length before the body is read', async () => {
     const weather = await raw((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n'))
     await expect(weather.ask('/', { maxBytes: 1_000 })).rejects.toMatchObject(TOO_LARGE)
     expect(await weather.isWell()).toBe(true)
   })
 
-  test('does not matter where there is only talk of it', async () => {
+  test('ignores the content-length of a HEAD response', async () => {
     const weather = await http((_, response) => response.writeHead(200, { 'content-length': '1001' }).end())
     const request = weather.request('/', { method: 'HEAD' })
     expect((await send(request, weather.options({ maxBytes: 1_000 }))).headers['content-length']).toBe('1001')
@@ -76,7 +76,7 @@ describe('the size of an answer', () => {
     expect(await weather.isWell()).toBe(true)
   })
 
-  test('counts what comes out of it', async () => {
+  test('counts decompressed bytes', async () => {
     const bomb = gzipSync(Buffer.alloc(20_000_000))
     const weather = await http((_, response) => response.setHeader('content-encoding', 'gzip').end(bomb))
 
@@ -92,7 +92,7 @@ describe('the time that an answer takes', () => {
     return { clock, wheel: new DeadlineWheel(clock), weather: await raw(answer) }
   }
 
-  test('is bounded where none comes', async () => {
+  test('times out without an answer', async () => {
     const { clock, wheel, weather } = await timed(() => clock.advance(5_000))
     expect(await failureOf(weather.ask('/', { clock, wheel, timeoutMs: 5_000 }))).toEqual({
       code: 'TIMEOUT',
@@ -103,7 +103,7 @@ describe('the time that an answer takes', () => {
     expect(await weather.isWell()).toBe(true)
   })
 
-  test('is bounded where it stops behind its headers', async () => {
+  test('times out if the body never ends', async () => {
     const { clock, wheel, weather } = await timed((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n', () => clock.advance(5_000))
     })
@@ -165,7 +165,7 @@ describe('the time that an answer takes', () => {
     expect(await weather.isWell()).toBe(true)
   })
 
-  test('counts while there is no connection yet, and then nothing has left', async () => {
+  test('includes connecting, and then the request was not sent', async () => {
     const clock = new ManualClock()
     const weather = await http((_, response) => response.end())
     const { addresses } = new NetworkRules({})

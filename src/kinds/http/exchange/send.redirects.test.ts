@@ -59,12 +59,12 @@ describe('a redirect', () => {
     expect(sent.headers['content-length']).toBeUndefined()
   })
 
-  test.each([301, 302, 307, 308])('%i of a write is not followed, and the sentence says what to do', async (status) => {
+  test.each([301, 302, 307, 308])('does not follow %i of a write and explains what to do', async (status) => {
     const weather = await redirecting()
     const request = weather.request(via(status, 'http://other.test:81/x?token=1'), { method: 'POST', body: '{}' })
     expect(await failureOf(send(request, weather.options()))).toEqual({
       code: 'EXECUTION_ERROR',
-      message: `${ELSEWHERE}has moved: it answers ${status} and leads to 'other.test:81'. A POST is not sent on: write the new address in the tool's implementation.url`,
+      message: `${ELSEWHERE}has moved: it answers ${status} and leads to 'other.test:81'. A POST is not redirected: write the new address in the tool's implementation.url`,
       extras: status < 303 ? { outcome: 'unknown' } : {},
       repeat: undefined,
     })
@@ -85,7 +85,7 @@ describe('a redirect', () => {
     expect(failed).toMatchObject({ code: 'EXECUTION_ERROR', extras: { outcome: 'unknown' } })
   })
 
-  test('of a write that was done to where nobody is does not mean that nothing has left', async () => {
+  test('of a completed write to an unreachable host has an unknown outcome', async () => {
     const weather = await redirecting()
     const agent = guardedAgent(new NetworkRules({ allow_private: ['127.0.0.1/32'] }).addresses, {
       lookup: async (name) => {
@@ -127,7 +127,7 @@ describe('a redirect', () => {
     expect(body.toString()).toBe('the list')
   })
 
-  test('303 of a write to a name that leads inside is refused, and what the write did is not known', async () => {
+  test('refuses 303 of a write to an internal host with an unknown outcome', async () => {
     service = await Service.http((_, response) => response.writeHead(303, { location: 'http://other.test/' }).end())
     const rules = new NetworkRules({ allow_private: ['127.0.0.1/32'] })
     const agent = guardedAgent(rules.addresses, {
@@ -136,13 +136,13 @@ describe('a redirect', () => {
     const request = service.request('/items', { method: 'POST', body: '{}' })
     await expect(send(request, service.options({ agent }))).rejects.toMatchObject({
       code: 'EXECUTION_ERROR',
-      message: expect.stringContaining("The host 'other.test' was refused: it leads to a private address"),
+      message: expect.stringContaining("The host 'other.test' was refused: it resolves to a private address"),
       extras: { outcome: 'unknown' },
     })
     await agent.destroy()
   })
 
-  test('in a circle ends where it would begin again', async () => {
+  test('stops at a redirect loop', async () => {
     service = await Service.http(({ url }, response) => {
       response.writeHead(302, { location: url === '/round' ? '/about#top' : '/round' }).end()
     })
@@ -155,7 +155,7 @@ describe('a redirect', () => {
   test('without a place to go to is an error', async () => {
     service = await Service.http((_, response) => response.writeHead(302).end())
     await expect(service.ask('/')).rejects.toMatchObject({
-      message: `${ELSEWHERE}answered 302 without saying where it has moved to`,
+      message: `${ELSEWHERE}answered 302 without a Location`,
     })
   })
 
@@ -173,7 +173,7 @@ describe('a redirect', () => {
     ['http://0x7f.1/', "The host '127.0.0.1' was refused"],
     ['http://[::ffff:10.0.0.1]/', 'was refused'],
     ['http://other.test:22/', "Port 22 of the host 'other.test' was refused"],
-    ['http://me:secret@other.test/', 'holds a user name or a password'],
+    ['http://me:secret@other.test/', 'contains a user name or a password'],
     ['file:///etc/passwd', "The scheme 'file' was refused"],
     ['gopher://other.test/', "The scheme 'gopher' was refused"],
     ['javascript:alert(1)', "The scheme 'javascript' was refused"],
@@ -197,7 +197,7 @@ describe('a redirect', () => {
   })
 })
 
-describe('what shows who we are', () => {
+describe('credentials', () => {
   const headers = { authorization: 'Bearer t', cookie: 'a=b', 'x-key': 'k', 'x-kept': 'yes', accept: 'text/plain' }
   const credentials = ['x-key']
 
@@ -207,7 +207,7 @@ describe('what shows who we are', () => {
     expect(seen(await send(request, weather.options())).headers).toMatchObject(headers)
   })
 
-  test('stays behind where the origin changes, and does not come back', async () => {
+  test('are dropped at another origin and not restored', async () => {
     const weather = await redirecting()
     const back = via(302, `${weather.origin}/there`)
     const request = weather.request(via(302, `http://other.test:${weather.port}${back}`), { headers, credentials })
@@ -229,7 +229,7 @@ describe('what shows who we are', () => {
     expect(sent.url).toBe('/there?page=2')
   })
 
-  test('is not in the sentence about where a redirect led', async () => {
+  test('are removed from redirect errors', async () => {
     const weather = await redirecting()
     const secrets = new SecretValues(['hunter22secret'])
     const failed = await weather.ask(via(302, 'http://hunter22secret.evil.test/'), { secrets }).catch((error) => error)

@@ -45,7 +45,7 @@ describe('an answer', () => {
     expect(headers).toMatchObject({ 'content-type': 'text/plain', 'x-twice': 'a, b' })
   })
 
-  test('is for what was sent: method, path, headers and body', async () => {
+  test('sends method, path, headers and body', async () => {
     const weather = await http((request, response) => {
       let body = ''
       request.on('data', (chunk) => {
@@ -127,7 +127,7 @@ describe('a service that misbehaves fails its own call and no other', () => {
       'HTTP/1.1 101 Switching\r\n\r\n',
       {
         code: 'EXECUTION_ERROR',
-        message: "The service behind tool 'weather' answered in a way that cannot be read",
+        message: "The service behind tool 'weather' sent an unreadable answer",
         extras: { outcome: 'unknown' },
         repeat: undefined,
       },
@@ -137,7 +137,7 @@ describe('a service that misbehaves fails its own call and no other', () => {
       `HTTP/1.1 200 OK\r\n${'x-flood: 0123456789abcdef0123456789abcdef\r\n'.repeat(1_000)}\r\n`,
       {
         code: 'EXECUTION_ERROR',
-        message: "The service behind tool 'weather' answered with more headers than are read",
+        message: "The service behind tool 'weather' answered with too many headers",
         extras: { outcome: 'unknown' },
         repeat: undefined,
       },
@@ -147,7 +147,7 @@ describe('a service that misbehaves fails its own call and no other', () => {
       `HTTP/1.1 200 OK\r\nx-long: ${'x'.repeat(100_000)}\r\n\r\n`,
       {
         code: 'EXECUTION_ERROR',
-        message: "The service behind tool 'weather' answered with more headers than are read",
+        message: "The service behind tool 'weather' answered with too many headers",
         extras: { outcome: 'unknown' },
         repeat: undefined,
       },
@@ -183,7 +183,7 @@ describe('a service that misbehaves fails its own call and no other', () => {
     await agent.destroy()
   })
 
-  test('is not asked where its address is refused, and that is said without the address', async () => {
+  test('is not called if its address is refused, and the error hides the address', async () => {
     const weather = await raw(() => undefined)
     const agent = guardedAgent(new NetworkRules({}).addresses, { lookup: async () => ['127.0.0.1'] })
 
@@ -196,7 +196,7 @@ describe('a service that misbehaves fails its own call and no other', () => {
     await agent.destroy()
   })
 
-  test('is not asked where its certificate is not trusted', async () => {
+  test('is not called if its certificate is not trusted', async () => {
     const weather = await http((_, response) => response.end())
     const server = createServer(selfSigned('api.test'), (_, response) => response.end()).listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -225,7 +225,7 @@ describe('a service that misbehaves fails its own call and no other', () => {
 })
 
 describe('compression', () => {
-  test('is asked for where the way is long, unless the tool says otherwise', async () => {
+  test('is requested over https unless the tool sets its own header', async () => {
     const seen: unknown[] = []
     const agent = {
       dispatch: ({ headers }: { headers: unknown }, handler: { onResponseError(c: null, error: Error): void }) => {

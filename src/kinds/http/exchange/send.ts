@@ -1,8 +1,9 @@
-import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import { promisify } from 'node:util'
+import { brotliDecompress, constants, gunzip, inflateRaw, inflate as inflateZlib, zstdDecompress } from 'node:zlib'
+import { ToolExecutionError } from '../../../core/tool-result.ts'
 import type { HttpMethod } from '../definition/http-implementation.ts'
 import { exchange, type SendOptions } from './exchange.ts'
-import { MAY_HAVE_RUN } from './exchange-error.ts'
-import { inflate } from './inflate.ts'
+import { answerTooLarge, brokenAnswer, MAY_HAVE_RUN } from './exchange-error.ts'
 import { type HttpResponse, leavesTls, type OutgoingRequest, requestTo } from './outgoing-request.ts'
 
 const ENCODINGS = 'gzip, deflate, br, zstd'
@@ -65,7 +66,7 @@ export class Redirects {
     if (method === undefined) {
       throw this.#refused(
         status,
-        `has moved: it answers ${status} and leads to '${url.host}'. A ${this.#request.method} is not sent on: write the new address in the tool's implementation.url`,
+        `has moved: it answers ${status} and leads to '${url.host}'. A ${this.#request.method} is not redirected: write the new address in the tool's implementation.url`,
       )
     }
     const refusal = this.#options.network.refusal(url)
@@ -85,7 +86,7 @@ export class Redirects {
   }
 
   #target({ headers: { location }, status }: HttpResponse): URL {
-    if (location === undefined) throw this.#refused(status, `answered ${status} without saying where it has moved to`)
+    if (location === undefined) throw this.#refused(status, `answered ${status} without a Location`)
     const url = URL.parse(location, this.#request.origin + this.#request.path)
     if (url === null) throw this.#refused(status, `answered ${status} with a Location that is not a URL`)
     return url
@@ -106,4 +107,56 @@ const placeOf = ({ method, origin, path }: OutgoingRequest): string => `${method
 function methodOf(method: HttpMethod, status: number): HttpMethod | undefined {
   if (method === 'GET' || method === 'HEAD') return method
   return status === 303 ? 'GET' : undefined
+}
+
+const MAX_CODINGS = 2
+const MAX_QUOTED = 40
+
+type Inflate = (body: Buffer, bound: { readonly maxOutputLength: number }) => Promise<Buffer>
+
+/** A zstd frame declares its window size. RFC 9659 limits it to 8 MB over HTTP. */
+const ZSTD_LIMIT = { params: { [constants.ZSTD_d_windowLogMax]: 23 } }
+const unzip = promisify<Buffer, object, Buffer>(gunzip)
+const [zlib, raw] = [promisify<Buffer, object, Buffer>(inflateZlib), promisify<Buffer, object, Buffer>(inflateRaw)]
+const zstd = promisify<Buffer, object, Buffer>(zstdDecompress)
+
+const CODINGS: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
+  ['gzip', unzip],
+  ['x-gzip', unzip],
+  ['deflate', (body, bound) => (hasZlibHeader(body) ? zlib : raw)(body, bound)],
+  ['br', promisify<Buffer, object, Buffer>(brotliDecompress)],
+  ['zstd', (body, bound) => zstd(body, { ...bound, ...ZSTD_LIMIT })],
+])
+
+export async function inflate(body: Buffer, encoding: string, maxBytes: number, tool: string): Promise<Buffer> {
+  const names = encoding
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '' && name !== 'identity')
+  if (names.length > MAX_CODINGS) {
+    throw brokenAnswer(
+      `The service behind tool '${tool}' compressed its answer ${names.length} times: at most ${MAX_CODINGS} are allowed`,
+    )
+  }
+  let inflated = body
+  for (const name of names.reverse()) {
+    const undo = CODINGS.get(name)
+    if (undo === undefined) {
+      const quoted = name.slice(0, MAX_QUOTED).replaceAll(/[^\w.-]/g, '?')
+      throw brokenAnswer(`The service behind tool '${tool}' answered in the unknown encoding '${quoted}'`)
+    }
+    try {
+      inflated = await undo(inflated, { maxOutputLength: maxBytes })
+    } catch (error) {
+      if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') throw answerTooLarge(tool, maxBytes)
+      throw brokenAnswer(`The service behind tool '${tool}' sent a body that cannot be decompressed`, error)
+    }
+  }
+  return inflated
+}
+
+/** The standard requires a zlib header for `deflate`; some servers omit it. */
+function hasZlibHeader(body: Buffer): boolean {
+  return body.length >= 2 && ((body[0] as number) & 0x0f) === 8 && body.readUInt16BE(0) % 31 === 0
 }

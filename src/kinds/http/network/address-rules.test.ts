@@ -20,7 +20,7 @@ const near = (ranges: readonly { first: bigint; last: bigint }[], width: bigint)
 const isIsatap = (number: bigint): boolean => ((number >> 32n) & 0xfdffffffn) === 0x5efen
 
 describe('without anything opened', () => {
-  test('an IPv4 address is refused where the registry of IANA has it, and not elsewhere', () => {
+  test('refuses exactly the IPv4 addresses in the IANA registry', () => {
     fc.assert(
       fc.property(near(SPECIAL_IPV4, 32n), (number) => {
         expect(refused(toIpv4(number))).toBe(isIn(SPECIAL_IPV4, number))
@@ -29,7 +29,7 @@ describe('without anything opened', () => {
     )
   })
 
-  test('an IPv6 address is refused outside 2000::/3 and where the registry has it, and not elsewhere', () => {
+  test('refuses exactly the IPv6 addresses outside 2000::/3 or in the IANA registry', () => {
     const native = near(SPECIAL_IPV6, 128n).filter((number) => number >> 32n !== 0xffffn && !isIsatap(number))
     fc.assert(
       fc.property(native, (number) => {
@@ -49,7 +49,7 @@ describe('without anything opened', () => {
     (address) => expect(refused(address)).toBe(false),
   )
 
-  test('an address with a public one inside passes where the form itself is one of the Internet', () => {
+  test('allows a public embedded address in a public form', () => {
     expect(refused('2600::5efe:8.8.8.8')).toBe(false)
     expect(refused('2600::5efe:10.0.0.1')).toBe(true)
     expect(refused('64:ff9b::8.8.8.8')).toBe(true)
@@ -66,7 +66,7 @@ describe('without anything opened', () => {
     '::1%lo',
     '[::1]',
     '8.8.8.8/32',
-  ])('what is no plain address is refused: "%s"', (text) =>
+  ])('refuses text that is not an address: "%s"', (text) =>
     expect(new AddressRules().refusal(text)).toBe('no plain IP address'),
   )
 })
@@ -108,7 +108,7 @@ describe('allow_private', () => {
     )
   })
 
-  test('opens a metadata address only where that very address is written', () => {
+  test('opens a metadata address only if it is listed itself', () => {
     for (const address of ['169.254.169.254', '100.100.100.200', '168.63.129.16', 'fd00:ec2::254']) {
       const range = address.includes(':') ? 'fd00::/8' : '0.0.0.0/0'
       expect(new AddressRules([range]).refusal(address)).toBe('a metadata address of a cloud')
@@ -118,7 +118,7 @@ describe('allow_private', () => {
     expect(refused('::ffff:169.254.169.254', '169.254.169.254/32')).toBe(false)
   })
 
-  test('opens what is inside an IPv6 address only together with it', () => {
+  test('opens an embedded address only together with its IPv6 address', () => {
     expect(refused('64:ff9b::10.0.0.1', '64:ff9b::/96', '10.0.0.0/8')).toBe(false)
     expect(new AddressRules(['64:ff9b::/96']).refusal('64:ff9b::10.0.0.1')).toBe(
       'an IPv6 address that stands for a private address',
@@ -142,7 +142,7 @@ describe('allow_private', () => {
   test.each([
     ['10.1.2.3/24', '"10.1.2.0/24" for the range or "10.1.2.3" for the one address'],
     ['fd00::1/64', '"fd00::/64" for the range or "fd00::1" for the one address'],
-  ])('refuses %s, which can be read in two ways, and says both', (entry, both) => {
+  ])('refuses the ambiguous entry %s and names both readings', (entry, both) => {
     expect(() => new AddressRules([entry])).toThrow(
       `http.allow_private has "${entry}", whose address is not the first of its range: write ${both}`,
     )

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** A parsed IP address. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /**
@@ -19,14 +18,12 @@ export function readAddress(text: string): Address | undefined {
 /** ipaddr.js reads `::8.8.8.8` as a mapped address, which it isn't; in hexadecimal it reads it correctly. */
 const inHex = (text: string): string => new URL(`http://[${text}]`).hostname.slice(1, -1)
 
-/** The first address of a range and the length of its prefix. */
 export type AddressRange = readonly [Address, number]
 
 /** The addresses that tools may connect to: public ones, and private ones that the operator allowed. */
 export class AddressRules {
   readonly #open: readonly AddressRange[]
 
-  /** Takes addresses and CIDRs; throws if an entry is neither. */
   constructor(allowPrivate: readonly string[] = []) {
     this.#open = allowPrivate.map((entry) => readRange(entry, 'http.allow_private'))
   }
@@ -114,7 +111,6 @@ const METADATA: ReadonlySet<string> = new Set([
   'fd20:ce::254',
 ])
 
-/** Whether the address belongs to a cloud metadata service. */
 const isMetadata = (address: Address): boolean => METADATA.has(address.toString())
 
 /** The kind of a special address; undefined for a public unicast address. */

@@ -73,7 +73,7 @@ describe('over TLS', () => {
     await expect(socketDial()(nameless)).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
   })
 
-  test('a certificate that nobody vouches for is not taken, even where the environment says so', async () => {
+  test('rejects an untrusted certificate even if the environment disables verification', async () => {
     // Node warns of it, rightly.
     const warning = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
@@ -87,7 +87,7 @@ describe('over TLS', () => {
     await expect(socketDial()(target(port))).rejects.toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
   })
 
-  test('a server that says nothing is left for the next address', async () => {
+  test('tries the next address if a server does not answer', async () => {
     const port = await listen(createPlainServer())
     const dialled = socketDial()(target(port, { hasNext: true }))
     await expect(dialled).rejects.toMatchObject({

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { connectionCode, mayHaveLeft } from '../../../core/network-code.ts'
+import { connectionCode, mayHaveLeft } from '../../../core/failure.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
 import { AddressRules } from './address-rules.ts'
 import { ask } from './fixtures/ask.ts'

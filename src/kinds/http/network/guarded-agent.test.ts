@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { connectionCode } from '../../../core/network-code.ts'
+import { connectionCode } from '../../../core/failure.ts'
 import { AddressRules } from './address-rules.ts'
 import { ask } from './fixtures/ask.ts'
 import { NOT_DIALLED, recordedAgent } from './fixtures/recorded-agent.ts'
@@ -32,7 +32,7 @@ function agentWith(addresses: AddressRules, parts: AgentParts = {}) {
 const failingWith = (code: string) => Object.assign(new Error(code), { code })
 
 describe('a real server', () => {
-  test('is reached where its address is opened, and not where it is not', async () => {
+  test('is reached only if its address is opened', async () => {
     const port = await serve((_request, response) => response.end('hello'))
     const url = new URL(`http://127.0.0.1:${port}/`)
     expect(await ask(agentWith(open), url)).toEqual({ status: 200, text: 'hello' })
@@ -49,7 +49,7 @@ describe('a real server', () => {
     })
   })
 
-  test('is looked up for a new connection only, not for every request', async () => {
+  test('is resolved once per connection', async () => {
     const sockets = new Set<Socket>()
     const port = await serve((request, response) => {
       sockets.add(request.socket)
@@ -76,7 +76,7 @@ describe('a real server', () => {
     expect(await ask(agent, url)).toBeInstanceOf(RefusedAddress)
   })
 
-  test('is reached at its second address where the first does not answer', async () => {
+  test('is reached at its second address if the first does not answer', async () => {
     const port = await serve((_request, response) => response.end('hello'))
     const rules = new AddressRules(['127.0.0.0/8', '::1'])
     const agent = agentWith(rules, { lookup: async () => ['127.0.0.2', '127.0.0.1'] })
@@ -123,7 +123,7 @@ describe('a real server', () => {
   })
 })
 
-describe('what is dialled', () => {
+describe('dialling', () => {
   test('is a checked address, with the name for the certificate', async () => {
     const { agent, dialled } = recordedAgent(closed, [['93.184.215.14']])
     expect(await ask(agent, new URL('https://api.example.com.:8443/'))).toMatchObject({ code: NOT_DIALLED })
@@ -138,14 +138,14 @@ describe('what is dialled', () => {
     ])
   })
 
-  test('is the address itself where the URL has one, and the certificate must be for it', async () => {
+  test('uses the address in the URL, which the certificate must match', async () => {
     const { agent, dialled, lookedUp } = recordedAgent(closed)
     await ask(agent, new URL('https://[2606:4700:4700::1111]/'))
     expect(dialled).toEqual([{ address: '2606:4700:4700::1111', port: '', protocol: 'https:', hasNext: false }])
     expect(lookedUp).toEqual([])
   })
 
-  test('is never what a header calls the host', async () => {
+  test('ignores a host header', async () => {
     const { agent, dialled, lookedUp } = recordedAgent(closed, [['93.184.215.14']])
     const headers = { host: 'localhost' }
     await agent.request({ origin: 'https://api.example.com', path: '/', method: 'GET', headers }).catch(() => undefined)
@@ -185,7 +185,7 @@ describe('what is dialled', () => {
     expect(dialled).toHaveLength(3)
   })
 
-  test.each(['DEPTH_ZERO_SELF_SIGNED_CERT', 'ECONNRESET'])('is no second address after %s', async (code) => {
+  test.each(['DEPTH_ZERO_SELF_SIGNED_CERT', 'ECONNRESET'])('does not try another address after %s', async (code) => {
     let dialled = 0
     const agent = agentWith(closed, {
       lookup: async () => ['1.1.1.1', '1.1.1.2'],
@@ -200,7 +200,7 @@ describe('what is dialled', () => {
 })
 
 describe('origins', () => {
-  test('that were refused are not kept', async () => {
+  test('do not reuse refused connections', async () => {
     const { agent } = recordedAgent(closed)
     for (let last = 0; last < 1_100; last++) {
       const failed = await ask(agent, new URL(`http://10.0.${last >> 8}.${last & 255}/`))

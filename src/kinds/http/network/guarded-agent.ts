@@ -2,11 +2,10 @@ import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import { Agent, buildConnector, errors } from 'undici'
 import { type Clock, systemClock } from '../../../core/clock.ts'
-import { connectionCode, mayHaveLeft } from '../../../core/network-code.ts'
+import { connectionCode, mayHaveLeft } from '../../../core/failure.ts'
 import type { AddressRules } from './address-rules.ts'
 import { RefusedAddress } from './network-rules.ts'
 
-/** Dependencies of an agent, replaceable in tests. */
 export interface AgentParts {
   readonly lookup?: Lookup
   readonly dial?: Dial
@@ -30,11 +29,11 @@ const BOUNDS = {
  * can't return one address for the check and another for the connection.
  */
 export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): Agent {
-  const names = new NameLookup(parts.lookup ?? systemLookup, parts.clock ?? systemClock)
+  const find = sharedLookup(parts.lookup ?? systemLookup, parts.clock ?? systemClock)
   const dial = parts.dial ?? socketDial()
   const open = async ({ hostname, port, protocol }: buildConnector.Options): Promise<Socket> => {
     const isName = isIP(hostname) === 0
-    const found = isName ? await names.find(hostname) : [hostname]
+    const found = isName ? await find(hostname) : [hostname]
     for (const address of found) {
       const what = addresses.refusal(address)
       if (what !== undefined) throw new RefusedAddress(hostname, what)
@@ -93,11 +92,9 @@ export interface DialTarget {
   readonly protocol: string
   /** The name that the certificate must match; undefined if the URL has an address. */
   readonly servername?: string
-  /** Whether another address can be tried. */
   readonly hasNext: boolean
 }
 
-/** Opens a connection, with TLS for https. */
 type Dial = (target: DialTarget) => Promise<Socket>
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -124,7 +121,6 @@ export function socketDial(): Dial {
 const connector = (timeout: number): buildConnector.connector =>
   buildConnector({ timeout, allowH2: false, rejectUnauthorized: true })
 
-/** Resolves a name to all its addresses. */
 type Lookup = (hostname: string) => Promise<readonly string[]>
 
 /** Resolves like any other program on this machine: hosts file, then DNS, in the system's order. */
@@ -136,39 +132,23 @@ const systemLookup: Lookup = async (hostname) => {
 const LOOKUP_TIMEOUT_MS = 10_000
 
 /**
- * Resolves names, sharing lookups of the same name: the system resolves only a few at the same time, so connections
- * to one slow name would delay all others. Results aren't cached.
+ * Shares lookups of the same name: the system resolves only a few at the same time, so connections to one slow name
+ * would delay all others. Results aren't cached. Rejects with the resolver's own code.
  */
-class NameLookup {
-  readonly #lookup: Lookup
-  readonly #clock: Clock
-  readonly #running = new Map<string, Promise<readonly string[]>>()
-
-  constructor(lookup: Lookup, clock: Clock) {
-    this.#lookup = lookup
-    this.#clock = clock
-  }
-
-  /** Returns at least one address; rejects with the resolver's own code. */
-  find(hostname: string): Promise<readonly string[]> {
-    return new Promise((resolve, reject) => {
-      const late = () => reject(new errors.ConnectTimeoutError(`The name '${hostname}' was not found in time`))
-      const cancel = this.#clock.after(LOOKUP_TIMEOUT_MS, late)
-      this.#shared(hostname).then(resolve, reject).finally(cancel)
-    })
-  }
-
-  #shared(hostname: string): Promise<readonly string[]> {
-    const running = this.#running.get(hostname)
-    if (running !== undefined) return running
-    const started = this.#ask(hostname).finally(() => this.#running.delete(hostname))
-    this.#running.set(hostname, started)
-    return started
-  }
-
-  async #ask(hostname: string): Promise<readonly string[]> {
-    const found = await this.#lookup(hostname)
+function sharedLookup(lookup: Lookup, clock: Clock): Lookup {
+  const running = new Map<string, Promise<readonly string[]>>()
+  const find = async (hostname: string): Promise<readonly string[]> => {
+    const found = await lookup(hostname)
     if (found.length > 0) return found
     throw Object.assign(new Error(`The name '${hostname}' has no address`), { code: 'ENOTFOUND' })
+  }
+  return (hostname) => {
+    const shared = running.get(hostname) ?? find(hostname).finally(() => running.delete(hostname))
+    running.set(hostname, shared)
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new errors.ConnectTimeoutError(`Resolving the name '${hostname}' timed out`))
+      const cancel = clock.after(LOOKUP_TIMEOUT_MS, late)
+      shared.then(resolve, reject).finally(cancel)
+    })
   }
 }

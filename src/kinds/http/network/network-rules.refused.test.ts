@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { connectionCode } from '../../../core/network-code.ts'
+import { connectionCode } from '../../../core/failure.ts'
 import { AddressRules } from './address-rules.ts'
 import { ask } from './fixtures/ask.ts'
 import { recordedAgent } from './fixtures/recorded-agent.ts'
@@ -19,6 +19,6 @@ test('a refusal is found behind other errors, and nothing else is taken for one'
 test('a refusal names the host as it was written, and no address that it resolved to', async () => {
   const { agent } = recordedAgent(new AddressRules(), [['1.1.1.1', '10.20.30.40']])
   expect(refusedAddress(await ask(agent, new URL('https://db.example.com/')))?.message).toBe(
-    "The host 'db.example.com' was refused: it leads to a private address. If tools are meant to reach it, add its address to http.allow_private.",
+    "The host 'db.example.com' was refused: it resolves to a private address. If tools are meant to reach it, add its address to http.allow_private.",
   )
 })

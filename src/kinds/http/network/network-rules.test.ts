@@ -8,14 +8,14 @@ const refusal = (asked: string, settings: HttpSettings = {}, domains?: readonly 
 
 const HOME = 'https://api.example.com/v1/things?limit=1'
 
-describe('where no domains are listed', () => {
+describe('without allowed domains', () => {
   test('a tool reaches the host of its own URL, however it is written', () => {
     expect(refusal(HOME)).toBeUndefined()
     expect(refusal('http://API.example.com./other')).toBeUndefined()
     expect(refusal('https://bücher.example/', {}, undefined, 'https://xn--bcher-kva.example/')).toBeUndefined()
   })
 
-  test('a tool reaches no other host, and is told how to', () => {
+  test('a tool reaches only its own host', () => {
     expect(refusal('https://files.example.com/1')).toBe(
       `The host 'files.example.com' was refused: a tool reaches only the host of its own URL, 'api.example.com', as long as no allowed_domains are set. If it is meant to reach both, set its implementation.allowed_domains to ["api.example.com", "files.example.com"].`,
     )
@@ -24,7 +24,7 @@ describe('where no domains are listed', () => {
 })
 
 describe('domains', () => {
-  test("of the installation hold for a tool's own host too, and the sentence says what to add", () => {
+  test("of the installation also apply to the tool's own host", () => {
     const settings = { allowed_domains: ['example.org'] }
     expect(refusal(HOME, settings)).toBe(
       `The host 'api.example.com' was refused: it is not in http.allowed_domains. If the tool is meant to reach it, add "api.example.com" there.`,
@@ -91,7 +91,7 @@ describe('domains', () => {
       'a#b',
       '[::1',
     ],
-  ])('an entry that is no host is refused with a sentence that quotes it: %j', (entry) => {
+  ])('rejects an entry that is not a host: %j', (entry) => {
     const sentence = `has ${JSON.stringify(entry)}, which is not a host name: write it like "api.example.com", or`
     expect(() => new NetworkRules({ allowed_domains: [entry] })).toThrow(`http.allowed_domains ${sentence}`)
     expect(() => refusal(HOME, {}, [entry])).toThrow(`implementation.allowed_domains ${sentence}`)
@@ -103,7 +103,7 @@ describe('domains', () => {
 })
 
 describe('addresses in URLs', () => {
-  test('that are opened pass; what the sentence says to add is what opens them', () => {
+  test('pass after adding the suggested entry', () => {
     for (const host of ['10.1.2.3', '[fd12::1]', '[::ffff:10.1.2.3]', '169.254.169.254', '[64:ff9b::8.8.8.8]']) {
       const url = `http://${host}/`
       const [, add = ''] = /add "(.*)" to http.allow_private\.$/.exec(refusal(url, {}, undefined, url) ?? '') ?? []
@@ -136,7 +136,7 @@ describe('the form of a URL', () => {
   test('a user name alone is refused too, and not repeated', () => {
     const said = refusal('https://hunter2@api.example.com/')
     expect(said).toBe(
-      "A URL of the host 'api.example.com' was refused: it holds a user name or a password. Write those in the tool's implementation.auth instead.",
+      "A URL of the host 'api.example.com' was refused: it contains a user name or a password. Write those in the tool's implementation.auth instead.",
     )
     expect(refusal('https://:hunter2@api.example.com/')).toBe(said)
   })

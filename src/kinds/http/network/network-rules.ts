@@ -3,7 +3,6 @@ import { domainToASCII } from 'node:url'
 import type { HttpSettings } from '../definition/http-implementation.ts'
 import { AddressRules } from './address-rules.ts'
 
-/** The URLs that one tool may request. */
 export interface ToolNetwork {
   /** Why the URL is blocked and what to do about it; undefined if it is allowed. */
   refusal(url: URL): string | undefined
@@ -13,12 +12,10 @@ const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 /** Redirects can contain URLs of any length. */
 const MAX_QUOTED = 100
 
-/** The URLs that the tools of an installation may request. */
 export class NetworkRules {
   readonly addresses: AddressRules
   readonly #domains: DomainList | undefined
 
-  /** Throws if an address or a domain is malformed. */
   constructor(settings: HttpSettings) {
     this.addresses = new AddressRules(settings.allow_private)
     this.#domains = settings.allowed_domains && new DomainList(settings.allowed_domains, 'http.allowed_domains')
@@ -55,14 +52,13 @@ export class NetworkRules {
   }
 }
 
-/** Checks everything but the address of the host. */
 function formRefusal(url: URL, host: string | undefined, ports: ReadonlySet<string>): string | undefined {
   if (!SCHEMES.has(url.protocol)) {
-    return `The scheme '${cut(url.protocol.slice(0, -1))}' was refused: HTTP tools ask by http and https only.`
+    return `The scheme '${cut(url.protocol.slice(0, -1))}' was refused: HTTP tools use http and https only.`
   }
   if (host === undefined) return `The host '${cut(url.hostname)}' was refused: it is not a host name.`
   if (url.username !== '' || url.password !== '') {
-    return `A URL of the host '${host}' was refused: it holds a user name or a password. Write those in the tool's implementation.auth instead.`
+    return `A URL of the host '${host}' was refused: it contains a user name or a password. Write those in the tool's implementation.auth instead.`
   }
   if (ports.has(url.port)) return undefined
   return `Port ${url.port} of the host '${host}' was refused: a tool may use the ports 80 and 443, and the one in its own URL. If another is meant, write it in the tool's implementation.url.`
@@ -115,10 +111,9 @@ function hostName(text: string): string | undefined {
 /** Names no address except one in the URL itself: resolved addresses of internal hosts stay private. */
 const addressRefusal = (host: string, what: string): string =>
   isIP(host) === 0
-    ? `The host '${host}' was refused: it leads to ${what}. If tools are meant to reach it, add its address to http.allow_private.`
+    ? `The host '${host}' was refused: it resolves to ${what}. If tools are meant to reach it, add its address to http.allow_private.`
     : `The host '${host}' was refused: it is ${what}. If tools are meant to reach it, add "${host}" to http.allow_private.`
 
-/** Thrown instead of connecting to a blocked address. */
 export class RefusedAddress extends Error {
   readonly code = 'ERR_ADDRESS_REFUSED'
 
@@ -130,7 +125,6 @@ export class RefusedAddress extends Error {
 
 const MAX_CAUSES = 8
 
-/** Finds a refused address among the causes of an error. */
 export function refusedAddress(error: unknown): RefusedAddress | undefined {
   let looked: unknown = error
   for (let left = MAX_CAUSES; left > 0 && looked instanceof Error; left--) {

@@ -104,23 +104,23 @@ describe('a variable that cannot be used', () => {
     ['implementation.auth.password', { auth: { type: 'basic', username: 'a', password: '${KEY}' } }],
   ]
 
-  test.each(PLACES)('is named where it is not set: %s', (_, implementation) => {
+  test.each(PLACES)('reports a variable that is not set: %s', (_, implementation) => {
     const sentence = 'The environment variable KEY is not set: set it, or take ${KEY} out of the definition'
     expect(message(implementation)).toBe(sentence)
     expect(message(implementation, ' \n')).toBe(sentence)
   })
 
-  test.each(PLACES)('is named, without its value, where it holds a control character: %s', (place, implementation) => {
+  test.each(PLACES)('reports a variable with a control character, without its value: %s', (place, implementation) => {
     for (const character of ['\r\n', '\n', '\u0000', '\u0007', '\u007f', '\u0085']) {
       expect(message(implementation, `${BAD}${character}x: y`)).toBe(
-        `The environment variable KEY holds a line end or another control character, and ${place} cannot: set it to one line of text`,
+        `The environment variable KEY contains a line break or another control character, which is not allowed in ${place}: set it to one line of text`,
       )
     }
   })
 
-  test('is named, without its value, where no header can hold it', () => {
+  test('reports a variable that a header cannot contain, without its value', () => {
     const sentence = (place: string): string =>
-      `The environment variable KEY holds a character that no header may have, and implementation.${place} is sent in one: set it to plain ASCII text`
+      `The environment variable KEY contains a character that is not allowed in a header, and implementation.${place} is sent in one: set it to plain ASCII text`
     const key = { type: 'api_key', name: 'k', value: '${KEY}' }
     expect(message({ headers: { x: '${KEY}' } }, `${BAD}é`)).toBe(sentence('headers.x'))
     expect(message({ auth: { type: 'bearer', token: '${KEY}' } }, `${BAD}€`)).toBe(sentence('auth.token'))

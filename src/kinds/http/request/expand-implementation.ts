@@ -4,7 +4,6 @@ import { literalSecrets } from '../definition/secret-values.ts'
 import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request.ts'
 import { unfitImplementation } from './request-errors.ts'
 
-/** An implementation with its variables replaced. */
 export interface ExpandedImplementation {
   readonly implementation: HttpImplementation
   /** Values that must never be shown: variables outside the host, and literal secrets. */
@@ -27,39 +26,49 @@ export function expandImplementation(written: HttpImplementation, env: Environme
       const value = valueOfVariable(part, place, env)
       if (inHeader && !isHeaderValue(value)) {
         throw unfitImplementation(
-          `The environment variable ${part} holds a character that no header may have, and ${place} is sent in one: set it to plain ASCII text`,
+          `The environment variable ${part} contains a character that is not allowed in a header, and ${place} is sent in one: set it to plain ASCII text`,
         )
       }
       secrets.add(value)
       return whole + value
     }, '')
   }
-  const expandTexts = (texts: Readonly<Record<string, string>>, place: string, inHeader: boolean) =>
+  return { implementation: mapTexts(written, expandAddress, expandText), secrets }
+}
+
+/** Applies functions to all texts that may contain a `${VAR}`. */
+function mapTexts(
+  written: HttpImplementation,
+  mapUrl: (text: string, place: string) => string,
+  mapText: (text: string, place: string, inHeader: boolean) => string,
+): HttpImplementation {
+  const { url, headers, query, auth } = written
+  const mapAll = (texts: object, place: string, inHeader: boolean): Record<string, string> =>
     Object.fromEntries(
       // Unknown keys may have values of any type.
-      Object.entries(texts).map(([name, text]) => [
-        name,
-        typeof text === 'string' ? expandText(text, `${place}.${name}`, inHeader) : text,
-      ]),
+      Object.entries(texts).map(([name, text]) => {
+        const at = `implementation.${place}.${name}`
+        if (typeof text !== 'string') return [name, text]
+        return [name, place === 'auth' && name === 'token_url' ? mapUrl(text, at) : mapText(text, at, inHeader)]
+      }),
     )
-  const expandAuth = (auth: HttpAuth): HttpAuth => {
-    const inHeader = auth.type === 'bearer' || (auth.type === 'api_key' && auth.in === 'header')
-    const { token_url, ...texts } = auth as HttpAuth & { token_url?: string }
-    const expanded = expandTexts(texts, 'implementation.auth', inHeader)
-    if (token_url !== undefined) expanded.token_url = expandAddress(token_url, 'implementation.auth.token_url')
-    return expanded as HttpAuth
-  }
-
-  const { url, headers, query, auth } = written
-  const implementation = {
+  const authInHeader = auth?.type === 'bearer' || (auth?.type === 'api_key' && auth.in === 'header')
+  return {
     ...written,
-    url: expandAddress(url, 'implementation.url'),
-    ...(headers && { headers: expandTexts(headers, 'implementation.headers', true) }),
-    ...(query && { query: expandTexts(query, 'implementation.query', false) }),
-    ...(auth && { auth: expandAuth(auth) }),
+    url: mapUrl(url, 'implementation.url'),
+    ...(headers && { headers: mapAll(headers, 'headers', true) }),
+    ...(query && { query: mapAll(query, 'query', false) }),
+    ...(auth && { auth: mapAll(auth, 'auth', authInHeader) as unknown as HttpAuth }),
   }
-  return { implementation, secrets }
 }
+
+/** Replaces variables with placeholders, to check an implementation before they are known. */
+export const standInImplementation = (written: HttpImplementation): HttpImplementation =>
+  mapTexts(written, standInUrl, (text) =>
+    splitAtVariables(text)
+      .map((part, at) => (at % 2 === 0 ? part : 'v'))
+      .join(''),
+  )
 
 function valueOfVariable(name: string, place: string, env: Environment): string {
   const value = variableIn(env, name)
@@ -70,7 +79,7 @@ function valueOfVariable(name: string, place: string, env: Environment): string 
   }
   if (hasControlCharacter(value)) {
     throw unfitImplementation(
-      `The environment variable ${name} holds a line end or another control character, and ${place} cannot: set it to one line of text`,
+      `The environment variable ${name} contains a line break or another control character, which is not allowed in ${place}: set it to one line of text`,
     )
   }
   return value
@@ -80,7 +89,6 @@ const PAST_HOST = /^[^/?#\\]*:\/\/[^/?#\\]*[/?#\\]/
 /** A path segment of this length is more likely a key than a name. */
 const LONG_PART = 20
 
-/** A URL with its variables replaced, and the secrets among their values. */
 interface ExpandedUrl {
   readonly text: string
   readonly secrets: readonly string[]
@@ -109,8 +117,7 @@ export function expandUrl(written: string, valueOfVariable: (name: string) => st
   return { text, secrets }
 }
 
-/** A URL of the same form with placeholders for variables, to check it before they are known. */
-export function standInUrl(written: string): string {
+function standInUrl(written: string): string {
   const parts = splitAtVariables(written)
   return parts.reduce((text, part, at) => {
     if (at % 2 === 0) return text + part

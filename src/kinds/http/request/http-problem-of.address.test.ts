@@ -13,19 +13,19 @@ function holds(table: readonly (readonly [Readonly<Record<string, unknown>>, str
 
 describe('problems of an address', () => {
   test('the address', () => {
-    const whole = 'write it whole, such as https://api.example.com/users/{id}'
-    const userInfo = 'implementation.url holds a user name or a password: write them into auth'
-    const beforePath = 'has a {parameter} before its path: scheme, host and port are fixed, write them out'
+    const whole = 'write it like https://api.example.com/users/{id}'
+    const userInfo = 'implementation.url contains a user name or a password: write them into auth'
+    const beforePath = 'has a {parameter} before its path: write scheme, host and port literally'
     const fixed = (url: string): string => `implementation.url '${url}' ${beforePath}`
     holds([
-      [{ url: 'api.example.com/x' }, `implementation.url 'api.example.com/x' is not a URL: ${whole}`],
-      [{ url: '/users' }, `implementation.url '/users' is not a URL: ${whole}`],
-      [{ url: 'https:///x' }, `implementation.url 'https:///x' is not a URL: ${whole}`],
-      [{ url: 'https:/a.test' }, `implementation.url 'https:/a.test' is not a URL: ${whole}`],
-      [{ url: 'https://a.test:99999/' }, `implementation.url 'https://a.test:99999/' is not a URL: ${whole}`],
-      [{ url: 'https://exa%00mple/' }, `implementation.url 'https://exa%00mple/' is not a URL: ${whole}`],
+      [{ url: 'api.example.com/x' }, `implementation.url 'api.example.com/x' is not a complete URL: ${whole}`],
+      [{ url: '/users' }, `implementation.url '/users' is not a complete URL: ${whole}`],
+      [{ url: 'https:///x' }, `implementation.url 'https:///x' is not a complete URL: ${whole}`],
+      [{ url: 'https:/a.test' }, `implementation.url 'https:/a.test' is not a complete URL: ${whole}`],
+      [{ url: 'https://a.test:99999/' }, `implementation.url 'https://a.test:99999/' is not a complete URL: ${whole}`],
+      [{ url: 'https://exa%00mple/' }, `implementation.url 'https://exa%00mple/' is not a complete URL: ${whole}`],
       [{ url: 'ftp://a.test/' }, "implementation.url 'ftp://a.test/' must begin with http:// or https://"],
-      [{ url: 'file:///etc/passwd' }, `implementation.url 'file:///etc/passwd' is not a URL: ${whole}`],
+      [{ url: 'file:///etc/passwd' }, `implementation.url 'file:///etc/passwd' is not a complete URL: ${whole}`],
       [{ url: 'https://me:secret-word@a.test/' }, userInfo],
       [{ url: 'https://${USER}@a.test/' }, userInfo],
       [{ url: 'https://{id}@a.test/' }, userInfo],
@@ -36,35 +36,35 @@ describe('problems of an address', () => {
       [{ url: '${BASE_URL}{id}/x' }, fixed('${BASE_URL}{id}/x')],
       [
         { url: 'https://a.test/#{id}' },
-        "implementation.url 'https://a.test/#{id}' has a part behind #, which is never sent: remove it",
+        "implementation.url 'https://a.test/#{id}' has a fragment (#), which is never sent: remove it",
       ],
       [
         { url: 'https://a.test/a b' },
-        "implementation.url 'https://a.test/a b' holds a blank or a backslash: encode it, or remove it",
+        "implementation.url 'https://a.test/a b' contains a space or a backslash: encode or remove it",
       ],
       [
         { url: 'https://a.test\\b/' },
-        "implementation.url 'https://a.test\\b/' holds a blank or a backslash: encode it, or remove it",
+        "implementation.url 'https://a.test\\b/' contains a space or a backslash: encode or remove it",
       ],
       [
         { url: 'https://a.test/${my-var}' },
-        "implementation.url 'https://a.test/${my-var}' has a ${…} that names no variable: use letters, digits and _ only",
+        "implementation.url 'https://a.test/${my-var}' has a ${…} that is not a variable: use letters, digits and _ only",
       ],
       [
         { url: 'https://a.test/{id' },
-        "implementation.url 'https://a.test/{id' has a { or } without its other half: write {parameter}, or %7B and %7D",
+        "implementation.url 'https://a.test/{id' has an unbalanced { or }: write {parameter}, or %7B and %7D",
       ],
       [
         { url: 'https://a.test/{id}/../x' },
-        "implementation.url 'https://a.test/{id}/../x' has a {parameter} that a /../ behind it takes out again: write the path without it",
+        "implementation.url 'https://a.test/{id}/../x' has a {parameter} that a following /../ removes: write the path without it",
       ],
       [
         { url: 'https://a.test/?q=a{id}' },
-        "implementation.url 'https://a.test/' has {id} in its query beside other text: write name={parameter}, and nothing else between two &",
+        "implementation.url 'https://a.test/' has {id} in its query next to other text: write name={parameter} only",
       ],
       [
         { url: 'https://a.test/?{id}=1' },
-        "implementation.url 'https://a.test/' has {id} in its query beside other text: write name={parameter}, and nothing else between two &",
+        "implementation.url 'https://a.test/' has {id} in its query next to other text: write name={parameter} only",
       ],
       [
         { url: 'https://a.test/?a={id}&b={id}' },
@@ -72,19 +72,19 @@ describe('problems of an address', () => {
       ],
       [
         { url: 'https://a.test/{usr}' },
-        '{usr} in implementation.url is no parameter of the tool: did you mean {user}?',
+        '{usr} in implementation.url is not a parameter of the tool: did you mean {user}?',
       ],
-      [{ url: 'https://a.test/{}' }, '{} in implementation.url is no parameter of the tool: did you mean {id}?'],
+      [{ url: 'https://a.test/{}' }, '{} in implementation.url is not a parameter of the tool: did you mean {id}?'],
       [
         { url: 'https://a.test/{+path}' },
-        '{+path} in implementation.url is no parameter of the tool: add it to parameters.properties',
+        '{+path} in implementation.url is not a parameter of the tool: add it to parameters.properties',
       ],
     ])
   })
 
   test('a secret in the address is not quoted', () => {
     expect(problem({ url: 'https://a.test/sk-abcdefghijklmnopqrstuvwx/#x?key=other-secret' })).toBe(
-      "implementation.url 'https://a.test/[redacted]/#x' has a part behind #, which is never sent: remove it",
+      "implementation.url 'https://a.test/[redacted]/#x' has a fragment (#), which is never sent: remove it",
     )
   })
 

@@ -12,19 +12,19 @@ function holds(table: readonly (readonly [Readonly<Record<string, unknown>>, str
 }
 
 describe('problems of parameters and headers', () => {
-  test('where parameters go', () => {
+  test('placing parameters', () => {
     holds([
       [
         { params_mapping: { usr: 'u' } },
-        "implementation.params_mapping names 'usr', which is no parameter of the tool: did you mean 'user'?",
+        "implementation.params_mapping names 'usr', which is not a parameter of the tool: did you mean 'user'?",
       ],
       [
         { params_in: { nothing_like_it: 'query' } },
-        "implementation.params_in names 'nothing_like_it', which is no parameter of the tool: add it to parameters.properties, or remove it here",
+        "implementation.params_in names 'nothing_like_it', which is not a parameter of the tool: add it to parameters.properties, or remove it here",
       ],
       [
         { method: 'POST', body_param: 'txt' },
-        "implementation.body_param names 'txt', which is no parameter of the tool: did you mean 'text'?",
+        "implementation.body_param names 'txt', which is not a parameter of the tool: did you mean 'text'?",
       ],
       [
         { params_in: { id: 'path' } },
@@ -48,7 +48,7 @@ describe('problems of parameters and headers', () => {
       ],
       [
         { params_in: { id: 'body' } },
-        "Parameter 'id' would go into the body, and GET has none: use another method or place",
+        "Parameter 'id' would go into the body, which GET does not have: use another method or place",
       ],
       [
         { url: 'https://a.test/{x}', params_mapping: { id: 'x', user: 'x' } },
@@ -121,13 +121,13 @@ describe('problems of parameters and headers', () => {
     const reserved = ['Host', 'Content-Length', 'Transfer-Encoding', 'Connection', 'TE', 'Upgrade', 'Keep-Alive']
     for (const name of [...reserved, 'Proxy-Authorization', 'Expect', 'Trailer']) {
       expect(problem({ headers: { [name]: 'x' } })).toBe(
-        `implementation.headers has '${name}', which belongs to the connection and is set by it: remove it`,
+        `implementation.headers has '${name}', which belongs to the connection: remove it`,
       )
       expect(problem({ params_in: { id: 'header' }, params_mapping: { id: name } })).toBe(
         `Parameter 'id' would set the header '${name}', which no parameter may: remove it from params_in`,
       )
       expect(problem({ auth: { type: 'api_key', in: 'header', name, value: '${K}' } })).toBe(
-        `implementation.auth.name has '${name}', which belongs to the connection and is set by it: remove it`,
+        `implementation.auth.name has '${name}', which belongs to the connection: remove it`,
       )
     }
     holds([
@@ -141,7 +141,7 @@ describe('problems of parameters and headers', () => {
       ],
       [
         { params_in: { id: 'header' }, params_mapping: { id: 'x\r\ny' } },
-        "Parameter 'id' would be sent as the header 'x\\u000d\\u000ay', which is no name for one: map it to another in params_mapping",
+        "Parameter 'id' would be sent as the header 'x\\u000d\\u000ay', which is not a valid name: map it to another in params_mapping",
       ],
       [
         {
@@ -153,15 +153,15 @@ describe('problems of parameters and headers', () => {
       ],
       [
         { headers: { 'a b': 'x' } },
-        'implementation.headers has "a b", which is no name for a header: use letters, digits and -',
+        'implementation.headers has "a b", which is not a valid header name: use letters, digits and -',
       ],
       [
         { headers: { a: 'secret\r\nx: y' } },
-        'implementation.headers.a holds a character that no header may have: write plain ASCII text',
+        'implementation.headers.a contains a character that is not allowed in a header: write plain ASCII text',
       ],
       [
         { headers: { a: 'sécret' } },
-        'implementation.headers.a holds a character that no header may have: write plain ASCII text',
+        'implementation.headers.a contains a character that is not allowed in a header: write plain ASCII text',
       ],
     ])
   })

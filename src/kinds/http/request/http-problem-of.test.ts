@@ -112,21 +112,21 @@ describe('problems of an implementation', () => {
       ],
       [
         { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8' } },
-        `implementation.headers.Content-Type 'application/x-www-form-urlencoded' is not what a json body is: write "body": "form"`,
+        `implementation.headers.Content-Type 'application/x-www-form-urlencoded' does not match a json body: write "body": "form"`,
       ],
       [
         { method: 'POST', headers: { 'content-type': 'multipart/form-data' } },
-        `implementation.headers.content-type 'multipart/form-data' is not what a json body is: remove the header, or write "body": "text"`,
+        `implementation.headers.content-type 'multipart/form-data' does not match a json body: remove the header, or write "body": "text"`,
       ],
       [
         { method: 'POST', body: 'form', headers: { 'content-type': 'application/json' } },
-        `implementation.headers.content-type 'application/json' is not what a form body is: remove the header, or write "body": "text"`,
+        `implementation.headers.content-type 'application/json' does not match a form body: remove the header, or write "body": "text"`,
       ],
     ])
   })
 
   test('paths into answers, pages and tokens', () => {
-    const example = 'is no JSONPath: write it such as $.data.items'
+    const example = 'is not a JSONPath: write it like $.data.items'
     holds([
       [{ response_path: 'data.items' }, `implementation.response_path 'data.items' ${example}`],
       [{ response_path: '$.[' }, `implementation.response_path '$.[' ${example}`],
@@ -146,7 +146,7 @@ describe('problems of an implementation', () => {
       ],
       [
         { auth: { type: 'oauth2', token_url: 'a.test', client_id: 'a', client_secret: 'b' } },
-        "implementation.auth.token_url 'a.test' is not a URL: write it whole, such as https://api.example.com/users/{id}",
+        "implementation.auth.token_url 'a.test' is not a complete URL: write it like https://api.example.com/users/{id}",
       ],
       [
         { auth: { type: 'oauth2', token_url: 'https://a.test/{id}', client_id: 'a', client_secret: 'b' } },
@@ -167,7 +167,7 @@ describe('problems of an implementation', () => {
   })
 })
 
-test('a method says what a call does', () => {
+test('derives the effect from the method', () => {
   expect(([undefined, 'GET', 'HEAD', 'PUT', 'DELETE', 'POST', 'PATCH'] as const).map((one) => effectOf(one))).toEqual([
     'read',
     'read',

@@ -1,17 +1,20 @@
-import { splitAtVariables } from '../../../core/expand-variables.ts'
+import { type Environment, splitAtVariables, variableIn } from '../../../core/expand-variables.ts'
 import { type CompiledSchema, compileSchema } from '../../../core/schema/compiled-schema.ts'
 import { valueInWords } from '../../../core/schema/problem-words.ts'
-import type { Effect, ToolDefinition } from '../../../core/tool.ts'
-import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import { isObject } from '../../../core/schema/schema-keywords.ts'
+import { suggest } from '../../../core/suggest.ts'
+import type { Effect, JsonSchema, ToolDefinition } from '../../../core/tool.ts'
+import { ToolExecutionError } from '../../../core/tool-result.ts'
 import {
   HTTP_IMPLEMENTATION_SCHEMA,
-  type HttpAuth,
   type HttpImplementation,
   type HttpMethod,
 } from '../definition/http-implementation.ts'
-import { DomainList } from '../network/network-rules.ts'
+import { literalSecrets, SECRET_AUTH, SecretValues } from '../definition/secret-values.ts'
+import { DomainList, type NetworkRules } from '../network/network-rules.ts'
 import { JsonPath } from '../response/json-path.ts'
-import { standInUrl } from './expand-implementation.ts'
+import { expandUrl, standInImplementation } from './expand-implementation.ts'
+import { namedParameters } from './placed-parameters.ts'
 import { unfitImplementation } from './request-errors.ts'
 import { requestParts } from './request-parts.ts'
 import { urlTemplate } from './url-template.ts'
@@ -39,7 +42,6 @@ export function problemOf(tool: ToolDefinition): string | undefined {
   }
 }
 
-/** The default effect of a method. */
 export function effectOf(method: HttpMethod = 'GET'): Effect {
   if (method === 'GET' || method === 'HEAD') return 'read'
   return method === 'PUT' || method === 'DELETE' ? 'idempotent' : 'write'
@@ -58,7 +60,6 @@ function shapeProblem({ implementation }: ToolDefinition): string | undefined {
   return found === undefined ? first.message : `${first.message}, not '${valueInWords(found)}'`
 }
 
-/** The value at a path such as `implementation.retry.max_attempts`. */
 function valueAt(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((at, step) => {
     return typeof at === 'object' && at !== null && Object.hasOwn(at, step)
@@ -105,7 +106,7 @@ function checkJsonPaths({ response_path, pagination }: HttpImplementation): void
   for (const [key, path] of Object.entries(paths)) {
     if (path !== undefined && !isJsonPath(path)) {
       throw unfitImplementation(
-        `implementation.${key} '${valueInWords(path)}' is no JSONPath: write it such as $.data.items`,
+        `implementation.${key} '${valueInWords(path)}' is not a JSONPath: write it like $.data.items`,
       )
     }
   }
@@ -135,30 +136,94 @@ function checkDomains({ allowed_domains = [] }: HttpImplementation): void {
   }
 }
 
-/** Replaces variables with placeholders, so that the form can be checked before they are known. */
-function standInImplementation(written: HttpImplementation): HttpImplementation {
-  const { url, headers, query, auth } = written
-  return {
-    ...written,
-    url: standInUrl(url),
-    ...(headers && { headers: standIns(headers) }),
-    ...(query && { query: standIns(query) }),
-    ...(auth && { auth: standInAuth(auth) }),
-  }
+/**
+ * Warns about a valid definition: unknown keys, literal secrets, and secrets that are too short to be removed from
+ * responses. Never quotes a secret.
+ */
+export function warningOf({ implementation, parameters }: ToolDefinition, env: Environment = {}): string | undefined {
+  const http = implementation as HttpImplementation
+  const places = new Set(literalSecrets(http).map(({ place }) => place))
+  const warnings = [
+    ...unknownKeys(http, HTTP_IMPLEMENTATION_SCHEMA, 'implementation'),
+    ...[...places].map(
+      (place) => `${place} contains a literal secret: put it into an environment variable, and write \${NAME} there`,
+    ),
+    ...unreadVariables(http).map(
+      (place) => `${place} has a \${…} that is not a variable and is sent unchanged: use letters, digits and _ only`,
+    ),
+    ...unsentObjects(http, parameters).map(
+      (name) =>
+        `implementation.params_in.${name} sends each key that the schema declares separately, but the schema declares none, so nothing is sent`,
+    ),
+    ...shortVariables(http, env).map(
+      (name) =>
+        `The value of the environment variable ${name} is too short to be recognized: it is not removed from responses`,
+    ),
+  ]
+  return warnings.length === 0 ? undefined : warnings.join('; ')
 }
 
-function standInAuth(auth: HttpAuth): HttpAuth {
-  const texts = standIns(auth as Readonly<Record<string, string>>)
-  return (auth.type === 'oauth2' ? { ...texts, token_url: standInUrl(auth.token_url) } : texts) as HttpAuth
+function unknownKeys(value: Readonly<Record<string, unknown>>, schema: object, place: string): string[] {
+  const known = propertiesOf(schema)
+  if (known.size === 0) return []
+  return Object.entries(value).flatMap(([key, one]) => {
+    const own = known.get(key)
+    if (own !== undefined) return isObject(one) && isObject(own) ? unknownKeys(one, own, `${place}.${key}`) : []
+    const [near] = suggest(key, known.keys())
+    return [`unknown key '${place}.${key}' is ignored${near === undefined ? '' : `: did you mean '${near}'?`}`]
+  })
 }
 
-function standIns(texts: Readonly<Record<string, unknown>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [name, typeof text === 'string' ? standIn(text) : String(text)]),
+function propertiesOf(schema: object): Map<string, unknown> {
+  const { properties, oneOf } = schema as { properties?: object; oneOf?: readonly object[] }
+  const forms = (oneOf ?? []).flatMap((form) => [...propertiesOf(form)])
+  return new Map([...Object.entries(properties ?? {}), ...forms])
+}
+
+/** Finds `${…}` that aren't variables, such as `${NAME:-default}`. */
+function unreadVariables(http: HttpImplementation): string[] {
+  return (['headers', 'query', 'auth'] as const).flatMap((key) =>
+    Object.entries<unknown>(http[key] ?? {})
+      .filter(
+        ([, text]) =>
+          typeof text === 'string' && splitAtVariables(text).some((part, at) => at % 2 === 0 && part.includes('${')),
+      )
+      .map(([name]) => `implementation.${key}.${name}`),
   )
 }
 
-const standIn = (text: string): string =>
-  splitAtVariables(text)
-    .map((part, at) => (at % 2 === 0 ? part : 'v'))
-    .join('')
+function unsentObjects({ params_in = {} }: HttpImplementation, parameters: JsonSchema): string[] {
+  const named = namedParameters(parameters)
+  const properties = isObject(parameters.properties) ? parameters.properties : {}
+  return Object.entries(params_in).flatMap(([name, placement]) => {
+    const apart = typeof placement === 'object' && placement.style === 'form' && placement.explode !== false
+    const own = properties[name]
+    return apart && isObject(own) && own.type === 'object' && named.get(name)?.size === 0 ? [name] : []
+  })
+}
+
+function shortVariables({ headers = {}, query = {}, auth }: HttpImplementation, env: Environment): string[] {
+  const secretParts = Object.entries<unknown>(auth ?? {}).filter(([field]) => SECRET_AUTH.has(field))
+  const texts = [...Object.values(headers), ...Object.values(query), ...secretParts.map(([, text]) => text)]
+  const names = texts.flatMap((text) =>
+    typeof text === 'string' ? splitAtVariables(text).filter((_, at) => at % 2 === 1) : [],
+  )
+  return [...new Set(names)].filter((name) => {
+    const value = variableIn(env, name)
+    return value !== undefined && !SecretValues.isLongEnough(value)
+  })
+}
+
+/** Warns if the URL alone is blocked by network policy. Names are resolved with each call. */
+export function reachWarning(
+  { url, auth, allowed_domains }: HttpImplementation,
+  env: Environment,
+  rules: NetworkRules,
+): string | undefined {
+  for (const written of auth?.type === 'oauth2' ? [url, auth.token_url] : [url]) {
+    const asked = URL.parse(expandUrl(written, (name) => variableIn(env, name) ?? '').text)
+    const refusal = asked === null ? undefined : rules.forTool(asked, allowed_domains).refusal(asked)
+    if (refusal !== undefined) return `It is blocked by network policy. ${refusal}`
+  }
+  return undefined
+}

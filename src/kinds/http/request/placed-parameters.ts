@@ -12,13 +12,11 @@ import type {
 import { unfitImplementation } from './request-errors.ts'
 import type { UrlTemplate } from './url-template.ts'
 
-/** A parameter, the part of the request it is sent in, and its serialization. */
 export interface PlacedParameter {
   readonly parameter: string
   /** Its name in the API. */
   readonly name: string
   readonly in: Place
-  /** Undefined for the default serialization of its place. */
   readonly style: ParameterStyle | undefined
   readonly explode: boolean
   /** Its keys that may be sent as separate parameters. */
@@ -80,7 +78,7 @@ function checkNames(names: readonly string[], key: string, named: NamedParameter
     if (named.has(name)) continue
     const [near] = suggest(name, named.keys())
     const fix = near === undefined ? 'add it to parameters.properties, or remove it here' : `did you mean '${near}'?`
-    throw unfitImplementation(`implementation.${key} names '${name}', which is no parameter of the tool: ${fix}`)
+    throw unfitImplementation(`implementation.${key} names '${name}', which is not a parameter of the tool: ${fix}`)
   }
 }
 
@@ -128,7 +126,7 @@ function checkPlace(
   const place = given ?? fixed
   if (place === 'body' && (method === 'GET' || method === 'HEAD')) {
     throw unfitImplementation(
-      `Parameter '${parameter}' would go into the body, and ${method} has none: use another method or place`,
+      `Parameter '${parameter}' would go into the body, which ${method} does not have: use another method or place`,
     )
   }
   if (place === 'body' && body_param !== undefined && body_param !== parameter) {
@@ -215,5 +213,5 @@ export function templateParameter(
 function unknown(template: string, named: NamedParameters): string {
   const [near] = suggest(template, named.keys())
   const fix = near === undefined ? 'add it to parameters.properties' : `did you mean {${near}}?`
-  return `{${template}} in implementation.url is no parameter of the tool: ${fix}`
+  return `{${template}} in implementation.url is not a parameter of the tool: ${fix}`
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../../core/tool-result.ts'
 import { httpTool } from './fixtures/http-tool.ts'
 import { compileRequest } from './request-plan.ts'
 
@@ -22,7 +22,7 @@ const refusal = (place: string, value: unknown): unknown => {
   }
 }
 
-const LEADS_AWAY = 'Invalid parameters: p must not be . or .. or lead to another place in the path: '
+const LEADS_AWAY = 'Invalid parameters: p must not be . or .. or change the path: '
 
 describe('a parameter of the path stays one part of it', () => {
   test.each([
@@ -78,14 +78,14 @@ describe('a parameter of the path stays one part of it', () => {
 
   test.each([[''], [null], [undefined], [[]]])('%j is refused: there would be no such part', (value) => {
     expect(refusal('path', value)).toBe(
-      `Invalid parameters: p must not be empty, as it is part of the path: ${JSON.stringify(value) ?? 'nothing'}`,
+      `Invalid parameters: p must not be empty, as it is part of the path: ${JSON.stringify(value)}`,
     )
   })
 
   test('a long value is looked at in a moment', () => {
     const sentence = refusal('path', `%${'25'.repeat(400_000)}2e`)
     expect(sentence).toMatch(/^\/users\/%2525/)
-    expect(refusal('path', `${'../'.repeat(300_000)}`)).toBe(`${LEADS_AWAY}"${'../'.repeat(26)}…`)
+    expect(refusal('path', `${'../'.repeat(300_000)}`)).toBe(`${LEADS_AWAY}"${'../'.repeat(26)}.…"`)
   })
 })
 
@@ -95,9 +95,9 @@ describe('characters that end a line, or are none', () => {
   test.each(['path', 'header', 'cookie'])('are refused in a %s', (place) => {
     for (const value of CONTROL) {
       expect(refusal(place, value)).toMatch(
-        /^Invalid parameters: p must not hold a line end or another control character: "[\x20-\x7e]+"$/,
+        /^Invalid parameters: p must not contain a line break or another control character: "[\x20-\x7e]+"$/,
       )
-      expect(refusal(place, [value])).toMatch(/^Invalid parameters: p must not hold a line end/)
+      expect(refusal(place, [value])).toMatch(/^Invalid parameters: p must not contain a line break/)
     }
   })
 
@@ -110,12 +110,12 @@ describe('characters that end a line, or are none', () => {
 
   test('the value is quoted on one line, and cut', () => {
     expect(refusal('header', `\n${'x'.repeat(500)}`)).toBe(
-      `Invalid parameters: p must not hold a line end or another control character: "\\n${'x'.repeat(76)}…`,
+      `Invalid parameters: p must not contain a line break or another control character: "\\n${'x'.repeat(78)}…"`,
     )
   })
 
   test.each(['path', 'query', 'cookie', 'form', 'text'])('half of a surrogate pair is refused in a %s', (place) => {
-    const sentence = 'Invalid parameters: p must not hold half of a surrogate pair: "a\\ud800"'
+    const sentence = 'Invalid parameters: p must not contain half of a surrogate pair: "a\\ud800"'
     expect(refusal(place, 'a\ud800')).toBe(sentence)
     if (place !== 'text') expect(refusal(place, ['a\ud800'])).toBe(sentence)
     if (place === 'query') expect(refusal(place, { a: 'a\ud800' })).toBe('/things?p=%7B%22a%22%3A%22a%5Cud800%22%7D')
@@ -126,8 +126,6 @@ describe('characters that end a line, or are none', () => {
   })
 
   test.each(['é', '€', '日本', 'a\ud800'])('a header takes ASCII only, not %j', (value) => {
-    expect(refusal('header', value)).toMatch(
-      /^Invalid parameters: p must hold ASCII only, as it is sent in a header: "/,
-    )
+    expect(refusal('header', value)).toMatch(/^Invalid parameters: p must be ASCII, as it is sent in a header: "/)
   })
 })

@@ -19,7 +19,7 @@ const pathOf = (
 const bodyOf = (implementation: Readonly<Record<string, unknown>>, params: Params, parameters = Object.keys(params)) =>
   build(httpTool({ method: 'POST', ...implementation }, parameters), params).body
 
-describe('where parameters go', () => {
+describe('placing parameters', () => {
   test('a request has the method, the origin, the path and the usual headers', () => {
     expect(build(httpTool({ url: 'https://API.example.com:8443/v1/' }))).toEqual({
       method: 'GET',
@@ -34,11 +34,11 @@ describe('where parameters go', () => {
     })
   })
 
-  test('the plan tells the address of the tool', () => {
+  test('the plan has the URL of the tool', () => {
     const plan = compileRequest(httpTool({ url: 'https://${HOST}/users/{id}', method: 'PUT' }, ['id']), {
       HOST: 'a.test',
     })
-    expect([plan.origin, plan.method, plan.url.pathname]).toEqual(['https://a.test', 'PUT', '/users/%7Bid%7D'])
+    expect([plan.url.origin, plan.method, plan.url.pathname]).toEqual(['https://a.test', 'PUT', '/users/%7Bid%7D'])
   })
 
   test.each(['GET', 'HEAD', 'DELETE'])('%s sends them in the query, in the order of the schema', (method) => {
@@ -56,7 +56,7 @@ describe('where parameters go', () => {
     })
   })
 
-  test('one of the path goes nowhere else', () => {
+  test('a path parameter is sent in the path only', () => {
     expect(pathOf({ url: 'https://a.test/users/{id}/posts' }, { id: 7, q: 'x' })).toBe('/users/7/posts?q=x')
     expect(bodyOf({ url: 'https://a.test/users/{id}' }, { id: 7, q: 'x' })).toBe('{"q":"x"}')
   })
@@ -75,7 +75,7 @@ describe('where parameters go', () => {
     expect(build(open, { extra: 2 }).body).toBe(undefined)
   })
 
-  test('a schema names what its parts name', () => {
+  test('finds properties in all parts of a schema', () => {
     const parameters = {
       type: 'object',
       properties: { own: {} },
@@ -93,7 +93,7 @@ describe('where parameters go', () => {
     expect(bodyOf({}, {}, ['toString'])).toBe('{}')
   })
 
-  test('a variable in the value of a parameter stays what it is', () => {
+  test('does not expand variables in parameter values', () => {
     const tool = httpTool({ params_in: { h: 'header' } }, ['q', 'h'])
     const { path, headers } = build(tool, { q: '${SECRET}', h: '${SECRET}' }, { SECRET: 'hidden-value' })
     expect([path, headers.h]).toEqual(['/things?q=%24%7BSECRET%7D', '${SECRET}'])
@@ -103,7 +103,7 @@ describe('where parameters go', () => {
 describe('params_mapping', () => {
   const params_mapping = { user_id: 'id', text: 'q' }
 
-  test('renames in the query, where then only mapped parameters are sent', () => {
+  test('sends only mapped parameters in the query, under their new names', () => {
     expect(pathOf({ params_mapping }, { user_id: 7, text: 'x', other: 1 })).toBe('/things?id=7&q=x')
     expect(pathOf({ params_mapping: {} }, { other: 1 })).toBe('/things?other=1')
   })
@@ -117,7 +117,7 @@ describe('params_mapping', () => {
     expect(pathOf({ url: 'https://a.test/{user_id}', params_mapping }, { user_id: 7, text: 'x' })).toBe('/7?q=x')
   })
 
-  test("the API's name wins where two parameters have changed names", () => {
+  test("resolves swapped names by the API's names", () => {
     expect(pathOf({ url: 'https://a.test/{a}', params_mapping: { a: 'b', b: 'a' } }, { a: 1, b: 2 })).toBe('/2?b=1')
   })
 
@@ -162,7 +162,7 @@ describe('params_in', () => {
 })
 
 describe('the query', () => {
-  test('has what the address and the definition say, then the parameters', () => {
+  test('has the pairs of the URL and the definition, then the parameters', () => {
     const implementation = { url: 'https://a.test/x?v=1&e=%20&&flag', query: { format: 'a b', k: '' } }
     expect(pathOf(implementation, { q: 'x' })).toBe('/x?v=1&e=%20&flag&format=a%20b&k=&q=x')
     expect(pathOf(implementation, {}, ['q'])).toBe('/x?v=1&e=%20&flag&format=a%20b&k=')
@@ -174,13 +174,13 @@ describe('the query', () => {
     expect(pathOf(implementation, {}, ['text', 'page'])).toBe('/x?v=1')
   })
 
-  test('has nothing for what is absent or null', () => {
+  test('omits absent and null values', () => {
     expect(pathOf({}, { a: null, b: undefined, c: '', d: false, e: 0 })).toBe('/things?c=&d=false&e=0')
   })
 })
 
 describe('the body', () => {
-  test('has null, and not what is absent', () => {
+  test('has null but not absent values', () => {
     expect(bodyOf({}, { a: null, b: undefined })).toBe('{"a":null}')
     expect(bodyOf({}, {}, ['a'])).toBe('{}')
   })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Params } from '../../../core/tool.ts'
-import { ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import { ToolExecutionError } from '../../../core/tool-result.ts'
 import { httpTool } from './fixtures/http-tool.ts'
 import { type Arrived, Wire } from './fixtures/wire.ts'
 import { compileRequest, type RequestPlan } from './request-plan.ts'
@@ -70,7 +70,7 @@ const USUAL = [
 const isSpecial = (value: string): boolean => /\p{Cc}/u.test(value) || !value.isWellFormed()
 const isAscii = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
 
-describe('what is built arrives as it is meant, whatever the parameters', () => {
+describe('sends any parameters to the intended place', () => {
   test('parts of a path and parameters of a query', async () => {
     const url = `${wire.origin}/v1/{first}/things/{second}.json?fixed=1`
     const plan = compileRequest(httpTool({ url, query: { more: '&' } }, ['first', 'second', 'q', 'r']), {})

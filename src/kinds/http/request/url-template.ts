@@ -3,12 +3,10 @@ import { unfitImplementation } from './request-errors.ts'
 
 /** A query pair whose value is a parameter: `?q={text}`. */
 export interface QueryTemplate {
-  /** The decoded name in the query. */
   readonly name: string
   readonly template: string
 }
 
-/** The parsed URL of a tool. */
 export interface UrlTemplate {
   readonly url: URL
   /** The encoded path, split at its templates: one text more than there are templates. */
@@ -22,7 +20,7 @@ export interface UrlTemplate {
 const TEMPLATE = /\{([^{}]*)\}/g
 const BEFORE_PATH = /^[^/?#]*(?:\/\/[^/?#]*)?/
 const ADDRESS = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]+)/i
-const EXAMPLE = 'such as https://api.example.com/users/{id}'
+const EXAMPLE = 'like https://api.example.com/users/{id}'
 
 /**
  * Parses a URL whose variables are replaced. Error messages quote `written`, the URL in the definition, because values
@@ -31,24 +29,22 @@ const EXAMPLE = 'such as https://api.example.com/users/{id}'
 export function urlTemplate(text: string, written: string, key = 'implementation.url'): UrlTemplate {
   const shown = `${key} '${redactText(written.split('?', 1)[0] ?? '', 200)}'`
   const fixed = BEFORE_PATH.exec(text)?.[0] ?? ''
-  if (fixed.includes('@')) throw unfitImplementation(`${key} holds a user name or a password: write them into auth`)
+  if (fixed.includes('@')) throw unfitImplementation(`${key} contains a user name or a password: write them into auth`)
   if (/[{}]/.test(fixed)) {
-    throw unfitImplementation(
-      `${shown} has a {parameter} before its path: scheme, host and port are fixed, write them out`,
-    )
+    throw unfitImplementation(`${shown} has a {parameter} before its path: write scheme, host and port literally`)
   }
   const [, scheme, host] = ADDRESS.exec(text) ?? []
   if (scheme === undefined || host === undefined) {
-    throw unfitImplementation(`${shown} is not a URL: write it whole, ${EXAMPLE}`)
+    throw unfitImplementation(`${shown} is not a complete URL: write it ${EXAMPLE}`)
   }
   if (!/^https?$/i.test(scheme)) throw unfitImplementation(`${shown} must begin with http:// or https://`)
-  if (/[\s\\]/.test(text)) throw unfitImplementation(`${shown} holds a blank or a backslash: encode it, or remove it`)
-  if (text.includes('#')) throw unfitImplementation(`${shown} has a part behind #, which is never sent: remove it`)
+  if (/[\s\\]/.test(text)) throw unfitImplementation(`${shown} contains a space or a backslash: encode or remove it`)
+  if (text.includes('#')) throw unfitImplementation(`${shown} has a fragment (#), which is never sent: remove it`)
   if (/\$\{[^{}]*\}/.test(text)) {
-    throw unfitImplementation(`${shown} has a \${…} that names no variable: use letters, digits and _ only`)
+    throw unfitImplementation(`${shown} has a \${…} that is not a variable: use letters, digits and _ only`)
   }
   if (/[{}]/.test(text.replaceAll(TEMPLATE, ''))) {
-    throw unfitImplementation(`${shown} has a { or } without its other half: write {parameter}, or %7B and %7D`)
+    throw unfitImplementation(`${shown} has an unbalanced { or }: write {parameter}, or %7B and %7D`)
   }
   return cut(text, shown)
 }
@@ -60,7 +56,7 @@ function cut(text: string, shown: string): UrlTemplate {
   while (text.includes(mark)) mark += 'x'
   const names: string[] = []
   const marked = URL.parse(text.replaceAll(TEMPLATE, (_, name: string) => `${mark}${names.push(name) - 1}${mark}`))
-  if (url === null || marked === null) throw unfitImplementation(`${shown} is not a URL: write it whole, ${EXAMPLE}`)
+  if (url === null || marked === null) throw unfitImplementation(`${shown} is not a complete URL: write it ${EXAMPLE}`)
 
   const place = new RegExp(`${mark}(\\d+)${mark}`)
   const nameAt = (index: string | undefined): string => names[Number(index)] ?? ''
@@ -72,15 +68,13 @@ function cut(text: string, shown: string): UrlTemplate {
       if (pair !== '') pairs.push(pair)
     } else if (more.join('') !== '' || !/^[^=]+=$/.test(name)) {
       throw unfitImplementation(
-        `${shown} has {${nameAt(index)}} in its query beside other text: write name={parameter}, and nothing else between two &`,
+        `${shown} has {${nameAt(index)}} in its query next to other text: write name={parameter} only`,
       )
     } else queryTemplates.push({ name: decoded(name.slice(0, -1)), template: nameAt(index) })
   }
   const templates = path.filter((_, at) => at % 2 === 1).map(nameAt)
   if (templates.length + queryTemplates.length < names.length) {
-    throw unfitImplementation(
-      `${shown} has a {parameter} that a /../ behind it takes out again: write the path without it`,
-    )
+    throw unfitImplementation(`${shown} has a {parameter} that a following /../ removes: write the path without it`)
   }
   return { url, texts: path.filter((_, at) => at % 2 === 0), templates, pairs, queryTemplates }
 }

@@ -52,7 +52,7 @@ describe('lists and objects in the query', () => {
     [{}, { style: 'form' }],
     [[null], { explode: false }],
     [{}, { style: 'deepObject' }],
-  ])('what is empty is left out: %j as %j', (value, style) => {
+  ])('omits an empty value: %j as %j', (value, style) => {
     expect(build({ params_in: { c: { in: 'query', ...style } } }, { c: value }).path).toBe('/things')
   })
 
@@ -62,9 +62,9 @@ describe('lists and objects in the query', () => {
   })
 
   test.each([
-    ['spaceDelimited', ['a', 'b c'], 'c must hold no item with \' \' in it, as that stands between items: "b c"'],
-    ['pipeDelimited', { a: 1, 'b|c': 2 }, 'c must hold no item with \'|\' in it, as that stands between items: "b|c"'],
-  ])('an item in %s cannot hold what stands between items', (style, value, sentence) => {
+    ['spaceDelimited', ['a', 'b c'], 'c must not contain an item with \' \', which separates items: "b c"'],
+    ['pipeDelimited', { a: 1, 'b|c': 2 }, 'c must not contain an item with \'|\', which separates items: "b|c"'],
+  ])('rejects an item in %s that contains the delimiter', (style, value, sentence) => {
     expect(() => build({ params_in: { c: { in: 'query', style } } }, { c: value })).toThrow(sentence)
   })
 })
@@ -120,7 +120,7 @@ describe('lists and objects in headers and cookies', () => {
 
   test('an item of a header cannot hold a comma', () => {
     expect(() => build({ params_in: { c: 'header' } }, { c: ['a', 'b,c'] })).toThrow(
-      'Invalid parameters: c must hold no item with \',\' in it, as that stands between items: "b,c"',
+      'Invalid parameters: c must not contain an item with \',\', which separates items: "b,c"',
     )
     expect(build({ params_in: { c: 'header' } }, { c: 'b,c' }).headers.c).toBe('b,c')
   })

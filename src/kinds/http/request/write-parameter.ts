@@ -3,12 +3,9 @@ import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request
 import type { PlacedParameter } from './placed-parameters.ts'
 import { refusedParameter } from './request-errors.ts'
 
-/** A parameter with its encoded name and its encoder. */
 export interface WritableParameter extends PlacedParameter {
-  /** Its name, encoded for its place. */
   readonly key: string
   readonly encode: EncodeText
-  /** The separator of two pairs. */
   readonly between: string
 }
 
@@ -34,7 +31,6 @@ export function writePairs(value: unknown, to: WritableParameter): Written {
   return text === undefined ? undefined : `${to.key}=${text}`
 }
 
-/** Writes the value of a path template. */
 export function writePath(value: unknown, to: WritableParameter): Written {
   if (to.style === 'label') return prefixed('.', simple(value, to, to.explode ? '.' : ','))
   if (to.style !== 'matrix') return simple(value, to, ',')
@@ -101,11 +97,7 @@ function refuseDelimiter(value: object, to: WritableParameter, delimiter: string
   const texts = Array.isArray(value) ? value : Object.entries(value).flat()
   const bad = texts.find((one) => plain(one)?.includes(delimiter))
   if (bad !== undefined) {
-    throw refusedParameter(
-      to.parameter,
-      bad,
-      `must hold no item with '${delimiter}' in it, as that stands between items`,
-    )
+    throw refusedParameter(to.parameter, bad, `must not contain an item with '${delimiter}', which separates items`)
   }
 }
 
@@ -116,7 +108,6 @@ function joined(texts: readonly Written[], delimiter: string | undefined): Writt
   return given.length === 0 ? undefined : given.join(delimiter)
 }
 
-/** Encodes a text for its place in a request; throws if it can't be sent there. */
 export type EncodeText = (text: string, parameter: string) => string
 
 /** Texts that need no encoding and no check for dots. */
@@ -127,13 +118,12 @@ const MAX_DECODINGS = 4
 /** `.` or `..` as a path segment. Some servers ignore the part after `;`. */
 const DOTS = /(?:^|[/\\])\.{1,2}(?:;[^/\\]*)?(?:$|[/\\])/
 
-/** Encodes for a query or a form. */
 export const encodeQuery: EncodeText = (text, parameter) => {
   try {
     return encodeURIComponent(text)
   } catch {
     // encodeURIComponent only fails on lone surrogates.
-    throw refusedParameter(parameter, text, 'must not hold half of a surrogate pair')
+    throw refusedParameter(parameter, text, 'must not contain half of a surrogate pair')
   }
 }
 
@@ -142,12 +132,11 @@ export const encodePath: EncodeText = (text, parameter) => {
   if (HARMLESS.test(text)) return text
   if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
   if (DOTS.test(fullyDecoded(text))) {
-    throw refusedParameter(parameter, text, 'must not be . or .. or lead to another place in the path')
+    throw refusedParameter(parameter, text, 'must not be . or .. or change the path')
   }
   return encodeQuery(text, parameter)
 }
 
-/** Encodes for a cookie. */
 export const encodeCookie: EncodeText = (text, parameter) => {
   if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
   return encodeQuery(text, parameter)
@@ -157,11 +146,11 @@ export const encodeCookie: EncodeText = (text, parameter) => {
 export const encodeHeader: EncodeText = (text, parameter) => {
   if (isHeaderValue(text)) return text
   if (hasControlCharacter(text)) throw withControlCharacter(text, parameter)
-  throw refusedParameter(parameter, text, 'must hold ASCII only, as it is sent in a header')
+  throw refusedParameter(parameter, text, 'must be ASCII, as it is sent in a header')
 }
 
 const withControlCharacter = (text: string, parameter: string) =>
-  refusedParameter(parameter, text, 'must not hold a line end or another control character')
+  refusedParameter(parameter, text, 'must not contain a line break or another control character')
 
 function fullyDecoded(text: string): string {
   let at = text

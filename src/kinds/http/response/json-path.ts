@@ -1,4 +1,5 @@
 import { JSONPathEnvironment, JSONPathError, type JSONPathQuery, jsonpath } from 'json-p3'
+import { isObject } from '../../../core/schema/schema-keywords.ts'
 import { PathBudget, PathFilter, type Test, type Walk } from './path-filter.ts'
 
 /** Takes less than 250 ms over the worst 5 MB. */
@@ -13,7 +14,6 @@ export class JsonPath {
   readonly #walk: Walk
   readonly #budget = new PathBudget(MAX_STEPS)
 
-  /** Throws if a path is invalid. */
   constructor(path: string) {
     try {
       const query = environment.compile(path)
@@ -90,7 +90,7 @@ const selectName =
   (name: string, next: Walk, budget: PathBudget): Walk =>
   (value, root, emit) => {
     budget.spend(1)
-    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, name)) return
+    if (!isObject(value) || !Object.hasOwn(value, name)) return
     next((value as Record<string, unknown>)[name], root, emit)
   }
 

@@ -18,19 +18,19 @@ describe('the list of all pages', () => {
   const pagination = { type: 'page', page_param: 'p' } as const
   const days: Page = (query) => ({ days: Number(query.get('p')) < 3 ? [{ rain: query.get('p'), wind: 1 }] : [] })
 
-  test('is found by response_path where items_path says nothing', async () => {
+  test('uses response_path if there is no items_path', async () => {
     const weather = await serve(days)
     const implementation = { response_path: '$.days', pick: ['rain'] }
     expect(await gather(weather, '/x', pagination, { implementation })).toEqual([{ rain: '1' }, { rain: '2' }])
   })
 
-  test('is what response_path looks through where items_path has found it', async () => {
+  test('applies response_path to the items of items_path', async () => {
     const weather = await serve(days)
     const implementation = { response_path: "$[?@.rain == '2'].wind", max_items: 1 }
     expect(await gather(weather, '/x', { ...pagination, items_path: '$.days' }, { implementation })).toEqual([1])
   })
 
-  test('is empty where there are no items', async () => {
+  test('is empty if there are no items', async () => {
     const weather = await serve(() => ({}))
     expect(await gather(weather, '/x', { ...pagination, items_path: '$.days' })).toEqual([])
   })
@@ -41,7 +41,7 @@ describe('the list of all pages', () => {
     await expect(failed).rejects.toMatchObject({
       code: 'EXECUTION_ERROR',
       message:
-        "The service behind tool 'weather' answered with a page that is no list of items: say in pagination.items_path where it has them",
+        "The service behind tool 'weather' answered with a page that is not a list: set pagination.items_path to the list",
     })
   })
 

@@ -15,14 +15,12 @@ import { JsonPath } from './json-path.ts'
 import { readBody } from './read-body.ts'
 import { checkStatus, lookingThrough, type Reading, shapeOf } from './read-response.ts'
 
-/** What a call provides for gathering its pages. */
 export interface Gathering {
   /** Sends a request. Credentials are sent to the tool's own origin only. */
   ask(request: OutgoingRequest): Promise<HttpResponse>
   readonly network: ToolNetwork
   /** The secrets of the last request sent: read again after each. */
   readonly secrets: SecretValues
-  /** Limit for all pages together. */
   readonly maxBytes: number
 }
 
@@ -38,7 +36,6 @@ export class Pages {
   readonly #reading: Reading
   readonly #log: Log
 
-  /** Throws if a path is invalid. */
   constructor(pagination: Pagination, { response_path }: HttpImplementation, reading: Reading, log: Log) {
     const items = pagination.items_path ?? response_path
     this.#pagination = pagination
@@ -97,7 +94,7 @@ export class Pages {
     if (items === null) return []
     if (Array.isArray(items)) return items
     throw brokenAnswer(
-      `The service behind tool '${this.#reading.tool}' answered with a page that is no list of items: say in pagination.items_path where it has them`,
+      `The service behind tool '${this.#reading.tool}' answered with a page that is not a list: set pagination.items_path to the list`,
     )
   }
 }
@@ -107,11 +104,9 @@ function nextPathOf(pagination: Pagination): JsonPath | undefined {
   return pagination.type === 'next_url' ? new JsonPath(pagination.next_path) : undefined
 }
 
-/** What it takes to find the next page. */
 interface Turning {
   readonly tool: string
   readonly pagination: Pagination
-  /** The `cursor_path` or `next_path`. */
   readonly nextPath: JsonPath | undefined
   readonly network: ToolNetwork
 }
@@ -124,7 +119,6 @@ export class PageTurner {
   readonly first: OutgoingRequest
   /** The page number or offset, for counted pages. */
   #count: number
-  /** Removed from error messages. */
   #secrets = new SecretValues()
 
   constructor(request: OutgoingRequest, turning: Turning) {
@@ -185,12 +179,12 @@ export class PageTurner {
   #at(target: string | undefined, { origin, path }: HttpResponse): OutgoingRequest | undefined {
     if (target === undefined) return undefined
     const url = URL.parse(target, origin + path)
-    if (url === null) throw this.#broken('names a next page by something that is not a URL')
+    if (url === null) throw this.#broken('names a next page that is not a URL')
     const refusal = this.#turning.network.refusal(url)
     if (refusal !== undefined) throw this.#broken(`names a next page elsewhere. ${refusal}`)
     if (leavesTls(url, this.#original)) {
       throw this.#broken(
-        `names a next page over http, at '${url.host}', where it was asked over https: that is refused`,
+        `names a next page over http, at '${url.host}', although it was called over https: that is refused`,
       )
     }
     return requestTo(url, this.#original)
@@ -200,7 +194,7 @@ export class PageTurner {
   #text(found: unknown, path: string): string | undefined {
     if (found === null || found === undefined || found === '' || found === false) return undefined
     if (typeof found === 'string' || typeof found === 'number') return String(found)
-    throw this.#broken(`answered with a page where ${path} leads to something that is neither a text nor a number`)
+    throw this.#broken(`answered with a page whose ${path} is neither a text nor a number`)
   }
 
   #broken(problem: string): Error {

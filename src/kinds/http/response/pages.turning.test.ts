@@ -106,9 +106,9 @@ describe('pages by an address in the page', () => {
     ['http://evil.test/', "names a next page elsewhere. The host 'evil.test' was refused"],
     ['http://127.0.0.1:1/', 'names a next page elsewhere. '],
     ['file:///etc/passwd', "The scheme 'file' was refused"],
-    ['http://', 'names a next page by something that is not a URL'],
-    [{ url: 'x' }, 'next_path leads to something that is neither a text nor a number'],
-    [['x'], 'next_path leads to something that is neither a text nor a number'],
+    ['http://', 'names a next page that is not a URL'],
+    [{ url: 'x' }, 'next_path is neither a text nor a number'],
+    [['x'], 'next_path is neither a text nor a number'],
   ])('are not asked for at %j', async (next, words) => {
     const weather = await to(() => next)
     const failed = await failureOf(gather(weather, '/x', pagination))
@@ -128,11 +128,11 @@ describe('pages by an address in the page', () => {
       network: { refusal: () => undefined },
     })
     expect(() => turner.next(response, [], 0, new SecretValues())).toThrow(
-      "names a next page over http, at 'api.test', where it was asked over https: that is refused",
+      "names a next page over http, at 'api.test', although it was called over https: that is refused",
     )
   })
 
-  test('are not named with a secret where they are refused', async () => {
+  test('are reported without secrets if they are refused', async () => {
     const weather = await to(() => 'http://sk-123456.evil.test/')
     const failed = await failureOf(gather(weather, '/x', pagination, { secrets: ['sk-123456'] }))
     expect(failed.message).toContain("The host '[redacted].evil.test' was refused")
@@ -143,7 +143,7 @@ describe('pages by an address in the page', () => {
     expect(await gather(weather, '/x', pagination)).toEqual([false])
   })
 
-  test('are asked for as the service says, also with a secret in the address, which stays out of the result', async () => {
+  test("follow the service's URL even with a secret in it, which is not returned", async () => {
     const weather = await serve((query) => ({
       items: [{ url: '/x?key=sk-123456' }],
       next: query.has('b') ? null : '/x?key=sk-123456&b=1',
@@ -195,14 +195,14 @@ describe('pages by number', () => {
     expect(weather.asked).toEqual([1, 2, 3, 4].map((page) => `GET /x?a=1&page=${page}`))
   })
 
-  test('begin where the API begins, or where the caller wants to', async () => {
+  test('start at the first page of the API or of the caller', async () => {
     const weather = await serve((query) => some(Number(query.get('page')) * 10))
     const pagination = { type: 'page', page_param: 'page', first_page: 0 } as const
     expect(await gather(weather, '/x', pagination)).toEqual(ITEMS)
     expect(await gather(weather, '/x?page=2', pagination)).toEqual(ITEMS.slice(20))
   })
 
-  test('end where the service sends the same one again, since it does not count', async () => {
+  test('end when the service repeats a page', async () => {
     const weather = await serve(() => ITEMS)
     expect(await gather(weather, '/x', { type: 'page', page_param: 'page' })).toEqual(ITEMS)
     expect(weather.asked).toHaveLength(2)
@@ -218,12 +218,12 @@ describe('pages by offset', () => {
     expect(weather.asked[1]).toBe('GET /x?skip=10&take=10')
   })
 
-  test('leave nothing out where the service sends fewer than it was asked for', async () => {
+  test('skip nothing if the service sends fewer items than requested', async () => {
     const weather = await serve((query) => some(query.get('skip'), 7))
     expect(await gather(weather, '/x', pagination)).toEqual(ITEMS)
   })
 
-  test('need no parameter for the limit, and begin where the caller wants to', async () => {
+  test("need no limit parameter and start at the caller's offset", async () => {
     const weather = await serve((query) => some(query.get('skip')))
     expect(await gather(weather, '/x?skip=5', { type: 'offset', offset_param: 'skip', limit: 10 })).toEqual(
       ITEMS.slice(5),

@@ -1,7 +1,6 @@
 import { type JSONPathQuery, jsonpath } from 'json-p3'
 import { linearPattern } from '../../../core/schema/linear-pattern.ts'
 
-/** Thrown if a path takes too many steps. */
 export class PathTooMuch extends Error {}
 
 /** The steps that a path may take through one response. */
@@ -22,7 +21,6 @@ export class PathBudget {
     if (this.#left < 0) throw new PathTooMuch()
   }
 
-  /** The items of a list or the values of an object. */
   childrenOf(value: object): readonly unknown[] {
     // Twice as fast as `Object.values` for large objects, and counted before the values are read.
     if (!Array.isArray(value)) return this.keysOf(value).map((key) => (value as Record<string, unknown>)[key])
@@ -44,9 +42,7 @@ type Expression = InstanceType<typeof expressions.FilterExpression>
 type Call = InstanceType<typeof expressions.FunctionExtension>
 type Query = InstanceType<typeof expressions.FilterQuery>
 
-/** Emits the values that a path selects. */
 export type Walk = (value: unknown, root: unknown, emit: (value: unknown) => void) => void
-/** Whether a filter accepts a value. */
 export type Test = (current: unknown, root: unknown) => boolean
 type Read = (current: unknown, root: unknown) => unknown
 
@@ -93,7 +89,6 @@ export class PathFilter {
     return (current, root) => compare(one(current, root), other(current, root), this.#budget)
   }
 
-  /** Compiles one side of a comparison. */
   #read(expression: Expression): Read {
     if (expression instanceof expressions.NullLiteral) return () => null
     if (
@@ -126,7 +121,7 @@ export class PathFilter {
     }
     // A pattern from the response could take exponential time.
     if (!(pattern instanceof expressions.StringLiteral)) {
-      throw new Error(`${name}() with a pattern that does not stand in the path itself`)
+      throw new Error(`${name}() with a pattern that is not a literal`)
     }
     const compiled = linearPattern(name === 'match' ? `^(?:${pattern.value})$` : pattern.value)
     if (compiled === undefined) throw new Error(`the pattern '${pattern.value}'`)

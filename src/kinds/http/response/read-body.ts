@@ -1,12 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { isDeep } from '../../../core/json-depth.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
-import type { ToolExecutionError } from '../../../core/tool-execution-error.ts'
 import type { SecretValues } from '../definition/secret-values.ts'
 import { brokenAnswer } from '../exchange/exchange-error.ts'
 import type { HttpResponse } from '../exchange/outgoing-request.ts'
 
-/** A parsed body. */
 export interface Body {
   readonly value: unknown
   /** Whether it may contain a secret and must be scrubbed. */
@@ -25,22 +23,27 @@ const QUICKLY_PARSED = 65_536
 export function readBody(response: HttpResponse, tool: string, secrets: SecretValues, needsJson: boolean): Body {
   const { body, headers, status } = response
   if (body.length === 0 || status === NO_CONTENT || status === RESET_CONTENT) return EMPTY
+  const broken = (problem: string) => brokenAnswer(`The service behind tool '${tool}' ${problem}`)
   const type = contentTypeOf(headers['content-type'])
-  const text = textOf(body, type, tool)
+  const text = textOf(body, type, broken)
   const tainted = isTainted(text, secrets)
   if (type.content === 'json' || type.content === 'undeclared') {
     // Scrubbing and JSONPath recurse, so the depth must be checked before.
     const isWalked = tainted || needsJson || text.length > QUICKLY_PARSED
-    if (isWalked && text.length > NEVER_DEEP && isDeep(text, LIMITS.resultDepth)) throw tooDeep(tool)
+    if (isWalked && text.length > NEVER_DEEP && isDeep(text, LIMITS.resultDepth)) {
+      throw broken(`answered with JSON that is nested deeper than ${LIMITS.resultDepth} levels`)
+    }
     const value = parsed(text)
     if (value !== undefined) return { value, tainted }
-    if (type.content === 'json') throw notJson(response, tool, secrets)
+    if (type.content === 'json') {
+      const excerpt = excerptOf(response, secrets)
+      throw broken(`declares JSON, but its body is not valid JSON${excerpt && `: ${excerpt}`}`)
+    }
   }
-  if (needsJson) throw otherThanJson(tool, type)
+  if (needsJson) throw broken(`answered with ${type.name}: response_path, pick and pagination need JSON`)
   return { value: text, tainted }
 }
 
-/** Parses JSON; undefined if it is malformed. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -49,44 +52,19 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Decodes a text body; throws if it is binary. */
-function textOf(body: Buffer, type: ContentType, tool: string): string {
+function textOf(body: Buffer, type: ContentType, broken: (problem: string) => Error): string {
   const isText = type.content === 'json' || type.content === 'text'
   if (!isText && type.charset === undefined && (!isUtf8(body) || body.includes(0))) {
-    throw brokenAnswer(
-      `The service behind tool '${tool}' answered with ${type.name}, ${body.length} bytes: the result of a tool is JSON or text`,
-    )
+    throw broken(`answered with ${type.name}, ${body.length} bytes: the result of a tool must be JSON or text`)
   }
   const text = decodeText(body, type.charset)
-  if (text === undefined) throw unknownCharset(tool, type)
+  if (text === undefined) throw broken(`answered with ${type.name} in an unknown character set`)
   return text
 }
 
-/**
- * Whether the value must be scrubbed. JSON can escape any character, so texts with escapes are scrubbed after parsing.
- */
+/** JSON can escape any character, so texts with escapes are always scrubbed. */
 const isTainted = (text: string, secrets: SecretValues): boolean =>
   !secrets.isEmpty && (secrets.isIn(text) || text.includes('\\u') || text.includes('\\/'))
-
-function notJson(response: HttpResponse, tool: string, secrets: SecretValues): ToolExecutionError {
-  const words = excerptOf(response, secrets)
-  return brokenAnswer(
-    `The service behind tool '${tool}' says that it answers in JSON, but what it sent is none${words && `: ${words}`}`,
-  )
-}
-
-const otherThanJson = (tool: string, { name }: ContentType): ToolExecutionError =>
-  brokenAnswer(
-    `The service behind tool '${tool}' answered with ${name}: response_path, pick and pagination take JSON only`,
-  )
-
-const tooDeep = (tool: string): ToolExecutionError =>
-  brokenAnswer(
-    `The service behind tool '${tool}' answered with JSON that is nested deeper than ${LIMITS.resultDepth} levels`,
-  )
-
-const unknownCharset = (tool: string, { name }: ContentType): ToolExecutionError =>
-  brokenAnswer(`The service behind tool '${tool}' answered with ${name} in a character set that is not known`)
 
 const MAX_EXCERPT = 200
 /** Enough to skip leading blanks and to include the end of a secret. */
@@ -124,11 +102,8 @@ function decodeText(body: Buffer, charset?: string): string | undefined {
   }
 }
 
-/** How to read a body, by its content type. */
-type Content = 'json' | 'text' | 'undeclared' | 'other'
-
 interface ContentType {
-  readonly content: Content
+  readonly content: 'json' | 'text' | 'undeclared' | 'other'
   /** Safe to show in messages. */
   readonly name: string
   readonly charset?: string
@@ -141,28 +116,14 @@ const TEXT_TYPE =
 const NAME = /^\s*([\w!#$&^.+-]{1,60}\/[\w!#$&^.+-]{1,60})\s*(?:;|,|$)/
 const CHARSET = /;\s*charset\s*=\s*"?([^";,\s]+)/i
 
-const JSON_UTF8: ContentType = { content: 'json', name: 'application/json' }
 const UNDECLARED: ContentType = { content: 'undeclared', name: 'an unnamed type' }
-/** Fast path for the most common headers. */
-const COMMON_TYPES: ReadonlySet<string> = new Set([
-  'application/json',
-  'application/json; charset=utf-8',
-  'application/json;charset=utf-8',
-  'application/json; charset=UTF-8',
-  'application/json;charset=UTF-8',
-])
 
 /** Parses a `content-type`. An invalid one and `application/octet-stream` count as none. */
 function contentTypeOf(header: string | undefined): ContentType {
   if (header === undefined) return UNDECLARED
-  if (COMMON_TYPES.has(header)) return JSON_UTF8
   const name = NAME.exec(header)?.[1]?.toLowerCase()
   if (name === undefined || name === 'application/octet-stream') return UNDECLARED
   const charset = CHARSET.exec(header)?.[1]?.toLowerCase()
-  return { content: contentOf(name), name, ...(charset !== undefined && { charset }) }
-}
-
-function contentOf(name: string): Content {
-  if (JSON_TYPE.test(name)) return 'json'
-  return TEXT_TYPE.test(name) ? 'text' : 'other'
+  const content = JSON_TYPE.test(name) ? 'json' : TEXT_TYPE.test(name) ? 'text' : 'other'
+  return { content, name, ...(charset !== undefined && { charset }) }
 }

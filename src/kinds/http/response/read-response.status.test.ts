@@ -32,7 +32,7 @@ describe('a status', () => {
     [499, '499'],
     [304, '304 Not Modified'],
     [300, '300 Multiple Choices'],
-  ])('%i is said with its name, and is final', (status, words) => {
+  ])('reports %i with its name and without a retry', (status, words) => {
     const { code, message, extras, repeat } = meant(status)
     expect({ code, message, extras, repeat }).toEqual({
       code: 'EXECUTION_ERROR',
@@ -48,7 +48,7 @@ describe('a status', () => {
   })
 })
 
-describe('what a service says about its refusal', () => {
+describe('the excerpt of an error response', () => {
   test('is in the sentence, in one line', () => {
     expect(meant(400, '{\n  "error":\t"no \u0000such\u001b[31m city"\r\n}').message).toBe(
       `${ANSWERED}400 Bad Request: { "error": "no such [31m city" }`,
@@ -104,7 +104,7 @@ describe('Retry-After', () => {
     ['Wed, 31 Dec 2025 23:59:00 GMT', 0],
     ['soon', undefined],
     ['-5', undefined],
-    ['1.5', undefined],
+    ['1.5', 1_500],
     ['2026', 2_026_000],
     ['2026-01-01', undefined],
     ['', undefined],

@@ -49,7 +49,7 @@ describe('JSON', () => {
     'application/problem+json',
     'application/vnd.api+json; version=1',
     'application/json, text/html',
-  ])('is what %s says it is', (type) => {
+  ])('is decoded as %s', (type) => {
     expect(read(type, '{"rain": [1, "ü"]}')).toEqual({ rain: [1, 'ü'] })
   })
 
@@ -73,19 +73,19 @@ describe('JSON', () => {
     expect(read('application/json', body)).toEqual(JSON.parse(body))
   })
 
-  test('that is none is an error, with what came instead', () => {
+  test('rejects invalid JSON with an excerpt', () => {
     expect(failure('application/json', '<html>\n  Oops</html>')).toMatchObject(
-      broken('says that it answers in JSON, but what it sent is none: <html> Oops</html>'),
+      broken('declares JSON, but its body is not valid JSON: <html> Oops</html>'),
     )
     expect(failure('application/json', Buffer.from([0xff, 0xfe, 1]))).toMatchObject(
-      broken('says that it answers in JSON, but what it sent is none'),
+      broken('declares JSON, but its body is not valid JSON'),
     )
     expect(failure('application/json', '{"a": 1')).toMatchObject({ code: 'EXECUTION_ERROR' })
   })
 
-  test('in a character set that nobody knows is an error', () => {
+  test('rejects an unknown character set', () => {
     expect(failure('application/json; charset=klingon', '{}')).toMatchObject(
-      broken('answered with application/json in a character set that is not known'),
+      broken('answered with application/json in an unknown character set'),
     )
   })
 
@@ -120,7 +120,7 @@ describe('JSON', () => {
       expect(failure('application/json', less, given)).toMatchObject(tooDeep)
     })
 
-    test('or less, is left to the executor where nobody else looks into it', () => {
+    test('leaves the depth check of small bodies to the executor', () => {
       const value = read('application/json', less)
       expect(() => snapshotResult(value, 1_000_000)).toThrow('nested deeper than 512 levels')
     })
@@ -129,9 +129,7 @@ describe('JSON', () => {
   test('in which there is too much to look through is an error', () => {
     const body = `[${'0,'.repeat(2_000_000)}0]`
     expect(failure('application/json', body, { shape: { response_path: '$..*' } })).toMatchObject(
-      broken(
-        "answered with more than a JSONPath can look through: ask for less, or write the path without '..' and filters",
-      ),
+      broken("answered with more than a JSONPath can search: request less, or write the path without '..' and filters"),
     )
   })
 })
@@ -150,7 +148,7 @@ describe('text', () => {
     'application/json-seq',
     'application/yaml',
     'application/vnd.made.up',
-  ])('is what %s says it is', (type) => {
+  ])('is decoded as %s', (type) => {
     expect(read(type, '{"a":1}\n{"a":2}\nü')).toBe('{"a":1}\n{"a":2}\nü')
   })
 
@@ -163,7 +161,7 @@ describe('text', () => {
   })
 })
 
-describe('what nobody says anything about', () => {
+describe('a body without a content type', () => {
   test.each([undefined, 'application/octet-stream', 'nonsense', ''])('(%j) is JSON if it parses, else text', (type) => {
     expect(read(type, '{"a":1}')).toEqual({ a: 1 })
     expect(read(type, 'hello: ü')).toBe('hello: ü')
@@ -171,7 +169,7 @@ describe('what nobody says anything about', () => {
 
   test('is an error if it is neither', () => {
     expect(failure(undefined, Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff]))).toMatchObject(
-      broken('answered with an unnamed type, 5 bytes: the result of a tool is JSON or text'),
+      broken('answered with an unnamed type, 5 bytes: the result of a tool must be JSON or text'),
     )
     expect(failure(undefined, 'a\0b')).toMatchObject({ code: 'EXECUTION_ERROR' })
   })
@@ -183,11 +181,11 @@ test.each([
   ['application/zip', Buffer.from('PK\u0003\u0004\0\0')],
 ])('%s is an error that names type and size', (type, body) => {
   expect(failure(type, body)).toMatchObject(
-    broken(`answered with ${type}, ${body.length} bytes: the result of a tool is JSON or text`),
+    broken(`answered with ${type}, ${body.length} bytes: the result of a tool must be JSON or text`),
   )
 })
 
-describe('a tool that wants something of the answer', () => {
+describe('a tool with response_path or pick', () => {
   const shape = { response_path: '$.a' }
 
   test('gets it', () => {
@@ -196,14 +194,14 @@ describe('a tool that wants something of the answer', () => {
     expect(read('application/json', '{"b":1}', { shape })).toBeNull()
   })
 
-  test.each([[{ response_path: '$.a' }], [{ pick: ['a'] }]])('%j fails where the answer is no JSON', (wanted) => {
+  test.each([[{ response_path: '$.a' }], [{ pick: ['a'] }]])('%j rejects a response that is not JSON', (wanted) => {
     expect(failure('text/html', '<html>', { shape: wanted })).toMatchObject(
-      broken('answered with text/html: response_path, pick and pagination take JSON only'),
+      broken('answered with text/html: response_path, pick and pagination need JSON'),
     )
     expect(failure(undefined, 'plain', { shape: wanted })).toMatchObject({ code: 'EXECUTION_ERROR' })
   })
 
-  test('gets null where there is no answer', () => {
+  test('returns null for an empty response', () => {
     expect(read('application/json', '', { shape, status: 204 })).toBeNull()
   })
 })
@@ -214,13 +212,13 @@ describe('no content', () => {
     expect(read('application/json', '', { status })).toBeNull()
   })
 
-  test('stays null where a body comes along all the same', () => {
+  test('ignores the body of an empty response', () => {
     expect(read('application/json', '{"a":1}', { status: 204 })).toBeNull()
     expect(read('application/json', '{"a":1}', { status: 205 })).toBeNull()
   })
 })
 
-test('the answer to a HEAD is its status and what is known of the body', () => {
+test('returns status and body headers for a HEAD request', () => {
   const headers = {
     'content-length': '12',
     etag: '"abcdefgh"',
@@ -259,14 +257,14 @@ describe('a secret that comes back', () => {
     expect(read('text/plain', 'your key is sk-12345/67890.', { secrets })).toBe('your key is [redacted].')
   })
 
-  test('is taken out of what is left of the answer', () => {
+  test('is removed from the shaped result', () => {
     const given = { secrets, shape: { response_path: '$.a', pick: ['b'] } }
     expect(read('application/json', '{"a":{"b":"sk-12345/67890"}}', given)).toEqual({ b: '[redacted]' })
   })
 
   test('is taken out of errors', () => {
     expect(failure('application/json', 'sk-12345/67890 {', { secrets })).toMatchObject(
-      broken('says that it answers in JSON, but what it sent is none: [redacted] {'),
+      broken('declares JSON, but its body is not valid JSON: [redacted] {'),
     )
   })
 })

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Clock } from '../../../core/clock.ts'
-import { unavailable } from '../../../core/failure.ts'
-import { type Repeat, ToolExecutionError } from '../../../core/tool-execution-error.ts'
+import { retryAfterMs, unavailable } from '../../../core/failure.ts'
+import { type Repeat, ToolExecutionError } from '../../../core/tool-result.ts'
 import type { HttpMethod } from '../definition/http-implementation.ts'
 import type { SecretValues } from '../definition/secret-values.ts'
 import { brokenAnswer, MAY_HAVE_RUN } from '../exchange/exchange-error.ts'
@@ -10,7 +10,6 @@ import { PathTooMuch } from './path-filter.ts'
 import { excerptOf, readBody } from './read-body.ts'
 import type { ResponseShape } from './response-shape.ts'
 
-/** How the responses of one tool are read. */
 export interface Reading {
   readonly tool: string
   readonly method: HttpMethod
@@ -18,7 +17,6 @@ export interface Reading {
   readonly clock: Clock
 }
 
-/** The headers that are returned for HEAD requests. */
 const TOLD = ['content-type', 'content-length', 'etag', 'last-modified'] as const
 
 /** Turns a response into the result of a tool; throws if it is an error. */
@@ -31,12 +29,10 @@ export function readResponse(response: HttpResponse, reading: Reading, secrets: 
   return tainted ? secrets.scrubValue(shaped) : shaped
 }
 
-/** Throws if the status isn't a success. */
 export function checkStatus(response: HttpResponse, { clock, tool }: Reading, secrets: SecretValues): void {
   if (response.status >= 300) throw statusError(response, tool, secrets, clock.wall())
 }
 
-/** Applies the tool's shape to a value. */
 export function shapeOf(value: unknown, { shape, tool }: Reading): unknown {
   return lookingThrough(tool, () => shape.apply(value))
 }
@@ -48,7 +44,7 @@ export function lookingThrough<Found>(tool: string, look: () => Found): Found {
   } catch (error) {
     if (!(error instanceof PathTooMuch)) throw error
     throw brokenAnswer(
-      `The service behind tool '${tool}' answered with more than a JSONPath can look through: ask for less, or write the path without '..' and filters`,
+      `The service behind tool '${tool}' answered with more than a JSONPath can search: request less, or write the path without '..' and filters`,
     )
   }
 }
@@ -60,7 +56,6 @@ function headersOnly({ headers, status }: HttpResponse): unknown {
 
 const REPEATABLE: ReadonlySet<number> = new Set([408, 429])
 
-/** The error for a status that isn't a success. */
 export function statusError(
   response: HttpResponse,
   tool: string,
@@ -69,7 +64,7 @@ export function statusError(
 ): ToolExecutionError {
   const { headers, status } = response
   const afterMs = retryAfterMs(headers['retry-after'], wallMs)
-  const repeat: Repeat = afterMs === undefined ? {} : { afterMs }
+  const repeat: Repeat = afterMs === undefined ? {} : { afterMs: Math.min(afterMs, MAX_RETRY_AFTER_MS) }
   if (status >= 500) {
     return new ToolExecutionError('SERVICE_UNAVAILABLE', `${unavailable(tool)} It answered ${status}.`, MAY_HAVE_RUN, {
       repeat,
@@ -86,15 +81,3 @@ export function statusError(
 }
 
 const MAX_RETRY_AFTER_MS = 3_600_000
-const SECONDS = /^\d{1,10}$/
-/** `Date.parse` alone accepts nearly anything. */
-const DATE = /^[A-Z][a-z]{2,8},? .* GMT$/
-
-/** Reads a `retry-after` header, clamped to one hour. */
-function retryAfterMs(header: string | undefined, wallMs: number): number | undefined {
-  if (header === undefined) return undefined
-  const text = header.trim()
-  if (!SECONDS.test(text) && !DATE.test(text)) return undefined
-  const ms = SECONDS.test(text) ? Number(text) * 1_000 : Date.parse(text) - wallMs
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS)
-}

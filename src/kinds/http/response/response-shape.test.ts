@@ -24,14 +24,14 @@ describe('pick', () => {
     expect(apply({ pick: ['rain'] }, DAYS)).toEqual([{ rain: 3 }, { rain: 0 }])
   })
 
-  test('keeps a key below another, where it stands', () => {
+  test('keeps a nested key in its place', () => {
     expect(apply({ pick: ['day', 'wind.speed', 'wind.gusts.at'] }, DAYS)).toEqual([
       { day: 1, wind: { speed: 5, gusts: [{ at: 1 }] } },
       { day: 2, wind: { speed: 6, gusts: [] } },
     ])
   })
 
-  test('keeps the whole where the whole and a part of it are named', () => {
+  test('keeps the whole value if it and a part of it are named', () => {
     const whole = { wind: DAYS[1]?.wind }
     expect(apply({ pick: ['wind.speed', 'wind'] }, DAYS[1])).toEqual(whole)
     expect(apply({ pick: ['wind', 'wind.speed'] }, DAYS[1])).toEqual(whole)
@@ -41,12 +41,12 @@ describe('pick', () => {
     expect(apply({ pick: ['@odata.count'] }, { '@odata.count': 3, value: [] })).toEqual({ '@odata.count': 3 })
   })
 
-  test('leaves what is no object as it is', () => {
+  test('does not change values that are not objects', () => {
     expect(apply({ pick: ['a'] }, ['x', 1, null, [{ a: 1, b: 2 }]])).toEqual(['x', 1, null, [{ a: 1 }]])
     expect(apply({ pick: ['a'] }, null)).toBeNull()
   })
 
-  test('takes what objects have of their own only, and no name is special', () => {
+  test('picks own keys only, with any name', () => {
     const value = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1, "a": 2}')
     const picked = apply({ pick: ['__proto__', 'constructor', 'toString'] }, value) as object
     expect(Object.getPrototypeOf(picked)).toBe(Object.prototype)
@@ -57,7 +57,7 @@ describe('pick', () => {
 })
 
 describe('max_items', () => {
-  test('cuts a list, and says so to the log only', () => {
+  test('truncates a list and logs it', () => {
     const log = captureLog()
     const implementation = { type: 'http', url: 'https://api.test', max_items: 2 } as const
     expect(new ResponseShape('weather', implementation, log).apply([1, 2, 3, 4, 5])).toEqual([1, 2])
@@ -86,7 +86,7 @@ describe('a shape', () => {
     [{ max_items: 1 }, false],
     [{ pick: ['a'] }, true],
     [{ response_path: '$.a' }, true],
-  ])('%j wants JSON: %s', (parts, expected) => {
+  ])('%j needs JSON: %s', (parts, expected) => {
     expect(shape(parts).needsJson).toBe(expected)
   })
 

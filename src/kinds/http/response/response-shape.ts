@@ -10,7 +10,6 @@ export class ResponseShape {
   readonly #path: JsonPath | undefined
   readonly #pick: ((value: unknown) => unknown) | undefined
 
-  /** Throws if a path is invalid. */
   constructor(tool: string, { max_items, pagination, pick, response_path }: HttpImplementation, log: Log) {
     this.#tool = tool
     this.#log = log
@@ -21,7 +20,6 @@ export class ResponseShape {
     this.#path = response_path === undefined || isForPages ? undefined : new JsonPath(response_path)
   }
 
-  /** Whether the response must be JSON. */
   get needsJson(): boolean {
     return this.#path !== undefined || this.#pick !== undefined
   }
@@ -31,7 +29,6 @@ export class ResponseShape {
     return this.#path === undefined
   }
 
-  /** Throws `PathTooMuch` if the path takes too many steps. */
   apply(value: unknown): unknown {
     const found = this.#path === undefined ? value : this.#path.find(value)
     const cut = this.maxItems !== undefined && Array.isArray(found) ? this.#cut(found, this.maxItems) : found

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { CallContext } from '../../../core/call-context.ts'
 import { never } from '../../../core/fixtures/code-yard.ts'
-import type { Kind } from '../../../core/kind.ts'
+import type { Kind } from '../../../core/handler.ts'
 import type { Params } from '../../../core/tool.ts'
 import { type Era, httpYard, until } from '../fixtures/http-yard.ts'
 

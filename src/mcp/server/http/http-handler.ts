@@ -13,37 +13,48 @@ import { writeLog } from '../../../core/log.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import { callerOf, type ToolServer } from '../tool-server.ts'
 import { PlainAnswers, type PlainRequest, plainRequest } from './plain-request.ts'
-import { Refusal } from './refusal.ts'
 import { SessionHandler, type SessionLimits, StatelessHandler } from './sessions.ts'
 
-const MOST_KNOWN = 64
+/** Rejects a request with a status and a JSON-RPC error. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: number
 
-/**
- * Keeps web pages out: a page whose name was made to point at this machine sends its own name as `Host`, and any page
- * sends its `Origin`.
- */
+  constructor(status: number, code: number, message: string) {
+    super(message)
+    this.name = 'Refusal'
+    this.status = status
+    this.code = code
+  }
+
+  answer(response: ServerResponse): void {
+    const text = JSON.stringify({ jsonrpc: '2.0', error: { code: this.code, message: this.message }, id: null })
+    // The rest of an unread body would be taken for the next request.
+    const close = this.status === 413 ? { connection: 'close' } : {}
+    response.writeHead(this.status, { 'content-type': 'application/json', ...close })
+    response.end(text)
+  }
+}
+
+/** Rejects requests of web pages: DNS rebinding shows in `Host`, cross-site requests in `Origin`. */
 class HostGuard {
   readonly #hosts: string[]
-  readonly #known = new Set<string>()
 
   constructor(hosts: readonly string[] = []) {
     this.#hosts = [...localhostAllowedHostnames(), ...hosts]
   }
 
-  /** What is wrong with where a request comes from; undefined where nothing is. */
+  /** Why the request is rejected; undefined if it is allowed. */
   fault({ host = '', origin }: IncomingHttpHeaders): string | undefined {
-    if (origin === undefined && this.#known.has(host)) return undefined
     const checks = [validateHostHeader(host, this.#hosts), validateOriginHeader(origin, this.#hosts)]
-    for (const check of checks) if (!check.ok) return check.message
-    if (this.#known.size < MOST_KNOWN) this.#known.add(host)
-    return undefined
+    return checks.find((check) => !check.ok)?.message
   }
 }
 
 export interface HttpHandlerOptions extends Partial<SessionLimits> {
-  /** Who sends a request; without it, everybody is the local caller. */
+  /** Identifies the caller; by default all callers are local. */
   readonly contextOf?: (request: IncomingMessage) => CallContext
-  /** Names by which clients may reach this server besides those of the local machine, without ports. */
+  /** Host names, without ports, that clients may use besides those of the local machine. */
   readonly hosts?: readonly string[]
 }
 
@@ -53,8 +64,8 @@ const IDLE_MS = 30 * 60_000
 const LOCAL: CallContext = Object.freeze({})
 
 /**
- * The tools over streamable HTTP. Requests that nearly all are (calls and lists of tools, well formed) are answered
- * here; everything else is the SDK's: with a session where the client is of an older era, and without one otherwise.
+ * Serves tools over streamable HTTP. Answers well-formed calls and lists itself, which takes a fifth of the CPU; the SDK
+ * handles everything else.
  */
 export class HttpHandler {
   readonly #server: ToolServer
@@ -75,12 +86,11 @@ export class HttpHandler {
     this.#stateless = new StatelessHandler(server, maxSessions)
   }
 
-  /** How many clients of older eras have a session. */
   get sessions(): number {
     return this.#sessions.size
   }
 
-  /** Answers one request; `parsedBody` where its body has been read already. A function of its own, to be handed on. */
+  /** Handles a request; pass `parsedBody` if the body was already read. */
   readonly handle = async (request: IncomingMessage, response: ServerResponse, parsedBody?: unknown): Promise<void> => {
     try {
       const fault = this.#closed ? 'The server is closing' : this.#guard.fault(request.headers)
@@ -95,7 +105,6 @@ export class HttpHandler {
     }
   }
 
-  /** Ends sessions and streams, and cancels what is running. */
   async close(): Promise<void> {
     this.#closed = true
     this.#plain.close()
@@ -108,10 +117,10 @@ export class HttpHandler {
     const { headers } = request
     const plain = request.method === 'POST' ? plainRequest(headers, body) : undefined
     const id = headers['mcp-session-id'] as string | undefined
-    const isOfSession = id !== undefined && (plain === undefined ? isOlder(request, body) : !plain.stateless)
-    const session = isOfSession ? this.#sessions.find(id, context) : undefined
-    if (isOfSession && session === undefined) {
-      throw new Refusal(404, -32_001, 'The session has ended, or never was: start again with initialize')
+    const hasSession = id !== undefined && (plain === undefined ? isOlder(request, body) : !plain.stateless)
+    const session = hasSession ? this.#sessions.find(id, context) : undefined
+    if (hasSession && session === undefined) {
+      throw new Refusal(404, -32_001, 'The session does not exist or has ended: start again with initialize')
     }
     if (plain !== undefined && this.#canAnswer(plain)) {
       if (session !== undefined) this.#sessions.use(session, response)
@@ -124,7 +133,7 @@ export class HttpHandler {
     return this.#stateless.handle(request, response, body, callerOf(context))
   }
 
-  /** A tool that is not there, or that wants its parameters in headers too, is for the SDK to talk about. */
+  /** The SDK reports unknown tools and checks parameters in headers. */
   #canAnswer({ method, params, stateless }: PlainRequest): boolean {
     if (method === 'tools/list') return true
     const tool = this.#server.definition(params.name as string)
@@ -148,7 +157,7 @@ async function readMessage(request: IncomingMessage, parsedBody: unknown): Promi
   }
 }
 
-/** Whether a request is of an older era, by the SDK's own rules. */
+/** Whether the request uses an older protocol version. */
 function isOlder({ method = 'GET', headers }: IncomingMessage, body: unknown): boolean {
   const header = (name: string): string | undefined => headers[name] as string | undefined
   const [version, named, name] = [header('mcp-protocol-version'), header('mcp-method'), header('mcp-name')]
@@ -162,7 +171,7 @@ function isOlder({ method = 'GET', headers }: IncomingMessage, body: unknown): b
   return outcome.kind === 'legacy'
 }
 
-/** The body as text; undefined where it is longer than `maxBytes`. Rejects where the client hangs up. */
+/** Reads the body as text; undefined if it is too long. Rejects if the client disconnects. */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     if (Number(request.headers['content-length']) > maxBytes) return resolve(undefined)
@@ -175,6 +184,6 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<string | 
     })
     request.on('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()))
     request.on('error', reject)
-    request.on('close', () => reject(new Error('The request was cut off')))
+    request.on('close', () => reject(new Error('The client disconnected before the request was complete')))
   })
 }

@@ -16,8 +16,8 @@ import {
 } from '@modelcontextprotocol/server'
 import { Cancellation } from '../../../core/cancellation.ts'
 import { writeLog } from '../../../core/log.ts'
-import type { LogLevel, Notice, ProgressToken } from '../report-reader.ts'
-import type { Caller, ToolServer } from '../tool-server.ts'
+import { isObject } from '../../../core/schema/schema-keywords.ts'
+import type { Caller, LogLevel, Notice, ProgressToken, ToolServer } from '../tool-server.ts'
 import type { Session } from './sessions.ts'
 
 const EVENT_STREAM = [
@@ -25,10 +25,10 @@ const EVENT_STREAM = [
   ...['connection', 'keep-alive', 'x-accel-buffering', 'no'],
 ]
 
-/** A client that takes nothing is told nothing more than this. */
+/** Notifications are dropped if a client doesn't read. */
 const MAX_PENDING_BYTES = 1024 * 1024
 
-/** The answer to one request: a JSON document, or, where something is to be told before it, a stream of events. */
+/** The response to one request: JSON, or a stream of events if there are notifications. */
 class Reply {
   readonly #response: ServerResponse
   readonly #id: string
@@ -51,7 +51,6 @@ class Reply {
     this.#response.write(event(JSON.stringify({ jsonrpc: '2.0', ...notice })))
   }
 
-  /** Ends with a result, which is given as text. */
   result(json: string): void {
     this.#end(`{"result":${json},"jsonrpc":"2.0","id":${this.#id}}`)
   }
@@ -60,7 +59,7 @@ class Reply {
     this.#end(`{"jsonrpc":"2.0","id":${this.#id},"error":${JSON.stringify({ code, message, data })}}`)
   }
 
-  /** Ends without an answer: nobody waits for that of a cancelled request. */
+  /** Ends without a result, for a cancelled request. */
   drop(): void {
     if (!this.#streams) this.#response.writeHead(202, [...this.#sessionHeader])
     this.#response.end()
@@ -80,7 +79,7 @@ class Reply {
 
 const event = (text: string): string => `event: message\ndata: ${text}\n\n`
 
-/** Answers a plain request by itself: no conversion into the Web's types, no second check of what was checked. */
+/** Answers plain requests without the SDK's conversions and validations. */
 export class PlainAnswers {
   readonly #server: ToolServer
   readonly #running = new Set<Cancellation>()
@@ -89,7 +88,7 @@ export class PlainAnswers {
 
   constructor(server: ToolServer) {
     this.#server = server
-    // What the stateless era wants to read in every result.
+    // Required in every stateless result.
     const meta = JSON.stringify({ [SERVER_INFO_META_KEY]: server.info })
     this.#resultTail = `"resultType":"complete","_meta":${meta}}`
     this.#listTail = `"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":${meta}}`
@@ -111,7 +110,6 @@ export class PlainAnswers {
     }
   }
 
-  /** Cancels everything that is running. */
   close(): void {
     for (const cancellation of this.#running) cancellation.abort(undefined)
   }
@@ -125,7 +123,7 @@ export class PlainAnswers {
   ): Promise<void> {
     const cancellation = new Cancellation()
     this.#running.add(cancellation)
-    // A session outlives its connections, and cancels by a message; without one, to hang up is to cancel.
+    // A session outlives its connections and cancels with a message. Without one, disconnecting cancels.
     if (session === undefined) response.once('close', () => cancellation.abort(undefined))
     else session.calls.set(request.id, cancellation)
     try {
@@ -154,12 +152,11 @@ export class PlainAnswers {
   }
 }
 
-/** A request for tools that is right in every respect the SDK would check, so that it can be answered without it. */
+/** A request for tools that passes all checks of the SDK. */
 export interface PlainRequest {
   readonly id: string | number
   readonly method: 'tools/call' | 'tools/list'
   readonly params: PlainParams
-  /** Of the stateless era, where the request itself says who asks. */
   readonly stateless: boolean
   readonly progressToken: ProgressToken | undefined
   readonly logLevel: LogLevel | undefined
@@ -188,16 +185,8 @@ const META_KEYS = new Set([
   CLIENT_CAPABILITIES_META_KEY,
   LOG_LEVEL_META_KEY,
 ])
-const MAX_ENVELOPES = 256
-const MAX_ENVELOPE_LENGTH = 2_000
 
-/** What clients say of themselves with every request of the stateless era, and the SDK has found right once. */
-const soundEnvelopes = new Set<string>()
-
-/**
- * Reads the requests that nearly all are: of a known form, with the headers they must have. Everything else gives
- * undefined and is the SDK's, which knows what to say about it.
- */
+/** Reads a request of a known form with the right headers; undefined for all others, which the SDK handles. */
 export function plainRequest(headers: IncomingHttpHeaders, body: unknown): PlainRequest | undefined {
   if (!isObject(body) || body.jsonrpc !== '2.0' || !isToken(body.id) || !acceptsBoth(headers.accept)) return undefined
   const { id, method, params = {} } = body
@@ -223,7 +212,7 @@ function areSound(method: 'tools/call' | 'tools/list', params: PlainParams): boo
   return typeof params.name === 'string' && (params.arguments === undefined || isObject(params.arguments))
 }
 
-/** Older clients name the version in a header, if at all. */
+/** Older clients send the version in a header or not at all. */
 function isOlder({ 'mcp-protocol-version': version }: IncomingHttpHeaders): boolean {
   return version === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(version as string)
 }
@@ -240,20 +229,8 @@ function isStateless(
     headers['mcp-method'] === body.method &&
     (body.method === 'tools/list' || headers['mcp-name'] === params.name) &&
     hasOnly(meta, META_KEYS) &&
-    isSoundEnvelope(body, meta)
+    classifyInboundRequest({ httpMethod: 'POST', body }).kind === 'modern'
   )
-}
-
-/** A client sends the same envelope with each of its requests, but for these: the SDK reads it the first time. */
-function isSoundEnvelope(body: Record<string, unknown>, meta: Record<string, unknown>): boolean {
-  const { progressToken, traceparent, tracestate, baggage, ...envelope } = meta
-  const text = JSON.stringify(envelope)
-  if (soundEnvelopes.has(text)) return true
-  if (text.length > MAX_ENVELOPE_LENGTH) return false
-  if (classifyInboundRequest({ httpMethod: 'POST', body }).kind !== 'modern') return false
-  if (soundEnvelopes.size >= MAX_ENVELOPES) soundEnvelopes.clear()
-  soundEnvelopes.add(text)
-  return true
 }
 
 const acceptsBoth = (accept = ''): boolean =>
@@ -265,6 +242,3 @@ function hasOnly(object: object, keys: ReadonlySet<string>): boolean {
 }
 
 const isToken = (value: unknown): value is string | number => typeof value === 'string' || Number.isSafeInteger(value)
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -14,7 +14,7 @@ const statusOf = (url: string, headers: Record<string, string>): Promise<number 
     sent.end(JSON.stringify(INITIALIZE))
   })
 
-describe('who may come in', () => {
+describe('access', () => {
   test.each([
     ['a name of the local machine', { host: 'localhost:1234' }, 200],
     ['its address', { host: '[::1]:9', origin: 'http://127.0.0.1:8080' }, 200],
@@ -114,7 +114,7 @@ describe('answers', () => {
     expect((await post(wrong.message, wrong.headers)).status).toBe(400)
   })
 
-  test('a client that hangs up has cancelled, where it has no session', async () => {
+  test('cancels the call of a client without a session that disconnects', async () => {
     const { service, add } = await httpYard()
     let told: AbortSignal | undefined
     add('forever', (_params, { signal }) => {

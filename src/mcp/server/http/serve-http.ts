@@ -3,16 +3,14 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../../core/clock.ts'
 import type { ToolServer } from '../tool-server.ts'
-import { HttpHandler, type HttpHandlerOptions } from './http-handler.ts'
-import { Refusal } from './refusal.ts'
+import { HttpHandler, type HttpHandlerOptions, Refusal } from './http-handler.ts'
 
 export interface ServeHttpOptions extends HttpHandlerOptions {
-  /** 0: any that is free. */
+  /** 0 for any free port. */
   readonly port: number
   readonly host?: string
 }
 
-/** A server that listens. */
 export interface HttpService {
   readonly url: string
   readonly handler: HttpHandler
@@ -20,9 +18,9 @@ export interface HttpService {
 }
 
 const PATH = '/mcp'
-const PATIENCE_MS = 1_000
+const CLOSE_TIMEOUT_MS = 1_000
 
-/** Serves the tools at `/mcp` of a server of its own, on the local machine unless told otherwise. */
+/** Starts an HTTP server with the tools at `/mcp`, by default on the loopback address. */
 export async function serveHttp(server: ToolServer, options: ServeHttpOptions): Promise<HttpService> {
   const { port, host = '127.0.0.1', hosts = [], ...rest } = options
   const handler = new HttpHandler(server, { ...rest, hosts: [bracketed(host), ...hosts] })
@@ -33,19 +31,14 @@ export async function serveHttp(server: ToolServer, options: ServeHttpOptions): 
     if (request.url?.split('?', 1)[0] === PATH) void handler.handle(request, response)
     else new Refusal(404, -32_000, `The MCP server is at ${PATH}`).answer(response)
   })
-  await new Promise<void>((resolve, reject) => {
-    http.once('error', reject)
-    http.listen(port, host, () => {
-      http.off('error', reject)
-      resolve()
-    })
-  })
+  http.listen(port, host)
+  await once(http, 'listening')
   const { port: bound } = http.address() as AddressInfo
   const stop = async (): Promise<void> => {
     const ended = once(http, 'close')
     http.close()
     await handler.close()
-    await allTaken(open, server.clock)
+    await allRead(open, server.clock)
     http.closeAllConnections()
     await ended
   }
@@ -60,19 +53,13 @@ export async function serveHttp(server: ToolServer, options: ServeHttpOptions): 
   }
 }
 
-/** Waits until the last answers have been taken, but not for ever: a client may not read. */
-function allTaken(open: ReadonlySet<ServerResponse>, clock: Clock): Promise<void> {
-  return new Promise((resolve) => {
-    if (open.size === 0) return resolve()
-    const stop = clock.after(PATIENCE_MS, resolve)
-    for (const response of open) {
-      response.once('close', () => {
-        if (open.size > 0) return
-        stop()
-        resolve()
-      })
-    }
-  })
+/** Waits until clients have read the last responses, up to a timeout. */
+async function allRead(open: ReadonlySet<ServerResponse>, clock: Clock): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const cancel = clock.after(CLOSE_TIMEOUT_MS, resolve)
+  const read = [...open].map((response) => new Promise<void>((done) => void response.once('close', () => done())))
+  await Promise.race([Promise.all(read), late])
+  cancel()
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

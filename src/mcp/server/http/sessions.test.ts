@@ -23,7 +23,7 @@ describe('sessions', () => {
     }
   })
 
-  test('belong to who opened them', async () => {
+  test('belong to the caller that opened them', async () => {
     const contextOf = ({ headers }: { headers: Record<string, unknown> }) => ({ tenant: String(headers['x-tenant']) })
     const yard = await httpYard({}, { contextOf })
     yard.add('word', async () => 'hello')
@@ -32,7 +32,7 @@ describe('sessions', () => {
     expect((await yard.post(call('word'), { ...session, 'x-tenant': 'other' })).status).toBe(404)
   })
 
-  test('go by the rights that their caller has now', async () => {
+  test('use the current rights of their caller', async () => {
     let flags: Record<string, boolean> = { secrets: true }
     const yard = await httpYard({}, { contextOf: () => ({ flags }) })
     yard.add('secret', async () => 'hello', { permissions: ['secrets'] })
@@ -43,7 +43,7 @@ describe('sessions', () => {
     expect((await yard.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' }, session)).text).toContain('"tools":[]')
   })
 
-  test('end when nobody has used them for long', async () => {
+  test('end after the idle timeout', async () => {
     const clock = new ManualClock()
     const yard = await httpYard({ clock }, { idleMs: 60_000 })
     const [used, idle] = [await openSession(yard), await openSession(yard)]

@@ -1,5 +1,5 @@
 import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
-import type { ToolErrorCode } from '../../../../src/core/tool-error-code.ts'
+import type { ToolErrorCode } from '../../../../src/core/tool-result.ts'
 
 /** What the endpoint is asked for; each name stands in the address as it is. */
 export const ASKED = ['tool', 'caller', 'run_id', 'outcome', 'error_code', 'from', 'to', 'tenant'] as const

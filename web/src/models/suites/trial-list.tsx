@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react'
-import type { ReportedTrial } from '../../../../src/validation/reports/validation-report.ts'
+import type { ReportedTrial } from '../../../../src/validation/reports/build-report.ts'
 import type { Outcome } from '../../../../src/validation/running/trial.ts'
 import { Button } from '../../parts/button.tsx'
 import { inMoney, inNumber, inTime } from '../../parts/figures.ts'

@@ -1,0 +1,40 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { MiniError } from '../base/port.ts'
+
+/** Where the optional packages are, as URLs to import. */
+export interface Packages {
+  /** The first that works is taken. */
+  readonly runtimes: readonly string[]
+  readonly tokenizers: string
+}
+
+const RUNTIME = 'onnxruntime-web'
+/** Some times as fast and twice as large: who wants it installs it. */
+const FASTER = 'onnxruntime-node'
+const TOKENIZERS = '@huggingface/tokenizers'
+/** Beside Toolyard, else in the project that it runs in: with npx the two are apart. */
+const PLACES = (): string[] => [import.meta.url, pathToFileURL(join(process.cwd(), 'x.js')).href]
+
+/** Finds what the model is run by, without loading it; throws where it is not installed. */
+export function findPackages(provider: string, places: readonly string[] = PLACES()): Packages {
+  const runtimes = [find(FASTER, places), find(RUNTIME, places)].filter((one) => one !== undefined)
+  const tokenizers = find(TOKENIZERS, places)
+  if (runtimes.length > 0 && tokenizers !== undefined) return { runtimes, tokenizers }
+  const missing = [...(runtimes.length === 0 ? [RUNTIME] : []), ...(tokenizers === undefined ? [TOKENIZERS] : [])]
+  throw new MiniError(
+    `The provider ${provider} runs its model by ${missing.join(' and ')}, not installed here: npm install ${missing.join(' ')}`,
+  )
+}
+
+function find(name: string, places: readonly string[]): string | undefined {
+  for (const place of places) {
+    try {
+      return pathToFileURL(createRequire(place).resolve(name)).href
+    } catch {
+      // Not there.
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,229 @@
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { afterEach, describe, expect, test } from 'vitest'
+import { startWorker } from '../../../../src/models/mini-wire.ts'
+import { captureLog } from '../../../../src/testing/capture-log.ts'
+import { MiniError, type OfferedTool } from '../base/port.ts'
+import { markedPieces } from '../fill/make-value.ts'
+import { readTools, textOf } from '../fill/read-tool.ts'
+import { encodeQuestion, type Pass } from './encode-question.ts'
+import { TextEncoder } from './encoded-text.ts'
+import { findPackages } from './find-packages.ts'
+import { ProcessReader, type ProcessReaderOptions, WEIGHTS } from './process-reader.ts'
+import type { ParameterReading, Question, Reading } from './tool-reader.ts'
+
+const packages = findPackages('mini')
+const made: ProcessReader[] = []
+const reader = (options: Partial<ProcessReaderOptions> = {}, log = captureLog()): ProcessReader => {
+  const one = new ProcessReader({ packages, host: { id: 'mini:v1', log, startWorker }, ...options })
+  made.push(one)
+  return one
+}
+afterEach(async () => {
+  await Promise.all(made.splice(0).map((one) => one.close()))
+})
+
+const location = { text: 'location: City name', required: true, options: [] }
+const weather: Question = {
+  tool: { head: 'get weather. Get the weather', parameters: [location] },
+  said: 'weather in Zürich, İzmir?',
+}
+const place: Question = { ...weather, said: 'How is it in Rome?' }
+
+/** Requests with their token ids and outputs, which came with the weights. */
+const examples: {
+  readonly query: string
+  readonly tool: OfferedTool
+  readonly input_ids: number[]
+  readonly token_type_ids: number[]
+  readonly relevance: number
+  readonly parameters: {
+    readonly name: string
+    readonly mentioned: number
+    readonly best?: string | null
+    readonly score?: number | null
+    readonly inside?: string[]
+    readonly options?: Readonly<Record<string, number>>
+  }[]
+}[] = JSON.parse(readFileSync(new URL('./fixtures/examples.json', import.meta.url), 'utf8'))
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+const gone = async (pid: number): Promise<void> => {
+  while (isAlive(pid)) await later(20)
+}
+
+describe('the process of the model', { timeout: 60_000 }, () => {
+  test.each(examples)('reads as the model was trained: $query', async ({ query, tool, relevance, parameters }) => {
+    const [reading] = await readTools([tool], query, { reader: reader() })
+    expect(reading?.relevance).toBeCloseTo(relevance, 3)
+    for (const { name, mentioned, best, score, inside, options } of parameters) {
+      const found = reading?.parameters.get(name) as ParameterReading
+      expect(found.mentioned).toBeCloseTo(mentioned, 1)
+      if (options !== undefined) {
+        for (const [at, score] of Object.values(options).entries())
+          expect([found.none, ...found.options][at]).toBeCloseTo(score, 1)
+      } else {
+        expect(markedPieces(found.span, query).map(({ from, to }) => query.slice(from, to))).toEqual(inside)
+      }
+      if (typeof best === 'string' && typeof score === 'number' && !/\d|three/.test(best)) {
+        const { from, to, start, end, absent } = found.span
+        const first = from.indexOf(query.indexOf(best))
+        const last = to.indexOf(query.indexOf(best) + best.length)
+        expect((start[first] as number) + (end[last] as number) - absent).toBeCloseTo(score, 1)
+      }
+    }
+  })
+
+  test.each(examples)('encodes as the model was trained: $query', async ({ query, tool, ...expected }) => {
+    const { Tokenizer } = await import(packages.tokenizers)
+    const json = (name: string) => JSON.parse(readFileSync(join(WEIGHTS, name), 'utf8'))
+    const encoder = new TextEncoder(new Tokenizer(json('tokenizer.json'), json('tokenizer_config.json')))
+    const { passes } = encodeQuestion(encoder, { said: query, tool: textOf(tool).text })
+    expect(passes.map(({ ids }) => ids)).toEqual([expected.input_ids])
+    const [{ ids, first }] = passes as [Pass]
+    expect(ids.map((_, at) => (at < first ? 0 : 1))).toEqual(expected.token_type_ids)
+  })
+
+  test('reads a tool with many parameters in several passes', async () => {
+    const text = `${'a long description of it '.repeat(4)}`
+    const parameters = Array.from({ length: 40 }, () => ({ text, required: false, options: [] }))
+    const [reading] = await reader().read([{ ...weather, tool: { head: 'x.', parameters: [...parameters, location] } }])
+    const { span } = (reading as Reading).parameters.at(-1) as ParameterReading
+    const best = span.start.indexOf(Math.max(...span.start))
+    expect(weather.said.slice(span.from[best], span.to[best])).toBe('Zürich')
+  })
+
+  test('embeds texts so that the nearest means the same', async () => {
+    const [asked = [], near = [], far = []] = await reader().embed([
+      'will it rain in Oslo?',
+      'get weather. Get the weather of a city',
+      'send message. Send a message to a person',
+    ])
+    const dot = (other: number[]): number => asked.reduce((sum, value, at) => sum + value * (other[at] as number), 0)
+    expect(dot(near)).toBeGreaterThan(dot(far) + 0.2)
+  })
+
+  test('requests at the same time take turns, and each gets its own readings', async () => {
+    const one = reader()
+    const many = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => one.read(index % 2 ? [weather, place] : [place])),
+    )
+    expect(many.map((readings) => readings.length)).toEqual(
+      Array.from({ length: 12 }, (_, index) => (index % 2 ? 2 : 1)),
+    )
+    // Whoever else asks at the same time makes no difference, not even a small one.
+    expect(many[1]?.[1]).toEqual(many[0]?.[0])
+    expect((await one.read([place]))[0]).toEqual(many[0]?.[0])
+    expect(await one.read([])).toEqual([])
+  })
+
+  test('a process that is killed is replaced, and nobody notices', async () => {
+    const one = reader()
+    await one.read([weather])
+    const before = one.pid as number
+    const scoring = one.read(Array.from({ length: 40 }, () => weather))
+    process.kill(before, 'SIGKILL')
+    expect(await scoring).toHaveLength(40)
+    expect(one.pid).not.toBe(before)
+    expect(isAlive(before)).toBe(false)
+  })
+
+  test('stays for the next request', async () => {
+    const one = reader()
+    await one.read([weather])
+    const before = one.pid
+    await one.read([weather])
+    expect(one.pid).toBe(before)
+  })
+
+  test('fails with a retryable error if the process ends twice', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'mini-'))
+    try {
+      const program = join(folder, 'ends.mjs')
+      await writeFile(program, 'process.exit(3)')
+      const failure = await reader({ packages: { ...packages, runtimes: [pathToFileURL(program).href] } })
+        .read([weather])
+        .catch((error: unknown) => error)
+      expect(failure).toBeInstanceOf(MiniError)
+      expect(failure).toMatchObject({
+        retryable: true,
+        message: 'The process of mini:v1 ended before it answered. Ask again.',
+      })
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('files that are not what they should be are named as the reason', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'mini-'))
+    try {
+      await writeFile(join(folder, 'model.int8.onnx'), 'no model')
+      await expect(reader({ weights: folder }).read([weather])).rejects.toThrow(
+        'The model mini:v1 could not be used: its files are damaged. Install Toolyard again.',
+      )
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('the faster engine is taken where it is installed and works, else the other', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'mini-'))
+    try {
+      const faster = join(folder, 'node_modules', 'onnxruntime-node')
+      await mkdir(faster, { recursive: true })
+      await writeFile(join(faster, 'package.json'), '{ "name": "onnxruntime-node", "main": "index.js" }')
+      const places = [pathToFileURL(join(folder, 'x.js')).href, import.meta.url]
+      const log = captureLog()
+      const read = () => reader({ packages: findPackages('mini', places) }, log).read([weather])
+      const create = 'async create() { throw new Error("the faster engine") }'
+      await writeFile(
+        join(faster, 'index.js'),
+        `module.exports = { env: { wasm: {} }, InferenceSession: { ${create} } }`,
+      )
+      await expect(read()).rejects.toThrow('could not be used')
+      expect(log.at('error')).toMatchObject([{ detail: 'the faster engine' }])
+      await writeFile(join(faster, 'index.js'), 'throw new Error("for another machine")')
+      expect(await read()).toHaveLength(1)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('an abort is thrown at once, and the others go on', async () => {
+    const one = reader()
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    const aborted = one.read([weather], controller.signal)
+    const other = one.read([place])
+    controller.abort(reason)
+    await expect(aborted).rejects.toBe(reason)
+    expect(await other).toHaveLength(1)
+  })
+
+  test('without work it ends, and comes back', async () => {
+    const one = reader({ idleMs: 50 })
+    await one.read([weather])
+    await gone(one.pid ?? 0)
+    expect(await one.read([weather])).toHaveLength(1)
+  })
+
+  test('once closed it is gone, and says so', async () => {
+    const one = reader()
+    await one.read([weather])
+    const pid = one.pid as number
+    await one.close()
+    expect(isAlive(pid)).toBe(false)
+    await expect(one.read([weather])).rejects.toThrow('The model mini:v1 is closed.')
+  })
+})

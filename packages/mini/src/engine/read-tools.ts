@@ -1,0 +1,166 @@
+/** Runs in a child process: loads the model once, reads tools and embeds texts. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { encodeAlone, encodeQuestion, type Pass } from './encode-question.ts'
+import { TextEncoder, type WordEncoder } from './encoded-text.ts'
+import type { Packages } from './find-packages.ts'
+import type { ParameterReading, Question, Reading } from './tool-reader.ts'
+
+export interface ReadToolsParams {
+  readonly packages: Packages
+  readonly weights: string
+  readonly questions?: readonly Question[]
+  readonly texts?: readonly string[]
+}
+
+export interface ReadToolsResult {
+  readonly readings: Reading[]
+  readonly embeddings: number[][]
+}
+
+/** The parts of `onnxruntime-web` and `onnxruntime-node` that are used. */
+interface Runtime {
+  readonly env: { readonly wasm: { numThreads?: number; wasmPaths?: string }; logLevel?: string }
+  readonly InferenceSession: { create(model: Uint8Array, options: { intraOpNumThreads: number }): Promise<Session> }
+  readonly Tensor: new (type: 'int64', data: BigInt64Array, dimensions: readonly number[]) => object
+}
+
+interface Session {
+  run(inputs: Readonly<Record<string, object>>): Promise<Readonly<Record<string, Output>>>
+}
+
+interface Output {
+  readonly data: Float32Array
+  dispose?(): void
+}
+
+type Tokenizers = { readonly Tokenizer: new (tokenizer: object, config: object) => WordEncoder }
+
+interface Model {
+  readonly encoder: TextEncoder
+  readonly run: <Result>(
+    ids: readonly number[],
+    first: number,
+    read: (outputs: Readonly<Record<string, Output>>) => Result,
+  ) => Promise<Result>
+}
+
+/** The score of a parameter that had no room. Finite: the channel between the processes carries JSON. */
+const NEVER = -1_000
+
+let loading: Promise<Model> | undefined
+
+/** Answers one after the other: in a batch the rounding of one would depend on the others. */
+export async function readTools({
+  packages,
+  weights,
+  questions = [],
+  texts = [],
+}: ReadToolsParams): Promise<ReadToolsResult> {
+  loading ??= load(packages, weights).catch((error: unknown) => {
+    loading = undefined
+    throw error
+  })
+  const model = await loading
+  const readings: Reading[] = []
+  for (const question of questions) readings.push(await readTool(model, question))
+  const embeddings: number[][] = []
+  for (const text of texts) {
+    const ids = encodeAlone(model.encoder, text)
+    embeddings.push(await model.run(ids, ids.length, ({ embedding }) => [...(embedding as Output).data]))
+  }
+  return { readings, embeddings }
+}
+
+async function readTool({ encoder, run }: Model, question: Question): Promise<Reading> {
+  const { said, passes } = encodeQuestion(encoder, question)
+  const unread = { start: said.ids.map(() => NEVER), end: said.ids.map(() => NEVER) }
+  const parameters: ParameterReading[] = question.tool.parameters.map(({ options }) => ({
+    span: { from: said.from, to: said.to, ...unread, inside: unread.start, absent: 0 },
+    mentioned: NEVER,
+    options: options.map(() => NEVER),
+    none: 0,
+  }))
+  let relevance: number | undefined
+  for (const pass of passes) {
+    const found = await run(pass.ids, pass.first, (outputs) => readPass(outputs, pass, said.ids.length))
+    relevance ??= found.relevance
+    for (const { index, ...one } of found.parameters) {
+      parameters[index] = { ...one, span: { from: said.from, to: said.to, ...one.span } }
+    }
+  }
+  return { relevance: relevance as number, parameters }
+}
+
+function readPass(outputs: Readonly<Record<string, Output>>, { ids, parameters }: Pass, said: number) {
+  const data = (name: string): Float32Array => (outputs[name] as Output).data
+  const row = (name: string, at: number): number[] => [
+    ...data(name).subarray(at * ids.length + 1, at * ids.length + 1 + said),
+  ]
+  const at = (name: string, place: number): number => data(name)[place] as number
+  return {
+    relevance: at('relevance', 0),
+    parameters: parameters.map(({ index, at: place, options }) => ({
+      index,
+      span: {
+        start: row('start', place),
+        end: row('end', place),
+        inside: row('inside', place),
+        absent: at('start', place * ids.length) + at('end', place * ids.length),
+      },
+      mentioned: at('mentioned', place),
+      options: options.map((option) => at('option', option)),
+      none: at('option', place),
+    })),
+  }
+}
+
+async function load({ runtimes, tokenizers }: Packages, weights: string): Promise<Model> {
+  const json = async (name: string): Promise<object> => JSON.parse(await readFile(join(weights, name), 'utf8'))
+  const ort = await firstThatLoads(runtimes)
+  const { Tokenizer } = await imported<Tokenizers>(tokenizers)
+  // One thread: WebAssembly threads need workers, which the process may not start.
+  ort.env.wasm.numThreads = 1
+  ort.env.logLevel = 'error'
+  const file = await readFile(join(weights, 'model.int8.onnx'))
+  const session = await ort.InferenceSession.create(file, { intraOpNumThreads: 1 })
+  const words = new Tokenizer(await json('tokenizer.json'), await json('tokenizer_config.json'))
+  return {
+    encoder: new TextEncoder(words),
+    run: async (ids, first, read) => {
+      const tensor = (value: (id: number, at: number) => number): object =>
+        new ort.Tensor(
+          'int64',
+          BigInt64Array.from(ids, (id, at) => BigInt(value(id, at))),
+          [1, ids.length],
+        )
+      const outputs = await session.run({
+        input_ids: tensor((id) => id),
+        token_type_ids: tensor((_, at) => (at >= first ? 1 : 0)),
+        attention_mask: tensor(() => 1),
+      })
+      const result = read(outputs)
+      for (const output of Object.values(outputs)) output.dispose?.()
+      return result
+    },
+  }
+}
+
+/** A runtime for another machine, or one that is only partly installed, doesn't load. */
+async function firstThatLoads(runtimes: readonly string[]): Promise<Runtime> {
+  let reason: unknown
+  for (const url of runtimes) {
+    try {
+      return await imported<Runtime>(url)
+    } catch (error) {
+      reason = error
+    }
+  }
+  throw reason
+}
+
+/** The exports of a CommonJS package may be its default export. */
+async function imported<Exports>(url: string): Promise<Exports> {
+  const found = await import(url)
+  return found.default ?? found
+}

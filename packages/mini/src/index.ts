@@ -1,0 +1,46 @@
+import type { Message, MiniHost, OfferedTool } from './base/port.ts'
+import { findPackages } from './engine/find-packages.ts'
+import { inWindows } from './engine/in-windows.ts'
+import { ProcessReader } from './engine/process-reader.ts'
+import type { Answer } from './talk/answer.ts'
+
+export { MiniError, type MiniHost, type Worker, type WorkerOptions } from './base/port.ts'
+export { findPackages } from './engine/find-packages.ts'
+
+/** The name of the model without its provider. */
+export const MODEL = 'v1'
+
+/** The measured scores that come with the weights. */
+export const SCORES = new URL('../scores.json', import.meta.url)
+
+export interface MiniRequest {
+  readonly messages: readonly Message[]
+  readonly tools: readonly OfferedTool[]
+  readonly signal?: AbortSignal
+}
+
+export interface Mini {
+  /** The process that holds the model, if there is one. */
+  readonly pid: number | undefined
+  /** Answers with a text or with calls; throws a `MiniError`, or the reason of the signal. */
+  answer(request: MiniRequest): Promise<Answer>
+  close(): Promise<void>
+}
+
+/** Opens the model; its process starts with the first question. */
+export function createMini(host: MiniHost, find: typeof findPackages = findPackages): Mini {
+  const { id, check } = host
+  const reader = new ProcessReader({ packages: find(host.provider), host })
+  return {
+    get pid() {
+      return reader.pid
+    },
+    async answer({ messages, tools, signal }) {
+      // Dates, units and the rest are loaded with the first question.
+      const { answerTo } = await import('./talk/answer.ts')
+      const now = host.now()
+      return answerTo(messages, { id, tools, reader: inWindows(reader), now, check, ...(signal && { signal }) })
+    },
+    close: () => reader.close(),
+  }
+}

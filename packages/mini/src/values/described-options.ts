@@ -1,0 +1,71 @@
+/** A value that a description names, and the words by which a person may mean it. */
+export interface DescribedOption {
+  readonly value: string
+  readonly words: readonly string[]
+}
+
+const QUOTED = /['"‘“]([\p{L}\p{N}][\p{L}\p{N} _/-]{0,29})['"’”](?:\s*(?:for|:|=|means)\s*([\p{L}]+))?/gu
+
+/** The values that a description puts in quotes, where it names at least two: "'c' for Celsius, 'f' for Fahrenheit". */
+export function describedOptions(description: string): DescribedOption[] {
+  const found = new Map<string, string[]>()
+  for (const { 1: value = '', 2: meaning } of description.matchAll(QUOTED)) {
+    const words = found.get(value) ?? (value.length > 1 ? [value] : [])
+    if (meaning !== undefined && meaning.length > 3) words.push(meaning)
+    found.set(value, words)
+  }
+  return found.size < 2 ? [] : [...found].map(([value, words]) => ({ value, words }))
+}
+
+/** Words that are said in any sentence. */
+const EMPTY = new Set('it all any is in on to no a an the or and of for us me i so do as at by'.split(' '))
+
+/** Those that are said, in any case and as singular or plural. */
+export function mentioned<Option extends { readonly words: readonly string[] }>(
+  options: readonly Option[],
+  said: string,
+): Option[] {
+  return options.filter(({ words }) => words.some((word) => !EMPTY.has(word.toLowerCase()) && says(said, word)))
+}
+
+/** The words of one message are compared with those of every option. */
+let last = { said: '', words: '' }
+
+/** Whether a text holds these words, whole. */
+export function says(said: string, words: string): boolean {
+  const wanted = words.toLowerCase().replaceAll(/[_-]+/g, ' ').trim()
+  if (wanted === '') return false
+  if (said !== last.said) last = { said, words: ` ${said.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, ' ')} ` }
+  const text = last.words
+  const plain = wanted.replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+  return [plain, `${plain}s`, plain.length > 3 ? plain.replace(/s$/, '') : plain].some(
+    (form) => form.trim() !== '' && text.includes(` ${form} `),
+  )
+}
+
+/** The values that a description says are all there are: "one of "hall" or "kitchen"". Empty where it does not. */
+export const listedValues = (description: string): string[] =>
+  /\bone of ["'“‘]/i.test(description) ? describedOptions(description).map(({ value }) => value) : []
+
+const BETWEEN = ['', 'and', 'the', 'in', 'lamp', 'lamps']
+const wordsOf = (text: string): string[] => text.toLowerCase().split(/[\s,&]+/)
+
+/** Those of them that were said one after the other, in their order: "the kitchen and the hall light". */
+export function listedTogether(description: string, name: string, said: string): string[] {
+  const values = listedValues(description)
+  const named = mentioned(
+    values.map((value) => ({ value, words: [value] })),
+    said,
+  )
+  const places = named
+    .map(({ value }) => ({ value, from: said.toLowerCase().indexOf(value.toLowerCase()) }))
+    .sort((left, right) => left.from - right.from)
+  const between = new Set([...BETWEEN, name.toLowerCase(), `${name.toLowerCase()}s`])
+  const joined = places.every(({ value, from }, at) => {
+    const next = places[at + 1]
+    if (next === undefined) return true
+    const text = said.slice(from + value.length, next.from)
+    return text !== '' && wordsOf(text).every((word) => between.has(word))
+  })
+  return joined ? places.map(({ value }) => value) : []
+}

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import type { KeyStore, StoredKey } from '../core/storage/key-store.ts'
+import { ManualClock } from '../testing/manual-clock.ts'
+import { Callers, hashApiKey, newApiKey } from './callers.ts'
+import { Tenants } from './tenants.ts'
+
+async function callersYard() {
+  const clock = new ManualClock()
+  const callers = new Callers(new Tenants(), clock)
+  let stored: StoredKey[] = []
+  const load = () => callers.load({ list: async () => stored } as unknown as KeyStore)
+  const add = async (more: Partial<StoredKey> = {}): Promise<string> => {
+    const key = newApiKey()
+    stored.push({
+      id: `key-${stored.length}`,
+      hash: hashApiKey(key),
+      tenant: 'acme',
+      name: 'a key',
+      role: 'user',
+      scopes: null,
+      calls_per_minute: null,
+      created_at: '2026-01-01T00:00:00Z',
+      expires_at: null,
+      revoked_at: null,
+      ...more,
+    })
+    await load()
+    return key
+  }
+  const revokeAll = async () => {
+    stored = stored.map((key) => ({ ...key, revoked_at: '2026-01-01T00:00:00Z' }))
+    await load()
+  }
+  return { callers, clock, add, revokeAll }
+}
+
+describe('Callers', () => {
+  test('finds the caller of a key', async () => {
+    const { callers, add } = await callersYard()
+    const key = await add({ id: 'mine' })
+    for (let time = 0; time < 3; time++) expect(callers.find(key)).toMatchObject({ id: 'mine', tenant: 'acme' })
+    for (const other of ['', key.slice(1), `${key} `, key.toUpperCase(), hashApiKey(key)]) {
+      expect(callers.find(other)).toBeUndefined()
+    }
+  })
+
+  test('revoked and expired keys have no caller', async () => {
+    const { callers, clock, add, revokeAll } = await callersYard()
+    const lasting = await add()
+    const short = await add({ expires_at: new Date(clock.wall() + 1_000).toISOString() })
+    expect([callers.find(lasting), callers.find(short)]).not.toContain(undefined)
+    clock.advance(1_000)
+    expect(callers.find(short)).toBeUndefined()
+    expect(callers.find(lasting)).toBeDefined()
+    await revokeAll()
+    expect(callers.find(lasting)).toBeUndefined()
+  })
+
+  test('remembers the last use of a key across reloads', async () => {
+    const { callers, clock, add } = await callersYard()
+    const used = await add({ id: 'used' })
+    await add({ id: 'unused' })
+    callers.find(used)
+    const at = clock.wall()
+    clock.advance(1_000)
+    await add({ id: 'later' })
+    expect([...callers.lastUses()]).toEqual([['used', at]])
+  })
+
+  test('the later of two overlapping loads wins', async () => {
+    const { callers, add } = await callersYard()
+    const key = await add()
+    const old = Promise.withResolvers<readonly StoredKey[]>()
+    const slow = callers.load({ list: () => old.promise } as unknown as KeyStore)
+    await callers.load({ list: async () => [] } as unknown as KeyStore)
+    old.resolve([{ hash: hashApiKey(key), role: 'user', revoked_at: null } as StoredKey])
+    await slow
+    expect(callers.find(key)).toBeUndefined()
+  })
+
+  test('a key has the scopes of its role, fewer if restricted, and installation only if named', async () => {
+    const { callers, add } = await callersYard()
+    const scopes = async (more: Partial<StoredKey>) => [...(callers.find(await add(more))?.scopes ?? [])].sort()
+    expect(await scopes({ role: 'user' })).toEqual(['call', 'chat', 'read'])
+    expect(await scopes({ role: 'user', scopes: ['read', 'manage'] })).toEqual(['read'])
+    expect(await scopes({ role: 'admin', scopes: ['observe', 'installation'] })).toEqual(['installation', 'observe'])
+    expect(await scopes({ role: 'admin' })).not.toContain('installation')
+  })
+})

@@ -1,0 +1,202 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { LimitsConfig } from '../config/config.ts'
+import type { CallContext } from '../core/call-context.ts'
+import type { Clock } from '../core/clock.ts'
+import type { CallerRate, Rates } from '../core/rates.ts'
+import type { KeyStore, Role, StoredKey } from '../core/storage/key-store.ts'
+import type { Tenants } from './tenants.ts'
+
+/** Lets secret scanners find leaked keys. */
+const PREFIX = 'ty_'
+
+/** Creates a key of 256 random bits. It is shown once; only its hash is stored. */
+export const newApiKey = (): string => `${PREFIX}${randomBytes(32).toString('base64url')}`
+
+/** One fast hash is enough: a key has too many bits to be guessed. */
+export const hashApiKey = (key: string): string => hash('sha256', key)
+
+/** The rate limit of one caller and its current state. */
+export interface CallerLimit {
+  readonly id: string
+  readonly name: string
+  readonly tenant: string
+  readonly calls: number
+  readonly per_ms: number
+  readonly remaining: number
+  /** Absent if a call may be made now. */
+  readonly retry_in_ms?: number
+  readonly set_by: 'key' | 'configuration'
+}
+
+/** The rights of a key. No role includes `installation`, the right to see all tenants. */
+export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'manage', 'installation'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** What each scope allows, for people. */
+export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
+  read: 'lists of tools and models',
+  call: 'calling tools, jobs, MCP',
+  chat: 'asking models',
+  observe: 'audit, runs, figures and limits of the tenant',
+  validate: 'recording tests of models, running suites',
+  manage: 'the keys of the tenant',
+  installation: 'what is of all tenants: their audit, runs and figures, the MCP servers; with manage, their flags',
+}
+
+export const ROLES: Readonly<Record<Role, readonly Scope[]>> = {
+  user: ['read', 'call', 'chat'],
+  operator: ['read', 'call', 'chat', 'observe', 'validate'],
+  admin: ['read', 'call', 'chat', 'observe', 'validate', 'manage'],
+}
+
+/** An authenticated caller and its rights. */
+export interface Caller {
+  /** The id of its key, or `local`. */
+  readonly id: string
+  readonly tenant: string
+  readonly name: string
+  readonly role: Role
+  readonly scopes: ReadonlySet<Scope>
+  /** The key's own rate limit, if it has one. */
+  readonly callsPerMinute: number | undefined
+}
+
+const MINUTE = 60_000
+/** A session ends after a day without calls. */
+const SESSION_MS = 24 * 60 * 60_000
+export const CALLS_PER_SESSION = 1_000
+
+interface Known {
+  readonly caller: Caller
+  readonly expiresAt: number
+  /** Milliseconds since 1970; 0 if the key was not used since the start. */
+  usedAt: number
+}
+
+/** The caller of requests without a key, if these are allowed: the user of this machine. */
+export const LOCAL_CALLER: Caller = Object.freeze({
+  id: 'local',
+  tenant: 'local',
+  name: 'local',
+  role: 'admin',
+  // The user of this machine can open the store and run the commands anyway.
+  scopes: new Set(SCOPES),
+  callsPerMinute: undefined,
+})
+
+/** All callers with a valid key, by the hash of the key. */
+export class Callers {
+  readonly #tenants: Tenants
+  readonly #clock: Clock
+  #limits: LimitsConfig = {}
+  #known = new Map<string, Known>()
+  #loads = 0
+
+  constructor(tenants: Tenants, clock: Clock) {
+    this.#tenants = tenants
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#known.size
+  }
+
+  configure(limits: LimitsConfig = {}): void {
+    this.#limits = limits
+  }
+
+  /** Reads the valid keys. If two loads overlap, the one that started last wins. */
+  async load(keys: KeyStore): Promise<void> {
+    const turn = ++this.#loads
+    const stored = await keys.list()
+    if (turn < this.#loads) return
+    const before = this.#known
+    const valid = stored.filter((key) => key.revoked_at === null)
+    this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
+  }
+
+  /** Finds the caller of a key. Unknown, revoked and expired keys have none. */
+  find(key: string): Caller | undefined {
+    // The lookup is by hash, so its timing reveals nothing about the key.
+    const known = this.#known.get(hashApiKey(key))
+    if (known === undefined) return undefined
+    const now = this.#clock.wall()
+    if (known.expiresAt <= now) return undefined
+    known.usedAt = now
+    return known.caller
+  }
+
+  /** When each key was last used on this server, by key id, in milliseconds since 1970. */
+  lastUses(): Map<string, number> {
+    const used = [...this.#known.values()].filter(({ usedAt }) => usedAt > 0)
+    return new Map(used.map(({ caller, usedAt }) => [caller.id, usedAt]))
+  }
+
+  /** The state of the rate limits of one tenant's callers, or of all callers. */
+  limits(tenant: string | undefined, rates: Rates): CallerLimit[] {
+    const now = this.#clock.now()
+    const callers = this.#known.size === 0 ? [LOCAL_CALLER] : [...this.#known.values()].map(({ caller }) => caller)
+    return callers
+      .filter((caller) => tenant === undefined || caller.tenant === tenant)
+      .flatMap((caller): CallerLimit[] => {
+        const { id, name, tenant, callsPerMinute } = caller
+        const [rate] = this.#rates(caller, undefined)
+        if (rate === undefined) return []
+        const { remaining, waitMs } = rates.look(rate.key, rate, now)
+        return [
+          {
+            id,
+            name,
+            tenant,
+            calls: rate.calls,
+            per_ms: rate.perMs,
+            remaining,
+            ...(waitMs > 0 && { retry_in_ms: Math.ceil(waitMs) }),
+            set_by: callsPerMinute === undefined ? 'configuration' : 'key',
+          },
+        ]
+      })
+  }
+
+  /** The context for calls by this caller. */
+  context(caller: Caller, source: CallContext['source'], session?: string): CallContext {
+    const rates = this.#rates(caller, session)
+    return {
+      tenant: caller.tenant,
+      caller: caller.id,
+      flags: this.#tenants.flags(caller.tenant),
+      ...(source !== undefined && { source }),
+      ...(rates.length > 0 && { rates }),
+    }
+  }
+
+  #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {
+    const rates: CallerRate[] = []
+    const calls = callsPerMinute ?? this.#limits.calls_per_minute
+    if (calls !== undefined) {
+      const description = `Caller '${name}' may make ${calls} calls a minute`
+      rates.push({ key: `caller ${tenant} ${id}`, calls, perMs: MINUTE, description })
+    }
+    if (session !== undefined) {
+      const limit = this.#limits.calls_per_session ?? CALLS_PER_SESSION
+      const description = `A session may make ${limit} tool calls`
+      rates.push({ key: `session ${tenant} ${id} ${session}`, calls: limit, perMs: SESSION_MS, description })
+    }
+    return rates
+  }
+}
+
+function known(key: StoredKey, usedAt = 0): Known {
+  const scopes = new Set<Scope>(ROLES[key.role])
+  if (key.scopes !== null) {
+    for (const scope of scopes) if (!key.scopes.includes(scope)) scopes.delete(scope)
+    // No role includes this scope.
+    if (key.scopes.includes('installation')) scopes.add('installation')
+  }
+  const { id, tenant, name, role, calls_per_minute } = key
+  return {
+    caller: { id, tenant, name, role, scopes, callsPerMinute: calls_per_minute ?? undefined },
+    expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
+    usedAt,
+  }
+}

@@ -1,0 +1,310 @@
+import { randomUUID } from 'node:crypto'
+import { checkConfig } from '../config/check-config.ts'
+import type { Config } from '../config/config.ts'
+import { loadConfigFile } from '../config/load-config.ts'
+import type { CallContext } from '../core/call-context.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { dataFolder } from '../core/data-folder.ts'
+import { ResultCache } from '../core/execution/result-cache.ts'
+import type { Environment } from '../core/expand-variables.ts'
+import type { Log } from '../core/log.ts'
+import { LocalRates, type Rates } from '../core/rates.ts'
+import type { RecordSink } from '../core/recorder.ts'
+import type { JobQueue } from '../core/storage/job-store.ts'
+import type { StoredRun } from '../core/storage/run-store.ts'
+import type { SettingStore } from '../core/storage/setting-store.ts'
+import type { Change, Storage } from '../core/storage/storage.ts'
+import type { ToolUseStore } from '../core/storage/tool-use-store.ts'
+import type { Tracer } from '../core/tracer.ts'
+import type { ToolHandlers } from '../kinds/tool-handlers.ts'
+import { PinFile, type PinStore } from '../mcp/client/pinned-tools.ts'
+import { LeasedRates } from '../storage/leased-rates.ts'
+import { LedgerSink } from '../storage/ledger/ledger-sink.ts'
+import { LocalJobQueue } from '../storage/local-job-queue.ts'
+import { openStorage } from '../storage/open-storage.ts'
+import { SharedCache } from '../storage/shared-cache.ts'
+import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
+import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
+import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
+import { Tenants } from './tenants.ts'
+import { type Parts, ToolManager } from './tool-manager.ts'
+
+type Pins = Readonly<Record<string, string>>
+
+/** Pins in the store, shared by all servers of an installation. Pins in the older file still count. */
+class StoredPins implements PinStore {
+  readonly #settings: SettingStore
+  readonly #file: PinStore
+
+  constructor(settings: SettingStore, file: PinStore) {
+    this.#settings = settings
+    this.#file = file
+  }
+
+  async read(server: string): Promise<Pins | undefined> {
+    const stored = (await this.#settings.list('pin')).find(({ name }) => name === server)
+    return stored === undefined ? this.#file.read(server) : (stored.value as Pins)
+  }
+
+  async write(server: string, pins: Pins): Promise<void> {
+    await this.#settings.put({ kind: 'pin', name: server, value: pins })
+  }
+}
+
+const KEEP_DAYS = 7
+const JOB_TIMEOUT_MS = 3_600_000
+/** Replaced tools stay open for a while: a run may still use them. */
+const RETIRE_MS = 60_000
+const LAST_RECORDS_TIMEOUT_MS = 5_000
+
+export interface InstallationOptions {
+  /** The configuration file. It can be reloaded. */
+  readonly file?: string
+  /** The configuration, if there is no file. */
+  readonly config?: Config
+  readonly log: Log
+  readonly clock?: Clock
+  readonly env?: Environment
+  readonly handlers?: ToolHandlers
+  readonly tracer?: Tracer
+  /** Receive the records of calls, besides the store. */
+  readonly sinks?: readonly RecordSink[]
+  /** Called after every run, besides the store. */
+  readonly onRun?: (run: StoredRun) => void
+}
+
+/** A configuration in use: its tools, the store and the callers. */
+export class Installation {
+  readonly instance: string
+  readonly storage: Storage
+  readonly sink: LedgerSink
+  /** Counts how models use the tools. */
+  readonly toolUse: ToolUseTracker
+  readonly tenants = new Tenants()
+  readonly callers: Callers
+  readonly log: Log
+  readonly clock: Clock
+  readonly #options: InstallationOptions
+  /** Which tools of MCP servers were approved. */
+  readonly pins: PinStore
+  readonly #rates: Rates
+  readonly #cache: ResultCache
+  readonly #shared: SharedCache | undefined
+  readonly #reloaded = new Set<() => void>()
+  readonly #stopListening: () => void
+  /** Replaced tools, each with a function that cancels its closing. */
+  readonly #retired = new Map<ToolManager, () => void>()
+  #config: Config
+  #manager: ToolManager | undefined
+  #gate: ToolUseGate | undefined
+  #closed: Promise<void> | undefined
+
+  /** Opens the store, loads the tools and the callers. Rejects with a `ConfigError` if the configuration is invalid. */
+  static async open(options: InstallationOptions): Promise<Installation> {
+    const config = await readConfig(options)
+    const env = options.env ?? process.env
+    const instance = randomUUID()
+    const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
+    const storage = await openStorage(
+      {
+        folder: dataFolder(env),
+        instance,
+        keepDays: config.storage?.keep_days ?? KEEP_DAYS,
+        ...(url && { url }),
+        ...(auditKey && { auditKey }),
+      },
+      { log: options.log },
+    )
+    const installation = new Installation(options, config, storage, instance)
+    try {
+      await installation.#start()
+      return installation
+    } catch (error) {
+      await installation.close()
+      throw error
+    }
+  }
+
+  private constructor(options: InstallationOptions, config: Config, storage: Storage, instance: string) {
+    this.#options = options
+    this.#config = config
+    this.storage = storage
+    this.instance = instance
+    this.log = options.log
+    this.clock = options.clock ?? systemClock
+    this.callers = new Callers(this.tenants, this.clock)
+    const durable = config.storage?.audit === 'durable'
+    this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
+    this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
+    this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
+    this.pins = new StoredPins(storage.settings, new PinFile(dataFolder(options.env ?? process.env)))
+    const feed = storage.cache
+    if (feed === undefined) this.#cache = new ResultCache(this.clock)
+    else {
+      const shared = new SharedCache(feed, { ...options, deliver: (...entry) => this.#cache.put(...entry) })
+      this.#cache = new ResultCache(this.clock, (...entry) => shared.put(...entry))
+      this.#shared = shared
+    }
+    this.#stopListening = storage.onChange((change) => void this.#changed(change))
+  }
+
+  /** The data folder. */
+  get folder(): string {
+    return dataFolder(this.#options.env ?? process.env)
+  }
+
+  get config(): Config {
+    return this.#config
+  }
+
+  /** The current tools. A reload replaces them: don't store this. */
+  get manager(): ToolManager {
+    return this.#manager as ToolManager
+  }
+
+  /** The context for calls by the user of this machine. */
+  localContext(source: CallContext['source']): CallContext {
+    return this.callers.context(LOCAL_CALLER, source)
+  }
+
+  /** The state of the rate limits of one tenant's callers, or of all callers. */
+  callerLimits(tenant: string | undefined): CallerLimit[] {
+    return this.callers.limits(tenant, this.#rates)
+  }
+
+  /** The queue of this process, or the one that all servers on the same Postgres share. */
+  async openJobQueue(): Promise<JobQueue> {
+    const { jobs: store } = this.storage
+    const { TOOLYARD_DATABASE_URL: url } = this.#options.env ?? process.env
+    if (!url) return new LocalJobQueue(store, this)
+    const { openPgBossQueue } = await import('../storage/postgres/pg-boss-queue.ts')
+    return openPgBossQueue(url, { store, log: this.log })
+  }
+
+  onReload(listener: () => void): () => void {
+    this.#reloaded.add(listener)
+    return () => this.#reloaded.delete(listener)
+  }
+
+  /** Reads the file again. Throws if it is invalid, and then changes nothing. */
+  async reload(): Promise<void> {
+    const config = await readConfig(this.#options)
+    const before = this.#manager
+    const manager = await this.#load(config)
+    this.#config = config
+    this.#manager = manager
+    this.#configure()
+    for (const listener of this.#reloaded) listener()
+    this.log.info({ tools: manager.getRegistry().list().length }, 'Configuration reloaded')
+    if (before !== undefined) this.#retire(before, this.clock.now() + (config.limits?.job_timeout_ms ?? JOB_TIMEOUT_MS))
+  }
+
+  /** Closes replaced tools when no call has used them for a while. */
+  #retire(manager: ToolManager, atLatest: number): void {
+    const cancel = this.clock.after(RETIRE_MS, () => {
+      if (manager.getExecutor().running > 0 && this.clock.now() < atLatest) return this.#retire(manager, atLatest)
+      this.#retired.delete(manager)
+      void manager.close()
+    })
+    this.#retired.set(manager, cancel)
+  }
+
+  /** Ends the processes, stores the last records and closes the store. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #start(): Promise<void> {
+    await Promise.all([this.callers.load(this.storage.keys), this.tenants.load(this.storage.settings)])
+    this.#manager = await this.#load(this.#config)
+    this.#configure()
+    this.#shared?.changed()
+  }
+
+  #configure(): void {
+    this.tenants.configure(this.#config.tenants)
+    this.callers.configure(this.#config.limits)
+  }
+
+  async #load(config: Config): Promise<ToolManager> {
+    const { env, handlers, tracer, sinks = [], onRun } = this.#options
+    const keepsRuns = config.storage?.runs !== false
+    const gate = await openGate(config.validation, this.storage.toolUse, this.log)
+    const parts: Parts = {
+      log: this.log,
+      clock: this.clock,
+      sinks: [this.sink, ...sinks],
+      durable: config.storage?.audit === 'durable',
+      rates: this.#rates,
+      once: this.storage.once,
+      cache: this.#cache,
+      pins: this.pins,
+      knowledge: async () => this.storage.knowledge,
+      onRun: (run) => {
+        this.sink.run(keepsRuns ? run : withoutContents(run))
+        onRun?.(run)
+      },
+      toolUse: this.toolUse,
+      ...(gate !== undefined && { gate: gate.judge }),
+      ...(env !== undefined && { env }),
+      ...(handlers !== undefined && { handlers }),
+      ...(tracer !== undefined && { tracer }),
+    }
+    const manager = new ToolManager(config, parts)
+    this.#gate = gate
+    await manager.loadTools()
+    return manager
+  }
+
+  async #changed(change: Change): Promise<void> {
+    try {
+      if (change === 'cache') this.#shared?.changed()
+      if (change === 'validations') await this.#gate?.refresh()
+      if (change === 'keys') await this.callers.load(this.storage.keys)
+      if (change === 'settings') {
+        await this.tenants.load(this.storage.settings)
+        await this.#manager?.getMcpServers().checkPins()
+      }
+    } catch (err) {
+      this.log.error({ err, change }, 'Could not read a change from the store, the previous state stays in use')
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#stopListening()
+    for (const cancel of this.#retired.values()) cancel()
+    await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
+    if (this.#rates instanceof LeasedRates) await this.#rates.close()
+    await this.#shared?.close()
+    await this.sink.close(LAST_RECORDS_TIMEOUT_MS)
+    await this.toolUse.close()
+    await this.storage.close()
+  }
+}
+
+async function readConfig({ file, config }: InstallationOptions): Promise<Config> {
+  if (file !== undefined) return (await loadConfigFile(file)).config
+  return checkConfig(config ?? {}, 'configuration')
+}
+
+/** Removes the contents of a run and keeps its outcome. */
+const withoutContents = ({ recording: _recording, ...run }: StoredRun): StoredRun => ({
+  ...run,
+  question: '',
+  answer: '',
+  steps: run.steps.map(({ text: _text, params: _params, result: _result, ...step }) => step),
+})
+
+/** Opens the gate with the results so far; undefined if it is off. */
+async function openGate(
+  settings: GateSettings | undefined,
+  store: ToolUseStore,
+  log: Log,
+): Promise<ToolUseGate | undefined> {
+  const { gate } = effectiveGate(settings)
+  if (gate === 'off') return undefined
+  const opened = new ToolUseGate(store, gate, settings ?? {}, log)
+  await opened.refresh()
+  return opened
+}

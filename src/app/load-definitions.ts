@@ -1,0 +1,133 @@
+import { DEFINITION_SCHEMA } from '../config/config-schema.ts'
+import { includedFile, placeOf } from '../config/include-tools.ts'
+import type { ToolRegistry } from '../core/execution/tool-registry.ts'
+import type { Kind } from '../core/handler.ts'
+import type { Log } from '../core/log.ts'
+import { compileSchema } from '../core/schema/compiled-schema.ts'
+import { parametersProblem } from '../core/schema/json-schema-of.ts'
+import { shortened } from '../core/schema/problem-words.ts'
+import { suggest } from '../core/suggest.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+
+/** The result of loading `tools.registry`. */
+export interface LoadReport {
+  readonly loaded: readonly string[]
+  /** Invalid definitions that were skipped. */
+  readonly skipped: readonly { readonly name: string; readonly problem: string }[]
+  /** Tools that are loaded but will fail when called. */
+  readonly warnings: readonly { readonly name: string; readonly problem: string }[]
+}
+
+interface LoadOptions {
+  readonly registry: ToolRegistry
+  readonly kinds: Readonly<Record<string, Kind>>
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+  /** Definitions that an entry can refer to by name. */
+  readonly shipped?: ReadonlyMap<string, ToolDefinition>
+}
+
+/** Registers definitions. Invalid ones are skipped with a warning. */
+export function loadDefinitions(definitions: readonly unknown[], options: LoadOptions): LoadReport {
+  const places = new Map<string, string>()
+  const [loaded, skipped, warnings]: [string[], LoadReport['skipped'][number][], LoadReport['warnings'][number][]] = [
+    [],
+    [],
+    [],
+  ]
+  for (const [index, entry] of definitions.entries()) {
+    const place = placeOf(definitions, index)
+    const definition = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
+    const name = nameOf(definition) ?? place
+    const problem = problemOf(definition, options) ?? taken(name, place, places)
+    if (problem !== undefined) {
+      skipped.push({ name, problem })
+      options.log.warn({ tool: name, place, problem }, 'Tool definition skipped')
+      continue
+    }
+    const tool = definition as ToolDefinition
+    options.registry.register(tool)
+    places.set(name, place)
+    loaded.push(name)
+    for (const warning of warningsOf(tool, options.kinds)) {
+      warnings.push({ name, problem: warning })
+      options.log.warn({ tool: name, place, problem: warning }, 'Tool definition loaded with a warning')
+    }
+  }
+  return { loaded, skipped, warnings }
+}
+
+function nameOf(definition: unknown): string | undefined {
+  const name = (Object(definition) as { name?: unknown }).name
+  return typeof name === 'string' && name.trim() !== '' ? name : undefined
+}
+
+function taken(name: string, place: string, places: ReadonlyMap<string, string>): string | undefined {
+  const first = places.get(name)
+  return first && `The name '${name}' at ${place} is already used by ${first}: rename one of them`
+}
+
+function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): string | undefined {
+  if (typeof definition === 'string') return unknownName(definition, [...(shipped?.keys() ?? [])])
+  if (includedFile(definition) !== undefined) {
+    return 'An include works only in a configuration file: load it with loadConfigFile'
+  }
+  const { name, description, parameters } = Object(definition) as Partial<ToolDefinition>
+  if (typeof name !== 'string' || typeof description !== 'string' || !name.trim() || !description.trim()) {
+    return 'Tool must have name and description'
+  }
+  const wrongSchema = parametersProblem(parameters)
+  if (wrongSchema !== undefined) return wrongSchema
+  const schema = compileSchema(DEFINITION_SCHEMA)
+  if (!schema.check?.(definition)) {
+    return schema
+      .explain(definition)
+      .map((problem) => problem.message)
+      .join(', ')
+  }
+  const tool = definition as ToolDefinition
+  const missing = missingVariable(tool.implementation, env)
+  if (missing !== undefined) {
+    return `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
+  }
+  return kindOf(tool, kinds)?.problem?.(tool)
+}
+
+function unknownName(name: string, known: readonly string[]): string {
+  const [near] = suggest(name, known)
+  const hint = near === undefined ? `known tools are ${known.join(', ')}` : `did you mean '${near}'?`
+  return `There is no shipped tool '${shortened(name)}': ${hint}`
+}
+
+function kindOf({ implementation }: ToolDefinition, kinds: LoadOptions['kinds']): Kind | undefined {
+  return Object.hasOwn(kinds, implementation.type) ? kinds[implementation.type] : undefined
+}
+
+function warningsOf(tool: ToolDefinition, kinds: LoadOptions['kinds']): string[] {
+  const kind = kindOf(tool, kinds)
+  const unknown = unknownKeys(tool)
+  if (kind === undefined) return [...unknown, `Unknown implementation type: ${tool.implementation.type}`]
+  const warnings = [...unknown, kind.warning?.(tool)]
+  if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {
+    warnings.push(`cache is ignored: tool '${tool.name}' is not a read tool; give it "effect": "read" if it is one`)
+  }
+  return warnings.filter((warning) => warning !== undefined)
+}
+
+/** The first `${NAME}` in the implementation that is not set. Ignores mock responses, which are data. */
+function missingVariable({ mock_response: _, ...rest }: ToolDefinition['implementation'], env: LoadOptions['env']) {
+  for (const [, name] of JSON.stringify(rest).matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
+    if (name !== undefined && (!Object.hasOwn(env, name) || env[name] === undefined)) return name
+  }
+  return undefined
+}
+
+function unknownKeys(tool: ToolDefinition): string[] {
+  const known = Object.keys(DEFINITION_SCHEMA.properties)
+  return Object.keys(tool)
+    .filter((key) => !known.includes(key))
+    .map((key) => {
+      const [near] = suggest(key, known)
+      return `unknown key '${key}' is ignored${near === undefined ? '' : `: did you mean '${near}'?`}`
+    })
+}

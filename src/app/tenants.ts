@@ -1,0 +1,98 @@
+import type { Config, TenantConfig } from '../config/config.ts'
+import type { KeyStore } from '../core/storage/key-store.ts'
+import type { SettingStore } from '../core/storage/setting-store.ts'
+
+/** Permissions and tools that are switched on or off for a tenant. */
+export type Flags = Readonly<Record<string, boolean>>
+
+/** A tenant that has flags or valid keys. */
+export interface ListedTenant {
+  readonly id: string
+  /** The effective flags: stored ones override configured ones. */
+  readonly flags: Flags
+  readonly configured: Flags
+  readonly stored: Flags
+  /** The number of valid keys. */
+  readonly keys: number
+}
+
+export const TENANT_NAME = /^[A-Za-z0-9_.-]{1,64}$/
+
+export const MAX_FLAG_LENGTH = 128
+
+/** Whether a text can be a flag, the name of a permission or a tool. */
+export const isFlagName = (text: string): boolean =>
+  text !== '' && text.length <= MAX_FLAG_LENGTH && !/[\p{Cc}=]/u.test(text)
+
+/** The stored flags by tenant, without those of the configuration. */
+export async function storedFlags(settings: SettingStore): Promise<Map<string, Flags>> {
+  const stored = await settings.list('tenant')
+  return new Map(stored.map(({ name, value }) => [name, (value as TenantConfig).flags ?? {}]))
+}
+
+/** Changes stored flags of a tenant; null removes one. Returns all stored flags of the tenant. */
+export async function changeFlags(
+  settings: SettingStore,
+  tenant: string,
+  changes: ReadonlyMap<string, boolean | null>,
+): Promise<Flags> {
+  const before = (await storedFlags(settings)).get(tenant) ?? {}
+  const unchanged = Object.entries(before).filter(([flag]) => !changes.has(flag))
+  const set = [...changes].filter((change): change is [string, boolean] => change[1] !== null)
+  const after: Flags = Object.fromEntries([...unchanged, ...set])
+  if (Object.keys(after).length === 0) await settings.remove('tenant', tenant)
+  else await settings.put({ kind: 'tenant', name: tenant, value: { flags: after } })
+  return after
+}
+
+/** Lists every tenant that has flags or valid keys, sorted by name. */
+export function listTenants(
+  { tenants: configured = {} }: Config,
+  stored: ReadonlyMap<string, Flags>,
+  keys: Awaited<ReturnType<KeyStore['list']>>,
+): ListedTenant[] {
+  const valid = keys.filter(({ revoked_at }) => revoked_at === null).map(({ tenant }) => tenant)
+  const ids = new Set([...Object.keys(configured), ...stored.keys(), ...valid])
+  return [...ids].sort().map((id) => {
+    const fromFile = Object.hasOwn(configured, id) ? (configured[id]?.flags ?? {}) : {}
+    const fromStore = stored.get(id) ?? {}
+    return {
+      id,
+      flags: { ...fromFile, ...fromStore },
+      configured: fromFile,
+      stored: fromStore,
+      keys: valid.filter((tenant) => tenant === id).length,
+    }
+  })
+}
+
+const NO_FLAGS: Flags = Object.freeze({})
+
+/** The effective flags of each tenant: stored ones override configured ones. */
+export class Tenants {
+  #configured: Readonly<Record<string, TenantConfig>> = {}
+  #stored = new Map<string, Flags>()
+  #flags = new Map<string, Flags>()
+
+  /** Returns the same object until a flag changes. */
+  flags(tenant: string): Flags {
+    let flags = this.#flags.get(tenant)
+    if (flags === undefined) {
+      const configured = Object.hasOwn(this.#configured, tenant) ? this.#configured[tenant]?.flags : undefined
+      flags = Object.freeze({ ...configured, ...this.#stored.get(tenant) })
+      if (Object.keys(flags).length === 0) flags = NO_FLAGS
+      this.#flags.set(tenant, flags)
+    }
+    return flags
+  }
+
+  configure(tenants: Readonly<Record<string, TenantConfig>> = {}): void {
+    this.#configured = tenants
+    this.#flags = new Map()
+  }
+
+  async load(settings: SettingStore): Promise<void> {
+    this.#stored = await storedFlags(settings)
+    this.#flags = new Map()
+  }
+}

@@ -1,0 +1,166 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Config } from '../config/config.ts'
+import { ConfigError, loadConfigFile } from '../config/load-config.ts'
+import { captureLog } from '../testing/capture-log.ts'
+import { type Parts, ToolManager } from './tool-manager.ts'
+
+const open: ToolManager[] = []
+afterAll(() => Promise.all(open.map((manager) => manager.close())))
+
+function manage(config: Config, parts: Parts = {}) {
+  const log = captureLog()
+  const manager = new ToolManager(config, { log, env: {}, ...parts })
+  open.push(manager)
+  return { manager, log }
+}
+
+const mock = (name: string, rest: object = {}) => ({
+  name,
+  description: `The tool ${name}.`,
+  parameters: { type: 'object', properties: {} },
+  implementation: { type: 'mock', mock_response: name },
+  ...rest,
+})
+
+const { implementation: _, ...bare } = mock('bad')
+
+describe('loading definitions', () => {
+  test.each<[string, unknown, string]>([
+    ['no name', { description: 'x' }, 'Tool must have name and description'],
+    ['no schema', { name: 'bad', description: 'x' }, 'Tool parameters must be an object schema'],
+    ['a Zod schema', { name: 'bad', description: 'x', parameters: z.object({}) }, 'not a schema of zod'],
+    ['no implementation', bare, "missing 'implementation'"],
+    ['no type', mock('bad', { implementation: {} }), "missing 'implementation.type'"],
+    ['a dotted name', mock('text.summarize'), 'name must match'],
+    ['a deadline of 0', mock('bad', { timeout_ms: 0 }), 'timeout_ms must be'],
+    ['an unknown effect', mock('bad', { effect: 'maybe' }), 'effect must be one of: read, idempotent, write'],
+    ['a rate limit without a window', mock('bad', { rate_limit: { calls: 1 } }), "missing 'rate_limit.per_ms'"],
+    ['a number', 7, 'Tool must have name and description'],
+    [
+      'a variable that is only inherited',
+      mock('bad', { implementation: { type: 'http', url: 'https://x.test/${constructor}' } }),
+      'constructor',
+    ],
+    [
+      'a missing variable',
+      mock('bad', { implementation: { type: 'http', url: 'https://x.test/${NOT_SET}' } }),
+      'NOT_SET',
+    ],
+  ])('skips a definition with %s and loads the others', async (_, definition, problem) => {
+    const { manager, log } = manage({ tools: { enabled: true, registry: [mock('first'), definition, mock('last')] } })
+    const report = await manager.loadTools()
+    expect(report.loaded).toEqual(['first', 'last'])
+    expect(report.skipped).toHaveLength(1)
+    expect(report.skipped[0]?.problem).toContain(problem)
+    expect(log.lines).toMatchObject([{ level: 'warn', fields: { place: 'tools.registry[1]' } }])
+    expect(manager.getRegistry().list()).toHaveLength(2)
+  })
+
+  test('skips a duplicate name and reports both places', async () => {
+    const { manager } = manage({
+      tools: { enabled: true, registry: [mock('one'), mock('two'), mock('one', { description: 'other' })] },
+    })
+    const { skipped } = await manager.loadTools()
+    expect(skipped[0]?.problem).toContain('tools.registry[2]')
+    expect(skipped[0]?.problem).toContain('tools.registry[0]')
+    expect(manager.getRegistry().get('one')?.description).toBe('The tool one.')
+  })
+
+  test('accepts a ${VAR} that is set or in a mock response', async () => {
+    const { manager } = manage(
+      {
+        tools: {
+          enabled: true,
+          registry: [
+            mock('http', { implementation: { type: 'http', url: 'https://x.test/${SET}' } }),
+            mock('mock', { implementation: { type: 'mock', mock_response: '${NOT_SET}' } }),
+          ],
+        },
+      },
+      { env: { SET: 'yes' } },
+    )
+    expect((await manager.loadTools()).loaded).toEqual(['http', 'mock'])
+  })
+
+  test("warns about a cache on a tool that isn't read", async () => {
+    const { manager } = manage({
+      tools: { enabled: true, registry: [mock('one', { effect: 'write', cache: { ttl_ms: 1_000 } })] },
+    })
+    expect((await manager.loadTools()).warnings).toMatchObject([
+      { name: 'one', problem: expect.stringContaining('effect') },
+    ])
+  })
+
+  test('warns about an unknown key with a suggestion', async () => {
+    const { manager } = manage({
+      tools: { enabled: true, registry: [mock('one', { timout_ms: 5, x_owner_team: 'mine' })] },
+    })
+    expect((await manager.loadTools()).warnings).toEqual([
+      { name: 'one', problem: "unknown key 'timout_ms' is ignored: did you mean 'timeout_ms'?" },
+      { name: 'one', problem: "unknown key 'x_owner_team' is ignored" },
+    ])
+  })
+
+  test('loading again changes and logs nothing', async () => {
+    const { manager, log } = manage({ tools: { enabled: true, registry: [mock('one'), {}] } })
+    const first = await manager.loadTools()
+    const lines = log.lines.length
+    expect(await manager.loadTools()).toBe(first)
+    expect(log.lines).toHaveLength(lines)
+  })
+})
+
+describe('the configuration as a whole', () => {
+  test.each<[unknown, string]>([
+    [{ toolz: {} }, "unknown key 'toolz': did you mean 'tools'?"],
+    [{ tools: { max_iteration: 3 } }, "unknown key 'tools.max_iteration': did you mean 'max_iterations'?"],
+    [{ tools: { default_timeout_ms: 'soon' } }, 'tools.default_timeout_ms must be an integer'],
+    [{ tools: { enabled: 'yes' } }, 'tools.enabled must be a boolean'],
+    [[], 'the configuration must be an object'],
+  ])('refuses %j with its path and a fix', (config, message) => {
+    expect(() => new ToolManager(config as Config)).toThrow(ConfigError)
+    expect(() => new ToolManager(config as Config)).toThrow(message)
+  })
+
+  test('defaults', () => {
+    const { manager } = manage({})
+    expect([manager.isEnabled(), manager.getMaxIterations(), manager.getDefaultTimeout()]).toEqual([false, 5, 30_000])
+  })
+})
+
+describe('loadConfigFile', () => {
+  const write = async (text: string) => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolyard-config-'))
+    const file = join(folder, 'toolyard.config.json')
+    await writeFile(file, text)
+    return { file, done: () => rm(folder, { recursive: true }) }
+  }
+
+  test('reads a file, with or without a byte order mark', async () => {
+    const { file, done } = await write('\uFEFF{"tools": {"enabled": true}}')
+    expect(await loadConfigFile(file)).toEqual({ config: { tools: { enabled: true } } })
+    await done()
+  })
+
+  test.each([
+    ['{"tools": }', 'not valid JSON'],
+    ['{"tools": {"enabled": 1}}', 'tools.enabled must be a boolean'],
+  ])('reports the file and the problem: %s', async (text, message) => {
+    const { file, done } = await write(text)
+    const problem = await loadConfigFile(file).catch((error: unknown) => error)
+    expect(problem).toBeInstanceOf(ConfigError)
+    expect(String(problem)).toContain(file)
+    expect(String(problem)).toContain(message)
+    await done()
+  })
+
+  test('reports a missing file', async () => {
+    await expect(loadConfigFile('/nowhere/x.json')).rejects.toThrow(
+      '/nowhere/x.json: there is no such file. Name another',
+    )
+  })
+})

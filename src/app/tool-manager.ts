@@ -1,0 +1,338 @@
+import { Chat, TRIAL_PROMPT } from '../chat/chat.ts'
+import { type ResponseRule, ResponseRules } from '../chat/response-rules.ts'
+import { DEFAULT_MAX_ITERATIONS, ToolLoop } from '../chat/tool-loop.ts'
+import type { ToolGate } from '../chat/tool-offer.ts'
+import { checkConfig } from '../config/check-config.ts'
+import type { Config } from '../config/config.ts'
+import { readMcpServers } from '../config/mcp-settings.ts'
+import { configuredModels, knowledgeModel, NO_EMBEDDER } from '../config/model-settings.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { dataFolder } from '../core/data-folder.ts'
+import type { ResultCache } from '../core/execution/result-cache.ts'
+import { DEFAULT_TIMEOUT_MS, ToolExecutor } from '../core/execution/tool-executor.ts'
+import { ToolRegistry } from '../core/execution/tool-registry.ts'
+import type { Environment } from '../core/expand-variables.ts'
+import type { Isolate } from '../core/handler.ts'
+import type { Log } from '../core/log.ts'
+import type { Rates } from '../core/rates.ts'
+import type { RecordSink } from '../core/recorder.ts'
+import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
+import type { OnceStore } from '../core/storage/once-store.ts'
+import type { StoredRun } from '../core/storage/run-store.ts'
+import type { Tracer } from '../core/tracer.ts'
+import { ProcessPool } from '../isolation/process-pool.ts'
+import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
+import { HttpKind } from '../kinds/http/http-kind.ts'
+import { kinds } from '../kinds/kinds.ts'
+import { ToolHandlers } from '../kinds/tool-handlers.ts'
+import { Collections } from '../knowledge/collections/collections.ts'
+import type { TemporaryStore } from '../knowledge/collections/open-temporary-store.ts'
+import type { Embedder } from '../knowledge/embedding/embedder.ts'
+import { findLocalModel, LOCAL_MODEL, LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
+import { addKnowledgeHandlers, knowledgeDefinitions, registerModelTools } from '../knowledge/tools/model-tools.ts'
+import { McpServers } from '../mcp/client/mcp-servers.ts'
+import { PinFile, type PinStore } from '../mcp/client/pinned-tools.ts'
+import type { McpServerSettings } from '../mcp/client/server-settings.ts'
+import { tokenFile } from '../mcp/oauth/token-file.ts'
+import { convertZod } from '../models/langchain/offered-tools.ts'
+import type { Model } from '../models/model.ts'
+import { ModelCatalogue } from '../models/model-catalogue.ts'
+import { splitModelId } from '../models/model-info.ts'
+import { openProvider } from '../models/providers/open-provider.ts'
+import { countUses, type ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
+import { createLog } from './create-log.ts'
+import { type LoadReport, loadDefinitions } from './load-definitions.ts'
+import { type McpServerStatus, mcpStatus } from './mcp-status.ts'
+import { buildProviders, providerSettings } from './providers.ts'
+
+/** Parts that the host application may supply. */
+export interface Parts {
+  readonly handlers?: ToolHandlers
+  readonly log?: Log
+  readonly clock?: Clock
+  readonly isolate?: Isolate
+  /** Receive the records of calls, besides the executor's own metrics. */
+  readonly sinks?: readonly RecordSink[]
+  /** Answer a call only after its record is stored. */
+  readonly durable?: boolean
+  /** Shared rate limits. */
+  readonly rates?: Rates
+  /** Stores the results of writes with an idempotency key. */
+  readonly once?: OnceStore
+  /** Stores which tools of MCP servers were approved. */
+  readonly pins?: PinStore
+  /** Shared result cache. */
+  readonly cache?: ResultCache
+  readonly tracer?: Tracer
+  /** Opens the store of the collections. Without it they live as long as the manager. */
+  readonly knowledge?: OpenKnowledge
+  /** Replaces the configured embedder. The host application closes it. */
+  readonly embedder?: Embedder
+  /** Called after every run. */
+  readonly onRun?: (run: StoredRun) => void
+  /** Counts how models use the tools. */
+  readonly toolUse?: ToolUseTracker
+  /** Decides which tools a model is warned about or not offered. */
+  readonly gate?: ToolGate
+  /** The environment that `${VAR}` in definitions refers to. */
+  readonly env?: Environment
+}
+
+/** Programs that make one call and exit never compile schemas they do not use. */
+const WARM_UP_AFTER_MS = 250
+
+/** The tools of a configuration and the executor that runs them. */
+export class ToolManager {
+  readonly #config: Config
+  readonly #parts: ReturnType<typeof assemble>
+  #report: LoadReport | undefined
+  #models: Promise<ModelCatalogue> | undefined
+  #chat: Promise<Chat> | undefined
+  #closed = false
+
+  constructor(config: Config, parts: Parts = {}) {
+    this.#config = checkConfig(config, 'ToolManager configuration')
+    const model = knowledgeModel(this.#config)
+    this.#parts = assemble(this.#config, parts, async () =>
+      model === undefined ? undefined : (await this.getModels()).get(model),
+    )
+  }
+
+  /** Registers the configured tools and starts to connect the MCP servers. Further calls change nothing. */
+  async loadTools(): Promise<LoadReport> {
+    if (this.#report === undefined) {
+      const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
+      const { registry, knowledge, asking } = this.#parts
+      const shipped = knowledgeDefinitions(knowledge.collections, asking)
+      this.#report = loadDefinitions(definitions, { ...this.#parts, shipped })
+      // A configured tool of the same name wins.
+      if (this.isEnabled() && knowledgeModel(this.#config) !== undefined) registerModelTools(registry, asking)
+      // Only calls that need a server wait for it.
+      if (this.isEnabled()) void this.#parts.servers.start()
+      setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
+    }
+    return this.#report
+  }
+
+  getRegistry(): ToolRegistry {
+    return this.#parts.registry
+  }
+
+  getExecutor(): ToolExecutor {
+    return this.#parts.executor
+  }
+
+  getLoop(): ToolLoop {
+    return this.#parts.loop
+  }
+
+  getMcpServers(): McpServers {
+    return this.#parts.servers
+  }
+
+  /** The status of each configured MCP server, including those that are left out. */
+  getMcpStatus(): McpServerStatus[] {
+    return mcpStatus(this.#config, { ...this.#parts, enabled: this.isEnabled() })
+  }
+
+  /** The configured models and `mini:v1`. Warns once about each misconfigured provider. */
+  getModels(): Promise<ModelCatalogue> {
+    this.#models ??= this.#openModels()
+    return this.#models
+  }
+
+  getChat(): Promise<Chat> {
+    this.#chat ??= this.getModels().then((models) => {
+      const { log, loop, registry, executor } = this.#parts
+      const rules = new ResponseRules(this.#config.responses ?? defaultRules(this.#config), { log })
+      return new Chat({ rules, models, loop, registry, executor })
+    })
+    return this.#chat
+  }
+
+  getCollections(): Collections {
+    return this.#parts.knowledge.collections
+  }
+
+  /** Tools are enabled only by `"enabled": true`. */
+  isEnabled(): boolean {
+    return this.#config.tools?.enabled === true
+  }
+
+  getMaxIterations(): number {
+    return this.#config.tools?.max_iterations ?? DEFAULT_MAX_ITERATIONS
+  }
+
+  getDefaultTimeout(): number {
+    return this.#config.tools?.default_timeout_ms ?? DEFAULT_TIMEOUT_MS
+  }
+
+  /** Ends the processes and flushes the last records. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#parts.executor.flush()
+    const { isolate, servers, http, knowledge } = this.#parts
+    const models = this.#models?.then((models) => models.close())
+    await Promise.all([isolate.close(), servers.close(), http.close(), knowledge.close(), models])
+  }
+
+  async #openModels(): Promise<ModelCatalogue> {
+    const { env, log, clock } = this.#parts
+    const providers = await buildProviders(this.#config.providers, {
+      env,
+      log,
+      create: (settings) => openProvider(settings, { log, clock }),
+    })
+    return new ModelCatalogue(providers, configuredModels(this.#config), clock)
+  }
+
+  /** Compiles the schemas before the first calls, one per turn of the event loop. */
+  #warmUp(names: Iterator<string>): void {
+    const { done, value } = names.next()
+    if (done || this.#closed) return
+    this.#parts.executor.check(value)
+    setImmediate(() => this.#warmUp(names)).unref()
+  }
+}
+
+/** Without `responses` the first model that takes tools answers; `mini:v1` if there is no other. */
+export function defaultRules(config: Config): ResponseRule[] {
+  const models = configuredModels(config)
+  const first = models.find(({ capabilities }) => capabilities.includes('function-calling')) ?? models[0]
+  const id = splitModelId(first?.id ?? '')
+  return id === undefined ? [] : [{ llm: id.provider, model: id.model, prompt: TRIAL_PROMPT, tools: { enabled: true } }]
+}
+
+/** Connects all parts of a configuration. */
+function assemble(config: Config, parts: Parts, model: () => Promise<Model | undefined>) {
+  const { log = createLog(), handlers = new ToolHandlers(), clock = systemClock, env = process.env } = parts
+  const { isolate = new ProcessPool({ log }), sinks = [], toolUse } = parts
+  const { default_timeout_ms, max_iterations, max_parallel_calls } = config.tools ?? {}
+  addShippedBuiltins(handlers)
+  const registry = new ToolRegistry({ log, convertSchema: convertZod })
+  const knowledge = new Knowledge(config, {
+    env,
+    log,
+    clock,
+    ...(parts.knowledge !== undefined && { open: parts.knowledge }),
+    ...(parts.embedder !== undefined && { embedder: parts.embedder }),
+  })
+  const asking = { model, clock }
+  addKnowledgeHandlers(handlers, knowledge.collections, asking)
+  const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
+  const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
+  const table = kinds(handlers, { mcp: { servers, log }, http })
+  const executor = new ToolExecutor(registry, {
+    ...parts,
+    kinds: table,
+    isolate,
+    log,
+    clock,
+    sinks,
+    ...(default_timeout_ms !== undefined && { defaultTimeoutMs: default_timeout_ms }),
+  })
+  const loop = new ToolLoop(registry, executor, {
+    ...parts,
+    log,
+    clock,
+    ...(toolUse !== undefined && { onCalls: countUses(toolUse, registry) }),
+    ...(max_iterations !== undefined && { maxIterations: max_iterations }),
+    ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
+  })
+  return { log, clock, registry, executor, loop, servers, http, isolate, kinds: table, env, knowledge, asking }
+}
+
+interface ServerParts {
+  readonly registry: ToolRegistry
+  readonly log: Log
+  readonly clock: Clock
+  readonly env: Environment
+  readonly pins: PinStore
+}
+
+/** Creates the MCP servers of a configuration without connecting them. Servers that lack a variable are left out. */
+function openServers(config: Config, { env, ...parts }: ServerParts): McpServers {
+  const { log, clock } = parts
+  const { servers, skipped, warnings } = readMcpServers(config, env)
+  for (const { name, problem } of skipped) log.warn({ server: name, problem }, 'MCP server left out')
+  for (const { name, problem } of warnings) log.warn({ server: name, problem }, 'MCP server configured with a warning')
+  const tokens = tokenFile(dataFolder(env), clock)
+  const authProvider = async (settings: McpServerSettings) => {
+    if (settings.reach.type === 'stdio') return undefined
+    const { serverAuthorization } = await import('../mcp/oauth/server-authorization.ts')
+    return serverAuthorization(settings, tokens)
+  }
+  return new McpServers(servers, { ...parts, authProvider })
+}
+
+/** Opens the store of the collections. Undefined: they live as long as this process. */
+type OpenKnowledge = (use: 'read' | 'write') => Promise<KnowledgeStore | undefined>
+
+interface KnowledgeOptions {
+  readonly open?: OpenKnowledge
+  /** Replaces the configured embedder. Its owner closes it. */
+  readonly embedder?: Embedder
+  readonly env: Environment
+  readonly log: Log
+  readonly clock: Clock
+}
+
+/** The collections of a configuration. Store and embedder are opened on first use. */
+class Knowledge {
+  readonly collections: Collections
+  readonly #config: Config
+  readonly #options: KnowledgeOptions
+  #temporary: Promise<TemporaryStore> | undefined
+  #embedder: Promise<Embedder | undefined> | undefined
+
+  constructor(config: Config, options: KnowledgeOptions) {
+    this.#config = config
+    this.#options = options
+    const { log, clock, embedder } = options
+    this.collections = new Collections({
+      store: (use) => this.#store(use),
+      embedder: embedder === undefined ? () => this.#openEmbedder() : async () => embedder,
+      log,
+      clock,
+    })
+  }
+
+  async close(): Promise<void> {
+    const [embedder, temporary] = await Promise.allSettled([this.#embedder, this.#temporary])
+    await Promise.all([
+      embedder.status === 'fulfilled' && embedder.value?.close(),
+      temporary.status === 'fulfilled' && temporary.value?.close(),
+    ])
+  }
+
+  async #store(use: 'read' | 'write'): Promise<KnowledgeStore> {
+    const stored = await this.#options.open?.(use)
+    if (stored !== undefined) return stored
+    this.#temporary ??= import('../knowledge/collections/open-temporary-store.ts').then(({ openTemporaryStore }) =>
+      openTemporaryStore(this.#options),
+    )
+    return (await this.#temporary).knowledge
+  }
+
+  /** A failed attempt is not remembered: the next use tries again. */
+  #openEmbedder(): Promise<Embedder | undefined> {
+    this.#embedder ??= this.#findEmbedder().catch((error: unknown) => {
+      this.#embedder = undefined
+      throw error
+    })
+    return this.#embedder
+  }
+
+  async #findEmbedder(): Promise<Embedder | undefined> {
+    const { env, log, clock } = this.#options
+    const { knowledge, providers = {} } = this.#config
+    const data = dataFolder(env)
+    const found = () => (findLocalModel(data) === undefined ? NO_EMBEDDER : `${LOCAL_PROVIDER}:${LOCAL_MODEL}`)
+    const id = knowledge?.embedder ?? found()
+    if (id === NO_EMBEDDER) return undefined
+    const { openEmbedder } = await import('../knowledge/embedding/open-embedder.ts')
+    const named = Object.entries(providers).filter(([name]) => id.startsWith(`${name}:`))
+    const settings = named.map(([name, provider]) => providerSettings(name, provider, env))
+    return openEmbedder(id, { providers: settings, dataFolder: data, log, clock })
+  }
+}

@@ -1,0 +1,168 @@
+import { type Log, silentLog } from '../core/log.ts'
+import type { Pattern } from '../core/schema/linear-pattern.ts'
+import { suggest } from '../core/suggest.ts'
+import type { Message } from '../models/model.ts'
+import { intentPattern } from './intent-pattern.ts'
+import type { Budget, RunRequest } from './run.ts'
+
+const VARIABLE = /\{\{\s*([^{}\s]+)\s*\}\}/g
+
+export function promptVariables(prompt: string): Set<string> {
+  return new Set([...prompt.matchAll(VARIABLE)].map(([, name]) => name as string))
+}
+
+/** Replaces variables once: values may contain braces. */
+export function fillPrompt(prompt: string, values: (name: string) => unknown): string {
+  return prompt.replaceAll(VARIABLE, (_, name: string) => asText(values(name)))
+}
+
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
+/** No rule of `responses` matches the request. */
+export class NoResponseRuleError extends Error {
+  constructor() {
+    super('No response rule matches')
+    this.name = 'NoResponseRuleError'
+  }
+}
+
+/** What the host application knows about the user: `intent`, `service`, `topic` and other keys. */
+export type Profile = Readonly<Record<string, unknown>>
+
+/** An entry of `responses`: which model answers which requests, with which prompt and tools. */
+export interface ResponseRule {
+  readonly match?: RuleMatch
+  readonly llm: string
+  /** Without the provider. */
+  readonly model: string
+  readonly prompt: string
+  readonly max_tokens?: number
+  readonly temperature?: number
+  readonly tools?: {
+    /** Tools are off unless this is `true`. */
+    readonly enabled?: boolean
+    /** Every permitted tool by default. */
+    readonly allowed_tools?: readonly string[]
+    readonly max_iterations?: number
+  }
+  readonly budget?: Budget
+}
+
+/** The pattern and all other keys must match the profile. */
+interface RuleMatch {
+  /** Such as `/(weather|forecast)/i`. */
+  readonly intent_regexp?: string
+  readonly [key: string]: string | number | boolean | undefined
+}
+
+/** Profiles are open: keys that a rule matches on are known, too. */
+const KNOWN_VARIABLES = ['user_message', 'rag_context', 'intent', 'service', 'topic']
+
+/** Finds valid rules that look like mistakes. */
+function ruleWarnings(rules: readonly ResponseRule[]): { place: string; problem: string }[] {
+  const keys = rules.flatMap(({ match }) => Object.keys(match ?? {}))
+  const known = new Set([...KNOWN_VARIABLES, ...keys].filter((key) => key !== 'intent_regexp'))
+  return rules.flatMap(({ match, prompt }, index) => {
+    const place = `responses[${index}]`
+    const unknown = [...promptVariables(prompt)].filter((name) => !known.has(name))
+    const slips = Object.keys(match ?? {}).filter((key) => key.startsWith('intent_re') && key !== 'intent_regexp')
+    return [
+      ...unknown.map((name) => ({ place: `${place}.prompt`, problem: unknownVariable(name, known) })),
+      ...slips.map((key) => ({
+        place: `${place}.match.${key}`,
+        problem: `'${key}' is compared with the profile: did you mean 'intent_regexp'?`,
+      })),
+    ]
+  })
+}
+
+function unknownVariable(name: string, known: ReadonlySet<string>): string {
+  const [near] = suggest(name, known)
+  const hint = near === undefined ? `use one of ${[...known].join(', ')}` : `did you mean '{{${near}}}'?`
+  return `'{{${name}}}' is empty unless the request's profile contains it: ${hint}`
+}
+
+interface CompiledRule {
+  readonly rule: ResponseRule
+  readonly intent: Pattern | undefined
+  readonly values: readonly (readonly [key: string, value: unknown])[]
+}
+
+/** Selects the rule for a request. */
+export class ResponseRules {
+  readonly #rules: readonly CompiledRule[]
+
+  /** Throws if a pattern is invalid; logs warnings about likely mistakes. */
+  constructor(rules: readonly ResponseRule[], { log = silentLog }: { readonly log?: Log } = {}) {
+    this.#rules = rules.map((rule) => {
+      const { intent_regexp, ...values } = rule.match ?? {}
+      return {
+        rule,
+        intent: intent_regexp === undefined ? undefined : intentPattern(intent_regexp),
+        values: Object.entries(values),
+      }
+    })
+    for (const { place, problem } of ruleWarnings(rules)) {
+      log.warn({ place, problem }, 'Response rule loaded with a warning')
+    }
+  }
+
+  /** Returns the first matching rule, or throws a `NoResponseRuleError`. */
+  match(profile: Profile, message: string): ResponseRule {
+    const found = this.#rules.find((rule) => matches(rule, profile, message))
+    if (found === undefined) throw new NoResponseRuleError()
+    return found.rule
+  }
+}
+
+function matches({ intent, values }: CompiledRule, profile: Profile, message: string): boolean {
+  if (!values.every(([key, value]) => profile[key] === value)) return false
+  const named = typeof profile.intent === 'string' ? profile.intent.trim() : ''
+  return intent === undefined || intent.test(named === '' ? message : named)
+}
+
+interface Question {
+  readonly message: string
+  readonly previousMessages?: readonly Message[]
+  readonly profile?: Profile
+  /** Searches the documents; called only if the prompt contains `{{rag_context}}`. */
+  readonly lookup?: (message: string) => Promise<string>
+}
+
+/** Builds the conversation: the rule's prompt, earlier messages, the user's message. */
+export async function buildMessages(rule: Pick<ResponseRule, 'prompt'>, question: Question): Promise<Message[]> {
+  const { message, previousMessages = [], profile = {}, lookup } = question
+  const context = promptVariables(rule.prompt).has('rag_context') ? await lookup?.(message) : undefined
+  const own: Profile = { user_message: message, rag_context: context }
+  const prompt = fillPrompt(rule.prompt, (name) => {
+    if (Object.hasOwn(own, name)) return own[name]
+    return Object.hasOwn(profile, name) ? profile[name] : undefined
+  })
+  const system: Message[] = prompt.trim() === '' ? [] : [{ role: 'system', content: prompt }]
+  return [...system, ...previousMessages, { role: 'user', content: message }]
+}
+
+export type RuleRun = Pick<
+  RunRequest,
+  'service' | 'allowed_tools' | 'max_iterations' | 'max_tokens' | 'temperature' | 'budget'
+> & {
+  readonly model_id: string
+}
+
+/** Converts a rule to run settings; the loop supplies defaults. */
+export function ruleRun(rule: ResponseRule): RuleRun {
+  const { llm, model, tools, max_tokens, temperature, budget } = rule
+  const allowed = tools?.enabled === true ? tools.allowed_tools : []
+  return {
+    model_id: model.startsWith(`${llm}:`) ? model : `${llm}:${model}`,
+    service: llm,
+    ...(allowed !== undefined && { allowed_tools: allowed }),
+    ...(tools?.max_iterations !== undefined && { max_iterations: tools.max_iterations }),
+    ...(max_tokens !== undefined && { max_tokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(budget !== undefined && { budget }),
+  }
+}

@@ -1,0 +1,235 @@
+import { basename } from 'node:path'
+import type { Command } from 'commander'
+import type { ToolDefinition } from '../../../core/tool.ts'
+import type { HttpSettings } from '../../../kinds/http/definition/http-implementation.ts'
+import { type Comparison, compareDefinitions } from '../../../openapi/compare-definitions.ts'
+import { NotInDocument } from '../../../openapi/documents.ts'
+import { type ImportReport, importOpenapi as importDocument } from '../../../openapi/import-openapi.ts'
+import { SWITCHED_OFF } from '../../common/open.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  Interrupt,
+  printableLine,
+  type Terminal,
+  UsageError,
+} from '../../common/terminal.ts'
+import { writeWhole } from '../../common/write-whole.ts'
+import {
+  addInclude,
+  checkReplaced,
+  definitionsText,
+  type ImportConfiguration,
+  importConfiguration,
+  importTarget,
+} from './import-target.ts'
+import { isUrl, type ReadDocument, readOpenapi } from './read-openapi.ts'
+
+const HELP = `
+Reads OpenAPI 3 and Swagger 2, in JSON or YAML. Every operation becomes a tool in one file, which the configuration
+includes. Run the command again to update the file: it shows what has changed. Operations that cannot be imported are
+listed with the reason.
+
+Examples:
+  $ toolyard import openapi petstore.yaml --prefix pets
+  $ toolyard import openapi https://api.example.com/openapi.json --include users /orders
+  $ toolyard import openapi petstore.yaml --dry-run`
+
+export function defineImport(command: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
+  command
+    .command('openapi')
+    .description('Write a tool for every operation of an OpenAPI document')
+    .argument('<source>', 'a file, or an http or https URL')
+    .option('--include <what...>', 'only operations with these tags, paths, operation ids or names')
+    .option('--prefix <prefix>', 'prefix of every tool name')
+    .option('--base-url <url>', 'URL of the API, instead of the one in the document')
+    .option('--into <file>', 'output file in the folder of the configuration (default tools/<title>.json)')
+    .option('--dry-run', 'show the changes without writing them')
+    .addHelpText('after', HELP)
+    .action(run(importOpenapi))
+}
+
+interface ImportOpenapiOptions extends GlobalOptions {
+  readonly include?: readonly string[]
+  readonly prefix?: string
+  readonly baseUrl?: string
+  readonly into?: string
+  readonly dryRun?: boolean
+}
+
+/** `toolyard import openapi`: writes a tool for every operation; 1 if no operation can be imported. */
+export async function importOpenapi(
+  terminal: Terminal,
+  source: string,
+  options: ImportOpenapiOptions,
+): Promise<number> {
+  checkOptions(options)
+  const configuration = await importConfiguration(terminal, options.config)
+  const read = await readSource(terminal, source, configuration.config.http ?? {})
+  if (typeof read === 'number') return read
+  const report = importOperations(terminal, read, options)
+  const target = await importTarget(configuration.file, options.into ?? fileName(source, report, options))
+  const comparison = compareDefinitions(target.before, report.definitions, !report.secured)
+  checkReplaced(target, comparison)
+  if (!terminal.json) showImport(terminal, report, comparison, target.name)
+  const written = report.mapped > 0 && options.dryRun !== true
+  if (written) await writeWhole(target.file, definitionsText(comparison.definitions))
+  const included = written && (await addInclude(configuration, target))
+  if (terminal.json) terminal.document({ file: target.name, written, included, ...summary(report, comparison) })
+  else concludeImport(terminal, report, { configuration, written, included })
+  return report.mapped > 0 ? 0 : 1
+}
+
+/** The document, or the exit code if the user interrupted the download. */
+async function readSource(terminal: Terminal, source: string, settings: HttpSettings): Promise<ReadDocument | number> {
+  const interrupt = new Interrupt()
+  try {
+    if (isUrl(source)) terminal.note(terminal.styleNote('dim', `… reading ${printableLine(source)}`))
+    return await readOpenapi(source, settings, interrupt.signal, terminal.cwd)
+  } catch (error) {
+    if (interrupt.exitCode !== undefined) return interrupt.exitCode
+    throw error
+  } finally {
+    // The import itself blocks the process: from here on Ctrl-C ends it.
+    interrupt.stop()
+  }
+}
+
+function checkOptions({ prefix, baseUrl }: ImportOpenapiOptions): void {
+  if (prefix !== undefined && !/^[A-Za-z0-9_-]{1,32}$/.test(prefix)) {
+    throw new UsageError(`--prefix takes up to 32 letters, digits, _ and -, not '${prefix}'.`)
+  }
+  const url = baseUrl === undefined ? undefined : URL.parse(baseUrl)
+  if (baseUrl !== undefined && !/^https?:$/.test(url?.protocol ?? '')) {
+    throw new UsageError(`--base-url takes an http or https URL, not '${baseUrl}'.`)
+  }
+}
+
+function importOperations(
+  terminal: Terminal,
+  { document, ...read }: ReadDocument,
+  options: ImportOpenapiOptions,
+): ImportReport {
+  const { include, prefix, baseUrl } = options
+  try {
+    return importDocument(document, {
+      ...read,
+      include,
+      prefix,
+      baseUrl,
+      onProgress: (done, all) => terminal.note(terminal.styleNote('dim', `… ${done} of ${all} operations`)),
+    })
+  } catch (error) {
+    throw error instanceof NotInDocument ? new UsageError(error.message, { cause: error }) : error
+  }
+}
+
+/** `tools/petstore.json`: named after the prefix, the title or the source. */
+function fileName(source: string, { title }: ImportReport, { prefix }: ImportOpenapiOptions): string {
+  const slug = (text: string): string =>
+    text
+      .normalize('NFKD')
+      .replace(/\p{M}+/gu, '')
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .slice(0, 60)
+      .replace(/^-+|(?<!-)-+$/g, '')
+  return `tools/${slug(prefix ?? '') || slug(title) || slug(basename(source).replace(/\.\w+$/, '')) || 'openapi'}.json`
+}
+
+/** The report without the definitions, which are in the file. */
+function summary({ definitions: _, ...report }: ImportReport, { definitions: __, ...comparison }: Comparison): object {
+  return { ...report, ...comparison }
+}
+
+/** How many lines of each kind are shown without `--json`. */
+const MAX_LINES = 20
+
+/** Shows the added, removed and changed tools, and the operations that cannot be imported. */
+function showImport(terminal: Terminal, report: ImportReport, comparison: Comparison, file: string): void {
+  const { added, removed, changed, unchanged, kept } = comparison
+  const counts = [
+    `${added.length} added`,
+    `${removed.length} removed`,
+    `${changed.length} changed`,
+    `${unchanged.length} unchanged`,
+  ]
+  const left = report.excluded > 0 ? `, ${report.excluded} not selected` : ''
+  terminal.result(
+    `${printableLine(file)}: ${report.mapped} of ${report.found} operations imported (${counts.join(', ')}), ${report.refused.length} rejected${left}.`,
+  )
+  showLines(terminal, added, (name) => `+ ${name}`)
+  showLines(terminal, removed, (name) => `- ${name}`)
+  showLines(terminal, changed, ({ name, keys }) => `~ ${name}: ${keys.join(', ')}`)
+  showLines(terminal, report.refused, ({ operation, reason }) => `Rejected: ${operation}: ${reason}`)
+  showLines(terminal, kept, ({ name, keys }) => `Kept your ${keys.join(', ')} of ${name}`)
+  for (const [note, operations] of Map.groupBy(report.notes, (one) => one.note)) {
+    const others = operations.length > 1 ? ` (and ${operations.length - 1} more)` : ''
+    terminal.note(printableLine(`Note: ${operations[0]?.operation}${others}: ${note}`))
+  }
+  showCallbacks(terminal, 'webhook', report.webhooks)
+  showCallbacks(terminal, 'callback', report.callbacks)
+  if (!report.secured && report.mapped > 0) {
+    terminal.note(
+      'The document declares no authentication: add "auth" to the tools that need it. Later imports keep it.',
+    )
+  }
+}
+
+function showLines<T>(terminal: Terminal, all: readonly T[], line: (one: T) => string): void {
+  for (const one of all.slice(0, MAX_LINES)) terminal.result(printableLine(line(one)))
+  if (all.length > MAX_LINES) terminal.result(`  … and ${all.length - MAX_LINES} more (--json lists all)`)
+}
+
+/** Requests that the API makes. */
+function showCallbacks(terminal: Terminal, what: string, names: readonly string[]): void {
+  if (names.length === 0) return
+  const first = names.slice(0, 3).join(', ')
+  const more = names.length > 3 ? ', …' : ''
+  const number = `${names.length} ${what}${names.length === 1 ? '' : 's'}`
+  terminal.note(printableLine(`Not imported, because the API sends these: ${number} (${first}${more})`))
+}
+
+interface Outcome {
+  readonly configuration: ImportConfiguration
+  readonly written: boolean
+  /** Whether this import added the file to the configuration. */
+  readonly included: boolean
+}
+
+/** Shows what was written and which variables to set. */
+function concludeImport(
+  terminal: Terminal,
+  { mapped, variables, definitions }: ImportReport,
+  { configuration: { file, config, exists }, written, included }: Outcome,
+): void {
+  if (mapped === 0) {
+    terminal.note('No operation can be imported: nothing was written.')
+    return
+  }
+  for (const name of variables) {
+    const hosts = hostsOf(name, definitions).join(', ')
+    const set = `${name} is set. It is sent to ${hosts}.`
+    const missing = `Set ${name}, which is sent to ${hosts}. Tools that need it are skipped until then.`
+    terminal.note(printableLine(terminal.env[name] ? set : missing))
+  }
+  const now = exists ? 'now includes it' : 'was created and includes it'
+  const where = `${printableLine(file)} ${included ? now : 'already includes it'}`
+  terminal.note(written ? `Written; ${where}.` : 'Dry run: nothing was written.')
+  if (written && config.tools?.enabled !== true) terminal.note(SWITCHED_OFF)
+}
+
+/** The hosts that get the value of a variable. */
+function hostsOf(variable: string, definitions: readonly ToolDefinition[]): string[] {
+  const hosts = new Set<string>()
+  for (const { implementation } of definitions) {
+    const { url, headers, query, auth } = implementation
+    const isIn = (part: unknown): boolean => JSON.stringify([part]).includes(`\${${variable}}`)
+    const { token_url } = Object(auth) as { readonly token_url?: string }
+    if (isIn([headers, query])) hosts.add(new URL(String(url)).host)
+    if (isIn(auth)) hosts.add(new URL(token_url ?? String(url)).host)
+  }
+  return [...hosts].sort()
+}

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { MEMORY, mcpConfig } from '../../fixtures/mcp-config.ts'
+import { BIN, ENV, emptyFolder, folder, toolyard } from '../../fixtures/toolyard.ts'
+
+afterAll(emptyFolder)
+
+async function serve(...args: string[]): Promise<ChildProcess> {
+  const file = await mcpConfig('serve', { memory: MEMORY })
+  const child = spawn(process.execPath, [BIN, 'mcp', 'serve', '--config', file, ...args], { cwd: folder, env: ENV })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+describe('mcp serve', { timeout: 60_000 }, () => {
+  test('over stdin and stdout: nothing but messages, and it ends with its input', async () => {
+    const child = await serve()
+    const { stdin, stdout } = child
+    if (stdin === null || stdout === null) throw new Error('no pipes')
+    const lines = createInterface(stdout)[Symbol.asyncIterator]()
+    const ask = async (id: number, method: string, params: object) => {
+      stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
+      for (;;) {
+        const message = JSON.parse((await lines.next()).value as string)
+        if (message.id === id) return message.result
+      }
+    }
+    const clientInfo = { name: 'test', version: '1' }
+    const first = await ask(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo })
+    expect(first.serverInfo.name).toBe('toolyard')
+    const { tools } = await ask(2, 'tools/list', {})
+    expect(tools).toContainEqual(expect.objectContaining({ name: 'echo', annotations: expect.anything() }))
+    const called = await ask(3, 'tools/call', { name: 'echo', arguments: {} })
+    expect(called.content).toEqual([{ type: 'text', text: 'local' }])
+    const exited = once(child, 'exit')
+    stdin.end()
+    expect(await exited).toEqual([0, null])
+    for await (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' })
+  })
+
+  test('over HTTP: the address on stderr, tools and resources of other servers among ours, and it ends by Ctrl-C', async () => {
+    const child = await serve('--http', '0')
+    if (child.stderr === null) throw new Error('no stderr')
+    const { value: said } = await createInterface(child.stderr)[Symbol.asyncIterator]().next()
+    const [url = ''] = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(String(said)) ?? []
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+    const names = async () => (await client.listTools()).tools.map(({ name }) => name)
+    await expect.poll(names, { timeout: 15_000 }).toEqual(expect.arrayContaining(['echo', 'read_graph']))
+    const { structuredContent } = await client.callTool({ name: 'read_graph', arguments: {} })
+    expect(structuredContent).toMatchObject({ entities: [] })
+    const { resources } = await client.listResources()
+    expect(resources).toContainEqual(expect.objectContaining({ uri: 'memory://knowledge-graph' }))
+    await client.close()
+    child.kill('SIGINT')
+    expect(await once(child, 'exit')).toEqual([130, null])
+  })
+
+  test.each([['x'], ['65536']])('--http %s is wrong usage', async (port) => {
+    const { code, err } = await toolyard(['mcp', 'serve', '--http', port])
+    expect([code, err]).toEqual([2, `--http takes a whole number from 0 to 65535, not '${port}'.\n`])
+  })
+})

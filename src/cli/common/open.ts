@@ -1,0 +1,291 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createLog } from '../../app/create-log.ts'
+import type { Installation } from '../../app/installation.ts'
+import type { LoadReport } from '../../app/load-definitions.ts'
+import { Tenants } from '../../app/tenants.ts'
+import { ToolManager } from '../../app/tool-manager.ts'
+import type { Config } from '../../config/config.ts'
+import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
+import { type McpReading, mcpEntries, readMcpServers } from '../../config/mcp-settings.ts'
+import type { CallContext } from '../../core/call-context.ts'
+import { systemClock } from '../../core/clock.ts'
+import { dataFolder } from '../../core/data-folder.ts'
+import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import type { Log } from '../../core/log.ts'
+import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import type { Storage } from '../../core/storage/storage.ts'
+import { suggest } from '../../core/suggest.ts'
+import { ToolHandlers } from '../../kinds/tool-handlers.ts'
+import type { McpConnection } from '../../mcp/client/mcp-connection.ts'
+import { PinFile, type PinStore } from '../../mcp/client/pinned-tools.ts'
+import { type GlobalOptions, printableLine, type Terminal, UsageError } from './terminal.ts'
+
+/** The file name of a configuration. */
+export const CONFIG_NAME = 'toolyard.config.json'
+
+/** Shown when the configuration does not enable tools. */
+export const SWITCHED_OFF = 'Tools are disabled: set "tools": {"enabled": true} in the configuration.'
+
+/** The configuration that ships with the package. */
+export const shippedConfig = fileURLToPath(new URL(`../../../${CONFIG_NAME}`, import.meta.url))
+
+/** How long a command waits for optional MCP servers, and for the server that it is about. */
+export const SHORT_WAIT_MS = 5_000
+export const LONG_WAIT_MS = 30_000
+
+/** Commands never delete old records: only the server knows how long to keep them. */
+const KEEP_DAYS = 36_500
+
+/** A manager with its tools loaded. */
+export interface OpenManager {
+  readonly manager: ToolManager
+  readonly handlers: ToolHandlers
+  readonly report: LoadReport
+  /** MCP servers that cannot be started, for example because a variable is not set. */
+  readonly leftOut: McpReading['skipped']
+  /** True when the configuration is the shipped one because this folder has none. */
+  readonly fallback: boolean
+  /** The context for calls by the user of this machine. */
+  readonly context: CallContext
+  /** The approved tools of MCP servers. */
+  readonly pins: PinStore
+  close(): Promise<void>
+}
+
+interface OpenOptions {
+  /** Changes the configuration before it is used. */
+  readonly change?: (config: Config) => Config
+  /** False: calls are not recorded even if there is a store. */
+  readonly record?: boolean
+}
+
+/** The configuration file: `--config`, else TOOLYARD_CONFIG, else the one in this folder, else the shipped one. */
+export function configFile({ env, path }: Terminal, option: string | undefined): string {
+  if (option === '') throw new UsageError('--config needs a file name, but got an empty string.')
+  const named = option ?? (env.TOOLYARD_CONFIG || undefined)
+  if (named !== undefined) return path(named)
+  const here = path(CONFIG_NAME)
+  return existsSync(here) ? here : shippedConfig
+}
+
+/** Reads a configuration file. An invalid one is a usage error. */
+export async function readConfig(file: string): Promise<Config> {
+  try {
+    return (await loadConfigFile(file)).config
+  } catch (error) {
+    throw error instanceof ConfigError ? new UsageError(error.message, { cause: error }) : error
+  }
+}
+
+/** Loads the configuration and its tools. The caller closes the manager. */
+export async function openManager(
+  terminal: Terminal,
+  options: GlobalOptions,
+  { change = (config) => config, record = true }: OpenOptions = {},
+): Promise<OpenManager> {
+  const file = configFile(terminal, options.config)
+  const config = change(await readConfig(file))
+  const started = await startManager(terminal, config, options, { record })
+  const { skipped: leftOut } = readMcpServers(config, terminal.env, terminal.cwd)
+  return { ...started, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
+}
+
+interface StartOptions {
+  readonly record?: boolean
+  readonly handlers?: ToolHandlers
+}
+
+/** Loads the tools of a configuration. If there is a store, calls are recorded in it unless `record` is false. */
+export async function startManager(
+  terminal: Terminal,
+  config: Config,
+  options: GlobalOptions,
+  { record = false, handlers = new ToolHandlers() }: StartOptions = {},
+): Promise<Omit<OpenManager, 'leftOut' | 'fallback'>> {
+  const { env } = terminal
+  const log = openLog(terminal, options)
+  const installation = record && hasStore(terminal) ? await install(terminal, config, handlers, log) : undefined
+  if (installation !== undefined) {
+    const { manager, pins } = installation
+    const context = installation.localContext('cli')
+    return { manager, handlers, report: await manager.loadTools(), context, pins, close: () => installation.close() }
+  }
+  const knowledge = commandKnowledge(terminal, log)
+  const manager = new ToolManager(config, { handlers, log, env, knowledge: knowledge.open })
+  const tenants = new Tenants()
+  tenants.configure(config.tenants)
+  const context = { source: 'cli', flags: tenants.flags(LOCAL_TENANT) } as const
+  const close = async () => {
+    await manager.close()
+    await knowledge.close()
+  }
+  return { manager, handlers, report: await manager.loadTools(), context, pins: new PinFile(dataFolder(env)), close }
+}
+
+/** Opens the installation. A store that cannot be opened does not fail the command: stderr says so. */
+async function install(
+  terminal: Terminal,
+  config: Config,
+  handlers: ToolHandlers,
+  log: Log,
+): Promise<Installation | undefined> {
+  try {
+    const { Installation } = await import('../../app/installation.ts')
+    return await Installation.open({ config, handlers, log, env: terminal.env })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    terminal.note(printableLine(`Calls are not recorded: ${reason}`))
+    return undefined
+  }
+}
+
+/** Opens the documents of commands without an installation. Searching creates no store, ingesting does. */
+function commandKnowledge(terminal: Terminal, log: Log) {
+  let storage: Promise<Storage> | undefined
+  return {
+    /** Undefined if there is nothing to search. */
+    async open(use: 'read' | 'write'): Promise<KnowledgeStore | undefined> {
+      if (use === 'write') {
+        storage ??= openStore(terminal, log).catch((error: unknown) => {
+          storage = undefined
+          throw error
+        })
+      }
+      return (await storage)?.knowledge
+    },
+    close: async () => (await storage)?.close(),
+  }
+}
+
+/** Removes the MCP servers from a configuration, so that a command that needs none starts none. */
+export const withoutServers = (config: Config): Config => ({ ...config, mcpServers: {}, servers: {} })
+
+/** Creates the log, which is silent unless asked for: commands report problems in their own words. */
+export function openLog({ env, stderr }: Terminal, options: GlobalOptions): Log {
+  try {
+    return createLog(options.verbose ? 'info' : env.TOOLYARD_LOG || 'silent', { stream: stderr })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error })
+  }
+}
+
+/** Whether there is a store: one that `toolyard serve` or `toolyard keys` created, or TOOLYARD_DATABASE_URL. */
+export const hasStore = ({ env }: Terminal): boolean =>
+  Boolean(env.TOOLYARD_DATABASE_URL) || existsSync(join(dataFolder(env), 'toolyard.db'))
+
+async function openStore({ env }: Terminal, log: Log): Promise<Storage> {
+  const { openStorage } = await import('../../storage/open-storage.ts')
+  const { TOOLYARD_DATABASE_URL: url, TOOLYARD_AUDIT_KEY: auditKey } = env
+  const options = { folder: dataFolder(env), instance: randomUUID(), keepDays: KEEP_DAYS }
+  return openStorage({ ...options, ...(url && { url }), ...(auditKey && { auditKey }) }, { log })
+}
+
+/** Runs work on the store, which is created if it does not exist. */
+export async function withStore<T>(
+  terminal: Terminal,
+  options: GlobalOptions,
+  work: (storage: Storage) => Promise<T>,
+): Promise<T> {
+  const storage = await openStore(terminal, openLog(terminal, options))
+  try {
+    return await work(storage)
+  } finally {
+    await storage.close()
+  }
+}
+
+/** Runs work that only reads. Without a store it creates none and returns `nothing`. */
+export function readStore<T>(
+  terminal: Terminal,
+  options: GlobalOptions,
+  work: (storage: Storage) => Promise<T>,
+  nothing: T,
+): Promise<T> {
+  return hasStore(terminal) ? withStore(terminal, options, work) : Promise.resolve(nothing)
+}
+
+/** A manager whose only MCP server is the named one. */
+export interface OpenServer extends OpenManager {
+  readonly connection: McpConnection
+}
+
+/** Loads the configuration with one of its MCP servers. The caller closes the manager. */
+export async function openServer(terminal: Terminal, asked: string, options: GlobalOptions): Promise<OpenServer> {
+  let name = asked
+  const change = (config: Config): Config => {
+    const entry = findServer(terminal, config, asked)
+    name = entry.name
+    return { ...config, mcpServers: { [entry.key]: entry.server }, servers: {} }
+  }
+  const opened = await openManager(terminal, options, { change })
+  return { ...opened, connection: opened.manager.getMcpServers().connection(name) }
+}
+
+/** Finds a usable MCP server by its key or its name. */
+export function findServer({ env, cwd }: Terminal, config: Config, asked: string) {
+  const entries = mcpEntries(config)
+  const entry = entries.find(({ name, key }) => asked === name || asked === key)
+  if (entry === undefined) {
+    const names = entries.map(({ name }) => name)
+    const near = suggest(asked, names)
+    const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
+    const known = names.length === 0 ? 'Add servers to mcpServers.' : `Known: ${names.join(', ')}.`
+    throw new UsageError(printableLine(`There is no MCP server '${asked}'.${hint} ${known}`))
+  }
+  const { disabled, skipped } = readMcpServers(config, env, cwd)
+  if (disabled.includes(entry.name)) {
+    throw new UsageError(`MCP server '${entry.name}' is disabled: remove "disabled" from ${entry.place}.`)
+  }
+  const lack = skipped.find(({ name }) => name === entry.name)
+  if (lack === undefined) return entry
+  throw new UsageError(printableLine(`MCP server '${entry.name}' cannot be used: ${lack.problem}.`))
+}
+
+interface Wait {
+  readonly ms: number
+  /** Ends the wait early; asked again each time a tool is registered. */
+  readonly enough?: () => boolean
+  readonly signal?: AbortSignal
+}
+
+/** Waits until every MCP server has connected or failed, until there is enough, or until the time is over. */
+export async function awaitServers(manager: ToolManager, { ms, enough, signal }: Wait): Promise<void> {
+  const servers = manager.getMcpServers()
+  if (!manager.isEnabled() || servers.names.length === 0) return
+  await new Promise<void>((resolve) => {
+    const stopListening = manager.getRegistry().onChange(() => {
+      if (enough?.()) done()
+    })
+    const cancelTimer = systemClock.after(ms, () => done())
+    const done = (): void => {
+      stopListening()
+      cancelTimer()
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    signal?.addEventListener('abort', done)
+    void servers.start().then(done)
+  })
+}
+
+/** The servers whose tools are missing, each with the reason. */
+export function missingServers({ manager, leftOut }: OpenManager): McpReading['skipped'] {
+  if (!manager.isEnabled()) return []
+  const servers = manager.getMcpServers()
+  const unreached = servers.names
+    .map((name) => servers.connection(name))
+    .filter(({ connected }) => !connected)
+    .map(({ settings, failure }) => ({ name: settings.name, problem: failure?.reason ?? 'it has not answered yet' }))
+  return [...unreached, ...leftOut]
+}
+
+/** Warns on stderr about each missing server. */
+export function warnMissing(terminal: Terminal, opened: OpenManager): void {
+  for (const { name, problem } of missingServers(opened)) {
+    const line = printableLine(`MCP server '${name}' is not available: ${problem}.`)
+    terminal.note(`${line} Run "toolyard mcp test ${name}" for details.`)
+  }
+}

@@ -1,0 +1,76 @@
+import { suggest } from '../core/suggest.ts'
+import type { ModelInfo } from '../models/model-info.ts'
+import { splitModelId } from '../models/model-info.ts'
+import type { Config } from './config.ts'
+
+/** The provider types. */
+export const PROVIDER_TYPES = ['openai', 'anthropic', 'gemini', 'ollama', 'llama', 'mini'] as const
+
+/** The provider that needs no configuration. */
+export const EMBEDDED_PROVIDER = 'mini'
+
+export const EMBEDDED_MODEL = 'v1'
+
+/** Providers that run locally at no cost. */
+export const COST_NOTHING: ReadonlySet<string> = new Set(['llama', EMBEDDED_PROVIDER])
+
+/** Providers that select tools but can't write text. */
+export const CANNOT_WRITE: ReadonlySet<string> = new Set([EMBEDDED_PROVIDER])
+
+/** The predecessor of `mini`. */
+export const FORMER_PROVIDER = 'demo'
+export const FORMER_PROVIDER_GONE =
+  'demo:rules was replaced by mini:v1: write mini instead of demo, and v1 instead of rules.'
+
+/** The value of `knowledge.embedder` that disables vectors. */
+export const NO_EMBEDDER = 'none'
+
+export function typeOf({ providers = {} }: Config, model: string): string | undefined {
+  const provider = splitModelId(model)?.provider ?? ''
+  return (Object.hasOwn(providers, provider) ? providers[provider]?.type : undefined) ?? provider
+}
+
+/** In the order of preference for the knowledge tools. */
+function namedModels({ knowledge, responses = [], models = [] }: Config): readonly string[] {
+  return [
+    ...(knowledge?.model === undefined ? [] : [knowledge.model]),
+    ...responses.map(({ llm, model }) => `${llm}:${model}`),
+    ...models.map(({ id }) => id),
+  ]
+}
+
+/** The model of the knowledge tools: the first that can write text. */
+export const knowledgeModel = (config: Config): string | undefined =>
+  namedModels(config).find((id) => !CANNOT_WRITE.has(typeOf(config, id) ?? ''))
+
+const EMBEDDED: ModelInfo = {
+  id: `${EMBEDDED_PROVIDER}:${EMBEDDED_MODEL}`,
+  name: 'Mini (comes with Toolyard)',
+  capabilities: ['function-calling'],
+}
+
+/** The configured models and `mini:v1`. */
+export function configuredModels({ models = [], providers = {} }: Config): readonly ModelInfo[] {
+  const type = Object.hasOwn(providers, EMBEDDED_PROVIDER) ? providers[EMBEDDED_PROVIDER]?.type : undefined
+  const other = type !== undefined && type !== EMBEDDED_PROVIDER
+  return other || models.some(({ id }) => id === EMBEDDED.id) ? models : [...models, EMBEDDED]
+}
+
+export function modelProblem(id: string, place: string, known: readonly string[]): string[] | undefined {
+  const parts = splitModelId(id)
+  if (parts === undefined) return [`${place} '${id}' names no provider: write it as provider:model.`]
+  const problems = providerNotFound(parts.provider, place, known)
+  return problems.length > 0 ? problems : undefined
+}
+
+export function providerNotFound(name: string, place: string, known: readonly string[]): string[] {
+  if (known.includes(name)) return []
+  if (name === FORMER_PROVIDER) return [`${place}: ${FORMER_PROVIDER_GONE}`]
+  const [near] = suggest(name, known)
+  const fix = near === undefined ? `add it to providers (known: ${known.join(', ')}).` : `did you mean '${near}'?`
+  return [`${place}: Provider ${name} not found: ${fix}`]
+}
+
+export function isWebAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}

@@ -1,0 +1,240 @@
+import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
+import type { CallerRate, Rate, Rates } from '../rates.ts'
+import { type CompiledSchema, compileSchema } from '../schema/compiled-schema.ts'
+import { LIMITS } from '../snapshot.ts'
+import { suggest } from '../suggest.ts'
+import type { Effect, Params, ToolDefinition } from '../tool.ts'
+import { ToolExecutionError } from '../tool-result.ts'
+import { type Call, clampTimeout } from './call.ts'
+import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
+import { missingPermission } from './permit.ts'
+import { toolHash } from './result-cache.ts'
+import type { ToolRegistry } from './tool-registry.ts'
+
+const MAX_NAME_LENGTH = 200
+
+/** Suggests similar names, but only of tools that the caller may use. */
+function notFound(call: Call, definitions: readonly ToolDefinition[]): ToolExecutionError {
+  const { visible } = call.context
+  const names = definitions
+    .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.flags) === undefined)
+    .map((tool) => tool.name)
+  const suggestions = suggest(call.tool, names)
+  return new ToolExecutionError(
+    'TOOL_NOT_FOUND',
+    `Tool '${call.tool.length > MAX_NAME_LENGTH ? `${call.tool.slice(0, MAX_NAME_LENGTH)}…` : call.tool}' not found`,
+    suggestions.length > 0 ? { suggestions } : {},
+  )
+}
+
+/** The registered tools, each bound on its first call. */
+export class BoundTools {
+  readonly #registry: ToolRegistry
+  readonly #kinds: ReadonlyMap<string, Kind>
+  readonly #defaultTimeoutMs: number
+  readonly #tools = new Map<string, BoundTool>()
+
+  constructor(registry: ToolRegistry, kinds: Readonly<Record<string, Kind>>, defaultTimeoutMs: number) {
+    this.#registry = registry
+    this.#kinds = new Map(Object.entries(kinds))
+    this.#defaultTimeoutMs = defaultTimeoutMs
+    registry.onChange((name) => this.#tools.delete(name))
+  }
+
+  get running(): number {
+    let running = 0
+    for (const tool of this.#tools.values()) running += tool.running
+    return running
+  }
+
+  /** Finds the tool of a call and sets the call's timeout. Throws if the caller can't see the tool. */
+  find(call: Call): BoundTool {
+    const tool = this.#tools.get(call.tool) ?? this.#bindRegistered(call)
+    if (call.context.visible?.has(tool.name) === false) throw notFound(call, this.#registry.definitions())
+    call.bound = tool
+    const asked = call.context.timeoutMs
+    if (asked === undefined) call.timeoutMs = tool.limits.timeoutMs
+    else call.timeoutMs = call.source === 'job' ? asked : clampTimeout(asked, tool.limits.timeoutMs)
+    return tool
+  }
+
+  hasKind(type: string): boolean {
+    return this.#kinds.has(type)
+  }
+
+  /** Only tools that were called before are bound. */
+  bound(name: string): BoundTool | undefined {
+    return this.#tools.get(name)
+  }
+
+  *circuits(): Generator<readonly [tool: string, circuit: CircuitState]> {
+    for (const tool of this.#tools.values()) {
+      const { circuit } = tool
+      if (circuit !== undefined) yield [tool.name, circuit]
+    }
+  }
+
+  /** Binds a tool that may not be registered. */
+  bind(definition: ToolDefinition): BoundTool {
+    return new BoundTool(definition, this.#kinds.get(definition.implementation?.type), this.#defaultTimeoutMs)
+  }
+
+  #bindRegistered(call: Call): BoundTool {
+    const registered = this.#registry.find(call.tool)
+    if (registered === undefined) throw notFound(call, this.#registry.definitions())
+    const definition = this.#registry.definitionOf(registered)
+    const tool = this.#tools.get(definition.name) ?? this.bind(definition)
+    this.#tools.set(definition.name, tool)
+    return tool
+  }
+}
+
+interface ToolLimits {
+  readonly timeoutMs: number
+  readonly maxResultBytes: number
+  readonly maxConcurrency: number
+  readonly rate: { readonly calls: number; readonly perMs: number } | undefined
+  readonly cacheTtlMs: number | undefined
+  readonly retry: { readonly maxAttempts: number; readonly backoffMs: number } | undefined
+}
+
+const DEFAULT_BACKOFF_MS = 1_000
+/** The rate limiter stores this many call times per tenant. */
+const MAX_CALLS = 100_000
+
+/** Throws if a limit is invalid: it would silently have no effect. */
+function toolLimits(tool: ToolDefinition, defaultTimeoutMs: number, usualRetry?: ToolDefinition['retry']): ToolLimits {
+  const given = <Usual>(field: string, value: number | null | undefined, usual: Usual, least = Number.MIN_VALUE) => {
+    if (value === undefined || value === null) return usual
+    if (Number.isFinite(value) && value >= least) return value
+    throw invalid(tool, field, value, least === 0 ? '0 or more' : 'a number above 0')
+  }
+  const { rate_limit: rate, retry = usualRetry, cache } = tool
+  if (rate && !(Number.isInteger(rate.calls) && rate.calls > 0 && rate.calls <= MAX_CALLS)) {
+    throw invalid(tool, 'rate_limit.calls', rate.calls, `a whole number from 1 to ${MAX_CALLS}`)
+  }
+  return {
+    timeoutMs: given('timeout_ms', tool.timeout_ms, defaultTimeoutMs),
+    maxResultBytes: given('max_result_bytes', tool.max_result_bytes, LIMITS.resultBytes),
+    maxConcurrency: given('max_concurrency', tool.max_concurrency, Number.POSITIVE_INFINITY),
+    rate: rate ? { calls: rate.calls, perMs: given('rate_limit.per_ms', rate.per_ms ?? Number.NaN, 0) } : undefined,
+    cacheTtlMs: given('cache.ttl_ms', cache?.ttl_ms, undefined),
+    retry: retry && {
+      maxAttempts: given('retry.max_attempts', retry.max_attempts, 1),
+      backoffMs: given('retry.backoff_ms', retry.backoff_ms, DEFAULT_BACKOFF_MS, 0),
+    },
+  }
+}
+
+const EFFECTS: ReadonlySet<string> = new Set<Effect>(['read', 'idempotent', 'write'])
+
+/** An unknown effect is an error: the tool might be retried by mistake. */
+function toolEffect(tool: ToolDefinition, usual: Effect): Effect {
+  const effect = tool.effect ?? usual
+  if (EFFECTS.has(effect)) return effect
+  throw invalid(tool, 'effect', effect, [...EFFECTS].join(', '))
+}
+
+function invalid(tool: ToolDefinition, field: string, value: unknown, allowed: string): ToolExecutionError {
+  const message = `Tool '${tool.name}' has an invalid ${field}: it must be ${allowed}, not ${String(value)}`
+  return new ToolExecutionError('EXECUTION_ERROR', message)
+}
+
+const MAX_TENANTS = 10_000
+
+/** A tool with everything that can be computed once. */
+export class BoundTool implements ExecutionHost {
+  readonly name: string
+  readonly definition: ToolDefinition
+  readonly effect: Effect
+  readonly limits: ToolLimits
+  /** Set if the kind renames parameters. */
+  readonly rename: ((params: Params) => Params) | undefined
+  running = 0
+  /** Only `read` tools have joinable executions. */
+  readonly executions = new JoinableExecutions()
+  readonly #resolve: (() => Handler | IsolatedHandler) | undefined
+  #compiled: CompiledSchema | undefined
+  #fault: unknown
+  #hash: string | undefined
+  readonly #kind: Kind | undefined
+  readonly #rates = new Map<string, CallerRate>()
+
+  constructor(definition: ToolDefinition, kind: Kind | undefined, defaultTimeoutMs: number) {
+    this.name = definition.name
+    this.definition = definition
+    this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
+    this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))
+    this.#kind = kind
+    this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
+    this.#resolve = kind?.bind(definition)
+  }
+
+  /** Compiled on first use. Throws if the schema is invalid. */
+  get compiled(): CompiledSchema {
+    if (this.#compiled !== undefined) return this.#compiled
+    if (this.#fault !== undefined) throw this.#fault
+    try {
+      this.#compiled = compileSchema(this.definition.parameters)
+      return this.#compiled
+    } catch (error) {
+      this.#fault = error
+      throw error
+    }
+  }
+
+  handler(): Handler | IsolatedHandler {
+    if (this.#resolve !== undefined) return this.#resolve()
+    const type = this.definition.implementation?.type
+    throw new ToolExecutionError('EXECUTION_ERROR', `Unknown implementation type: ${type}`)
+  }
+
+  get hash(): string {
+    this.#hash ??= toolHash(this.definition)
+    return this.#hash
+  }
+
+  joinable(key: string): Execution | undefined {
+    return this.executions.size === 0 ? undefined : this.executions.find(this.hash, key)
+  }
+
+  forget(execution: Execution): void {
+    this.executions.delete(execution)
+  }
+
+  /** The tool's rate limit for one tenant. Only for tools that have one. */
+  rateOf(tenant: string): CallerRate {
+    let rate = this.#rates.get(tenant)
+    if (rate === undefined) {
+      const { calls, perMs } = this.limits.rate as Rate
+      const description = `Tool '${this.name}' allows ${calls} calls per ${perMs}ms`
+      rate = { calls, perMs, key: `tool ${tenant} ${this.name}`, description }
+      if (this.#rates.size >= MAX_TENANTS) this.#rates.clear()
+      this.#rates.set(tenant, rate)
+    }
+    return rate
+  }
+
+  get circuit(): CircuitState | undefined {
+    return this.#kind?.circuit?.(this.definition)
+  }
+
+  health(tenant: string, rates: Rates, now: number): ToolHealth {
+    const { circuit, running } = this
+    const { rate, maxConcurrency } = this.limits
+    const state = rate && rates.look(this.rateOf(tenant).key, rate, now)
+    return {
+      ...(circuit !== undefined && { circuit }),
+      ...(rate && { rate_limit: { calls: rate.calls, per_ms: rate.perMs, remaining: state?.remaining ?? 0 } }),
+      ...(Number.isFinite(maxConcurrency) && { concurrency: { most: maxConcurrency, running } }),
+    }
+  }
+
+  checkConcurrency(): void {
+    if (this.running < this.limits.maxConcurrency) return
+    throw new ToolExecutionError(
+      'RATE_LIMITED',
+      `Tool '${this.name}' runs at most ${this.limits.maxConcurrency} calls at a time: try again when one has ended`,
+    )
+  }
+}

@@ -1,0 +1,191 @@
+import type { CallContext } from '../call-context.ts'
+import type { CancelSignal } from '../cancellation.ts'
+import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
+import type { IsolatedTask } from '../handler.ts'
+import type { CallRecord } from '../recorder.ts'
+import type { ParamsSnapshot } from '../snapshot.ts'
+import type { Effect, Params } from '../tool.ts'
+import { type ToolErrorCode, ToolExecutionError } from '../tool-result.ts'
+import type { Span, Tracer } from '../tracer.ts'
+import type { Execution } from './execution.ts'
+import { NO_FLAGS } from './permit.ts'
+
+export const LOCAL_TENANT = 'local'
+
+const MIN_TIMEOUT_MS = 1_000
+const MAX_TIMEOUT_MS = 60_000
+
+/** The state of one call, from its start to its record. */
+export class Call extends DeadlineEntry implements CallRecord {
+  readonly tool: string
+  readonly context: CallContext
+  readonly tenant: string
+  readonly startedMs: number
+  executionTimeMs = 0
+  code: ToolErrorCode | undefined = undefined
+  outcomeUnknown = false
+  attempts = 0
+  timeoutMs = 0
+  span: Span | undefined = undefined
+  bound: { readonly hash: string; readonly effect: Effect } | undefined = undefined
+  snapshot: ParamsSnapshot | undefined = undefined
+  /** The key of identical calls, for tools that can share results. */
+  key: string | undefined = undefined
+  execution: Execution | undefined = undefined
+  #wheel: DeadlineWheel | undefined = undefined
+  #reject: ((reason: unknown) => void) | undefined = undefined
+
+  constructor(tool: string, context: CallContext, startedMs: number) {
+    super()
+    this.tool = tool
+    this.context = context
+    this.tenant = context.tenant ?? LOCAL_TENANT
+    this.startedMs = startedMs
+  }
+
+  get params(): Params | undefined {
+    return this.snapshot?.params
+  }
+
+  get nodes(): number {
+    return this.snapshot === undefined ? 0 : this.snapshot.nodes
+  }
+
+  get flags(): Readonly<Record<string, boolean>> {
+    return this.context.flags ?? NO_FLAGS
+  }
+
+  get caller(): string | undefined {
+    return this.context.caller
+  }
+
+  get source(): CallContext['source'] {
+    return this.context.source
+  }
+
+  get runId(): string | undefined {
+    return this.context.runId
+  }
+
+  get model(): string | undefined {
+    return this.context.model
+  }
+
+  get schemaHash(): string | undefined {
+    return this.bound?.hash
+  }
+
+  get deadline(): number {
+    return this.startedMs + this.timeoutMs
+  }
+
+  /** A failing tracer must not fail the call. */
+  beginSpan(tracer: Tracer): void {
+    try {
+      this.span = tracer.start('execute_tool', this.tool, this.context.traceparent)
+    } catch {
+      // The call runs untraced.
+    }
+  }
+
+  endSpan(errorType: ToolErrorCode | undefined, result: unknown): void {
+    const { tool, tenant, runId, model, params, span } = this
+    try {
+      span?.end({
+        tool,
+        tenant,
+        ...(span.contents && { params, result }),
+        ...(runId !== undefined && { runId }),
+        ...(model !== undefined && { model }),
+        ...(errorType !== undefined && { errorType }),
+      })
+    } catch {
+      // A failing tracer must not fail the call.
+    }
+  }
+
+  join(execution: Execution): Execution {
+    this.execution = execution
+    execution.join(this.context.report)
+    return execution
+  }
+
+  /** Settles with the work, or rejects at the deadline or when the caller's signal aborts, whichever comes first. */
+  waitFor(execution: Execution, work: Promise<unknown>, wheel: DeadlineWheel): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#wheel = wheel
+      this.#reject = reject
+      wheel.add(this, this.deadline)
+      if (this.context.signal) this.#listen(this.context.signal)
+      const failed = (error: unknown): void => {
+        execution.end()
+        if (this.#stopWaiting()) reject(error)
+      }
+      try {
+        work.then((value) => {
+          execution.end()
+          if (this.#stopWaiting()) resolve(value)
+        }, failed)
+      } catch (thrown) {
+        // The promise has its own `then`, and it threw.
+        failed(thrown)
+      }
+    })
+  }
+
+  override expire(): void {
+    this.#giveUp(timedOut(this.timeoutMs, this.execution?.task))
+  }
+
+  /** The caller's signal aborted. */
+  handleEvent(): void {
+    this.#giveUp(cancelled())
+  }
+
+  #listen(signal: CancelSignal): void {
+    try {
+      signal.addEventListener('abort', this)
+      if (signal.aborted) this.handleEvent()
+    } catch {
+      // Not a real signal: the deadline still applies.
+    }
+  }
+
+  #unlisten(signal: CancelSignal): void {
+    try {
+      signal.removeEventListener('abort', this)
+    } catch {
+      // Not a real signal.
+    }
+  }
+
+  #giveUp(reason: ToolExecutionError): void {
+    const reject = this.#reject
+    if (!this.#stopWaiting()) return
+    reject?.(reason)
+    this.execution?.leave(reason, this.context.report)
+  }
+
+  /** True for the first event that ends the wait. */
+  #stopWaiting(): boolean {
+    if (this.#reject === undefined) return false
+    this.#reject = undefined
+    this.#wheel?.remove(this)
+    if (this.context.signal) this.#unlisten(this.context.signal)
+    return true
+  }
+}
+
+/** The requested timeout, clamped to the allowed range, or `usual` if it isn't a number. */
+export function clampTimeout(ms: number, usual: number): number {
+  if (typeof ms !== 'number' || Number.isNaN(ms)) return usual
+  return Math.min(MAX_TIMEOUT_MS, Math.max(MIN_TIMEOUT_MS, ms))
+}
+
+export function timedOut(timeoutMs: number, task?: IsolatedTask): ToolExecutionError {
+  const waiting = task !== undefined && !task.started ? ' while waiting for a free worker' : ''
+  return new ToolExecutionError('TIMEOUT', `Tool execution timed out after ${timeoutMs}ms${waiting}`)
+}
+
+export const cancelled = (): ToolExecutionError =>
+  new ToolExecutionError('CANCELLED', 'Tool execution was cancelled by the caller')

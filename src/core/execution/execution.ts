@@ -1,0 +1,158 @@
+import type { HandlerContext, IsolatedTask } from '../handler.ts'
+import { type Log, writeLog } from '../log.ts'
+import type { Params } from '../tool.ts'
+import type { ToolExecutionError } from '../tool-result.ts'
+import { callKey } from './result-cache.ts'
+
+export interface ExecutionHost {
+  readonly name: string
+  running: number
+  forget(execution: Execution): void
+}
+
+type Flags = Readonly<Record<string, boolean>>
+type Report = (progress: unknown) => void
+
+/** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
+export class Execution {
+  readonly host: ExecutionHost
+  readonly params: Params
+  readonly tenant: string
+  readonly flags: Flags
+  readonly log: Log
+  /** Set when identical calls may join. */
+  work: Promise<unknown> | undefined = undefined
+  /** The key of identical calls, computed when the first of them arrives. */
+  key: string | undefined = undefined
+  /** Set if a child process does the work. */
+  task: IsolatedTask | undefined = undefined
+  traceparent: string | undefined = undefined
+  #running = false
+  #callers = 0
+  #controller: AbortController | undefined = undefined
+  #cancelled: ToolExecutionError | undefined = undefined
+  #reports: Report[] | undefined = undefined
+
+  constructor(host: ExecutionHost, params: Params, tenant: string, flags: Flags, log: Log) {
+    this.host = host
+    this.params = params
+    this.tenant = tenant
+    this.flags = flags
+    this.log = log
+  }
+
+  /** From here on it counts against the tool's concurrency limit. */
+  begin(): void {
+    this.#running = true
+    this.host.running++
+  }
+
+  /** Created lazily: an AbortController is expensive, and most handlers never use it. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#cancelled !== undefined) this.#controller.abort(this.#cancelled)
+    }
+    return this.#controller.signal
+  }
+
+  get cancelled(): boolean {
+    return this.#cancelled !== undefined
+  }
+
+  join(report: Report | undefined): void {
+    this.#callers++
+    if (report === undefined) return
+    this.#reports ??= []
+    this.#reports.push(report)
+  }
+
+  leave(reason: ToolExecutionError, report: Report | undefined): void {
+    if (report !== undefined) this.#reports = this.#reports?.filter((other) => other !== report)
+    if (--this.#callers > 0) return
+    this.#cancelled = reason
+    this.end()
+    this.#controller?.abort(reason)
+  }
+
+  /** Frees the concurrency slot, even if a cancelled handler continues. */
+  end(): void {
+    if (!this.#running) return
+    this.#running = false
+    this.host.running--
+    if (this.work !== undefined) this.host.forget(this)
+  }
+
+  report(progress: unknown): void {
+    if (this.#reports === undefined || !this.#running) return
+    for (const report of this.#reports) {
+      try {
+        report(progress)
+      } catch (error) {
+        writeLog(this.log, 'warn', { err: error, tool: this.host.name }, 'A progress listener failed')
+      }
+    }
+  }
+}
+
+export class ExecutionContext implements HandlerContext {
+  readonly #execution: Execution
+
+  constructor(execution: Execution) {
+    this.#execution = execution
+  }
+
+  get signal(): AbortSignal {
+    return this.#execution.signal
+  }
+
+  get tenant(): string {
+    return this.#execution.tenant
+  }
+
+  get flags(): Flags {
+    return this.#execution.flags
+  }
+
+  get log(): Log {
+    return this.#execution.log
+  }
+
+  get traceparent(): string | undefined {
+    return this.#execution.traceparent
+  }
+
+  /** Bound, so that a handler may destructure it. */
+  get report(): Report {
+    const execution = this.#execution
+    return (progress) => execution.report(progress)
+  }
+}
+
+/** The executions that identical calls may join. Keys are computed only when a second call arrives. */
+export class JoinableExecutions {
+  readonly #unkeyed = new Set<Execution>()
+  readonly #keyed = new Map<string, Execution>()
+
+  get size(): number {
+    return this.#unkeyed.size + this.#keyed.size
+  }
+
+  add(execution: Execution): void {
+    this.#unkeyed.add(execution)
+  }
+
+  delete(execution: Execution): void {
+    if (execution.key === undefined) this.#unkeyed.delete(execution)
+    else if (this.#keyed.get(execution.key) === execution) this.#keyed.delete(execution.key)
+  }
+
+  find(hash: string, key: string): Execution | undefined {
+    for (const execution of this.#unkeyed) {
+      this.#unkeyed.delete(execution)
+      execution.key = callKey(hash, execution.tenant, execution.params)
+      this.#keyed.set(execution.key, execution)
+    }
+    return this.#keyed.get(key)
+  }
+}

@@ -1,0 +1,142 @@
+import { extname } from 'node:path'
+import type { IsolatedHandler } from '../handler.ts'
+import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
+import { isObject } from '../schema/schema-keywords.ts'
+import { REFUSED, SchemaReferences } from '../schema/schema-references.ts'
+import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
+import type { JsonSchema } from '../tool.ts'
+import { type RequiredParameter, ToolExecutionError } from '../tool-result.ts'
+import type { BoundTool } from './bound-tool.ts'
+import type { Call } from './call.ts'
+import type { Runner } from './runner.ts'
+import type { ToolRegistry } from './tool-registry.ts'
+
+/** The exact validator runs in a child process: this process never loads it. */
+export const EXACT_CHECK: IsolatedHandler = {
+  module: new URL(`../schema/exact-check${extname(import.meta.filename)}`, import.meta.url).href,
+  export: 'exactCheck',
+}
+
+/** Validation that may take more steps runs in a child process. */
+const MAX_INLINE_STEPS = 2_000_000
+
+export class ParameterCheck {
+  readonly #registry: ToolRegistry
+  readonly #runner: Runner
+
+  constructor(registry: ToolRegistry, runner: Runner) {
+    this.#registry = registry
+    this.#runner = runner
+  }
+
+  /** The compiled schema. Marks the tool as broken if the schema is invalid. */
+  compiled(tool: BoundTool): CompiledSchema {
+    try {
+      return tool.compiled
+    } catch (error) {
+      throw this.#broken(tool, error)
+    }
+  }
+
+  /** Copies the parameters and fills in defaults. */
+  read(call: Call, tool: BoundTool, params: unknown): ParamsSnapshot {
+    const { fillDefaults } = this.compiled(tool)
+    const snapshot = snapshotParams(params)
+    if (tool.rename !== undefined) snapshot.params = tool.rename(snapshot.params)
+    if (fillDefaults !== undefined) {
+      const filled = fillDefaults(snapshot.params)
+      snapshot.nodes += filled
+      snapshot.characters += filled
+      // A default may be an object.
+      snapshot.flat = false
+    }
+    call.snapshot = snapshot
+    return snapshot
+  }
+
+  /** Throws if the parameters are invalid. Returns a promise only if a child process validates them. */
+  validate(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<void> | undefined {
+    const { compiled } = tool
+    if (isInline(compiled, snapshot)) {
+      if (compiled.check(snapshot.params)) return undefined
+      throw invalidParameters(tool, compiled.explain(snapshot.params))
+    }
+    return this.problems(call, tool, snapshot).then((problems) => {
+      if (problems.length > 0) throw invalidParameters(tool, problems)
+    })
+  }
+
+  async problems(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<readonly Explained[]> {
+    const { compiled } = tool
+    const { params } = snapshot
+    if (isInline(compiled, snapshot)) return compiled.check(params) ? [] : compiled.explain(params)
+    const task = { schema: tool.definition.parameters, params }
+    try {
+      return (await this.#runner.runCheck(call, tool, EXACT_CHECK, task)) as readonly Explained[]
+    } catch (error) {
+      throw error instanceof Error && 'code' in error && error.code === REFUSED ? this.#broken(tool, error) : error
+    }
+  }
+
+  #broken(tool: BoundTool, error: unknown): ToolExecutionError {
+    const reason = error instanceof Error ? error.message : String(error)
+    // Another tool may have this name by now.
+    const holder = this.#registry.get(tool.name)
+    if (holder && this.#registry.definitionOf(holder) === tool.definition) this.#registry.markBroken(tool.name, reason)
+    return new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid schema: ${reason}`)
+  }
+}
+
+type Inline = CompiledSchema & { readonly check: NonNullable<CompiledSchema['check']> }
+
+const isInline = (schema: CompiledSchema, { nodes, characters }: ParamsSnapshot): schema is Inline =>
+  schema.check !== undefined && schema.cost * nodes + schema.textCost * characters <= MAX_INLINE_STEPS
+
+function invalidParameters({ definition }: BoundTool, problems: readonly Explained[]): ToolExecutionError {
+  const details = {
+    problems: problems.map(({ path, rule, expected }) => ({ path, rule, expected })),
+    required: requiredParameters(definition.parameters),
+  }
+  const sentence = problems.map((problem) => problem.message).join(', ')
+  return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${sentence}`, { details })
+}
+
+/** The parameters that the schema requires at the top level. */
+export function requiredParameters(schema: JsonSchema): RequiredParameter[] {
+  const references = new SchemaReferences(schema)
+  const root = follow(schema, references)
+  const required = Array.isArray(root.required) ? root.required : []
+  const properties = isObject(root.properties) ? root.properties : {}
+  return [...new Set(required)]
+    .filter((name) => typeof name === 'string')
+    .map((name) => {
+      const written = Object.hasOwn(properties, name) ? properties[name] : undefined
+      const property = follow(written, references)
+      const description =
+        isObject(written) && typeof written.description === 'string' ? written.description : property.description
+      return { name, type: typeText(property), description: typeof description === 'string' ? description : '' }
+    })
+}
+
+/** Follows a schema that is only a reference. */
+function follow(schema: unknown, references: SchemaReferences): Record<string, unknown> {
+  let at = schema
+  for (let hops = 0; hops < 16 && isObject(at) && at.$ref !== undefined; hops++) {
+    if (at.type !== undefined || at.properties !== undefined) break
+    at = references.target(at, at.$ref)
+  }
+  return isObject(at) ? at : {}
+}
+
+function typeText(schema: Record<string, unknown>): string {
+  if (typeof schema.type === 'string') return schema.type
+  if (Array.isArray(schema.type)) return schema.type.join(' | ')
+  const branches = Array.isArray(schema.anyOf) ? schema.anyOf : Array.isArray(schema.oneOf) ? schema.oneOf : []
+  const types = new Set(branches.map((branch) => (isObject(branch) ? typeText(branch) : 'any')))
+  if (types.size > 0) return types.has('any') ? 'any' : [...types].join(' | ')
+  const values = Array.isArray(schema.enum) ? schema.enum : Object.hasOwn(schema, 'const') ? [schema.const] : []
+  const kinds = new Set(
+    values.map((value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)),
+  )
+  return kinds.size === 0 ? 'any' : [...kinds].join(' | ')
+}

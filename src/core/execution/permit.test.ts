@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import type { ToolDefinition } from '../tool.ts'
+import { missingPermission, NO_FLAGS } from './permit.ts'
+
+const tool = (permissions?: readonly string[]): ToolDefinition => ({
+  name: 'tool',
+  description: 'A tool.',
+  parameters: { type: 'object' },
+  implementation: { type: 'mock' },
+  ...(permissions && { permissions }),
+})
+const missing = (flags: object, permissions?: readonly string[]) => missingPermission(tool(permissions), flags as never)
+
+test('a tool that requires permissions needs each to be exactly true', () => {
+  expect(missing({ read: true, mail: true }, ['read', 'mail'])).toBeUndefined()
+  expect(missing({ read: true }, ['read', 'mail'])).toBe('mail')
+  expect(missing(NO_FLAGS, ['read'])).toBe('read')
+  for (const almost of [1, 'true', {}, false, null]) expect(missing({ read: almost }, ['read'])).toBe('read')
+})
+
+test("inherited flags don't count", () => {
+  expect(missing(Object.create({ read: true }), ['read'])).toBe('read')
+  expect(missing({}, ['constructor'])).toBe('constructor')
+})
+
+test('a tool without permissions is open unless its own flag is false, and that flag closes any tool', () => {
+  expect(missing({})).toBeUndefined()
+  expect(missing({ tool: undefined })).toBeUndefined()
+  expect(missing({ tool: false })).toBe('tool')
+  expect(missing({ tool: false, read: true }, ['read'])).toBe('tool')
+  expect(missing(Object.create({ tool: false }))).toBeUndefined()
+})

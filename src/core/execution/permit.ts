@@ -1,0 +1,36 @@
+import type { ToolDefinition } from '../tool.ts'
+import { ToolExecutionError } from '../tool-result.ts'
+
+type Flags = Readonly<Record<string, boolean>>
+
+export const NO_FLAGS: Flags = Object.freeze({})
+
+/**
+ * The first missing permission, if any. A tool with permissions needs each flag to be exactly `true`; any tool can be
+ * switched off by its own flag.
+ */
+export function missingPermission(tool: ToolDefinition, flags: Flags): string | undefined {
+  if (flags === NO_FLAGS && tool.permissions === undefined) return undefined
+  if (flags[tool.name] === false && Object.hasOwn(flags, tool.name)) return tool.name
+  const required = tool.permissions
+  if (required === undefined) return undefined
+  // Anything but a list is one name, so that an invalid definition fails closed.
+  for (const permission of Array.isArray(required) ? required : [String(required)]) {
+    if (!Object.hasOwn(flags, permission) || flags[permission] !== true) return permission
+  }
+  return undefined
+}
+
+export function permit(
+  tool: ToolDefinition,
+  { flags, tenant }: { readonly flags: Flags; readonly tenant: string },
+): void {
+  const missing = missingPermission(tool, flags)
+  if (missing === undefined) return
+  throw new ToolExecutionError(
+    'PERMISSION_DENIED',
+    missing === tool.name
+      ? `Tool '${tool.name}' is switched off for tenant '${tenant}'`
+      : `Tool '${tool.name}' requires the permission '${missing}', which tenant '${tenant}' does not have`,
+  )
+}

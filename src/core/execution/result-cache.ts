@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../clock.ts'
+import { canonicalText } from '../schema/canonical-text.ts'
+import type { Params, ToolDefinition } from '../tool.ts'
+
+const MAX_ENTRIES = 10_000
+const MAX_CHARACTERS = 64 * 1024 * 1024
+
+/** Results by key, as text, so that no caller can change a cached value. */
+export class ResultCache {
+  readonly #entries: LRUCache<string, string>
+  readonly #onSet: ((key: string, text: string, ttlMs: number) => void) | undefined
+
+  /** `onSet` is called for results of this server, but not for those of others. */
+  constructor(clock: Clock, onSet?: (key: string, text: string, ttlMs: number) => void) {
+    this.#onSet = onSet
+    this.#entries = new LRUCache({
+      max: MAX_ENTRIES,
+      maxSize: MAX_CHARACTERS,
+      sizeCalculation: (text, key) => text.length + key.length,
+      ttlResolution: 0,
+      perf: { now: () => clock.now() },
+    })
+  }
+
+  /** Wrapped, because a result may be null. */
+  get(key: string): { readonly result: unknown } | undefined {
+    const text = this.#entries.get(key)
+    return text === undefined ? undefined : { result: JSON.parse(text) }
+  }
+
+  set(key: string, result: unknown, ttlMs: number): void {
+    const text = JSON.stringify(result)
+    this.put(key, text, ttlMs)
+    this.#onSet?.(key, text, ttlMs)
+  }
+
+  /** Stores a result of another server. */
+  put(key: string, text: string, ttlMs: number): void {
+    this.#entries.set(key, text, { ttl: ttlMs })
+  }
+}
+
+/** Identical calls have the same tool, tenant and parameters, in any key order. */
+export const callKey = (hash: string, tenant: string, params: Params): string =>
+  `${hash} ${JSON.stringify(tenant)} ${canonicalText(params)}`
+
+/** Changes with name, schema and implementation, so that a redefined tool never returns old results. */
+export function toolHash({ name, parameters, implementation }: ToolDefinition): string {
+  return createHash('sha256')
+    .update(JSON.stringify([name, parameters, implementation]))
+    .digest('base64url')
+}

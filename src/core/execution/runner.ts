@@ -1,0 +1,206 @@
+import { type CancelSignal, pause } from '../cancellation.ts'
+import type { Clock } from '../clock.ts'
+import { DeadlineWheel } from '../deadline-wheel.ts'
+import { asToolError } from '../failure.ts'
+import type { Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
+import { type Log, writeLog } from '../log.ts'
+import type { Rates } from '../rates.ts'
+import type { RecordSink } from '../recorder.ts'
+import type { OnceStore } from '../storage/once-store.ts'
+import type { Params } from '../tool.ts'
+import { ToolExecutionError } from '../tool-result.ts'
+import { isTraceparent, type Tracer } from '../tracer.ts'
+import type { BoundTool } from './bound-tool.ts'
+import { type Call, cancelled } from './call.ts'
+import { Execution, ExecutionContext } from './execution.ts'
+import { Once } from './once.ts'
+import type { ResultCache } from './result-cache.ts'
+
+export interface ToolExecutorOptions {
+  /** The kinds by `implementation.type`. */
+  readonly kinds: Readonly<Record<string, Kind>>
+  /** Runs isolated handlers and the exact validator. */
+  readonly isolate?: Isolate
+  readonly log?: Log
+  readonly clock?: Clock
+  readonly defaultTimeoutMs?: number
+  /** Receive the records of calls, besides the executor's own metrics. */
+  readonly sinks?: readonly RecordSink[]
+  /** Answers a call only when its record is written or reported as lost. */
+  readonly durable?: boolean
+  /** Shared rate limits. Default: those of this executor. */
+  readonly rates?: Rates
+  /** Stores results of writes with an idempotency key. Default: in memory. */
+  readonly once?: OnceStore
+  /** Shared result cache. Default: one of this executor. */
+  readonly cache?: ResultCache
+  readonly tracer?: Tracer
+  /** Random jitter for retries, from 0 to 1. */
+  readonly random?: () => number
+}
+
+type RunnerParts = Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'>
+
+/** Runs handlers under a deadline. Owns cancellation, isolation, joining and retries, so that no kind has to. */
+export class Runner {
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #isolate: Isolate | undefined
+  readonly #random: () => number
+  readonly #wheel: DeadlineWheel
+  readonly #once: Once
+
+  constructor(clock: Clock, log: Log, { isolate, once, random = Math.random }: RunnerParts) {
+    this.#clock = clock
+    this.#log = log
+    this.#isolate = isolate
+    this.#random = random
+    this.#wheel = new DeadlineWheel(clock)
+    this.#once = new Once(clock, log, once)
+  }
+
+  /** Starts the tool or joins an identical call. A returned promise always settles by the deadline. */
+  run(call: Call, tool: BoundTool, params: Params): unknown {
+    if (call.context.signal && isAborted(call.context.signal)) throw cancelled()
+    const joined = call.key === undefined ? undefined : tool.joinable(call.key)
+    if (joined?.work !== undefined) return call.waitFor(call.join(joined), joined.work, this.#wheel)
+
+    tool.checkConcurrency()
+    const execution = call.join(new Execution(tool, params, call.tenant, call.flags, this.#log))
+    execution.traceparent = call.span?.traceparent ?? passedOn(call.context.traceparent)
+    execution.begin()
+    const value = this.#start(call, tool, execution)
+    const work = promiseOf(value)
+    if (work === undefined) {
+      execution.end()
+      return value
+    }
+    if (tool.effect === 'read') {
+      execution.work = work
+      tool.executions.add(execution)
+    }
+    return call.waitFor(execution, work, this.#wheel)
+  }
+
+  /** Runs a check in a child process, under the deadline of its call. */
+  async runCheck(call: Call, tool: BoundTool, check: IsolatedHandler, params: Params): Promise<unknown> {
+    const execution = call.join(new Execution(tool, params, call.tenant, call.flags, this.#log))
+    try {
+      return await call.waitFor(execution, this.#send(call, execution, check, params), this.#wheel)
+    } finally {
+      call.execution = undefined
+    }
+  }
+
+  #start(call: Call, tool: BoundTool, execution: Execution): unknown {
+    try {
+      if (call.context.idempotencyKey === undefined) return this.#work(call, tool, execution)
+      return this.#once.run(call, tool, execution.params, execution.signal, () => this.#work(call, tool, execution))
+    } catch (thrown) {
+      execution.end()
+      throw thrown
+    }
+  }
+
+  #work(call: Call, tool: BoundTool, execution: Execution): unknown {
+    const { retry } = tool.limits
+    if (retry === undefined || retry.maxAttempts <= 1) return this.#attempt(call, tool, execution)
+    return this.#attempts(call, tool, execution, retry.maxAttempts, retry.backoffMs)
+  }
+
+  #attempt(call: Call, tool: BoundTool, execution: Execution): unknown {
+    call.attempts++
+    const handler = tool.handler()
+    const params = call.snapshot?.flat ? { ...execution.params } : copyPlain(execution.params)
+    if (typeof handler === 'function') return handler(params, new ExecutionContext(execution))
+    return this.#send(call, execution, handler, params)
+  }
+
+  /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
+  async #attempts(
+    call: Call,
+    tool: BoundTool,
+    execution: Execution,
+    maxAttempts: number,
+    backoffMs: number,
+  ): Promise<unknown> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(call, tool, execution)
+      } catch (thrown) {
+        const error = asToolError(thrown, call.tool)
+        const backoff = backoffMs * 2 ** (attempt - 1) * (0.75 + this.#random() / 2)
+        const pauseMs = Math.max(backoff, error.repeat?.afterMs ?? 0)
+        const late = this.#clock.now() + pauseMs >= call.deadline
+        if (!mayRepeat(error, tool) || attempt >= maxAttempts || late || execution.cancelled) throw error
+        const fields = { tool: call.tool, attempt, pause_ms: Math.round(pauseMs) }
+        writeLog(this.#log, 'debug', fields, 'Service unavailable, retrying')
+        await pause(pauseMs, this.#clock, execution.signal)
+      }
+    }
+  }
+
+  #send(call: Call, execution: Execution, handler: IsolatedHandler, params: unknown): Promise<unknown> {
+    if (this.#isolate === undefined) {
+      throw new ToolExecutionError(
+        'EXECUTION_ERROR',
+        `Tool '${call.tool}' needs a process pool, but the executor has none`,
+      )
+    }
+    const task: IsolatedTask = {
+      tool: call.tool,
+      module: handler.module,
+      export: handler.export,
+      params,
+      tenant: call.tenant,
+      flags: call.flags,
+      report: (progress) => execution.report(progress),
+      log: this.#log,
+      started: false,
+    }
+    execution.task = task
+    return this.#isolate.run(task, execution.signal)
+  }
+}
+
+/** A write is retried only if nothing was sent. */
+function mayRepeat({ code, repeat }: ToolExecutionError, { effect }: BoundTool): boolean {
+  if (effect === 'write') return repeat?.neverLeft === true
+  return repeat !== undefined || code === 'SERVICE_UNAVAILABLE'
+}
+
+/** Passed on even if this process doesn't trace. */
+const passedOn = (traceparent: string | undefined): string | undefined =>
+  isTraceparent(traceparent) ? traceparent : undefined
+
+function isAborted(signal: CancelSignal): boolean {
+  if (typeof signal.addEventListener === 'function' && typeof signal.removeEventListener === 'function') {
+    return signal.aborted
+  }
+  throw new ToolExecutionError('EXECUTION_ERROR', 'The signal in the context of a call must be an AbortSignal')
+}
+
+function promiseOf(value: unknown): Promise<unknown> | undefined {
+  try {
+    if (value instanceof Promise) return value
+    return isThenable(value) ? Promise.resolve(value) : undefined
+  } catch {
+    // A hostile `then` getter: reading the result reports it.
+    return undefined
+  }
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+/** A copy of validated plain JSON. */
+function copyPlain<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copyPlain) as Value
+  const copy = { ...value }
+  for (const key in copy) {
+    const one = copy[key]
+    if (typeof one === 'object' && one !== null) copy[key] = copyPlain(one)
+  }
+  return copy
+}

@@ -1,0 +1,252 @@
+import type { CallContext } from '../call-context.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { asToolError } from '../failure.ts'
+import type { CircuitState, ToolHealth } from '../handler.ts'
+import { type Log, silentLog } from '../log.ts'
+import { LocalRates, type Rates } from '../rates.ts'
+import { Recorder } from '../recorder.ts'
+import { snapshotResult } from '../snapshot.ts'
+import type { Effect, Params } from '../tool.ts'
+import { ToolMetrics } from '../tool-metrics.ts'
+import { type FailureExtras, type ToolErrorCode, ToolExecutionError, type ToolResult } from '../tool-result.ts'
+import type { Tracer } from '../tracer.ts'
+import { type BoundTool, BoundTools } from './bound-tool.ts'
+import { Call } from './call.ts'
+import { logCall } from './call-log.ts'
+import { ParameterCheck } from './parameter-check.ts'
+import { permit } from './permit.ts'
+import { callKey, ResultCache } from './result-cache.ts'
+import { Runner, type ToolExecutorOptions } from './runner.ts'
+import type { ToolRegistry } from './tool-registry.ts'
+import type { RegisteredTool } from './tool-view.ts'
+
+/** Whether a call may run later, and with which timeout. */
+export type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number }
+
+export const DEFAULT_TIMEOUT_MS = 30_000
+const NO_CONTEXT: CallContext = Object.freeze({})
+/** The maximum wait for the record of a durable call. The recorder reports lost records. */
+const RECORD_TIMEOUT_MS = 800
+
+export class ToolExecutor {
+  readonly metrics = new ToolMetrics()
+  readonly #registry: ToolRegistry
+  readonly #log: Log
+  readonly #clock: Clock
+  readonly #runner: Runner
+  readonly #check: ParameterCheck
+  readonly #recorder: Recorder
+  readonly #cache: ResultCache
+  readonly #rates: Rates
+  readonly #tracer: Tracer | undefined
+  readonly #durable: boolean
+  readonly #tools: BoundTools
+
+  constructor(registry: ToolRegistry, options: ToolExecutorOptions) {
+    this.#registry = registry
+    this.#log = options.log ?? silentLog
+    this.#clock = options.clock ?? systemClock
+    this.#tools = new BoundTools(registry, options.kinds, options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS)
+    this.#runner = new Runner(this.#clock, this.#log, options)
+    this.#check = new ParameterCheck(registry, this.#runner)
+    this.#cache = options.cache ?? new ResultCache(this.#clock)
+    this.#rates = options.rates ?? new LocalRates()
+    this.#tracer = options.tracer
+    this.#durable = options.durable === true
+    this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
+    registry.invokeBy((name, params, signal) => this.execute(name, params, signal ? { signal } : NO_CONTEXT))
+  }
+
+  /** The number of running calls. */
+  get running(): number {
+    return this.#tools.running
+  }
+
+  get registry(): ToolRegistry {
+    return this.#registry
+  }
+
+  /**
+   * Runs a tool: find, validate, permit, limit, cache, run, record. It never throws: every outcome is an envelope, and
+   * every call is recorded. The order is a security property.
+   */
+  async execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
+    const startedMs = this.#clock.now()
+    const asked = typeof name === 'string' ? name : typeof name
+    let call: Call | undefined
+    let envelope: ToolResult
+    try {
+      call = new Call(asked, context ?? NO_CONTEXT, startedMs)
+      if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
+      const tool = this.#tools.find(call)
+      const snapshot = this.#check.read(call, tool, params)
+      const validated = this.#check.validate(call, tool, snapshot)
+      if (validated !== undefined) await validated
+      permit(tool.definition, call)
+      const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
+      if (limited) await takeRates(call, tool, this.#rates, this.#clock)
+      call.key = keyOf(call, tool, snapshot.params)
+      const cached = this.#recall(call, tool)
+      if (cached !== undefined) envelope = this.#envelope(call, cached.result)
+      else {
+        const value = this.#runner.run(call, tool, snapshot.params)
+        envelope = this.#succeed(call, tool, value instanceof Promise ? await value : value)
+      }
+    } catch (thrown) {
+      // The constructor of Call throws if the context can't be read.
+      envelope = this.#fail(call ?? new Call(asked, NO_CONTEXT, startedMs), thrown)
+    }
+    if (this.#durable) await this.#recorder.written(RECORD_TIMEOUT_MS)
+    return envelope
+  }
+
+  /** Records a call that the server refuses to run, and returns its envelope. */
+  refuse(name: string, reason: ToolExecutionError, context: CallContext = NO_CONTEXT): ToolResult {
+    return this.#fail(new Call(name, context, this.#clock.now()), reason)
+  }
+
+  /** Checks a call that will run later. It counts against the caller's limits now, the tool's when it runs. */
+  async admit(name: string, params: unknown, context: CallContext): Promise<Admission> {
+    const call = new Call(name, context, this.#clock.now())
+    try {
+      const tool = this.#tools.find(call)
+      await this.#check.validate(call, tool, this.#check.read(call, tool, params))
+      permit(tool.definition, call)
+      await takeRates(call, undefined, this.#rates, this.#clock)
+      return { timeoutMs: call.timeoutMs }
+    } catch (thrown) {
+      return { refused: this.#fail(call, thrown) }
+    }
+  }
+
+  effectOf(name: string): Effect | undefined {
+    try {
+      return this.#tools.find(new Call(name, NO_CONTEXT, 0)).effect
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Whether tools of this `implementation.type` can be run. */
+  hasKind(type: string): boolean {
+    return this.#tools.hasKind(type)
+  }
+
+  /** The circuit, rate limit and concurrency of a tool, as seen by a tenant. */
+  healthOf(name: string, tenant: string): ToolHealth {
+    return this.#tools.bound(name)?.health(tenant, this.#rates, this.#clock.now()) ?? {}
+  }
+
+  circuits(): Iterable<readonly [tool: string, circuit: CircuitState]> {
+    return this.#tools.circuits()
+  }
+
+  /** Validates parameters without running the tool. */
+  async validate(tool: RegisteredTool | string, params: unknown): Promise<{ valid: boolean; errors: string[] }> {
+    let name = ''
+    try {
+      const definition = typeof tool === 'string' ? undefined : this.#registry.definitionOf(tool)
+      name = definition?.name ?? String(tool)
+      const call = new Call(name, NO_CONTEXT, this.#clock.now())
+      const known = definition === undefined || this.#registry.get(name) === tool
+      const bound = known ? this.#tools.find(call) : this.#tools.bind(definition)
+      call.timeoutMs = bound.limits.timeoutMs
+      const problems = await this.#check.problems(call, bound, this.#check.read(call, bound, params))
+      return { valid: problems.length === 0, errors: problems.map((problem) => problem.message) }
+    } catch (thrown) {
+      return { valid: false, errors: [asToolError(thrown, name).message] }
+    }
+  }
+
+  /** Compiles a tool's schema. Returns the problem, if there is one. */
+  check(name: string): string | undefined {
+    try {
+      this.#check.compiled(this.#tools.find(new Call(name, NO_CONTEXT, 0)))
+      return undefined
+    } catch (thrown) {
+      return asToolError(thrown, name).message
+    }
+  }
+
+  flush(): void {
+    this.#recorder.flush()
+  }
+
+  #recall(call: Call, tool: BoundTool): { readonly result: unknown } | undefined {
+    return call.key === undefined || tool.limits.cacheTtlMs === undefined ? undefined : this.#cache.get(call.key)
+  }
+
+  #succeed(call: Call, tool: BoundTool, value: unknown): ToolResult {
+    const { maxResultBytes, cacheTtlMs } = tool.limits
+    const result = snapshotResult(value, maxResultBytes)
+    if (call.key !== undefined && cacheTtlMs !== undefined) this.#cache.set(call.key, result, cacheTtlMs)
+    return this.#envelope(call, result)
+  }
+
+  #envelope(call: Call, result: unknown): ToolResult {
+    const execution_time_ms = this.#end(call, undefined, result)
+    const envelope = { success: true, result, tool_name: call.tool, execution_time_ms } as const
+    logCall(this.#log, call, envelope, this.#clock)
+    return envelope
+  }
+
+  #fail(call: Call, thrown: unknown): ToolResult {
+    const error = asToolError(thrown, call.tool)
+    const { code: error_code, message, cause } = error
+    const more = extrasOf(call, error)
+    call.outcomeUnknown = more.outcome !== undefined
+    const execution_time_ms = this.#end(call, error_code)
+    const envelope = {
+      success: false,
+      error: message,
+      error_code,
+      tool_name: call.tool,
+      execution_time_ms,
+      ...more,
+    } as const
+    logCall(this.#log, call, envelope, this.#clock, cause)
+    return envelope
+  }
+
+  #end(call: Call, code: ToolErrorCode | undefined, result?: unknown): number {
+    const executionTimeMs = Math.round((this.#clock.now() - call.startedMs) * 1_000) / 1_000
+    call.code = code
+    call.executionTimeMs = executionTimeMs
+    // The record outlives the call and must not retain the tool's result.
+    call.execution = undefined
+    if (call.span !== undefined) call.endSpan(code, result)
+    this.#recorder.add(call)
+    return executionTimeMs
+  }
+}
+
+/** Computed only if there is a cache, or another call to join. */
+function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
+  if (tool.effect !== 'read' || (tool.limits.cacheTtlMs === undefined && tool.executions.size === 0)) return undefined
+  return callKey(tool.hash, call.tenant, params)
+}
+
+/** Marks a write that began and ended early: its outcome is unknown. */
+function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: ToolExecutionError): FailureExtras {
+  const { outcome, ...extras } = all
+  if (bound?.effect !== 'write' || execution === undefined || repeat?.neverLeft === true) return extras
+  const begun = execution.task === undefined || execution.task.started
+  const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
+  return outcome !== undefined || (begun && endedEarly) ? { ...extras, outcome: 'unknown' } : extras
+}
+
+/** Counts the call against its limits, or throws `RATE_LIMITED`. Without a tool only the caller's limits apply. */
+async function takeRates(call: Call, tool: BoundTool | undefined, rates: Rates, clock: Clock): Promise<void> {
+  const { context } = call
+  const { rates: callers = [] } = context
+  const all = tool?.limits.rate === undefined ? callers : [...callers, tool.rateOf(call.tenant)]
+  for (const [index, rate] of all.entries()) {
+    const taken = rates.take(rate.key, rate, clock.now())
+    const state = taken instanceof Promise ? await taken : taken
+    const refused = state.waitMs > 0
+    if (refused || (index === 0 && callers.length > 0)) context.onRate?.(state, rate)
+    if (refused) {
+      throw new ToolExecutionError('RATE_LIMITED', `${rate.description}: try again in ${Math.ceil(state.waitMs)}ms`)
+    }
+  }
+}

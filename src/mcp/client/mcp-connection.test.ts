@@ -1,0 +1,40 @@
+import type { CallToolResult } from '@modelcontextprotocol/client'
+import { describe, expect, test } from 'vitest'
+import { callValue } from './mcp-connection.ts'
+import { outputValidator } from './open-client.ts'
+
+const text = (value: string) => ({ type: 'text', text: value }) as const
+const image = { type: 'image', data: 'aGk=', mimeType: 'image/png' } as const
+
+describe('what a server answers', () => {
+  test.each<[string, CallToolResult, unknown]>([
+    ['text', { content: [text('hi')] }, 'hi'],
+    ['several texts', { content: [text('a'), text('b')] }, 'a\nb'],
+    ['structured content', { content: [text('{}')], structuredContent: { a: 1 } }, { a: 1 }],
+    ['an image', { content: [image] }, { content: [image] }],
+    ['text and an image', { content: [text('see'), image] }, { content: [text('see'), image] }],
+    ['nothing', { content: [] }, null],
+  ])('%s', (_, answer, value) => {
+    expect(callValue(answer)).toEqual(value)
+  })
+
+  test('an error is thrown in the words of the server', () => {
+    expect(() => callValue({ content: [text('no such lamp'), image], isError: true })).toThrow('no such lamp')
+    expect(() => callValue({ content: [], isError: true })).toThrow('without a message')
+  })
+})
+
+describe('structured content', () => {
+  const schema = { type: 'object', properties: { sky: { type: 'string' } }, required: ['sky'] } as const
+
+  test('is held against the schema that the tool declares', () => {
+    const validate = outputValidator.getValidator(schema)
+    expect(validate({ sky: 'blue' })).toMatchObject({ valid: true, data: { sky: 'blue' } })
+    expect(validate({ sky: 1 })).toMatchObject({ valid: false, errorMessage: 'sky must be a string' })
+  })
+
+  test('a schema that is refused holds nothing, and hangs nothing', () => {
+    const hostile = { $ref: 'https://x.test/schema' }
+    expect(outputValidator.getValidator(hostile)({ any: 'thing' })).toMatchObject({ valid: true })
+  })
+})

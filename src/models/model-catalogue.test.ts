@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../testing/manual-clock.ts'
+import type { Model } from './model.ts'
+import { type CatalogueProvider, disabledProvider, ModelCatalogue } from './model-catalogue.ts'
+import { ModelError, UnknownModelError } from './model-error.ts'
+import type { ListedModel } from './provider.ts'
+
+const model = (id: string): Model => ({ id, stream: async function* () {} })
+
+const provider = (name: string, list?: CatalogueProvider['list']): CatalogueProvider => ({
+  name,
+  model: (one) => model(`${name}:${one}`),
+  ...(list && { list }),
+})
+
+const gpt = {
+  id: 'openai:gpt-4o',
+  name: 'GPT-4o',
+  capabilities: ['function-calling'],
+  prices: { input: 2.5, output: 10 },
+}
+
+describe('ModelCatalogue', () => {
+  const catalogue = new ModelCatalogue([provider('openai'), provider('ollama')], [gpt])
+
+  test('finds a model by its id, which is split at the first colon', () => {
+    expect(catalogue.get('ollama:llama3.2:3b').id).toBe('ollama:llama3.2:3b')
+  })
+
+  test('a model need not be configured, the provider must', () => {
+    expect(catalogue.get('openai:new').id).toBe('openai:new')
+    expect(() => catalogue.get('mistral:small')).toThrow(ModelError)
+    expect(() => catalogue.get('mistral:small')).toThrow('Provider mistral not found (known: openai, ollama)')
+    expect(() => catalogue.get('toString:x')).toThrow(UnknownModelError)
+  })
+
+  test.each(['gpt-4o', ':gpt-4o', 'openai:', ''])('an id without two parts is refused: %j', (id) => {
+    expect(() => catalogue.get(id)).toThrow(UnknownModelError)
+    expect(() => catalogue.get(id)).toThrow('write it as provider:model, such as openai:gpt-4o')
+  })
+
+  test('knows what the configuration says, and little of a model that it does not name', () => {
+    expect(catalogue.info('openai:gpt-4o')).toEqual(gpt)
+    expect(catalogue.info('ollama:llama3.2:3b')).toEqual({
+      id: 'ollama:llama3.2:3b',
+      name: 'llama3.2:3b',
+      capabilities: [],
+    })
+    expect(() => catalogue.info('mistral:small')).toThrow(UnknownModelError)
+  })
+
+  test('lists the configured models', () => {
+    expect(catalogue.list()).toEqual([gpt])
+  })
+})
+
+describe('what a provider really has', () => {
+  function counted(answer: () => Promise<ListedModel[]>) {
+    const clock = new ManualClock()
+    const signals: AbortSignal[] = []
+    const list = (signal: AbortSignal) => {
+      signals.push(signal)
+      return answer()
+    }
+    return { clock, signals, catalogue: new ModelCatalogue([provider('openai', list), provider('own')], [gpt], clock) }
+  }
+
+  test('is asked for by one request for all, and again after a minute', async () => {
+    const { clock, signals, catalogue } = counted(async () => [{ name: 'gpt-4o' }])
+    await Promise.all([catalogue.discover('openai'), catalogue.discover('openai')])
+    clock.advance(59_999)
+    await catalogue.discover('openai')
+    expect(signals).toHaveLength(1)
+    clock.advance(1)
+    await catalogue.discover('openai')
+    expect(signals).toHaveLength(2)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('is told with what the configuration says of it, and is known from then on', async () => {
+    const { catalogue } = counted(async () => [{ name: 'gpt-4o' }, { name: 'o9', capabilities: ['function-calling'] }])
+    const o9 = { id: 'openai:o9', name: 'o9', capabilities: ['function-calling'] }
+    expect(catalogue.info('openai:o9').capabilities).toEqual([])
+    expect(await catalogue.discover('openai')).toEqual([gpt, o9])
+    expect(catalogue.info('openai:o9')).toEqual(o9)
+  })
+
+  test('a failure reaches everybody, and is forgotten after five seconds', async () => {
+    let fails = true
+    const { clock, signals, catalogue } = counted(async () => {
+      if (fails) throw new ModelError('Provider openai is not there')
+      return []
+    })
+    const both = [catalogue.discover('openai'), catalogue.discover('openai')]
+    for (const one of both) await expect(one).rejects.toThrow('Provider openai is not there')
+    fails = false
+    await expect(catalogue.discover('openai')).rejects.toThrow('Provider openai is not there')
+    expect(signals).toHaveLength(1)
+    clock.advance(5_000)
+    expect(await catalogue.discover('openai')).toEqual([])
+  })
+
+  test('any other failure is said without what may hold an address', async () => {
+    const { catalogue } = counted(() => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:443')))
+    const error = await catalogue.discover('openai').catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ModelError)
+    expect(error).toMatchObject({ message: 'Provider openai could not list its models' })
+  })
+
+  test('a provider that does not answer is let go after ten seconds', async () => {
+    const { clock, signals, catalogue } = counted(() => new Promise(() => {}))
+    const listing = catalogue.discover('openai')
+    clock.advance(10_000)
+    await expect(listing).rejects.toThrow('Provider openai did not list its models within 10000ms')
+    expect(signals[0]?.aborted).toBe(true)
+  })
+
+  test('uses the configured models of a provider that cannot list its own', async () => {
+    const { catalogue } = counted(async () => [])
+    expect(await catalogue.discover('own')).toEqual([])
+    expect(await new ModelCatalogue([provider('openai')], [gpt]).discover('openai')).toEqual([gpt])
+    await expect(catalogue.discover('mistral')).rejects.toThrow('Provider mistral not found')
+  })
+})
+
+describe('disabledProvider', () => {
+  const catalogue = new ModelCatalogue([disabledProvider('openai', 'It lacks a key.')])
+
+  test('its models are there, and answer with the sentence', async () => {
+    const one = catalogue.get('openai:gpt-4o')
+    expect(one.id).toBe('openai:gpt-4o')
+    await expect(one.stream({ messages: [], tools: [] })[Symbol.asyncIterator]().next()).rejects.toThrow(
+      new ModelError('It lacks a key.'),
+    )
+    await expect(catalogue.discover('openai')).rejects.toThrow('It lacks a key.')
+  })
+})

@@ -1,0 +1,170 @@
+import { type Clock, systemClock } from '../core/clock.ts'
+import { shortened } from '../core/schema/problem-words.ts'
+import { suggest } from '../core/suggest.ts'
+import type { Model } from './model.ts'
+import { ModelError, UnknownModelError } from './model-error.ts'
+import { type ModelInfo, splitModelId } from './model-info.ts'
+import type { ModelScores } from './model-scores.ts'
+import type { ListedModel } from './provider.ts'
+
+export interface CatalogueProvider {
+  readonly name: string
+  model(name: string, settings?: Pick<ModelInfo, 'printed_calls'>): Model
+  /** Absent if the provider can't list its models. */
+  list?(signal: AbortSignal): Promise<ListedModel[]>
+  scores?(model: string): Promise<ModelScores | undefined>
+  close?(): Promise<void>
+}
+
+const LIST_TTL_MS = 60_000
+/** A page of models asks a dead provider once, and still sees it come back. */
+const FAILURE_TTL_MS = 5_000
+const DEADLINE_MS = 10_000
+
+/** Caches the models of one provider and shares pending requests. */
+class ProviderListing {
+  readonly #provider: CatalogueProvider
+  readonly #clock: Clock
+  #answer: Promise<readonly ListedModel[]> | undefined
+  #until = 0
+  #latest: readonly ListedModel[] | undefined
+
+  constructor(provider: CatalogueProvider, clock: Clock) {
+    this.#provider = provider
+    this.#clock = clock
+  }
+
+  /** The last list, however old. */
+  get latest(): readonly ListedModel[] | undefined {
+    return this.#latest
+  }
+
+  models(): Promise<readonly ListedModel[]> {
+    if (this.#answer === undefined || this.#clock.now() >= this.#until) {
+      this.#until = Number.POSITIVE_INFINITY
+      this.#answer = this.#ask().then(
+        (models) => {
+          this.#latest = models
+          this.#until = this.#clock.now() + LIST_TTL_MS
+          return models
+        },
+        (error: unknown) => {
+          this.#until = this.#clock.now() + FAILURE_TTL_MS
+          throw error
+        },
+      )
+    }
+    return this.#answer
+  }
+
+  async #ask(): Promise<readonly ListedModel[]> {
+    const { name } = this.#provider
+    const controller = new AbortController()
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const cancel = this.#clock.after(DEADLINE_MS, () => {
+      reject(new ModelError(`Provider ${name} did not list its models within ${DEADLINE_MS}ms: is it running?`))
+      controller.abort()
+    })
+    try {
+      return await Promise.race([this.#provider.list?.(controller.signal) ?? [], late])
+    } catch (error) {
+      if (error instanceof ModelError) throw error
+      // The error may contain an address.
+      throw new ModelError(`Provider ${name} could not list its models`, { cause: error })
+    } finally {
+      cancel()
+    }
+  }
+}
+
+/** Finds models by id and describes them. */
+export class ModelCatalogue {
+  readonly #providers: ReadonlyMap<string, CatalogueProvider>
+  readonly #configured: ReadonlyMap<string, ModelInfo>
+  readonly #listings = new Map<string, ProviderListing>()
+
+  constructor(providers: Iterable<CatalogueProvider>, models: Iterable<ModelInfo> = [], clock: Clock = systemClock) {
+    this.#providers = new Map(Array.from(providers, (provider) => [provider.name, provider]))
+    this.#configured = new Map(Array.from(models, (model) => [model.id, model]))
+    for (const provider of this.#providers.values()) {
+      if (provider.list !== undefined) this.#listings.set(provider.name, new ProviderListing(provider, clock))
+    }
+  }
+
+  get providers(): string[] {
+    return [...this.#providers.keys()]
+  }
+
+  /** The model need not be configured. Throws an `UnknownModelError`. */
+  get(id: string): Model {
+    const { provider, model } = this.#split(id)
+    return this.#provider(provider).model(model, this.#configured.get(id))
+  }
+
+  /** Uses the configuration, else the provider's last list. */
+  info(id: string): ModelInfo {
+    const { provider, model } = this.#split(id)
+    this.#provider(provider)
+    const listed = this.#listings.get(provider)?.latest?.find(({ name }) => name === model)
+    return this.#info(provider, listed ?? { name: model })
+  }
+
+  list(): ModelInfo[] {
+    return [...this.#configured.values()]
+  }
+
+  /** The models of a provider; the configured ones if it can't list them. Throws a `ModelError`. */
+  async discover(name: string): Promise<ModelInfo[]> {
+    this.#provider(name)
+    const listing = this.#listings.get(name)
+    if (listing === undefined) return this.list().filter(({ id }) => splitModelId(id)?.provider === name)
+    return (await listing.models()).map((listed) => this.#info(name, listed))
+  }
+
+  /** Scores measured before the model was shipped, if it has any. */
+  async scores(id: string): Promise<ModelScores | undefined> {
+    const parts = splitModelId(id)
+    return parts && this.#providers.get(parts.provider)?.scores?.(parts.model)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#providers.values()].map((provider) => provider.close?.()))
+  }
+
+  #info(provider: string, { name, capabilities = [] }: ListedModel): ModelInfo {
+    const id = `${provider}:${name}`
+    return this.#configured.get(id) ?? { id, name, capabilities }
+  }
+
+  #split(id: string): { readonly provider: string; readonly model: string } {
+    const parts = splitModelId(id)
+    if (parts !== undefined) return parts
+    const [near] = suggest(id, this.#configured.keys())
+    throw new UnknownModelError(
+      `Model '${shortened(id)}' names no provider: write it as provider:model, such as ${near ?? 'openai:gpt-4o'}`,
+    )
+  }
+
+  #provider(name: string): CatalogueProvider {
+    const provider = this.#providers.get(name)
+    if (provider !== undefined) return provider
+    throw new UnknownModelError(`Provider ${shortened(name)} not found (known: ${this.providers.join(', ')})`)
+  }
+}
+
+/** Stands for a misconfigured provider: its models fail with `problem`. */
+export function disabledProvider(name: string, problem: string): CatalogueProvider {
+  return {
+    name,
+    model: (model): Model => ({
+      id: `${name}:${model}`,
+      // biome-ignore lint/correctness/useYield: it has nothing to give
+      async *stream() {
+        throw new ModelError(problem)
+      },
+    }),
+    list: async () => {
+      throw new ModelError(problem)
+    },
+  }
+}

@@ -1,0 +1,34 @@
+/** A model of the configuration, or of its provider's list. */
+export interface ModelInfo {
+  /** `provider:model`, split at the first colon. */
+  readonly id: string
+  readonly name: string
+  /** Contains `function-calling` if the model supports tools. */
+  readonly capabilities: readonly string[]
+  readonly prices?: ModelPrices
+  /** `read` by default. */
+  readonly printed_calls?: PrintedCalls
+}
+
+/** Which calls run if the model prints them as text: none, those of read-only tools, or all. */
+export type PrintedCalls = 'off' | 'read' | 'all'
+
+/** Per million tokens. */
+export interface ModelPrices {
+  readonly input: number
+  readonly output: number
+}
+
+/** Undefined without prices. */
+export function costOf(prices: ModelPrices, prompt: number, completion: number): number
+export function costOf(prices: ModelPrices | undefined, prompt: number, completion: number): number | undefined
+export function costOf(prices: ModelPrices | undefined, prompt: number, completion: number): number | undefined {
+  return prices && (prompt * prices.input + completion * prices.output) / 1_000_000
+}
+
+/** Splits `provider:model` at the first colon; model names may contain colons (`ollama:llama3.2:3b`). */
+export function splitModelId(id: string): { readonly provider: string; readonly model: string } | undefined {
+  const colon = id.indexOf(':')
+  if (colon < 1 || colon === id.length - 1) return undefined
+  return { provider: id.slice(0, colon), model: id.slice(colon + 1) }
+}

@@ -1,0 +1,317 @@
+import type { ModelFigures, ModelMetrics } from '../../core/storage/ledger.ts'
+import type { StoredRun } from '../../core/storage/run-store.ts'
+import { BUCKETS, TimeHistogram } from '../../core/time-histogram.ts'
+import type { ToolFigures } from '../../core/tool-metrics.ts'
+
+/** The content of one cell: something to count in, stored as JSON. */
+export interface Figures {
+  encode(): Uint8Array
+  /** Adds what another one encoded; throws if that cannot be read. */
+  merge(data: Uint8Array): void
+}
+
+const VERSION = 2
+
+/** Figures as bytes, with the version of their form. */
+export const encodeFigures = (figures: unknown): Uint8Array => Buffer.from(JSON.stringify([VERSION, figures]))
+
+/** Reads what `encodeFigures` gave. */
+export function decodeFigures<Stored>(data: Uint8Array): Stored {
+  const [version, figures] = JSON.parse(new TextDecoder().decode(data)) as [number, Stored]
+  if (version !== VERSION) {
+    throw new RangeError(`Figures of version ${version}: this version of Toolyard reads ${VERSION}`)
+  }
+  return figures
+}
+
+type StoredTally = readonly (readonly [name: string, count: number])[]
+
+/** Counts by name. */
+class Tally extends Map<string, number> {
+  add(name: string, count = 1): void {
+    this.set(name, (this.get(name) ?? 0) + count)
+  }
+
+  addAll(counts: Iterable<readonly [string, number]>): void {
+    for (const [name, count] of counts) this.add(name, count)
+  }
+
+  get total(): number {
+    return this.values().reduce((sum, count) => sum + count, 0)
+  }
+
+  toJSON(): StoredTally {
+    return [...this]
+  }
+}
+
+/** The sum, then a bucket and its count for each bucket that is not empty. */
+type StoredTimes = readonly number[]
+
+function storedTimes(times: TimeHistogram): StoredTimes {
+  const numbers = [times.sumMs]
+  times.forEachBucket((bucket, count) => numbers.push(bucket, count))
+  return numbers
+}
+
+const counts = new Float64Array(BUCKETS)
+
+function addTimes(times: TimeHistogram, stored: StoredTimes): void {
+  times.addSum(stored[0] as number)
+  for (let index = 1; index < stored.length; index += 2) {
+    const bucket = stored[index] as number
+    counts[bucket] = stored[index + 1] as number
+    times.addCounts(counts, bucket, bucket + 1)
+  }
+}
+
+/** Figures of several tools or models, by name. */
+abstract class SeriesByName<Series extends { toJSON(): Stored; merge(stored: Stored): void }, Stored> {
+  protected readonly series = new Map<string, Series>()
+  readonly #nameOf: (name: string) => string
+
+  /** `nameOf` gives the name under which merged figures are counted: those with the same name are added up. */
+  constructor(nameOf: (name: string) => string = (name) => name) {
+    this.#nameOf = nameOf
+  }
+
+  protected abstract make(): Series
+
+  find(name: string): Series | undefined {
+    return this.series.get(name)
+  }
+
+  of(name: string): Series {
+    let series = this.series.get(name)
+    if (series === undefined) {
+      series = this.make()
+      this.series.set(name, series)
+    }
+    return series
+  }
+
+  protected mergeSeries(stored: readonly (readonly [name: string, series: Stored])[]): void {
+    for (const [name, series] of stored) this.of(this.#nameOf(name)).merge(series)
+  }
+}
+
+interface StoredCalls {
+  readonly times: StoredTimes
+  readonly errors: StoredTally
+}
+
+/** Times and errors of calls. */
+class CallSeries {
+  readonly #times = new TimeHistogram()
+  readonly #errors = new Tally()
+
+  record(durationMs: number, code: string | null): void {
+    this.#times.record(durationMs)
+    if (code !== null) this.#errors.add(code)
+  }
+
+  add(other: CallSeries): void {
+    this.#times.add(other.#times)
+    this.#errors.addAll(other.#errors)
+  }
+
+  toJSON(): StoredCalls {
+    return { times: storedTimes(this.#times), errors: this.#errors.toJSON() }
+  }
+
+  merge({ times, errors }: StoredCalls): void {
+    addTimes(this.#times, times)
+    this.#errors.addAll(errors)
+  }
+
+  figures(): ToolFigures {
+    const { total } = this.#times
+    return {
+      total,
+      success_rate: total === 0 ? 0 : (total - this.#errors.total) / total,
+      ...timesOf(this.#times),
+      errors: Object.fromEntries(this.#errors),
+    }
+  }
+}
+
+/** The calls of one tenant, by tool. */
+export class CallFigures extends SeriesByName<CallSeries, StoredCalls> implements Figures {
+  protected make(): CallSeries {
+    return new CallSeries()
+  }
+
+  encode(): Uint8Array {
+    return encodeFigures([...this.series])
+  }
+
+  merge(data: Uint8Array): void {
+    this.mergeSeries(decodeFigures(data))
+  }
+
+  /** Of all calls together, and of each tool. */
+  figures(): ToolFigures & { readonly tools: Readonly<Record<string, ToolFigures>> } {
+    const all = new CallSeries()
+    const tools: [string, ToolFigures][] = []
+    for (const [tool, series] of this.series) {
+      all.add(series)
+      tools.push([tool, series.figures()])
+    }
+    return { ...all.figures(), tools: Object.fromEntries(tools) }
+  }
+}
+
+interface StoredRuns {
+  readonly models: readonly (readonly [string, StoredRunSeries])[]
+  readonly tenants: readonly (readonly [string, TenantSum])[]
+}
+
+/** The runs of one tenant, by model; in the sum over all tenants also what each of them did. */
+export class RunFigures extends SeriesByName<RunSeries, StoredRunSeries> implements Figures {
+  readonly tenants = new TenantSums()
+
+  protected make(): RunSeries {
+    return new RunSeries()
+  }
+
+  encode(): Uint8Array {
+    return encodeFigures({ models: [...this.series], tenants: this.tenants })
+  }
+
+  merge(data: Uint8Array): void {
+    const { models, tenants } = decodeFigures<StoredRuns>(data)
+    this.mergeSeries(models)
+    for (const [tenant, sum] of tenants) this.tenants.add(tenant, sum)
+  }
+
+  figures(): Readonly<Record<string, ModelFigures>> {
+    return Object.fromEntries(Array.from(this.series, ([model, series]) => [model, series.figures()]))
+  }
+}
+
+interface TenantSum {
+  readonly calls: number
+  readonly runs: number
+  readonly priced: number
+  readonly cost: number
+}
+
+/** What each tenant did, stored with the sum over all tenants, so that nobody has to read the cells of all of them. */
+class TenantSums {
+  readonly #sums = new Map<string, TenantSum>()
+
+  add(tenant: string, more: Partial<TenantSum>): void {
+    const sum = this.#sums.get(tenant)
+    this.#sums.set(tenant, {
+      calls: (sum?.calls ?? 0) + (more.calls ?? 0),
+      runs: (sum?.runs ?? 0) + (more.runs ?? 0),
+      priced: (sum?.priced ?? 0) + (more.priced ?? 0),
+      cost: (sum?.cost ?? 0) + (more.cost ?? 0),
+    })
+  }
+
+  toJSON(): StoredRuns['tenants'] {
+    return [...this.#sums]
+  }
+
+  figures(): NonNullable<ModelMetrics['tenants']> {
+    return Object.fromEntries(
+      Array.from(this.#sums, ([tenant, { calls, runs, priced, cost }]) => [
+        tenant,
+        { calls, runs, cost: priced === 0 ? null : cost },
+      ]),
+    )
+  }
+}
+
+/** The stop reasons that are limits. */
+const LIMITS = ['max_iterations', 'repeated_calls', 'timeout', 'budget']
+
+interface StoredRunSeries {
+  readonly withTools: StoredTimes
+  readonly withoutTools: StoredTimes
+  readonly stopReasons: StoredTally
+  readonly calls: StoredTally
+  readonly failed: StoredTally
+  readonly sums: StoredTally
+  readonly maxIterations: number
+}
+
+/** The runs of one model, and the calls that it asked for. */
+class RunSeries {
+  readonly #withTools = new TimeHistogram()
+  readonly #withoutTools = new TimeHistogram()
+  readonly #stopReasons = new Tally()
+  /** Calls that the model asked for, and those that failed, by tool. */
+  readonly calls = new Tally()
+  readonly failed = new Tally()
+  /** `priced` counts the runs that reported a cost. */
+  readonly #sums = new Tally()
+  #maxIterations = 0
+
+  record(run: StoredRun): void {
+    const times = run.tool_calls > 0 ? this.#withTools : this.#withoutTools
+    times.record(run.duration_ms)
+    this.#stopReasons.add(run.stop_reason)
+    for (const name of ['tool_calls', 'iterations', 'prompt_tokens', 'completion_tokens'] as const) {
+      this.#sums.add(name, run[name])
+    }
+    if (run.cost !== null) {
+      this.#sums.add('priced')
+      this.#sums.add('cost', run.cost)
+    }
+    this.#maxIterations = Math.max(this.#maxIterations, run.iterations)
+  }
+
+  toJSON(): StoredRunSeries {
+    return {
+      withTools: storedTimes(this.#withTools),
+      withoutTools: storedTimes(this.#withoutTools),
+      stopReasons: this.#stopReasons.toJSON(),
+      calls: this.calls.toJSON(),
+      failed: this.failed.toJSON(),
+      sums: this.#sums.toJSON(),
+      maxIterations: this.#maxIterations,
+    }
+  }
+
+  merge({ withTools, withoutTools, stopReasons, calls, failed, sums, maxIterations }: StoredRunSeries): void {
+    addTimes(this.#withTools, withTools)
+    addTimes(this.#withoutTools, withoutTools)
+    this.#stopReasons.addAll(stopReasons)
+    this.calls.addAll(calls)
+    this.failed.addAll(failed)
+    this.#sums.addAll(sums)
+    this.#maxIterations = Math.max(this.#maxIterations, maxIterations)
+  }
+
+  figures(): ModelFigures {
+    const sum = (name: string): number => this.#sums.get(name) ?? 0
+    const runs = this.#withTools.total + this.#withoutTools.total
+    const reasons = Object.fromEntries(this.#stopReasons)
+    return {
+      runs,
+      runs_with_tools: this.#withTools.total,
+      tool_calls: sum('tool_calls'),
+      avg_iterations: runs === 0 ? 0 : sum('iterations') / runs,
+      max_iterations: this.#maxIterations,
+      limit_hits: Object.fromEntries(Object.entries(reasons).filter(([reason]) => LIMITS.includes(reason))),
+      stop_reasons: reasons,
+      with_tools: timesOf(this.#withTools),
+      without_tools: timesOf(this.#withoutTools),
+      prompt_tokens: sum('prompt_tokens'),
+      completion_tokens: sum('completion_tokens'),
+      cost: sum('priced') === 0 ? null : sum('cost'),
+      tools: Object.fromEntries(
+        Array.from(this.calls, ([tool, calls]) => [tool, { calls, failed: this.failed.get(tool) ?? 0 }]),
+      ),
+    }
+  }
+}
+
+const timesOf = (times: TimeHistogram): ModelFigures['with_tools'] => ({
+  avg_ms: times.averageMs,
+  p50_ms: times.percentileMs(0.5),
+  p95_ms: times.percentileMs(0.95),
+  p99_ms: times.percentileMs(0.99),
+})

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import type { ExecutionMetrics, MetricsQuery, ModelMetrics } from '../../../src/core/storage/ledger.ts'
+import type { StoredRun } from '../../../src/core/storage/run-store.ts'
+import { call } from '../../../src/storage/fixtures/call-entry.ts'
+import { type Clauses, until } from './contract-store.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+const run = (id: string, more: Partial<StoredRun> = {}): StoredRun => ({
+  id,
+  tenant: 'acme',
+  caller: null,
+  model: 'mini:one',
+  service: 'chat',
+  started_at: new Date().toISOString(),
+  duration_ms: 100,
+  stop_reason: 'stop',
+  iterations: 1,
+  tool_calls: 0,
+  prompt_tokens: 10,
+  completion_tokens: 5,
+  cost: 0.5,
+  error: null,
+  question: 'Why?',
+  answer: 'Because.',
+  steps: [],
+  ...more,
+})
+
+export const ledgerClauses: Clauses = {
+  'ledger: each instance has a chain, sealed when it is closed': async (store) => {
+    const [one, other] = await store.openTwo()
+    for (const { ledger } of [one, other, one]) await ledger.append([call(), call()], [])
+    const before = await other.ledger.verify()
+    assert.deepEqual(before, { chains: 2, rows: 6, expired: 0, seals: 0, unsealed: 6, faults: [] })
+    await one.close()
+    const after = await other.ledger.verify()
+    assert.deepEqual(after, { chains: 2, rows: 6, expired: 0, seals: 1, unsealed: 2, faults: [] })
+  },
+
+  'ledger: appends at once stand in one chain, none lost': async (store) => {
+    const { ledger } = await store.open()
+    await Promise.all(Array.from({ length: 20 }, (_, index) => ledger.append([call({ tool: `tool-${index}` })], [])))
+    const report = await ledger.verify()
+    assert.deepEqual([report.chains, report.rows, report.faults], [1, 20, []])
+    const { rows } = await ledger.audit({ tenant: 'acme', limit: 100 })
+    assert.equal(new Set(rows.map(({ tool }) => tool)).size, 20)
+  },
+
+  'ledger: nothing appended is nothing written': async (store) => {
+    const { ledger } = await store.open()
+    await ledger.append([], [])
+    assert.deepEqual(await ledger.verify(), { chains: 0, rows: 0, expired: 0, seals: 0, unsealed: 0, faults: [] })
+    assert.deepEqual((await ledger.audit({ tenant: undefined, limit: 10 })).rows, [])
+  },
+
+  'ledger: the next instance finds what one wrote': async (store) => {
+    const first = await store.open()
+    await first.ledger.append([call()], [run('one')])
+    await first.close()
+    const second = await store.open()
+    await second.ledger.append([call()], [])
+    assert.deepEqual(
+      [(await second.ledger.verify()).chains, (await second.ledger.audit({ tenant: 'acme', limit: 10 })).rows.length],
+      [2, 2],
+    )
+    assert.equal((await second.runs.get('acme', 'one'))?.answer, 'Because.')
+    assert.equal((await second.ledger.executions({ tenant: 'acme', window: '1h' })).total, 2)
+  },
+
+  'ledger: executions are counted by tool and tenant, over all instances': async (store) => {
+    const [one, other] = await store.openTwo()
+    await one.ledger.append([call(), call({ code: 'TIMEOUT' }), call({ tool: 'sub', tenant: 'other' })], [])
+    await other.ledger.append([call(), call({ tool: 'sub' })], [])
+    const executions = async (query: MetricsQuery, total: number): Promise<ExecutionMetrics> => {
+      await until(`${total} executions`, async () => {
+        // What is asked for is written: those of another instance may come later, and not all at once.
+        await one.ledger.executions(query)
+        return (await other.ledger.executions(query)).total === total
+      })
+      return one.ledger.executions(query)
+    }
+    const ours = await executions({ tenant: 'acme', window: '24h' }, 4)
+    assert.equal(ours.window, '24h')
+    assert.deepEqual([ours.total, ours.success_rate, ours.errors], [4, 0.75, { TIMEOUT: 1 }])
+    assert.deepEqual([ours.tools.add?.total, ours.tools.sub?.total], [3, 1])
+    const theirs = await executions({ tenant: 'other', window: '7d' }, 1)
+    assert.deepEqual([theirs.total, Object.keys(theirs.tools)], [1, ['sub']])
+    assert.equal((await executions({ tenant: undefined, window: '1h' }, 5)).total, 5)
+    assert.equal((await executions({ tenant: 'nobody', window: '1h' }, 0)).total, 0)
+  },
+
+  'ledger: a window has no older calls': async (store) => {
+    const { ledger } = await store.open()
+    const now = Date.now()
+    await ledger.append([call({ at: now }), call({ at: now - 5 * HOUR }), call({ at: now - 3 * DAY })], [])
+    const totals = await Promise.all(
+      (['1h', '24h', '7d'] as const).map(async (window) => (await ledger.executions({ tenant: 'acme', window })).total),
+    )
+    assert.deepEqual(totals, [1, 2, 3])
+  },
+
+  'ledger: runs are counted by model and tenant': async (store) => {
+    const [one, other] = await store.openTwo()
+    await one.ledger.append([call({ model: 'mini:one', runId: 'a' })], [run('a', { tool_calls: 1, iterations: 3 })])
+    await other.ledger.append([], [run('b'), run('c', { tenant: 'other', model: 'mini:two', cost: null })])
+    const modelsOf = async (query: MetricsQuery, total: number): Promise<ModelMetrics> => {
+      await until(`${total} runs`, async () => {
+        await one.ledger.models(query)
+        const { models } = await other.ledger.models(query)
+        return Object.values(models).reduce((sum, { runs }) => sum + runs, 0) === total
+      })
+      return one.ledger.models(query)
+    }
+    const { models } = await modelsOf({ tenant: 'acme', window: '1h' }, 2)
+    assert.deepEqual(Object.keys(models), ['mini:one'])
+    const figures = models['mini:one']
+    assert.deepEqual([figures?.runs, figures?.runs_with_tools, figures?.max_iterations], [2, 1, 3])
+    assert.deepEqual([figures?.prompt_tokens, figures?.completion_tokens, figures?.cost], [20, 10, 1])
+    const all = await modelsOf({ tenant: undefined, window: '1h' }, 3)
+    assert.deepEqual(Object.keys(all.models).toSorted(), ['mini:one', 'mini:two'])
+    assert.equal(all.models['mini:two']?.cost, null)
+    assert.deepEqual([all.tenants?.acme?.runs, all.tenants?.other?.runs, all.tenants?.acme?.calls], [2, 1, 1])
+  },
+
+  'ledger: a series counts calls and runs by their start, over all instances': async (store) => {
+    const [one, other] = await store.openTwo()
+    const now = Date.now()
+    await one.ledger.append([call({ at: now }), call({ at: now - 7 * HOUR, code: 'TIMEOUT' })], [run('a')])
+    await other.ledger.append([call({ at: now - 3 * DAY, tool: 'sub' }), call({ tenant: 'other' })], [])
+    const calls = async (query: MetricsQuery & { tool?: string }) => {
+      await one.ledger.callSeries(query)
+      return (await other.ledger.callSeries(query)).buckets.flatMap(({ total }) => (total > 0 ? [total] : []))
+    }
+    // Two of them share a bucket of 7d at some times of the day.
+    const sum = (totals: readonly number[]) => totals.reduce((one, other) => one + other, 0)
+    await until('all calls', async () => sum(await calls({ tenant: 'acme', window: '7d' })) === 3)
+    assert.deepEqual(await calls({ tenant: 'acme', window: '1h' }), [1])
+    assert.deepEqual(await calls({ tenant: 'acme', window: '24h' }), [1, 1])
+    assert.deepEqual(await calls({ tenant: 'acme', window: '7d', tool: 'sub' }), [1])
+    assert.deepEqual(await calls({ tenant: 'nobody', window: '7d' }), [])
+    const runs = async (query: MetricsQuery & { model?: string }) =>
+      (await one.ledger.runSeries(query)).buckets.flatMap(({ runs, cost }) => (runs > 0 ? [[runs, cost]] : []))
+    assert.deepEqual(await runs({ tenant: 'acme', window: '24h', model: 'mini:one' }), [[1, 0.5]])
+    assert.deepEqual(await runs({ tenant: 'acme', window: '24h', model: 'mini:two' }), [])
+    assert.deepEqual(await runs({ tenant: 'other', window: '24h' }), [])
+  },
+
+  'ledger: the most common parameter sets of a tool are listed by hash': async (store) => {
+    const { ledger } = await store.open()
+    const often = Array.from({ length: 3 }, () => call({ params: '{"a":1}' }))
+    await ledger.append([...often, call({ params: '{"a":2}' }), call({ tool: 'sub', params: '{"a":3}' })], [])
+    await ledger.append([call({ tenant: 'other', params: '{"a":4}' })], [])
+    const sets = await ledger.parameterSets({ tenant: 'acme', window: '1h', tool: 'add' })
+    assert.deepEqual(
+      sets.map(({ calls }) => calls),
+      [3, 1],
+    )
+    assert.deepEqual(await ledger.parameterSets({ tenant: 'nobody', window: '1h', tool: 'add' }), [])
+  },
+
+  'ledger: expired rows are removed in sealed stretches, and do not count as missing': async (store) => {
+    const first = await store.open()
+    await first.ledger.append([call(), call(), call()], [run('old')])
+    await first.close()
+    const second = await store.open()
+    const recent = Date.now() + 300 * DAY
+    await second.ledger.append([call({ at: recent })], [run('new', { started_at: new Date(recent).toISOString() })])
+    assert.deepEqual(await second.ledger.expire(Date.now()), { audit: 0, runs: 0, figures: 0 })
+    const { audit, runs, figures } = await second.ledger.expire(Date.now() + 200 * DAY)
+    assert.deepEqual([audit, runs], [3, 1])
+    assert.ok(figures > 0)
+    const report = await second.ledger.verify()
+    assert.deepEqual([report.rows, report.expired, report.faults], [1, 3, []])
+    assert.equal((await second.ledger.audit({ tenant: 'acme', limit: 10 })).rows.length, 1)
+    assert.equal(await second.runs.get('acme', 'old'), undefined)
+    assert.equal((await second.runs.get('acme', 'new'))?.id, 'new')
+    assert.deepEqual((await second.ledger.expire(Date.now() + 200 * DAY)).audit, 0)
+  },
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'
+
+const VALUES: readonly unknown[] = [
+  null,
+  false,
+  0,
+  -1.5e300,
+  '',
+  UNICODE,
+  NUL,
+  '\uD800',
+  [],
+  {},
+  { deep: [{ a: [null, { __proto__x: UNICODE }] }] },
+]
+
+export const settingClauses: Clauses = {
+  'settings: any JSON value is stored unchanged': async (store) => {
+    const [one, other] = await store.openTwo()
+    for (const [index, value] of VALUES.entries()) {
+      await one.settings.put({ kind: 'pin', name: `${100 + index}`, value })
+    }
+    const expected = VALUES.map((value, index) => ({ kind: 'pin', name: `${100 + index}`, value }))
+    assert.deepEqual(await one.settings.list('pin'), expected)
+    assert.deepEqual(await other.settings.list('pin'), expected)
+  },
+
+  'settings: they are listed by kind, in the order of their names': async (store) => {
+    const { settings } = await store.open()
+    assert.deepEqual(await settings.list('tenant'), [])
+    for (const name of ['b', 'ä', 'B', 'a', UNICODE]) await settings.put({ kind: 'tenant', name, value: name })
+    await settings.put({ kind: 'limits', name: 'a', value: 'a limit' })
+    await settings.put({ kind: 'secret', name: 'a', value: 'a secret' })
+    assert.deepEqual(
+      (await settings.list('tenant')).map(({ name }) => name),
+      ['B', 'a', 'b', UNICODE, 'ä'],
+    )
+    assert.deepEqual(await settings.list('limits'), [{ kind: 'limits', name: 'a', value: 'a limit' }])
+    assert.deepEqual(await settings.list('pin'), [])
+  },
+
+  'settings: a second value takes the place of the first': async (store) => {
+    const { settings } = await store.open()
+    await settings.put({ kind: 'tenant', name: 'acme', value: { flags: { a: true } } })
+    await settings.put({ kind: 'tenant', name: 'acme', value: { flags: {} } })
+    assert.deepEqual(await settings.list('tenant'), [{ kind: 'tenant', name: 'acme', value: { flags: {} } }])
+  },
+
+  'settings: the first value of putFirst stays': async (store) => {
+    const { settings } = await store.open()
+    assert.equal(await settings.putFirst({ kind: 'secret', name: 'key', value: 'first' }), 'first')
+    assert.equal(await settings.putFirst({ kind: 'secret', name: 'key', value: 'second' }), 'first')
+    assert.deepEqual(await settings.list('secret'), [{ kind: 'secret', name: 'key', value: 'first' }])
+  },
+
+  'settings: instances that put first at once agree': async (store) => {
+    const both = await store.openTwo()
+    const put = Array.from({ length: 20 }, (_, index) =>
+      (both[index % 2] as (typeof both)[0]).settings.putFirst({ kind: 'secret', name: 'key', value: index }),
+    )
+    const given = new Set(await Promise.all(put))
+    assert.equal(given.size, 1)
+    assert.deepEqual(await both[0].settings.list('secret'), [{ kind: 'secret', name: 'key', value: [...given][0] }])
+  },
+
+  'settings: one is removed, and no other': async (store) => {
+    const { settings } = await store.open()
+    await settings.put({ kind: 'tenant', name: 'acme', value: 1 })
+    await settings.put({ kind: 'limits', name: 'acme', value: 2 })
+    assert.equal(await settings.remove('tenant', 'nobody'), false)
+    assert.equal(await settings.remove('tenant', 'acme'), true)
+    assert.equal(await settings.remove('tenant', 'acme'), false)
+    assert.deepEqual(await settings.list('tenant'), [])
+    assert.deepEqual(await settings.list('limits'), [{ kind: 'limits', name: 'acme', value: 2 }])
+  },
+
+  'settings: NUL in a name is rejected, and nothing is stored': async (store) => {
+    const { settings } = await store.open()
+    await refuses(settings.put({ kind: 'tenant', name: NUL, value: 1 }))
+    await refuses(settings.putFirst({ kind: 'tenant', name: NUL, value: 1 }))
+    await refuses(settings.remove('tenant', NUL))
+    assert.deepEqual(await settings.list('tenant'), [])
+  },
+}

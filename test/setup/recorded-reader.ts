@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { MiniError } from '../../packages/mini/src/base/port.ts'
+import {
+  type ProcessReaderOptions,
+  ProcessReader as RealReader,
+} from '../../packages/mini/src/engine/process-reader.ts'
+import type { Question, Reading, ToolReader } from '../../packages/mini/src/engine/tool-reader.ts'
+
+const FILE = new URL('../data/mini-readings.jsonl', import.meta.url)
+const MODEL = new URL('../../packages/mini/weights/model.int8.onnx', import.meta.url)
+const DIGITS = 3
+
+const sha = (content: string | Buffer): string => createHash('sha256').update(content).digest('base64url').slice(0, 16)
+
+/** What the built-in model was recorded to answer, by question or text. The first line of the file names the model. */
+let recorded: Map<string, unknown> | undefined
+
+function recordings(): Map<string, unknown> {
+  if (recorded !== undefined) return recorded
+  const model = sha(readFileSync(MODEL))
+  if (!existsSync(FILE)) appendFileSync(FILE, `${JSON.stringify(['model', model])}\n`)
+  const [first, ...lines] = readFileSync(FILE, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as [string, unknown])
+  if (first?.[1] !== model) {
+    throw new MiniError(
+      `test/data/mini-readings.jsonl was recorded with another packages/mini/weights/model.int8.onnx: delete it, then run TOOLYARD_TEST_MINI=record npm test`,
+    )
+  }
+  recorded = new Map(lines)
+  return recorded
+}
+
+/** Numbers with few digits, so that the file stays small. */
+const rounded = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (_, one) => (typeof one === 'number' ? Number(one.toPrecision(DIGITS)) : one)))
+
+/** The places of the tokens are those of the message for every parameter, so they are recorded once. */
+function packed({ relevance, parameters }: Reading): unknown {
+  const [first] = parameters
+  const rows = parameters.map(({ span: { start, end, inside, absent }, mentioned, options, none }) =>
+    rounded([start, end, inside, absent, mentioned, options, none]),
+  )
+  return [relevance, first?.span.from ?? [], first?.span.to ?? [], rows]
+}
+
+type Row = [number[], number[], number[], number, number, number[], number]
+
+function unpacked(record: unknown): Reading {
+  const [relevance, from, to, rows] = record as [number, number[], number[], Row[]]
+  return {
+    relevance,
+    parameters: rows.map(([start, end, inside, absent, mentioned, options, none]) => ({
+      span: { from, to, start, end, inside, absent },
+      mentioned,
+      options,
+      none,
+    })),
+  }
+}
+
+/**
+ * Stands in for `packages/mini/src/engine/process-reader.ts` in tests: gives recorded answers. A test of the model itself
+ * sets TOOLYARD_TEST_MINI to `real`. With `record`, missing answers are asked for and added to the file.
+ */
+export class ProcessReader implements ToolReader {
+  readonly #real: RealReader | undefined
+  readonly #mode = process.env.TOOLYARD_TEST_MINI
+
+  constructor(options: ProcessReaderOptions) {
+    if (this.#mode !== undefined) this.#real = new RealReader(options)
+  }
+
+  get pid(): number | undefined {
+    return this.#real?.pid
+  }
+
+  async read(questions: readonly Question[], signal?: AbortSignal): Promise<Reading[]> {
+    const ask = async (missing: readonly Question[]) => (await this.#real?.read(missing, signal))?.map(packed)
+    if (this.#mode === 'real') return (this.#real as RealReader).read(questions, signal)
+    return (await this.#recorded(questions, ask, signal)).map(unpacked)
+  }
+
+  async embed(texts: readonly string[], signal?: AbortSignal): Promise<number[][]> {
+    const ask = async (missing: readonly string[]) => (await this.#real?.embed(missing, signal))?.map(rounded)
+    if (this.#mode === 'real') return (this.#real as RealReader).embed(texts, signal)
+    return (await this.#recorded(texts, ask, signal)) as number[][]
+  }
+
+  async #recorded<Item>(
+    items: readonly Item[],
+    ask: (missing: readonly Item[]) => Promise<unknown[] | undefined>,
+    signal?: AbortSignal,
+  ): Promise<unknown[]> {
+    // A caller may cancel in between, as with the real one.
+    signal?.throwIfAborted()
+    await nextTurn()
+    signal?.throwIfAborted()
+    const known = recordings()
+    const keyOf = (item: Item): string => sha(JSON.stringify(item))
+    const missing = items.filter((item) => !known.has(keyOf(item)))
+    if (missing[0] !== undefined && this.#real === undefined) {
+      throw new MiniError(
+        `test/data/mini-readings.jsonl has no answer for ${JSON.stringify(missing[0])}. Run TOOLYARD_TEST_MINI=record npm test -- <the test file> to add it.`,
+      )
+    }
+    const answers = missing.length === 0 ? [] : ((await ask(missing)) ?? [])
+    for (const [index, item] of missing.entries()) {
+      if (known.has(keyOf(item))) continue
+      known.set(keyOf(item), answers[index])
+      appendFileSync(FILE, `${JSON.stringify([keyOf(item), answers[index]])}\n`)
+    }
+    return items.map((item) => known.get(keyOf(item)))
+  }
+
+  async close(): Promise<void> {
+    await this.#real?.close()
+  }
+}
