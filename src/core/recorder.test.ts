@@ -36,3 +36,21 @@ test('passes each record on once', () => {
   recorder.flush()
   expect(batches).toHaveLength(1)
 })
+
+test('converts all batches to the time of day alike, until the time of day is set', () => {
+  const epochs: number[] = []
+  let [wall, now] = [1_000, 0.9]
+  const clock = Object.assign(new ManualClock(), { wall: () => Math.floor(wall), now: () => now })
+  const recorder = new Recorder(clock, captureLog(), [{ write: ({ epoch }) => void epochs.push(epoch) }])
+  const flush = () => {
+    recorder.add(record())
+    recorder.flush()
+  }
+  flush()
+  now = 1.8
+  wall = 1_000.9
+  flush()
+  wall = 61_000.9
+  flush()
+  expect(epochs).toEqual([999.1, 999.1, 61_000 - 1.8])
+})

@@ -41,6 +41,8 @@ export interface RecordSink {
 /** A batch is flushed when it has this many records or values. */
 const MAX_RECORDS = 256
 const MAX_VALUES = 200_000
+/** The time of day is read in whole milliseconds: differences below this are no change of the time of day. */
+const EPOCH_STEP_MS = 2
 
 /** Collects records in memory and passes them to the sinks in batches, off the path of calls. */
 export class Recorder {
@@ -50,6 +52,7 @@ export class Recorder {
   #records: CallRecord[] = []
   #values = 0
   #scheduled = false
+  #epoch = Number.NEGATIVE_INFINITY
   #written: Promise<unknown> = Promise.resolve()
 
   constructor(clock: Clock, log: Log, sinks: readonly RecordSink[] = []) {
@@ -76,7 +79,10 @@ export class Recorder {
     if (records.length === 0) return
     this.#records = []
     this.#values = 0
-    const batch = { records, epoch: this.#clock.wall() - this.#clock.now() }
+    // One epoch for all batches: records keep their order, however close together their calls began.
+    const epoch = this.#clock.wall() - this.#clock.now()
+    if (Math.abs(epoch - this.#epoch) >= EPOCH_STEP_MS) this.#epoch = epoch
+    const batch = { records, epoch: this.#epoch }
     const failed = (err: unknown) => this.#failed(err, records.length)
     for (const sink of this.#sinks) {
       try {
