@@ -53,7 +53,7 @@ export async function startToolyard(config = CONFIG): Promise<StartedToolyard> {
     const file = join(folder, 'toolyard.config.json')
     await writeFile(file, JSON.stringify(config))
     const key = await createKey(folder)
-    const env = { TOOLYARD_DATA: folder, TOOLYARD_DATABASE_URL: '', TOOLYARD_LOG: 'warn' }
+    const env = { TOOLYARD_DATA: folder, TOOLYARD_DATABASE_URL: '' }
     const args = ['serve', '--json', '--host', '127.0.0.1', '--port', '0', '--config', file]
     const server = await ServerProcess.start(PROGRAM, args, env)
     const close = async () => {

@@ -4,14 +4,11 @@ import {
   type JsonSchemaValidator,
   type jsonSchemaValidator,
   ProtocolError,
-  type RequestOptions,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
   SSEClientTransport,
-  type StandardSchemaV1,
   StreamableHTTPClientTransport,
-  specTypeSchemas,
   type Transport,
 } from '@modelcontextprotocol/client'
 import type { Clock } from '../../core/clock.ts'
@@ -120,7 +117,7 @@ function newClient(onChanged: OpenParts['onChanged']): Client {
     debounceMs: SETTLE_MS,
     onChanged: () => onChanged(list),
   })
-  return new CallingClient(
+  return new Client(
     { name: 'toolyard', version: '0.1.0' },
     {
       jsonSchemaValidator: outputValidator,
@@ -128,40 +125,6 @@ function newClient(onChanged: OpenParts['onChanged']): Client {
       listChanged: { tools: changed('tools'), resources: changed('resources'), prompts: changed('prompts') },
     },
   )
-}
-
-/**
- * Passes the result schema of a call to the SDK. Otherwise the SDK first runs a validation that fails, which doubles
- * the cost of a call.
- */
-class CallingClient extends Client {
-  override request(
-    request: { method: string; params?: Record<string, unknown> },
-    schemaOrOptions?: StandardSchemaV1 | RequestOptions,
-    options?: RequestOptions,
-  ): Promise<never> {
-    const named = request.method !== 'tools/call' || (schemaOrOptions !== undefined && '~standard' in schemaOrOptions)
-    const answer = named
-      ? super.request(request, schemaOrOptions as StandardSchemaV1, options)
-      : super.request(request, CALL_RESULT, schemaOrOptions as RequestOptions)
-    return answer as Promise<never>
-  }
-}
-
-/** Keys of other results: an answer with one of them and no content doesn't belong to a call. */
-const FOREIGN = ['task', 'inputRequests', 'requestState']
-
-const CALL_RESULT: StandardSchemaV1 = {
-  '~standard': {
-    version: 1,
-    vendor: 'toolyard',
-    validate(value) {
-      const { content, ...rest } = Object(value) as Record<string, unknown>
-      const isForeign = content === undefined && FOREIGN.some((key) => key in rest)
-      if (isForeign) return { issues: [{ message: 'the response has no content: it is not the result of a call' }] }
-      return specTypeSchemas.CallToolResult['~standard'].validate(value)
-    },
-  },
 }
 
 /**
