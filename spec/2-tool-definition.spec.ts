@@ -159,7 +159,7 @@ describe('Tool definition', () => {
 
   test('[2.1-11] skips a tool with a missing variable or a duplicate name', async () => {
     const needs = (name: string, variable: string) =>
-      mock(name, { implementation: { type: 'mock', mock_response: 1, key: `$\{${variable}}` } })
+      mock(name, { implementation: { type: 'mock', mock_response: 1, 'x-key': `$\{${variable}}` } })
     const { registry, log, execute } = await configured(
       [needs('with', 'PRESENT'), needs('without', 'ABSENT'), mock('twice'), mock('twice', { description: 'Second' })],
       { env: { PRESENT: 'yes' } },
@@ -171,6 +171,18 @@ describe('Tool definition', () => {
     expect(warned).toHaveLength(2)
     expect(warned[0]).toMatch(/without.*ABSENT/)
     expect(warned[1]).toMatch(/twice.*registry\[3\].*registry\[2\]/)
+  })
+
+  test('[2.1-17] skips a tool with an unknown key and names the nearest known one', async () => {
+    const { registry, log } = await configured([
+      mock('closed', { permisions: ['admin'] }),
+      mock('http', { implementation: { type: 'http', url: 'https://a.test/', alowed_domains: ['a.test'] } }),
+      mock('open', { 'x-owner': 'us' }),
+    ])
+    expect(registry.list().map(({ name }) => name)).toEqual(['open'])
+    const warned = log.at('warn').map((fields) => JSON.stringify(fields))
+    expect(warned[0]).toMatch(/closed.*permisions.*did you mean 'permissions'/)
+    expect(warned[1]).toMatch(/http.*alowed_domains.*did you mean 'allowed_domains'/)
   })
 
   test('[2.1-12] stops the start with exit code 2 for an error outside tools.registry', () => {

@@ -5,7 +5,7 @@ import type { Kind } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { parametersProblem } from '../core/schema/json-schema-of.ts'
-import { shortened } from '../core/schema/problem-words.ts'
+import { shortened, unknownKeys } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 
@@ -90,7 +90,9 @@ function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): s
   if (missing !== undefined) {
     return `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
   }
-  return kindOf(tool, kinds)?.problem?.(tool)
+  const kind = kindOf(tool, kinds)
+  const unknown = unknownKeys({ ...tool }, definitionSchema(kind))
+  return unknown.length > 0 ? unknown.join(', ') : kind?.problem?.(tool)
 }
 
 function unknownName(name: string, known: readonly string[]): string {
@@ -105,9 +107,8 @@ function kindOf({ implementation }: ToolDefinition, kinds: LoadOptions['kinds'])
 
 function warningsOf(tool: ToolDefinition, kinds: LoadOptions['kinds']): string[] {
   const kind = kindOf(tool, kinds)
-  const unknown = unknownKeys(tool)
-  if (kind === undefined) return [...unknown, `Unknown implementation type: ${tool.implementation.type}`]
-  const warnings = [...unknown, kind.warning?.(tool)]
+  if (kind === undefined) return [`Unknown implementation type: ${tool.implementation.type}`]
+  const warnings = [kind.warning?.(tool)]
   if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {
     warnings.push(`cache is ignored: tool '${tool.name}' is not a read tool; give it "effect": "read" if it is one`)
   }
@@ -122,12 +123,9 @@ function missingVariable({ mock_response: _, ...rest }: ToolDefinition['implemen
   return undefined
 }
 
-function unknownKeys(tool: ToolDefinition): string[] {
-  const known = Object.keys(DEFINITION_SCHEMA.properties)
-  return Object.keys(tool)
-    .filter((key) => !known.includes(key))
-    .map((key) => {
-      const [near] = suggest(key, known)
-      return `unknown key '${key}' is ignored${near === undefined ? '' : `: did you mean '${near}'?`}`
-    })
+/** The known keys of a definition: a misspelled one, such as `permision`, must not open the tool. */
+function definitionSchema(kind: Kind | undefined): object {
+  const { properties } = DEFINITION_SCHEMA
+  // Parameters are checked as a schema.
+  return { properties: { ...properties, parameters: {}, implementation: kind?.schema ?? {} } }
 }

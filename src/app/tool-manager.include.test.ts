@@ -68,10 +68,10 @@ describe('an include in tools.registry', () => {
     ])
   })
 
-  test('a definition may have a key of that name', async () => {
-    const { loaded, warnings } = await load(await folder([mock('a', { include: 'x.json' })]))
-    expect(loaded).toEqual(['a'])
-    expect(warnings).toHaveLength(1)
+  test('is an unknown key in a definition', async () => {
+    const { loaded, skipped } = await load(await folder([mock('a', { include: 'x.json' })]))
+    expect(loaded).toEqual([])
+    expect(skipped).toMatchObject([{ name: 'a', problem: expect.stringContaining("unknown key 'include'") }])
   })
 
   test('is read again with the configuration', async () => {

@@ -95,14 +95,29 @@ describe('loading definitions', () => {
     ])
   })
 
-  test('warns about an unknown key with a suggestion', async () => {
-    const { manager } = manage({
-      tools: { enabled: true, registry: [mock('one', { timout_ms: 5, x_owner_team: 'mine' })] },
-    })
-    expect((await manager.loadTools()).warnings).toEqual([
-      { name: 'one', problem: "unknown key 'timout_ms' is ignored: did you mean 'timeout_ms'?" },
-      { name: 'one', problem: "unknown key 'x_owner_team' is ignored" },
-    ])
+  test.each([
+    [{ permission: ['admin'] }, "unknown key 'permission': did you mean 'permissions'?"],
+    [{ permisions: ['admin'] }, "unknown key 'permisions': did you mean 'permissions'?"],
+    [{ rate_limits: { calls: 1, per_ms: 1 } }, "unknown key 'rate_limits': did you mean 'rate_limit'?"],
+    [{ owner: 'us' }, `unknown key 'owner': remove it, or start its name with "x-"`],
+    [
+      { implementation: { type: 'http', url: 'https://a.test/', alowed_domains: ['a.test'] } },
+      "unknown key 'implementation.alowed_domains': did you mean 'allowed_domains'?",
+    ],
+    [
+      { implementation: { type: 'mcp', server: 'a', tol: 'b' } },
+      "unknown key 'implementation.tol': did you mean 'tool'?",
+    ],
+  ])('skips a definition with an unknown key: %j', async (keys, problem) => {
+    const { manager } = manage({ tools: { enabled: true, registry: [mock('one', keys), mock('two')] } })
+    const report = await manager.loadTools()
+    expect(report.skipped).toEqual([{ name: 'one', problem }])
+    expect(report.loaded).toEqual(['two'])
+  })
+
+  test('loads a definition with keys that start with x-', async () => {
+    const { manager } = manage({ tools: { enabled: true, registry: [mock('one', { 'x-owner': 'us' })] } })
+    expect(await manager.loadTools()).toMatchObject({ loaded: ['one'], warnings: [] })
   })
 
   test('loading again changes and logs nothing', async () => {

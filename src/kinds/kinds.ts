@@ -11,6 +11,7 @@ import { handlerKind, type ToolHandlers } from './tool-handlers.ts'
 
 /** Returns `implementation.mock_response`, whatever the parameters. */
 export const mock: Kind = {
+  schema: { properties: { type: {}, mock_response: {} } },
   effect: () => 'read',
   warning: ({ implementation }) =>
     'mock_response' in implementation ? undefined : 'Mock tool has no mock_response: it will answer null',

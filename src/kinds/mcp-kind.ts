@@ -11,6 +11,7 @@ export interface McpParts {
 
 /** Tools of MCP servers, named by `implementation.server` and `implementation.tool`. */
 export const mcpKind = ({ servers, log }: McpParts): Kind => ({
+  schema: { properties: { type: {}, server: {}, tool: {} } },
   effect: () => 'write',
   warning: ({ implementation }) =>
     servers.names.includes(String(implementation.server))

@@ -52,6 +52,7 @@ export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandler
   const missing = ({ implementation }: ToolDefinition) => `${label} handler '${implementation.handler}' not found`
   const slotOf = (tool: ToolDefinition) => handlers.slot(String(tool.implementation.handler))
   return {
+    schema: { properties: { type: {}, handler: {} } },
     effect: (tool) => slotOf(tool).effect ?? 'write',
     warning: (tool) => (slotOf(tool).handler === undefined ? missing(tool) : undefined),
     bind(tool): () => Handler | IsolatedHandler {

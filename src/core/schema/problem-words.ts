@@ -1,5 +1,7 @@
+import { suggest } from '../suggest.ts'
 import { canonicalText } from './canonical-text.ts'
 import { typesInWords } from './json-type.ts'
+import { isObject } from './schema-keywords.ts'
 
 const MAX_VALUE_LENGTH = 80
 const MAX_VALUES = 20
@@ -70,3 +72,27 @@ export function shortened(text: string): string {
 
 const truncated = (text: string): string =>
   text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH - 1)}…` : text
+
+/**
+ * A message for each key that `schema` doesn't declare, in nested objects too. Keys that start with `x-` are free, and
+ * so are all keys of an object for which the schema declares none.
+ */
+export function unknownKeys(value: Readonly<Record<string, unknown>>, schema: object, place = ''): string[] {
+  const known = propertiesOf(schema)
+  if (known.size === 0) return []
+  return Object.entries(value).flatMap(([key, one]) => {
+    if (key.startsWith('x-')) return []
+    const path = place === '' ? key : `${place}.${key}`
+    const own = known.get(key)
+    if (own !== undefined) return isObject(one) && isObject(own) ? unknownKeys(one, own, path) : []
+    const [near] = suggest(key, known.keys())
+    const fix = near === undefined ? 'remove it, or start its name with "x-"' : `did you mean '${near}'?`
+    return [`unknown key '${path}': ${fix}`]
+  })
+}
+
+function propertiesOf(schema: object): Map<string, unknown> {
+  const { properties, oneOf } = schema as { properties?: object; oneOf?: readonly object[] }
+  const forms = (oneOf ?? []).flatMap((form) => [...propertiesOf(form)])
+  return new Map([...Object.entries(properties ?? {}), ...forms])
+}

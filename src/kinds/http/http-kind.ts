@@ -1,6 +1,6 @@
 import type { CircuitState, Handler, Kind } from '../../core/handler.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
-import type { HttpImplementation } from './definition/http-implementation.ts'
+import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from './definition/http-implementation.ts'
 import type { HttpClient, HttpParts, HttpTool } from './http-tool.ts'
 import { NetworkRules } from './network/network-rules.ts'
 import { effectOf, problemOf, reachWarning, warningOf } from './request/http-problem-of.ts'
@@ -12,6 +12,7 @@ interface Loaded {
 
 /** The HTTP tools of an installation. The first call loads the HTTP client, which takes 100 ms. */
 export class HttpKind implements Kind {
+  readonly schema = HTTP_IMPLEMENTATION_SCHEMA
   readonly #parts: HttpParts
   readonly #tools = new WeakMap<ToolDefinition, HttpTool>()
   #rules: NetworkRules | undefined

@@ -2,7 +2,6 @@ import { type Environment, splitAtVariables, variableIn } from '../../../core/ex
 import { type CompiledSchema, compileSchema } from '../../../core/schema/compiled-schema.ts'
 import { valueInWords } from '../../../core/schema/problem-words.ts'
 import { isObject } from '../../../core/schema/schema-keywords.ts'
-import { suggest } from '../../../core/suggest.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../../core/tool.ts'
 import { ToolExecutionError } from '../../../core/tool-result.ts'
 import {
@@ -137,14 +136,13 @@ function checkDomains({ allowed_domains = [] }: HttpImplementation): void {
 }
 
 /**
- * Warns about a valid definition: unknown keys, literal secrets, and secrets that are too short to be removed from
+ * Warns about a valid definition: literal secrets, and secrets that are too short to be removed from
  * responses. Never quotes a secret.
  */
 export function warningOf({ implementation, parameters }: ToolDefinition, env: Environment = {}): string | undefined {
   const http = implementation as HttpImplementation
   const places = new Set(literalSecrets(http).map(({ place }) => place))
   const warnings = [
-    ...unknownKeys(http, HTTP_IMPLEMENTATION_SCHEMA, 'implementation'),
     ...[...places].map(
       (place) => `${place} contains a literal secret: put it into an environment variable, and write \${NAME} there`,
     ),
@@ -161,23 +159,6 @@ export function warningOf({ implementation, parameters }: ToolDefinition, env: E
     ),
   ]
   return warnings.length === 0 ? undefined : warnings.join('; ')
-}
-
-function unknownKeys(value: Readonly<Record<string, unknown>>, schema: object, place: string): string[] {
-  const known = propertiesOf(schema)
-  if (known.size === 0) return []
-  return Object.entries(value).flatMap(([key, one]) => {
-    const own = known.get(key)
-    if (own !== undefined) return isObject(one) && isObject(own) ? unknownKeys(one, own, `${place}.${key}`) : []
-    const [near] = suggest(key, known.keys())
-    return [`unknown key '${place}.${key}' is ignored${near === undefined ? '' : `: did you mean '${near}'?`}`]
-  })
-}
-
-function propertiesOf(schema: object): Map<string, unknown> {
-  const { properties, oneOf } = schema as { properties?: object; oneOf?: readonly object[] }
-  const forms = (oneOf ?? []).flatMap((form) => [...propertiesOf(form)])
-  return new Map([...Object.entries(properties ?? {}), ...forms])
 }
 
 /** Finds `${…}` that aren't variables, such as `${NAME:-default}`. */

@@ -70,20 +70,6 @@ describe('secrets that are written out', () => {
 })
 
 describe('other warnings', () => {
-  test('unknown keys, with a suggestion', () => {
-    expect(warning({ header: {} })).toBe("unknown key 'implementation.header' is ignored: did you mean 'headers'?")
-    expect(warning({ mock_response: 1 })).toBe("unknown key 'implementation.mock_response' is ignored")
-    expect(warning({ retry: { max_attempts: 1, backof_ms: 1 } })).toBe(
-      "unknown key 'implementation.retry.backof_ms' is ignored: did you mean 'backoff_ms'?",
-    )
-    expect(warning({ pagination: { type: 'page', page_param: 'p', frist_page: 1 } })).toBe(
-      "unknown key 'implementation.pagination.frist_page' is ignored: did you mean 'first_page'?",
-    )
-    expect(warning({ headers: { anything: 'x' }, params_in: { any: 'query' }, params_mapping: { any: 'x' } })).toBe(
-      undefined,
-    )
-  })
-
   test('a secret that is too short to be searched for', () => {
     const implementation = {
       url: 'https://a.test/${VERSION}',
