@@ -99,6 +99,16 @@ describe('checkConfig', () => {
       { providers: { openai: { grammar: true } } },
       'providers.openai.grammar is for the type llama only: remove it.',
     ],
+    [
+      'all origins',
+      { server: { cors_origins: ['*'] } },
+      'server.cors_origins[0]: "*" would let in every website: name origins such as "https://app.example.com".',
+    ],
+    [
+      'an origin with a path',
+      { server: { cors_origins: ['https://a.test', 'https://b.test/'] } },
+      `server.cors_origins[1]: "https://b.test/" isn't an origin`,
+    ],
     ['an id without provider', model('gpt-4o'), "models[0].id 'gpt-4o' names no provider: write it as provider:model."],
     [
       'an id of no provider',

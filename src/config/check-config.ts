@@ -87,9 +87,17 @@ function configProblems(config: Config): string[] {
     ...(config.server?.trusted_proxies ?? []).flatMap((entry) =>
       networkProblem(() => readRange(entry, 'server.trusted_proxies')),
     ),
+    ...(config.server?.cors_origins ?? []).flatMap(originProblem),
     ...knowledgeProblems(config, known),
     ...mcpProblems(config),
   ]
+}
+
+/** An entry that no browser sends would silently have no effect, and "*" would let in every website. */
+function originProblem(entry: string, index: number): string[] {
+  if (URL.parse(entry)?.origin === entry) return []
+  const problem = entry === '*' ? '"*" would let in every website' : `${JSON.stringify(entry)} isn't an origin`
+  return [`server.cors_origins[${index}]: ${problem}: name origins such as "https://app.example.com".`]
 }
 
 /** An invalid address or domain would silently have no effect. */

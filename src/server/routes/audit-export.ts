@@ -49,9 +49,13 @@ async function* pages(pageOf: PageOf): AsyncGenerator<readonly AuditRow[]> {
   }
 }
 
-/** A cell as text. Callers choose tool names, so text that a spreadsheet would run as a formula is escaped. */
+/**
+ * A cell as text. Callers choose tool names, so text that a spreadsheet would run as a formula is escaped, also behind
+ * the separators of other locales.
+ */
 export function csvCell(value: string | number | null): string {
   if (typeof value === 'number') return String(value)
-  const text = value === null ? '' : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  const escaped = (value ?? '').replace(/(?:^|[;\t\r\n,|])(?= *[=+\-@])/g, "$&'")
+  const text = /^[\t\r]/.test(escaped) ? `'${escaped}` : escaped
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
