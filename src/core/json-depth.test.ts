@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { DeepJsonError, isDeep, parseJson } from './json-depth.ts'
+import { isDeep, parseBody, parseJson, RefusedJsonError } from './json-depth.ts'
 
 it.each([
   ['[[1]]', false],
@@ -24,7 +24,26 @@ it('parses text up to the limit, and refuses deeper text without parsing it', ()
   expect(JSON.stringify(parseJson(nested(72), 72))).toBe(nested(72))
   const parse = vi.spyOn(JSON, 'parse')
   onTestFinished(() => parse.mockRestore())
-  expect(() => parseJson(nested(73), 72)).toThrow(new DeepJsonError(72))
+  expect(() => parseJson(nested(73), 72)).toThrow(new RefusedJsonError('is nested deeper than 72 levels'))
   expect(() => parseJson('['.repeat(1_000_000), 72)).toThrow('nested deeper than 72 levels')
   expect(parse).not.toHaveBeenCalled()
+})
+
+it.each([
+  ['9007199254740991', undefined],
+  ['-9007199254740991', undefined],
+  ['9007199254740993', '9007199254740993'],
+  ['{"a":[1,{"b":-12345678901234567890}]}', '-12345678901234567890'],
+  ['{"a":"12345678901234567890","\\"9007199254740993":1}', undefined],
+  ['[12345678901234567890.5, 1e300, 0.12345678901234567890]', undefined],
+  [`[${'1'.repeat(100_000)}]`, '1'.repeat(40)],
+])('refuses a body with an integer that would be rounded: %.60s', (text, rounded) => {
+  const parse = () => parseBody(Buffer.from(text), 72)
+  if (rounded === undefined) expect(parse()).toEqual(JSON.parse(text))
+  else expect(parse).toThrow(`has the integer ${rounded}, which is beyond 2^53`)
+})
+
+it('refuses a body that is not UTF-8', () => {
+  expect(() => parseBody(Buffer.from([0x22, 0xff, 0x22]), 72)).toThrow(new RefusedJsonError('is not valid UTF-8'))
+  expect(parseBody(Buffer.from('"\ufffd ü"'), 72)).toBe('\ufffd ü')
 })

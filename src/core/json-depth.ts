@@ -1,18 +1,42 @@
+import { isUtf8 } from 'node:buffer'
+
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 
-/** JSON text that was rejected, before parsing, because it is nested too deeply. */
-export class DeepJsonError extends SyntaxError {
-  constructor(limit: number) {
-    super(`nested deeper than ${limit} levels`)
-    this.name = 'DeepJsonError'
-  }
+/** Why JSON is refused. The message continues "the body …". */
+export class RefusedJsonError extends SyntaxError {
+  override readonly name = 'RefusedJsonError'
 }
 
-/** `JSON.parse` for untrusted text: throws a DeepJsonError if it is nested deeper than `limit`. */
+/** `JSON.parse` for untrusted text: throws a RefusedJsonError if it is nested deeper than `limit`. */
 export function parseJson(text: string, limit: number): unknown {
-  if (isDeep(text, limit)) throw new DeepJsonError(limit)
+  if (isDeep(text, limit)) throw new RefusedJsonError(`is nested deeper than ${limit} levels`)
   return JSON.parse(text)
+}
+
+/** `parseJson` for a request body. Also refuses bytes and integers that would be changed. */
+export function parseBody(bytes: Buffer, limit: number, parse: (text: string) => unknown = JSON.parse): unknown {
+  if (!isUtf8(bytes)) throw new RefusedJsonError('is not valid UTF-8')
+  const text = bytes.toString('utf8')
+  if (isDeep(text, limit)) throw new RefusedJsonError(`is nested deeper than ${limit} levels`)
+  const value = parse(text)
+  const rounded = LONG_NUMBER.test(text) ? roundedInteger(text) : undefined
+  if (rounded === undefined) return value
+  throw new RefusedJsonError(
+    `has the integer ${rounded}, which is beyond 2^53 and would be rounded: send it as a string`,
+  )
+}
+
+const LONG_NUMBER = /\d{16}/
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
+const MAX_SHOWN_DIGITS = 40
+
+/** The first integer of valid JSON that a number can't hold exactly. */
+function roundedInteger(text: string): string | undefined {
+  for (const [token] of text.matchAll(STRING_OR_NUMBER)) {
+    if (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token))) return token.slice(0, MAX_SHOWN_DIGITS)
+  }
+  return undefined
 }
 
 /** `JSON.parse` blocks for 0.2 s on 1 MB of brackets, and for seconds on a few megabytes. */

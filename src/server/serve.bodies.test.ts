@@ -41,8 +41,8 @@ beforeEach(() => {
   return () => spy.mockRestore()
 })
 
-async function send(method: string, path: string, headers: Record<string, string> = {}) {
-  const answer = await fetch(server.url + path, { method, headers: { ...POST_HEADERS, ...headers }, body: DEEP })
+async function send(method: string, path: string, headers: Record<string, string> = {}, body: BodyInit = DEEP) {
+  const answer = await fetch(server.url + path, { method, headers: { ...POST_HEADERS, ...headers }, body })
   return { status: answer.status, text: await answer.text() }
 }
 
@@ -97,14 +97,14 @@ describe('1 MB of opening brackets', () => {
       400,
       {
         error: {
-          message: 'The body is nested too deeply: it may have at most 72 levels',
+          message: 'The body is nested deeper than 72 levels',
           type: 'invalid_request_error',
         },
       },
     ])
     expect(await error('/api/keys')).toMatchObject([
       400,
-      { title: 'The body is nested too deeply', status: 400, detail: 'it may have at most 72 levels' },
+      { title: 'The body is nested deeper than 72 levels', status: 400 },
     ])
   })
 })
@@ -149,4 +149,20 @@ test('the body of a sign-in may have 1 KB, and the client can always read the re
     const answer = await signIn('['.repeat(8 * 1024 * 1024))
     expect([answer.status, await answer.json()]).toMatchObject([413, { status: 413 }])
   }
+})
+
+describe('a body that would be changed by reading it', () => {
+  test.each([
+    ['bytes that are not UTF-8', Buffer.from('{"a":"\xff"}', 'latin1'), 'is not valid UTF-8'],
+    ['an integer beyond 2^53', '{"a":[9007199254740993]}', 'has the integer 9007199254740993, which is beyond 2^53'],
+  ])('is refused by every endpoint that reads JSON: %s', async (_, body, problem) => {
+    const refused = []
+    for (const { method, path } of routes) {
+      const { status, text } = await send(method, path, key, body)
+      if (method === 'DELETE' && path === '/mcp') continue
+      expect([method, path, status, text.includes(problem)]).toEqual([method, path, 400, true])
+      refused.push(path)
+    }
+    expect(refused.length).toBeGreaterThan(15)
+  })
 })

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import type { Scope } from '../../app/callers.ts'
-import { DeepJsonError, isDeep } from '../../core/json-depth.ts'
+import { parseBody } from '../../core/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 import { HttpProblem } from './problem.ts'
 import { corsHeaders, preflightHeaders, SECURITY_HEADERS } from './response-headers.ts'
@@ -76,13 +76,24 @@ function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes:
   throw new HttpProblem(405, 'Method not allowed', `${method} is not supported here; use ${allow}`, { allow })
 }
 
-/** Fastify's JSON parser behind the depth check. It refuses keys such as `__proto__`. */
+/** Fastify's JSON parser behind our checks. It refuses keys such as `__proto__`. */
 export function parseJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser<string>(JSON_TYPES, { parseAs: 'string' }, (request, text, done) => {
-    if (isDeep(text, LIMITS.bodyDepth)) done(new DeepJsonError(LIMITS.bodyDepth))
-    else parse(request, text, done)
+  app.addContentTypeParser<Buffer>(JSON_TYPES, { parseAs: 'buffer' }, (request, bytes, done) => {
+    try {
+      const value = parseBody(bytes, LIMITS.bodyDepth, (text) => {
+        let parsed: unknown
+        parse(request, text, (error, body) => {
+          if (error !== null) throw error
+          parsed = body
+        })
+        return parsed
+      })
+      done(null, value)
+    } catch (error) {
+      done(error as Error)
+    }
   })
 }
 

@@ -5,10 +5,9 @@ import { Ajv, type ErrorObject } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
-import { DeepJsonError } from '../../core/json-depth.ts'
+import { RefusedJsonError } from '../../core/json-depth.ts'
 import { writeLog } from '../../core/log.ts'
 import { ruleInWords, shortened } from '../../core/schema/problem-words.ts'
-import { LIMITS } from '../../core/snapshot.ts'
 import { TOOL_ERRORS, ToolExecutionError } from '../../core/tool-result.ts'
 import { ModelValidationError } from '../../validation/model-validation.ts'
 import { SECURITY_HEADERS } from './response-headers.ts'
@@ -81,9 +80,7 @@ function expectedProblem(error: Error): HttpProblem | undefined {
     return new HttpProblem(TOOL_ERRORS[error.code].status, error.message)
   }
   if (error instanceof ModelValidationError) return new HttpProblem(400, error.message)
-  if (error instanceof DeepJsonError) {
-    return new HttpProblem(400, 'The body is nested too deeply', `it may have at most ${LIMITS.bodyDepth} levels`)
-  }
+  if (error instanceof RefusedJsonError) return new HttpProblem(400, `The body ${error.message}`)
   const { statusCode: status, code, message, validation } = error as Partial<FastifyError> & Error
   if (validation !== undefined) return new HttpProblem(400, 'The request is not valid', message)
   // Fastify gives this status to an error of the request stream.

@@ -4,7 +4,7 @@ import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation } from '../../core/cancellation.ts'
-import { DeepJsonError, parseJson } from '../../core/json-depth.ts'
+import { parseBody, RefusedJsonError } from '../../core/json-depth.ts'
 import type { CallerRate, RateState } from '../../core/rates.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { LIMITS } from '../../core/snapshot.ts'
@@ -87,9 +87,9 @@ export function executeRoute(app: FastifyInstance): void {
   app.register(async (routes) => {
     routes.removeAllContentTypeParsers()
     // Keys such as __proto__ are data here: the executor copies parameters safely.
-    routes.addContentTypeParser<string>(JSON_TYPES, { parseAs: 'string' }, (_request, text, done) => {
+    routes.addContentTypeParser<Buffer>(JSON_TYPES, { parseAs: 'buffer' }, (_request, bytes, done) => {
       try {
-        done(null, parseJson(text, LIMITS.bodyDepth))
+        done(null, parseBody(bytes, LIMITS.bodyDepth))
       } catch (error) {
         done(error as SyntaxError)
       }
@@ -217,7 +217,7 @@ function callProblem(body: unknown): string | undefined {
 
 /** The problem with a body that could not be parsed; undefined for any other error. */
 function bodyProblem(error: Partial<FastifyError>, { routeOptions }: FastifyRequest): string | undefined {
-  if (error instanceof DeepJsonError) return `the body is ${error.message}`
+  if (error instanceof RefusedJsonError) return `the body ${error.message}`
   if (error instanceof SyntaxError) return 'the body is not JSON'
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return `the body is larger than ${routeOptions.bodyLimit} bytes`
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return 'send the call as application/json'

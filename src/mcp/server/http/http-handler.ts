@@ -8,7 +8,7 @@ import {
   validateOriginHeader,
 } from '@modelcontextprotocol/server'
 import type { CallContext } from '../../../core/call-context.ts'
-import { DeepJsonError, parseJson } from '../../../core/json-depth.ts'
+import { parseBody, RefusedJsonError } from '../../../core/json-depth.ts'
 import { writeLog } from '../../../core/log.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import { callerOf, type ToolServer } from '../tool-server.ts'
@@ -147,13 +147,13 @@ async function readMessage(request: IncomingMessage, parsedBody: unknown): Promi
     throw new Refusal(415, -32_000, 'Send the message as application/json')
   }
   if (parsedBody !== undefined) return parsedBody
-  const text = await readBody(request, MAX_BODY_BYTES)
-  if (text === undefined) throw new Refusal(413, -32_000, `The message is larger than ${MAX_BODY_BYTES} bytes`)
+  const bytes = await readBody(request, MAX_BODY_BYTES)
+  if (bytes === undefined) throw new Refusal(413, -32_000, `The message is larger than ${MAX_BODY_BYTES} bytes`)
   try {
-    return parseJson(text, LIMITS.bodyDepth)
+    return parseBody(bytes, LIMITS.bodyDepth)
   } catch (error) {
-    const fault = error instanceof DeepJsonError ? error.message : 'not JSON'
-    throw new Refusal(400, -32_700, `Parse error: the message is ${fault}`)
+    const fault = error instanceof RefusedJsonError ? error.message : 'is not JSON'
+    throw new Refusal(400, -32_700, `Parse error: the message ${fault}`)
   }
 }
 
@@ -171,8 +171,8 @@ function isOlder({ method = 'GET', headers }: IncomingMessage, body: unknown): b
   return outcome.kind === 'legacy'
 }
 
-/** Reads the body as text; undefined if it is too long. Rejects if the client disconnects. */
-function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
+/** Reads the body; undefined if it is too long. Rejects if the client disconnects. */
+function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     if (Number(request.headers['content-length']) > maxBytes) return resolve(undefined)
     const chunks: Buffer[] = []
@@ -182,7 +182,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<string | 
       if (bytes > maxBytes) resolve(undefined)
       else chunks.push(chunk)
     })
-    request.on('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()))
+    request.on('end', () => resolve(Buffer.concat(chunks)))
     request.on('error', reject)
     request.on('close', () => reject(new Error('The client disconnected before the request was complete')))
   })
