@@ -41,7 +41,7 @@ beforeEach(() => {
   return () => spy.mockRestore()
 })
 
-async function send(method: string, path: string, headers: Record<string, string> = {}, body: BodyInit = DEEP) {
+async function send(method: string, path: string, headers: Record<string, string> = {}, body: string | Buffer = DEEP) {
   const answer = await fetch(server.url + path, { method, headers: { ...POST_HEADERS, ...headers }, body })
   return { status: answer.status, text: await answer.text() }
 }

@@ -40,7 +40,7 @@ const dropped = new FinalizationRegistry<string>((text) => {
 
 /** Compiles a schema once for all tools with the same text, while one of them exists. Throws if it is invalid. */
 export function compileSchema(schema: JsonSchema, options?: CompileOptions): CompiledSchema {
-  const text = JSON.stringify(schema)
+  const text = textOf(schema)
   if (options !== undefined) return compile(text, options)
   const known = compiled.get(text)?.deref()
   if (known !== undefined) return known
@@ -48,6 +48,16 @@ export function compileSchema(schema: JsonSchema, options?: CompileOptions): Com
   compiled.set(text, new WeakRef(fresh))
   dropped.register(fresh, text)
   return fresh
+}
+
+/** A schema that JSON can't express is refused with the reason, not with an error of the stack. */
+function textOf(schema: JsonSchema): string {
+  try {
+    return JSON.stringify(schema)
+  } catch (error) {
+    guardSchema(schema)
+    throw error
+  }
 }
 
 export function compiledCount(): number {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { compileSchema } from './compiled-schema.ts'
 import { guardSchema } from './guard-schema.ts'
 import { RefusedSchemaError } from './schema-references.ts'
 
@@ -71,5 +72,11 @@ describe('guardSchema refuses', () => {
       expect(() => guardSchema(schema)).toThrow(new RefusedSchemaError('cannot be read'))
     for (const schema of [cyclic, endless])
       expect(() => guardSchema(schema)).toThrow(new RefusedSchemaError('nested deeper than 32 levels'))
+  })
+
+  it('names the depth of a schema that is too deep to be serialized', () => {
+    let deep: object = { type: 'string' }
+    for (let level = 0; level < 20_000; level++) deep = { not: deep }
+    expect(() => compileSchema({ ...deep })).toThrow(new RefusedSchemaError('nested deeper than 32 levels'))
   })
 })

@@ -102,7 +102,7 @@ function openTransport({ name, reach }: McpServerSettings, parts: OpenParts, sse
   const { log, clock, authProvider } = parts
   if (reach.type === 'stdio') {
     const { command, args, env, cwd } = reach
-    return new StdioTransport({ command, args, env, ...(cwd !== undefined && { cwd }), log, clock })
+    return new StdioTransport({ name, command, args, env, ...(cwd !== undefined && { cwd }), log, clock })
   }
   const url = URL.parse(reach.url)
   if (url === null) throw new TypeError(`mcpServers.${name}.url is not a URL`)

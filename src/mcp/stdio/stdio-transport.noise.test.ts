@@ -3,24 +3,27 @@ import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
 import { NoiseReport } from './stdio-transport.ts'
 
-it('reports twenty lines in ten seconds, then how many there were more', () => {
+it('reports twenty lines in ten seconds, then how many more there were', () => {
   const [log, clock] = [captureLog(), new ManualClock()]
-  const report = new NoiseReport('cat', log, undefined, clock)
+  const report = new NoiseReport({ server: 'files', command: 'cat' }, log, undefined, clock)
   for (let n = 0; n < 25; n++) report.say('noise', `${n}`)
   expect(log.at('warn').map(({ text }) => text)).toEqual(Array.from({ length: 20 }, (_, n) => `${n}`))
   clock.advance(10_000)
   report.say('noise', 'again')
   expect(log.lines.slice(20).map(({ message, fields }) => [message, fields])).toEqual([
-    ['The MCP server wrote 5 more invalid lines, which are not shown', { command: 'cat' }],
-    ['The MCP server wrote noise', { command: 'cat', text: 'again' }],
+    ['The MCP server wrote 5 more invalid lines, which are not shown', { server: 'files', command: 'cat' }],
+    ['The MCP server wrote noise', { server: 'files', command: 'cat', text: 'again' }],
   ])
 })
 
-it('goes on where who listens fails', () => {
+it('survives a listener that throws', () => {
   const log = captureLog()
   const fail = (): never => {
     throw new Error('deaf')
   }
-  new NoiseReport('cat', log, fail, new ManualClock()).say('noise', '\u001b[1mBearer abcdefghijk\u001b[0m')
-  expect(log.at('warn')).toEqual([{ command: 'cat', text: '[redacted]' }])
+  new NoiseReport({ server: 'files', command: 'cat' }, log, fail, new ManualClock()).say(
+    'noise',
+    '\u001b[1mBearer abcdefghijk\u001b[0m',
+  )
+  expect(log.at('warn')).toEqual([{ server: 'files', command: 'cat', text: '[redacted]' }])
 })

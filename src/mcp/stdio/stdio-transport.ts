@@ -43,15 +43,16 @@ const MAX_TEXT = 500
 
 /** Logs invalid output of a server: cleaned, truncated and rate-limited. */
 export class NoiseReport {
-  readonly #command: string
+  readonly #server: object
   readonly #log: Log
   readonly #onNoise: ((text: string) => void) | undefined
   readonly #clock: Clock
   #since: number
   #reports = 0
 
-  constructor(command: string, log: Log, onNoise: ((text: string) => void) | undefined, clock: Clock) {
-    this.#command = command
+  /** `server` is what the log says about the server. */
+  constructor(server: object, log: Log, onNoise: ((text: string) => void) | undefined, clock: Clock) {
+    this.#server = server
     this.#log = log
     this.#onNoise = onNoise
     this.#clock = clock
@@ -63,7 +64,7 @@ export class NoiseReport {
     if (this.#clock.now() - this.#since >= WINDOW_MS) this.#restart()
     if (++this.#reports > MAX_REPORTS) return
     const text = redactText(cleanText(content), MAX_TEXT)
-    writeLog(this.#log, 'warn', { command: this.#command, text }, `The MCP server wrote ${what}`)
+    writeLog(this.#log, 'warn', { ...this.#server, text }, `The MCP server wrote ${what}`)
     try {
       this.#onNoise?.(text)
     } catch {
@@ -77,7 +78,7 @@ export class NoiseReport {
     this.#reports = 0
     if (left <= 0) return
     const message = `The MCP server wrote ${left} more invalid lines, which are not shown`
-    writeLog(this.#log, 'warn', { command: this.#command }, message)
+    writeLog(this.#log, 'warn', { ...this.#server }, message)
   }
 }
 
@@ -155,6 +156,8 @@ const FULL_CHUNK = 64 * 1024
 const DRAIN_MS = 200
 
 export interface StdioTransportOptions extends ServerCommand {
+  /** The server's name in the configuration, for the log. */
+  readonly name?: string
   readonly log: Log
   /** Gets invalid output on stdout, cleaned and truncated. */
   readonly onNoise?: (text: string) => void
@@ -194,7 +197,12 @@ export class StdioTransport implements Transport {
   constructor(options: StdioTransportOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    this.#noise = new NoiseReport(options.command, options.log, options.onNoise, this.#clock)
+    this.#noise = new NoiseReport(
+      { server: options.name, command: options.command },
+      options.log,
+      options.onNoise,
+      this.#clock,
+    )
     this.#reader = new MessageReader(options.maxLineBytes ?? MAX_LINE_BYTES, {
       message: (message) => this.#deliver(message),
       noise: (what, text) => this.#noise.say(what, text),
