@@ -59,6 +59,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>
   /** The key's own rate limit, if it has one. */
   readonly callsPerMinute: number | undefined
+  /** When its key expires, in milliseconds since 1970; infinity if never. */
+  readonly expiresAt: number
 }
 
 const MINUTE = 60_000
@@ -68,7 +70,6 @@ export const CALLS_PER_SESSION = 1_000
 
 interface Known {
   readonly caller: Caller
-  readonly expiresAt: number
   /** Milliseconds since 1970; 0 if the key was not used since the start. */
   usedAt: number
 }
@@ -82,6 +83,7 @@ export const LOCAL_CALLER: Caller = Object.freeze({
   // The user of this machine can open the store and run the commands anyway.
   scopes: new Set(SCOPES),
   callsPerMinute: undefined,
+  expiresAt: Number.POSITIVE_INFINITY,
 })
 
 /** All callers with a valid key, by the hash of the key. */
@@ -90,6 +92,7 @@ export class Callers {
   readonly #clock: Clock
   #limits: LimitsConfig = {}
   #known = new Map<string, Known>()
+  #keyed = false
   #loads = 0
 
   constructor(tenants: Tenants, clock: Clock) {
@@ -97,8 +100,9 @@ export class Callers {
     this.#clock = clock
   }
 
-  get size(): number {
-    return this.#known.size
+  /** Whether a key exists or existed: from then on, every request needs one. */
+  get keyed(): boolean {
+    return this.#keyed
   }
 
   configure(limits: LimitsConfig = {}): void {
@@ -110,6 +114,7 @@ export class Callers {
     const turn = ++this.#loads
     const stored = await keys.list()
     if (turn < this.#loads) return
+    this.#keyed ||= stored.length > 0
     const before = this.#known
     const valid = stored.filter((key) => key.revoked_at === null)
     this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
@@ -121,7 +126,7 @@ export class Callers {
     const known = this.#known.get(hashApiKey(key))
     if (known === undefined) return undefined
     const now = this.#clock.wall()
-    if (known.expiresAt <= now) return undefined
+    if (known.caller.expiresAt <= now) return undefined
     known.usedAt = now
     return known.caller
   }
@@ -195,8 +200,15 @@ function known(key: StoredKey, usedAt = 0): Known {
   }
   const { id, tenant, name, role, calls_per_minute } = key
   return {
-    caller: { id, tenant, name, role, scopes, callsPerMinute: calls_per_minute ?? undefined },
-    expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
+    caller: {
+      id,
+      tenant,
+      name,
+      role,
+      scopes,
+      callsPerMinute: calls_per_minute ?? undefined,
+      expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
+    },
     usedAt,
   }
 }

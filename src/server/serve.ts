@@ -7,7 +7,7 @@ import { Upkeep } from '../knowledge/collections/collections.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
 import { runRoutes } from './chat/run-routes.ts'
-import { Authenticator, isLoopbackAddress } from './http/authenticator.ts'
+import { Authenticator, isLoopbackAddress, type LocalAccess } from './http/authenticator.ts'
 import { settleRecords, Traffic } from './http/context.ts'
 import { Streams } from './http/event-stream.ts'
 import { addHooks, parseJsonBodies } from './http/hooks.ts'
@@ -70,8 +70,8 @@ export interface AppOptions {
   readonly prometheus: Prometheus
   /** The version of this package. */
   readonly version: string
-  /** Accept requests without a key until the first key exists. Only for servers bound to a loopback address. */
-  readonly local?: boolean
+  /** Whether requests need no key. Only for servers bound to a loopback address. Default: `never`. */
+  readonly local?: LocalAccess
   /** The folder of the built web UI. */
   readonly page?: string
 }
@@ -81,6 +81,8 @@ export interface ServeOptions extends Pick<AppOptions, 'prometheus' | 'version'>
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** Accept requests without a key from this machine, even if there are keys. */
+  readonly insecureLocal?: boolean
 }
 
 /** A listening server. */
@@ -99,22 +101,26 @@ export class ServeError extends Error {
 }
 
 /** Serves an installation over HTTP. Without API keys the server listens on a loopback address only. */
-export async function serve({ installation, host, port, ...options }: ServeOptions): Promise<HttpService> {
+export async function serve(options: ServeOptions): Promise<HttpService> {
+  const { installation, host, port, insecureLocal, ...rest } = options
   const { callers, log, clock, manager } = installation
-  const local = callers.size === 0
-  if (local && !isLoopbackAddress(host)) {
-    throw new ServeError(
-      `Without API keys the server can only listen on a loopback address, not on '${host}'. Create a key with "npx toolyard keys create"`,
-    )
+  const local = insecureLocal ? 'always' : callers.keyed ? 'never' : 'until-first-key'
+  if (local !== 'never' && !isLoopbackAddress(host)) {
+    const problem = insecureLocal ? 'With --insecure-local' : 'Without API keys'
+    const fix = insecureLocal
+      ? 'Leave it out'
+      : 'Create a key with "npx toolyard keys create", or set TOOLYARD_ADMIN_KEY'
+    throw new ServeError(`${problem} the server can only listen on a loopback address, not on '${host}'. ${fix}`)
   }
-  const app = await createApp(installation, { local, ...options })
+  const app = await createApp(installation, { local, ...rest })
   try {
     await app.listen({ host, port })
   } catch (error) {
     await closeGracefully(app, 0)
     throw listenError(error as NodeJS.ErrnoException, host, port)
   }
-  if (local) log.warn({ host }, 'There are no API keys: requests from this machine need none')
+  if (insecureLocal) log.warn({ host }, '--insecure-local: requests from this machine need no API key')
+  else if (local !== 'never') log.warn({ host }, 'There are no API keys: requests from this machine need none')
   const upkeep = new Upkeep({ collections: () => manager.getCollections(), clock, log })
   const stopListening = installation.onReload(() => upkeep.again())
   const close = async () => {
@@ -151,7 +157,7 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
 
 /** Creates the Fastify app of an installation, with all routes. It doesn't listen yet. */
 export async function createApp(installation: Installation, options: AppOptions): Promise<FastifyInstance> {
-  const { version, prometheus, local = false, page } = options
+  const { version, prometheus, local = 'never', page } = options
   const app = fastify({
     logger: false,
     bodyLimit: installation.config.limits?.body_bytes ?? MAX_BODY_BYTES,

@@ -31,7 +31,7 @@ describe('keys create', () => {
     expect(err).toMatch(
       /^Created key 'ci' for tenant 'acme', role operator\. Its id is [\w-]{36}\.\nThe key is not shown again/,
     )
-    await vi.waitFor(() => expect(server.callers.size).toBe(1), { timeout: 10_000 })
+    await vi.waitFor(() => expect(server.callers.keyed).toBe(true), { timeout: 10_000 })
     const expected = { tenant: 'acme', name: 'ci', role: 'operator', scopes: new Set(['read', 'call']) }
     expect(server.callers.find(out.trimEnd())).toMatchObject(expected)
   })

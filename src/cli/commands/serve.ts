@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Command } from 'commander'
+import { hashApiKey, SCOPES } from '../../app/callers.ts'
 import { createLog } from '../../app/create-log.ts'
 import { Installation } from '../../app/installation.ts'
 import { ConfigError } from '../../config/check-config.ts'
+import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import { ServeError, serve } from '../../server/serve.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
@@ -20,7 +23,8 @@ import {
 } from '../common/terminal.ts'
 
 const HELP = `
-Without any keys the server accepts requests from this machine only, and needs no key. SIGHUP reloads the configuration.
+Without any keys the server accepts requests from this machine only, and needs no key. From the first key on, every
+request needs one. TOOLYARD_ADMIN_KEY sets the first key. SIGHUP reloads the configuration.
 
 Examples:
   $ toolyard serve
@@ -32,6 +36,7 @@ export function defineServe(serve: Command, terminal: Terminal, done: Done): voi
   serve
     .option('--host <address>', 'address to listen on (default: TOOLYARD_HOST, else 127.0.0.1)')
     .option('--port <port>', 'port to listen on, 0 for any free port (default: TOOLYARD_PORT, else 4747)')
+    .option('--insecure-local', 'accept requests from this machine without a key, even if there are keys')
     .addHelpText('after', HELP)
     .action(run(runServer))
 }
@@ -39,13 +44,15 @@ export function defineServe(serve: Command, terminal: Terminal, done: Done): voi
 interface ServeOptions extends GlobalOptions {
   readonly host?: string
   readonly port?: string
+  readonly insecureLocal?: boolean
 }
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = '4747'
+const MIN_KEY_LENGTH = 32
 
 /** `toolyard serve`: the HTTP server, until a signal stops it. A second signal exits immediately. */
-async function runServer(terminal: Terminal, options: ServeOptions): Promise<number> {
+export async function runServer(terminal: Terminal, options: ServeOptions): Promise<number> {
   const host = options.host ?? (terminal.env.TOOLYARD_HOST || DEFAULT_HOST)
   const port = readInteger('--port', options.port ?? (terminal.env.TOOLYARD_PORT || DEFAULT_PORT), 0, 65_535)
   const log = createLog(options.verbose ? 'info' : terminal.env.TOOLYARD_LOG || 'info', { buffered: true })
@@ -65,13 +72,17 @@ async function runServer(terminal: Terminal, options: ServeOptions): Promise<num
   })
   let interrupt: Interrupt | undefined
   try {
-    const server = await serve({ installation, host, port, prometheus, version }).catch((error: unknown) => {
-      throw error instanceof ServeError ? new UsageError(`${error.message}.`, { cause: error }) : error
-    })
+    await createFirstKey(terminal, installation)
+    const { insecureLocal = false } = options
+    const server = await serve({ installation, host, port, prometheus, version, insecureLocal }).catch(
+      (error: unknown) => {
+        throw error instanceof ServeError ? new UsageError(`${error.message}.`, { cause: error }) : error
+      },
+    )
     interrupt = new Interrupt()
     const reload = () => void installation.reload().catch((err: unknown) => refused(installation, err))
     process.on('SIGHUP', reload)
-    introduce(terminal, server.url, installation, file)
+    introduce(terminal, server.url, installation, file, insecureLocal)
     log.flush()
     await once(interrupt.signal, 'abort')
     terminal.note('Stopping after the running calls. Press Ctrl-C again to stop now.')
@@ -86,9 +97,40 @@ async function runServer(terminal: Terminal, options: ServeOptions): Promise<num
   }
 }
 
-function introduce(terminal: Terminal, url: string, { manager, callers }: Installation, file: string): void {
+/** `TOOLYARD_ADMIN_KEY` becomes the first key, of an admin of all tenants. It does nothing once a key exists. */
+export async function createFirstKey(
+  { env }: Pick<Terminal, 'env'>,
+  { callers, storage, clock }: Installation,
+): Promise<void> {
+  const key = env.TOOLYARD_ADMIN_KEY
+  if (!key || callers.keyed) return
+  if (key.length < MIN_KEY_LENGTH || /[^\x21-\x7e]/.test(key)) {
+    throw new UsageError(`TOOLYARD_ADMIN_KEY takes at least ${MIN_KEY_LENGTH} visible ASCII characters.`)
+  }
+  await storage.keys.create({
+    id: randomUUID(),
+    hash: hashApiKey(key),
+    tenant: LOCAL_TENANT,
+    name: 'TOOLYARD_ADMIN_KEY',
+    role: 'admin',
+    scopes: SCOPES,
+    calls_per_minute: null,
+    created_at: new Date(clock.wall()).toISOString(),
+    expires_at: null,
+    revoked_at: null,
+  })
+  await callers.load(storage.keys)
+}
+
+function introduce(
+  terminal: Terminal,
+  url: string,
+  { manager, callers }: Installation,
+  file: string,
+  insecureLocal: boolean,
+): void {
   const tools = manager.getRegistry().list().length
-  const local = callers.size === 0
+  const local = insecureLocal || !callers.keyed
   if (terminal.json) {
     terminal.document({ url, tools, local, config: file })
     return
@@ -102,7 +144,8 @@ function introduce(terminal: Terminal, url: string, { manager, callers }: Instal
     `  configuration: ${printableLine(file)}`,
   ]
   for (const line of more) terminal.note(line)
-  if (local) {
+  if (insecureLocal) terminal.note('--insecure-local: requests from this machine need no key.')
+  else if (local) {
     terminal.note('There are no keys yet: requests need no key, but must come from this machine.')
     terminal.note('After "toolyard keys create" every request needs a key.')
   }

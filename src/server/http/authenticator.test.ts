@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { Callers } from '../../app/callers.ts'
+import { systemClock } from '../../core/clock.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { rawRequest } from '../fixtures/raw-request.ts'
 
@@ -136,8 +138,28 @@ describe('without keys', () => {
     expect(server.log.lines.filter(({ message }) => message.startsWith('The first API key exists'))).toHaveLength(1)
     const revoked = await fetch(`${server.url}/api/keys/${id}`, { method: 'DELETE', headers: { 'x-api-key': key } })
     expect(revoked.status).toBe(204)
-    expect(server.installation.callers.size).toBe(0)
     expect((await server.get(LIST)).status).toBe(401)
+  })
+
+  test('a key that existed before the start ends that too', async () => {
+    const server = await openToolServer({ hello: async () => 1 })
+    await server.key('acme')
+    const { storage } = server.installation
+    for (const { id } of await storage.keys.list()) await storage.keys.revoke(id, new Date().toISOString())
+    const later = new Callers(server.installation.tenants, systemClock)
+    await later.load(storage.keys)
+    expect(later.keyed).toBe(true)
+  })
+
+  test.each(['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'via'])('rejects the header %s', async (name) => {
+    const server = await openToolServer({ hello: async () => 1 })
+    for (const path of [LIST, '/health', '/mcp']) {
+      const answer = await server.get(path, { [name]: '203.0.113.7' })
+      expect([path, answer.status]).toEqual([path, 403])
+      expect(await answer.text()).toContain(name)
+    }
+    const key = { 'x-api-key': await server.key('acme') }
+    expect((await server.get(LIST, { ...key, [name]: '203.0.113.7' })).status).toBe(200)
   })
 
   test('a server that is not local requires a key', async () => {

@@ -147,6 +147,11 @@ export function isOfOwnPage({ host = '', origin, 'sec-fetch-site': site }: Incom
   return site === undefined || site === 'same-origin' || site === 'none'
 }
 
+/** Whether requests from this machine need no key. The first key ends `until-first-key` for good. */
+export type LocalAccess = 'never' | 'until-first-key' | 'always'
+
+const PROXY_HEADER = /^(?:x-forwarded-.*|forwarded|via)$/
+
 const USUAL = 'Bearer '
 const BEARER = /^Bearer +(\S+) *$/i
 
@@ -154,27 +159,32 @@ const BEARER = /^Bearer +(\S+) *$/i
 export class Authenticator {
   readonly #installation: Installation
   readonly #unknown: UnknownCallers
-  #local: boolean
+  #local: LocalAccess
 
-  /** `local`: requests from this machine need no key until the first key exists. */
-  constructor(installation: Installation, local: boolean) {
+  constructor(installation: Installation, local: LocalAccess) {
     this.#installation = installation
     this.#unknown = new UnknownCallers(installation)
     this.#local = local
   }
 
-  /** Whether requests need no key. The first key ends this for good. */
+  /** Whether requests need no key. */
   get local(): boolean {
-    if (this.#local && this.#installation.callers.size > 0) {
-      this.#local = false
+    if (this.#local === 'until-first-key' && this.#installation.callers.keyed) {
+      this.#local = 'never'
       this.#installation.log.info({}, 'The first API key exists: requests without a key are refused from now on')
     }
-    return this.#local
+    return this.#local !== 'never'
   }
 
-  /** Without keys, rejects DNS rebinding by the Host header, and other websites by the Origin header. */
-  checkOrigin({ host = '', origin }: IncomingHttpHeaders): void {
+  /**
+   * Without keys, rejects DNS rebinding by the Host header, other websites by the Origin header, and requests that come
+   * through a proxy, behind which anyone can be.
+   */
+  checkOrigin(headers: IncomingHttpHeaders): void {
     if (!this.local) return
+    const { host = '', origin } = headers
+    const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name))
+    if (proxy !== undefined) throw new HttpProblem(403, `Requests with the header ${proxy} need an API key`, LOCAL_ONLY)
     if (!isLoopbackHost(host)) throw new HttpProblem(403, 'The Host header must name this machine', LOCAL_ONLY)
     if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
       throw new HttpProblem(403, 'Cross-origin requests are refused', LOCAL_ONLY)

@@ -71,6 +71,20 @@ describe('keys', () => {
     expect((await make({ name: 'x', role: 'user', scopes: ['installation'] }, whole)).status).toBe(400)
   })
 
+  test('never have more calls and never live longer than the key that creates them', async () => {
+    const { make, key } = await keyYard()
+    const limited = { 'x-api-key': await key('acme', 'admin', undefined, 60) }
+    expect((await make({ name: 'x' }, limited)).status).toBe(403)
+    expect((await make({ name: 'x', calls_per_minute: 61 }, limited)).status).toBe(403)
+    expect((await make({ name: 'x', calls_per_minute: 60 }, limited)).status).toBe(201)
+    const [soon, later] = [Date.now() + 3_600_000, Date.now() + 7_200_000].map((at) => new Date(at).toISOString())
+    const made = await make({ name: 'short', role: 'admin', expires_at: soon })
+    const short = { 'x-api-key': ((await made.json()) as { key: string }).key }
+    expect((await make({ name: 'x' }, short)).status).toBe(403)
+    expect((await make({ name: 'x', expires_at: later }, short)).status).toBe(403)
+    expect((await make({ name: 'x', expires_at: soon }, short)).status).toBe(201)
+  })
+
   test('of a tenant can be managed by its admins only', async () => {
     const { get, key } = await keyYard()
     for (const role of ['user', 'operator'] as const) {

@@ -158,7 +158,7 @@ export function keyRoutes(app: FastifyInstance): void {
     }),
     async ({ caller, body }, reply) => {
       const { name, role, scopes, calls_per_minute, expires_at } = body
-      checkRights(caller, role, scopes)
+      checkRights(caller, body)
       const key = newApiKey()
       const stored: StoredKey = {
         id: randomUUID(),
@@ -194,8 +194,16 @@ export function keyRoutes(app: FastifyInstance): void {
   )
 }
 
-/** A caller can't grant scopes that it doesn't have. */
-function checkRights(caller: Caller, role: Role, scopes: readonly Scope[] | undefined): void {
+/** A key can't create a key with more than it has itself. */
+function checkRights(caller: Caller, { role, scopes, calls_per_minute, expires_at }: NewKeyBody): void {
+  const { callsPerMinute, expiresAt } = caller
+  if (callsPerMinute !== undefined && (calls_per_minute ?? Number.POSITIVE_INFINITY) > callsPerMinute) {
+    throw new HttpProblem(403, 'A key cannot grant more calls than it has', `calls_per_minute may be ${callsPerMinute}`)
+  }
+  if (expiresAt < (expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at))) {
+    const last = new Date(expiresAt).toISOString()
+    throw new HttpProblem(403, 'A key cannot outlive the key that creates it', `expires_at may be ${last}`)
+  }
   const given = ROLES[role].filter((scope) => scopes === undefined || scopes.includes(scope))
   const missing = given.filter((scope) => !caller.scopes.has(scope))
   if (missing.length === 0) return

@@ -41,11 +41,12 @@ describe('mcp serve', { timeout: 60_000 }, () => {
     for await (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' })
   })
 
-  test('over HTTP: the address on stderr, tools and resources of other servers among ours, and it ends by Ctrl-C', async () => {
+  test('over HTTP: is the whole server, with tools and resources of other servers, and ends by Ctrl-C', async () => {
     const child = await serve('--http', '0')
-    if (child.stderr === null) throw new Error('no stderr')
-    const { value: said } = await createInterface(child.stderr)[Symbol.asyncIterator]().next()
-    const [url = ''] = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(String(said)) ?? []
+    if (child.stdout === null) throw new Error('no stdout')
+    const { value: said } = await createInterface(child.stdout)[Symbol.asyncIterator]().next()
+    const [base = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(String(said)) ?? []
+    const url = `${base}/mcp`
     const client = new Client({ name: 'test', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(new URL(url)))
     const names = async () => (await client.listTools()).tools.map(({ name }) => name)
@@ -56,7 +57,7 @@ describe('mcp serve', { timeout: 60_000 }, () => {
     expect(resources).toContainEqual(expect.objectContaining({ uri: 'memory://knowledge-graph' }))
     await client.close()
     child.kill('SIGINT')
-    expect(await once(child, 'exit')).toEqual([130, null])
+    expect(await once(child, 'exit')).toEqual([0, null])
   })
 
   test.each([['x'], ['65536']])('--http %s is wrong usage', async (port) => {

@@ -87,7 +87,7 @@ export function defineMcp(mcp: Command, terminal: Terminal, done: Done): void {
   mcp
     .command('serve')
     .description('Serve the permitted tools over MCP, on stdin and stdout or over HTTP')
-    .option('--http [port]', 'over streamable HTTP on 127.0.0.1 (default port 4747)')
+    .option('--http [port]', 'over HTTP: the same as "toolyard serve --port" (default port 4747)')
     .action(async (_, command: Command) => {
       const { mcpServe } = await import('./mcp-serve.ts')
       done(await mcpServe(terminal, command.optsWithGlobals()))

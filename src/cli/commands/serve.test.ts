@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { SCOPES } from '../../app/callers.ts'
+import { openTestServer, type TestServerOptions } from '../../server/fixtures/open-server.ts'
+import { serve } from '../../server/serve.ts'
+import { Prometheus } from '../../telemetry/prometheus.ts'
+import { createFirstKey } from './serve.ts'
+
+const KEY = 'k'.repeat(32)
+
+async function opened(options?: TestServerOptions) {
+  const { installation, key, close } = await openTestServer({}, options)
+  const start = (host: string, insecureLocal: boolean) =>
+    serve({ installation, host, port: 0, insecureLocal, prometheus: new Prometheus(), version: '1.2.3' })
+  return { installation, key, start, [Symbol.asyncDispose]: close }
+}
+
+test('TOOLYARD_ADMIN_KEY is the first key, of an admin of all tenants', async () => {
+  await using server = await opened()
+  const { callers } = server.installation
+  await createFirstKey({ env: { TOOLYARD_ADMIN_KEY: KEY } }, server.installation)
+  expect(callers.find(KEY)).toMatchObject({ tenant: 'local', role: 'admin', scopes: new Set(SCOPES) })
+  await createFirstKey({ env: { TOOLYARD_ADMIN_KEY: 'o'.repeat(32) } }, server.installation)
+  expect(callers.find('o'.repeat(32))).toBe(undefined)
+})
+
+test.each(['short', 'with a space'.padEnd(32, 'x'), 'ü'.repeat(32)])(
+  'TOOLYARD_ADMIN_KEY can not be %j',
+  async (TOOLYARD_ADMIN_KEY) => {
+    await using server = await opened()
+    await expect(createFirstKey({ env: { TOOLYARD_ADMIN_KEY } }, server.installation)).rejects.toThrow(
+      'TOOLYARD_ADMIN_KEY takes at least 32 visible ASCII characters.',
+    )
+    expect(server.installation.callers.keyed).toBe(false)
+  },
+)
+
+test('--insecure-local accepts requests without a key although there are keys, on a loopback address only', async () => {
+  await using server = await opened()
+  await server.key('acme')
+  const status = async (insecureLocal: boolean) => {
+    const { url, close } = await server.start('127.0.0.1', insecureLocal)
+    const answer = await fetch(`${url}/api/keys`)
+    await close()
+    return answer.status
+  }
+  expect(await status(false)).toBe(401)
+  expect(await status(true)).toBe(200)
+  await expect(server.start('0.0.0.0', true)).rejects.toThrow(
+    "With --insecure-local the server can only listen on a loopback address, not on '0.0.0.0'",
+  )
+})
