@@ -34,18 +34,22 @@ describe('Execution flow', () => {
     expect(await execute('weather')).toMatchObject({ result: 'celsius' })
   })
 
-  test('[1.3-4] validates before it checks permission', async () => {
-    const { execute } = await withTools({ weather: { run: () => 1, parameters: place, permissions: ['weather'] } })
+  test('[1.3-4] validates before it counts against limits', async () => {
+    const { execute } = await withTools({
+      weather: { run: () => 1, parameters: place, rate_limit: { calls: 1, per_ms: 60_000 } },
+    })
     expect(await execute('weather')).toMatchObject({ error_code: 'INVALID_PARAMETERS' })
+    expect(await execute('weather', { city: 'Rome' })).toMatchObject({ success: true })
   })
 
-  test('[1.3-5] checks permission before it counts against limits', async () => {
-    const { execute } = await withTools({
-      weather: { run: () => 1, permissions: ['weather'], rate_limit: { calls: 1, per_ms: 60_000 } },
-    })
-    expect(await execute('weather')).toMatchObject({ error_code: 'PERMISSION_DENIED' })
-    // The refusal came before the limits, so that it used nothing up.
-    expect(await execute('weather', {}, { flags: { weather: true } })).toMatchObject({ success: true })
+  test('[1.3-5] checks permission before it reads the parameters', async () => {
+    const { execute } = await withTools({ weather: { run: () => 1, parameters: place, permissions: ['weather'] } })
+    for (const params of [{}, { city: 7 }, 'no object']) {
+      const result = await execute('weather', params)
+      expect(result).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+      expect(JSON.stringify(result)).not.toContain('city')
+    }
+    expect(await execute('weather', { city: 'Rome' }, { flags: { weather: true } })).toMatchObject({ success: true })
   })
 
   test('[1.3-6] checks limits before it tries the cache', async () => {

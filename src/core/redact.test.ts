@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { redact, redactedJson, redactText } from './redact.ts'
+import { redact, redactedJson, redactText, withoutCredentials } from './redact.ts'
 
 test('redacts values under secret names at any depth', () => {
   expect(redact({ user: { Password: 'x', api_key: 'y', nested: [{ authorization: 'z' }] }, city: 'Paris' })).toEqual({
@@ -70,4 +70,16 @@ describe('redactedJson', () => {
     expect(redactedJson({ inner })).not.toContain('hunter2')
     expect(redactedJson({ inner: '{"password": "hunter2"' })).not.toContain('hunter2')
   })
+})
+
+test.each([
+  [
+    'connect to postgres://app:hunter2@db.internal:5432/x failed',
+    'connect to postgres://[redacted]@db.internal:5432/x failed',
+  ],
+  ['the key ty_0123456789abcdef is unknown', 'the key [redacted] is unknown'],
+  ['see https://a.test/@user and me@a.test', 'see https://a.test/@user and me@a.test'],
+  ['token: expired', 'token: expired'],
+])('removes credentials from an error message: %s', (text, clean) => {
+  expect(withoutCredentials(text)).toBe(clean)
 })

@@ -26,6 +26,12 @@ const SECRET_VALUE = new RegExp(
   ].join('|'),
   'g',
 )
+/** API keys of Toolyard, and the credentials in a URL. */
+const CREDENTIALS = /\bty_[\w-]{8,}|(?<=:\/\/)[^\s/@]{1,2048}(?=@)/g
+
+/** A handler's message without credentials. Other secrets can't be told from what a model needs to know. */
+export const withoutCredentials = (text: string): string => text.replace(CREDENTIALS, REDACTED)
+
 /** The shortest match is `pwd=1234`. */
 const MIN_SECRET_LENGTH = 8
 const REDACTED = '[redacted]'

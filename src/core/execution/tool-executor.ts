@@ -5,6 +5,7 @@ import type { CircuitState, ToolHealth } from '../handler.ts'
 import { type Log, silentLog } from '../log.ts'
 import { LocalRates, type Rates } from '../rates.ts'
 import { Recorder } from '../recorder.ts'
+import { withoutCredentials } from '../redact.ts'
 import { snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import { ToolMetrics } from '../tool-metrics.ts'
@@ -67,7 +68,7 @@ export class ToolExecutor {
   }
 
   /**
-   * Runs a tool: find, validate, permit, limit, cache, run, record. It never throws: every outcome is an envelope, and
+   * Runs a tool: find, permit, validate, limit, cache, run, record. It never throws: every outcome is an envelope, and
    * every call is recorded. The order is a security property.
    */
   async execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
@@ -79,10 +80,10 @@ export class ToolExecutor {
       call = new Call(asked, context ?? NO_CONTEXT, startedMs)
       if (this.#tracer !== undefined) call.beginSpan(this.#tracer)
       const tool = this.#tools.find(call)
+      permit(tool.definition, call)
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
-      permit(tool.definition, call)
       const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
       if (limited) await takeRates(call, tool, this.#rates, this.#clock)
       call.key = keyOf(call, tool, snapshot.params)
@@ -110,8 +111,8 @@ export class ToolExecutor {
     const call = new Call(name, context, this.#clock.now())
     try {
       const tool = this.#tools.find(call)
-      await this.#check.validate(call, tool, this.#check.read(call, tool, params))
       permit(tool.definition, call)
+      await this.#check.validate(call, tool, this.#check.read(call, tool, params))
       await takeRates(call, undefined, this.#rates, this.#clock)
       return { timeoutMs: call.timeoutMs }
     } catch (thrown) {
@@ -198,7 +199,7 @@ export class ToolExecutor {
     const execution_time_ms = this.#end(call, error_code)
     const envelope = {
       success: false,
-      error: message,
+      error: withoutCredentials(message),
       error_code,
       tool_name: call.tool,
       execution_time_ms,
