@@ -35,13 +35,13 @@ export interface WindowOptions {
   readonly width?: number
 }
 
-/** The requests of a page: how many it has made, and those in flight. */
+/** The requests of a context: how many it has made, and those in flight. */
 interface Requests {
   made: number
   readonly inFlight: Set<Request>
 }
 
-const requestsOf = new WeakMap<Page, Requests>()
+const requestsOf = new WeakMap<BrowserContext, Requests>()
 
 /** How to launch Chromium. Throws if there is none. */
 export async function launchOptions(): Promise<LaunchOptions> {
@@ -59,16 +59,16 @@ export async function openWindow(browser: Browser, options: WindowOptions = {}):
   const { theme = 'light', width = 1_280 } = options
   const context = await browser.newContext({ colorScheme: theme, viewport: viewport(width), reducedMotion: 'reduce' })
   context.setDefaultTimeout(DEADLINE_MS)
-  context.on('page', (page) => {
-    const requests: Requests = { made: 0, inFlight: new Set() }
-    requestsOf.set(page, requests)
-    page.on('request', (request) => {
-      requests.made++
-      requests.inFlight.add(request)
-    })
-    page.on('requestfinished', (request) => requests.inFlight.delete(request))
-    page.on('requestfailed', (request) => requests.inFlight.delete(request))
+  const requests: Requests = { made: 0, inFlight: new Set() }
+  requestsOf.set(context, requests)
+  context.on('request', (request) => {
+    requests.made++
+    // A navigation ends all requests of the document before it.
+    if (request.isNavigationRequest()) requests.inFlight.clear()
+    requests.inFlight.add(request)
   })
+  context.on('requestfinished', (request) => requests.inFlight.delete(request))
+  context.on('requestfailed', (request) => requests.inFlight.delete(request))
   return context
 }
 
@@ -86,7 +86,7 @@ const SETTLED = `new Promise((resolve) => {
 
 /** Waits until the page has no request in flight, makes no new one and has rendered everything. */
 export async function atRest(page: Page): Promise<void> {
-  const requests = requestsOf.get(page)
+  const requests = requestsOf.get(page.context())
   if (requests === undefined) throw new Error('atRest() takes a page of openWindow()')
   const deadline = Date.now() + DEADLINE_MS
   for (;;) {
