@@ -179,19 +179,21 @@ test('limits the audit log to the scopes of the key', async () => {
     headers: { 'content-type': 'application/json', 'x-api-key': acme },
     body: JSON.stringify({ tool_name: 'hello', params: {} }),
   })
+  const { page } = await open()
+  await page.goto(`${keyed.url}/activity`)
   const signIn = async (key: string) => {
-    const { page } = await open()
-    await page.goto(`${keyed.url}/activity`)
     await page.getByLabel('API key').fill(key)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    return page
   }
-  const without = await signIn(bare)
-  await without.getByText('Your key may not see calls').waitFor()
-  const own = await signIn(acme)
-  await own.getByText('1 call', { exact: true }).waitFor()
-  expect(await own.getByRole('searchbox', { name: 'Tenant' }).count()).toBe(0)
-  const page = await signIn(whole)
+  const signOut = () => page.getByRole('button', { name: 'Sign out' }).click()
+  await signIn(bare)
+  await page.getByText('Your key may not see calls').waitFor()
+  await signOut()
+  await signIn(acme)
+  await page.getByText('1 call', { exact: true }).waitFor()
+  expect(await page.getByRole('searchbox', { name: 'Tenant' }).count()).toBe(0)
+  await signOut()
+  await signIn(whole)
   await page.getByText('There are no calls yet').waitFor()
   await page.getByRole('searchbox', { name: 'Tenant' }).fill('*')
   await page.getByText('1 call', { exact: true }).waitFor()

@@ -21,8 +21,14 @@ let url: string
 /** What `npm start` runs, on a machine that has nothing yet: no home, no data, no key. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'toolyard-newcomer-'))
-  const { PATH = '' } = process.env
-  const env = { PATH, HOME: folder, TOOLYARD_DATA: join(folder, 'data'), TOOLYARD_LOG: 'warn' }
+  const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
+  const env = {
+    PATH,
+    HOME: folder,
+    TOOLYARD_DATA: join(folder, 'data'),
+    TOOLYARD_LOG: 'warn',
+    ...(cache !== undefined && { NODE_COMPILE_CACHE: cache }),
+  }
   server = spawn(process.execPath, ['bin/toolyard.js', 'serve', '--port', '0', '--json'], {
     cwd: ROOT,
     env,
