@@ -75,13 +75,13 @@ export async function openWindow(browser: Browser, options: WindowOptions = {}):
 /** The size of a phone or of a desktop, by its width. */
 export const viewport = (width: number) => ({ width, height: width < 500 ? 780 : 900 })
 
-/** Two frames and an idle moment later: whether nothing loads and nothing is animated. */
+/** Whether nothing loads and nothing is animated after two frames. Chromium sometimes never calls an idle callback. */
 const SETTLED = `new Promise((resolve) => {
   const look = () => resolve(
     document.querySelector('.moving') === null &&
     document.getAnimations().every(({ playState }) => playState !== 'running')
   )
-  requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(look)))
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(look)))
 })`
 
 /** Waits until the page has no request in flight, makes no new one and has rendered everything. */
