@@ -1,5 +1,4 @@
 import type { Page } from 'playwright-core'
-import { expect } from 'vitest'
 import type { StoredRun } from '../../src/core/storage/run-store.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
@@ -75,8 +74,3 @@ const storedRun = (index: number): StoredRun => ({
 
 /** The choices that stand in the address. */
 export const addressOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams)
-
-export const fits = async (page: Page) => {
-  const sticksOut = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-  expect(await page.evaluate(sticksOut)).toBe(0)
-}

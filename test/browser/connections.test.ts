@@ -70,22 +70,16 @@ describe('connections and limits', () => {
   })
   afterAll(() => server.close())
 
-  test.each([
-    { theme: 'light', width: 1_280 },
-    { theme: 'dark', width: 360 },
-  ] as const)('are without fault for axe, and nothing sticks out, $theme at $width', async (options) => {
-    const { page, violations, picture } = await open(options)
+  test('pass axe and fit', async () => {
+    const { page, checkLooks } = await open()
     await page.goto(server.url + ADDRESS)
     await page.getByText('Error: no broker at all').waitFor()
     await page.getByRole('listitem').filter({ hasText: 'hostile' }).getByText('connected', { exact: true }).waitFor()
     await page.getByText('2 of 3 left per 10 min').waitFor()
-    expect(await violations()).toEqual([])
-    const sticksOut = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-    await picture('connections')
-    expect(await page.evaluate(sticksOut)).toBe(0)
+    await checkLooks('connections')
   })
 
-  test('say how each server, breaker and limit stands', async () => {
+  test('show the status of each server, circuit breaker and limit', async () => {
     const { page } = await open()
     await page.goto(server.url + ADDRESS)
     const row = (list: string, text: string) =>
@@ -102,8 +96,8 @@ describe('connections and limits', () => {
     expect(await page.getByRole('button', { name: 'Reconnect lacking' }).count()).toBe(0)
   })
 
-  test('are asked for every few seconds, and no more often', async () => {
-    const { page, asked } = await open()
+  test('are refreshed every few seconds', async () => {
+    const { page, asked } = await open({ fresh: true })
     await page.clock.install()
     await page.goto(server.url + ADDRESS)
     await page.getByText('Error: no broker at all').waitFor()
@@ -115,7 +109,7 @@ describe('connections and limits', () => {
   })
 })
 
-test('a server that died is reconnected by the button, and one that works after a question', async () => {
+test('reconnects a dead server at once and a working one after confirmation', async () => {
   const server = await openYard({ hostile: HOSTILE, broken: BROKEN })
   onTestFinished(() => server.close())
   const connection = server.installation.manager.getMcpServers().connection('hostile')
@@ -149,7 +143,7 @@ test('a server that died is reconnected by the button, and one that works after 
   await expect.poll(() => broken.standing().problem?.at, { timeout: 15_000 }).not.toBe(failed)
 })
 
-test('a key that may not see this is told what it lacks, and nothing is asked for it', async () => {
+test('tells a key which scope it lacks and requests nothing', async () => {
   const server = await openYard({ hostile: HOSTILE }, {})
   onTestFinished(() => server.close())
   const member = await server.key('acme', 'user')

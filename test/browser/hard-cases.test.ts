@@ -9,7 +9,6 @@ import { manyTools } from './shipped-config.ts'
 const LONG = 'a_name_that_was_made_from_an_address_and_never_seen_by_anybody'
 const ROWS = Array.from({ length: 8_000 }, (_, id) => ({ id, text: 'lorem ipsum dolor sit amet, consectetur' }))
 const WORDS = 'word '.repeat(180_000)
-const STICKS_OUT = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
 let server: TestServer
 
@@ -30,23 +29,23 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test('names and descriptions without a space stick out nowhere', async () => {
-  const { page, violations, picture } = await open({ width: 360 })
+test('wraps names and descriptions without spaces', async () => {
+  const { page, violations, checkWidth, picture } = await open({ width: 360 })
   await page.goto(`${server.url}/tool/${LONG}`)
   await page.getByRole('textbox', { name: LONG }).waitFor()
   await page.getByText('Any value will do for free').waitFor()
-  expect(await page.evaluate(STICKS_OUT)).toBe(0)
+  await checkWidth()
   await picture('tool-long')
   await page.goto(`${server.url}/tools-testing`)
   await chooseModel(page, LONG)
-  expect(await page.evaluate(STICKS_OUT)).toBe(0)
+  await checkWidth()
   expect(await violations()).toEqual([])
 })
 
 test.each([
   { tool: 'rows', left: '7,900 more' },
   { tool: 'words', left: '895,000 more characters' },
-])('of a megabyte of $tool a part is drawn, and all of it can be copied', async ({ tool, left }) => {
+])('draws a part of a megabyte of $tool and copies all of it', async ({ tool, left }) => {
   const { page, context } = await open()
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.goto(`${server.url}/tool/${tool}`)
@@ -61,7 +60,7 @@ test.each([
   expect(copied.result).toEqual(tool === 'rows' ? ROWS : WORDS)
 })
 
-test('what has the focus is never behind what stays on top', async () => {
+test('never hides the focused element behind the header', async () => {
   const { page } = await open()
   await page.goto(server.url)
   await page.getByText('tool_0001').first().waitFor()
@@ -78,7 +77,7 @@ test('what has the focus is never behind what stays on top', async () => {
   }
 })
 
-test('who comes back from a tool is where it stands in the list, and who opens it begins at the top', async () => {
+test('opens a tool at the top and restores the scroll position on the way back', async () => {
   const { page } = await open()
   await page.goto(server.url)
   await page.getByText('tool_0001').first().waitFor()
@@ -93,7 +92,7 @@ test('who comes back from a tool is where it stands in the list, and who opens i
 })
 
 describe('models side by side', () => {
-  test('are named where they answer, and one that is removed while it runs can still be cancelled', async () => {
+  test('are named in the results, and a removed one can still be cancelled', async () => {
     const scripted = await openScriptedServer([{ calls: [{ name: 'wait' }] }, { calls: [{ name: 'wait' }] }], {
       tools: {
         wait: (_params, { signal }) =>
@@ -124,7 +123,7 @@ describe('models side by side', () => {
   })
 })
 
-test('where there is one model, it is chosen', async () => {
+test('selects the only model', async () => {
   const scripted = await openScriptedServer(['Done.'])
   const { page } = await open()
   await page.goto(`${scripted.url}/tools-testing`)

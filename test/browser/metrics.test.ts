@@ -1,8 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CallSeriesMetrics, ExecutionMetrics, RunSeriesMetrics } from '../../src/core/storage/ledger.ts'
-import { atRest } from './browser-window.ts'
-import { addressOf, type BusyServer, fits, openBusyServer } from './busy-server.ts'
+import { addressOf, type BusyServer, openBusyServer } from './busy-server.ts'
 import { openPage as open } from './open-browser.ts'
 
 let server: BusyServer
@@ -43,7 +42,7 @@ async function answersOf(page: Page, path: string): Promise<Readonly<Record<stri
 }
 
 describe('the charts', () => {
-  test.each(['1h', '24h', '7d'])('of %s show what the endpoint says', async (window) => {
+  test.each(['1h', '24h', '7d'])('show the answers of the endpoints for %s', async (window) => {
     const { page } = await open()
     const answered = await answersOf(page, `/activity/metrics?window=${window}`)
     const { buckets } = answered['/metrics/tools/series'] as CallSeriesMetrics
@@ -67,7 +66,7 @@ describe('the charts', () => {
     expect((await tableOf(page, 'Cost')).length).toBe(runs.buckets.length)
   })
 
-  test('are of another time, and of one tool, at a click, and the address carries it', async () => {
+  test('switch the time range and the tool and keep both in the address', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity/metrics`)
     await page.getByRole('button', { name: '7d' }).click()
@@ -83,7 +82,7 @@ describe('the charts', () => {
     await page.getByText('There were no calls in this time').waitFor()
   })
 
-  test('are gone through with the arrow keys', async () => {
+  test('can be read with the arrow keys', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/activity/metrics`)
     const chart = page.getByRole('application', { name: /^Calls\./ })
@@ -95,33 +94,30 @@ describe('the charts', () => {
       .waitFor()
   })
 
-  test('do not ask over and over', async () => {
-    const { page, asked } = await open()
+  test('request each endpoint once', async () => {
+    const { page, asked } = await open({ fresh: true })
+    await page.clock.install()
     const questions = () => asked.filter((url) => url.includes('/metrics/'))
     await page.goto(`${server.url}/activity/metrics`)
     await expect.poll(questions).toHaveLength(4)
-    await atRest(page)
+    await page.getByRole('figure', { name: 'Iteration depth' }).waitFor()
+    await page.clock.runFor(1_000)
     expect(questions()).toHaveLength(4)
   })
 
-  test('that cannot be had say why', async () => {
+  test('report an invalid tenant', async () => {
     const { page } = await open({ mayComplain: /400/ })
     await page.goto(`${server.url}/activity/metrics?tenant=${'x'.repeat(65)}`)
     await page.getByRole('alert').getByText('Could not load how calls went').waitFor()
     await page.getByRole('alert').getByText('Could not load how runs went').waitFor()
   })
 
-  test.each([
-    { theme: 'light', width: 1_280 },
-    { theme: 'dark', width: 360 },
-  ] as const)('with their tables are without fault for axe, $theme at $width', async (options) => {
-    const { page, violations, picture } = await open(options)
+  test('passes axe and fits with a table', async () => {
+    const { page, checkLooks, picture } = await open()
     await page.goto(`${server.url}/activity/metrics`)
     await page.getByRole('figure', { name: 'Iteration depth' }).waitFor()
     await picture('metrics-full')
     await tableOf(page, 'Latency')
-    expect(await violations()).toEqual([])
-    await fits(page)
-    await picture('metrics-table')
+    await checkLooks('metrics-table')
   })
 })

@@ -21,8 +21,14 @@ let url: string
 /** What `npm start` runs, on a machine that has nothing yet: no home, no data, no key. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'toolyard-newcomer-'))
-  const { PATH = '' } = process.env
-  const env = { PATH, HOME: folder, TOOLYARD_DATA: join(folder, 'data'), TOOLYARD_LOG: 'warn' }
+  const { PATH = '', NODE_COMPILE_CACHE: cache } = process.env
+  const env = {
+    PATH,
+    HOME: folder,
+    TOOLYARD_DATA: join(folder, 'data'),
+    TOOLYARD_LOG: 'warn',
+    ...(cache !== undefined && { NODE_COMPILE_CACHE: cache }),
+  }
   server = spawn(process.execPath, ['bin/toolyard.js', 'serve', '--port', '0', '--json'], {
     cwd: ROOT,
     env,
@@ -56,7 +62,7 @@ async function ask(page: Page, sentence: RegExp): Promise<string[]> {
   return results.getByRole('list', { name: 'Calls of turn 1' }).getByRole('article').allTextContents()
 }
 
-test('what a newcomer types gets the right calls, and sentences about what came of them', async () => {
+test('answers typical first queries with the right calls and a sentence', async () => {
   const { page, picture } = await openTesting()
   const type = async (query: string, sentence: RegExp) => {
     await page.getByLabel('Test Query').fill(query)
@@ -74,7 +80,7 @@ test('what a newcomer types gets the right calls, and sentences about what came 
   await picture('newcomer-light')
 })
 
-test('the examples of the page do as they say', async () => {
+test('answers the examples of the page as described', async () => {
   const { page } = await openTesting()
   const choose = async (name: RegExp, sentence: RegExp) => {
     await page.getByRole('button', { name }).click()

@@ -3,7 +3,7 @@ import { chooseModel } from './choose-model.ts'
 import { openNewcomerServer } from './newcomer-server.ts'
 import { openPage as open } from './open-browser.ts'
 
-test('a newcomer runs a tool, tests a model, sees its badge change and finds the calls in the audit log', async () => {
+test('takes a new user from a first call to a tested model and the audit log', async () => {
   const server = await openNewcomerServer()
   onTestFinished(() => server.close())
   const { page, picture } = await open()

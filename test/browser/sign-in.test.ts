@@ -9,7 +9,7 @@ async function openKeyed() {
   return { ...server, admin: await server.key('acme') }
 }
 
-test('a key is typed once, kept where no script reads it, and forgotten by signing out', async () => {
+test('stores the key in an HttpOnly cookie until the user signs out', async () => {
   const { url, admin } = await openKeyed()
   const { page, context, violations, picture } = await open({ mayComplain: /401/ })
   await page.goto(`${url}/tools-testing`)
@@ -35,7 +35,7 @@ test('a key is typed once, kept where no script reads it, and forgotten by signi
   await field.waitFor()
 })
 
-test('who is signed in calls tools, and a key that is revoked has to be typed anew', async () => {
+test('calls tools while signed in and asks for a key again after it is revoked', async () => {
   const { url, admin, installation } = await openKeyed()
   const { page } = await open({ mayComplain: /401/ })
   await page.goto(`${url}/tool/calculate`)
@@ -51,7 +51,7 @@ test('who is signed in calls tools, and a key that is revoked has to be typed an
   await page.getByLabel('API key').waitFor()
 })
 
-test('a key that may little is shown little, and nothing is asked that it may not', async () => {
+test('tells a read-only key what it lacks and requests nothing more', async () => {
   const { url, key } = await openKeyed()
   const reader = await key('acme', 'user', ['read'])
   const { page, asked } = await open()

@@ -54,13 +54,6 @@ async function startSuite(page: Page, url: string): Promise<void> {
   await page.getByRole('heading', { name: 'cities.json' }).waitFor()
 }
 
-const sticksOut = "document.getElementById('main').scrollWidth - document.getElementById('main').clientWidth"
-
-const LOOKS = [
-  { theme: 'light', width: 1_280 },
-  { theme: 'dark', width: 360 },
-] as const
-
 describe('a run of suites', () => {
   test('shows its cost beforehand, its progress, also after a reload, and updates the badge', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -93,27 +86,19 @@ describe('a run of suites', () => {
 
   test('shows the expected and actual values of a failed case', async () => {
     const server = await serve((request) => lookAt(cityOf(request) === 'Rome' ? 'Paris' : cityOf(request)))
-    const { page: first } = await open()
-    await startSuite(first, server.url)
-    await first.getByText('4 of 4 trials').waitFor()
-    for (const look of LOOKS) {
-      const { page, violations, picture } = await open(look)
-      await page.goto(first.url())
-      const cases = page.getByRole('list', { name: 'Cases' })
-      await cases.getByText('look: at is "Paris", expected "Rome".').click()
-      await cases.getByRole('region', { name: 'Expected' }).getByText('"Rome"').waitFor()
-      await cases.getByRole('region', { name: 'Actual' }).getByText('"Paris"').waitFor()
-      expect(await violations()).toEqual([])
-      expect(await page.evaluate(sticksOut)).toBe(0)
-      await picture('suite-failed')
-      await page.goto(`${server.url}/models`)
-      await page.getByRole('link', { name: /cities\.json/ }).waitFor()
-      await page.getByText('wrong value 1').click()
-      await page.getByRole('cell').getByText('look: at is "Paris", expected "Rome".').waitFor()
-      expect(await violations()).toEqual([])
-      expect(await page.evaluate(sticksOut)).toBe(0)
-      await picture('models-suites')
-    }
+    const { page, checkLooks } = await open()
+    await startSuite(page, server.url)
+    await page.getByText('4 of 4 trials').waitFor()
+    const cases = page.getByRole('list', { name: 'Cases' })
+    await cases.getByText('look: at is "Paris", expected "Rome".').click()
+    await cases.getByRole('region', { name: 'Expected' }).getByText('"Rome"').waitFor()
+    await cases.getByRole('region', { name: 'Actual' }).getByText('"Paris"').waitFor()
+    await checkLooks('suite-failed')
+    await page.goto(`${server.url}/models`)
+    await page.getByRole('link', { name: /cities\.json/ }).waitFor()
+    await page.getByText('wrong value 1').click()
+    await page.getByRole('cell').getByText('look: at is "Paris", expected "Rome".').waitFor()
+    await checkLooks('models-suites')
   })
 
   test('can be cancelled and resumed', async () => {
@@ -181,24 +166,17 @@ describe('a stored run', () => {
   }
 
   test('shows the time and cost of each step, and can be saved as a case', async () => {
-    const { page: first, server } = await openRun(TURNS)
-    for (const look of LOOKS) {
-      const { page, violations, picture } = await open(look)
-      await page.goto(first.url())
-      const timeline = page.getByRole('table', { name: /Timeline/ })
-      await timeline.waitFor()
-      expect(await timeline.getByRole('row').count()).toBe(5)
-      expect(await timeline.getByRole('row', { name: /^Turn 1/ }).textContent()).toMatch(/1,100\$0\.003/)
-      expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
-      await page.getByRole('button', { name: 'Save as validation case' }).click()
-      await page.getByRole('region', { name: 'Save as validation case' }).waitFor()
-      expect(await violations()).toEqual([])
-      expect(await page.evaluate(sticksOut)).toBe(0)
-      await picture('run-saved')
-    }
-    await first.getByRole('button', { name: 'Save as validation case' }).click()
-    const download = first.waitForEvent('download')
-    await first.getByRole('link', { name: /Download run-/ }).click()
+    const { page, server, checkLooks } = await openRun(TURNS)
+    const timeline = page.getByRole('table', { name: /Timeline/ })
+    await timeline.waitFor()
+    expect(await timeline.getByRole('row').count()).toBe(5)
+    expect(await timeline.getByRole('row', { name: /^Turn 1/ }).textContent()).toMatch(/1,100\$0\.003/)
+    expect(await timeline.getByRole('row', { name: /^Together/ }).textContent()).toMatch(/2,200\$0\.006/)
+    await page.getByRole('button', { name: 'Save as validation case' }).click()
+    await page.getByRole('region', { name: 'Save as validation case' }).waitFor()
+    await checkLooks('run-saved')
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: /Download run-/ }).click()
     const saved = await download
     expect(saved.suggestedFilename()).toMatch(/^run-[\da-f]{8}\.jsonl$/)
     const file = join(server.folder, saved.suggestedFilename())

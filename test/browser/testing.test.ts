@@ -6,7 +6,7 @@ import { openPage as open } from './open-browser.ts'
 import { WITH_PLAIN_MODELS } from './shipped-config.ts'
 
 describe('a run', () => {
-  test('is shown as it happens, calls of a turn side by side', async () => {
+  test('is shown while it runs, with the calls of a turn side by side', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
     const server = await openScriptedServer(
@@ -41,7 +41,7 @@ describe('a run', () => {
     await page.getByRole('heading', { name: 'Tool Calls (2)' }).waitFor()
   })
 
-  test('can be cancelled, which ends it on the server', async () => {
+  test('can be cancelled, on the server too', async () => {
     const server = await openScriptedServer([{ calls: [{ name: 'wait' }] }, 'Never said.'], {
       tools: {
         wait: (_params, { signal }) =>
@@ -60,7 +60,7 @@ describe('a run', () => {
     await page.getByRole('button', { name: 'Run Test' }).waitFor()
   })
 
-  test('that came to its limit warns, and one whose model failed says why', async () => {
+  test('warns about the iteration limit and reports a failed model', async () => {
     const again = { calls: [{ name: 'look' }] }
     const server = await openScriptedServer(
       [
@@ -87,7 +87,7 @@ describe('a run', () => {
       .waitFor()
   })
 
-  test('has an address that can be passed on', async () => {
+  test('has an address that can be shared', async () => {
     const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
     try {
       const { page } = await open()
@@ -106,7 +106,7 @@ describe('a run', () => {
   })
 })
 
-test('several models answer the same query side by side', async () => {
+test('compares models side by side', async () => {
   const server = await openTestServer(WITH_PLAIN_MODELS, { local: true })
   try {
     const { page, picture } = await open()

@@ -78,7 +78,7 @@ const parameters = (page: Page) => page.getByRole('textbox', { name: 'Parameters
 const sent = async (page: Page): Promise<unknown> => JSON.parse(await parameters(page).inputValue())
 
 describe('the list', () => {
-  test('has 2,000 tools, draws those in sight, and finds any', async () => {
+  test('draws only the visible part of 2,000 tools and searches all of them', async () => {
     const { page, violations, picture } = await open()
     await page.goto(server.url)
     await page.getByText(total).waitFor()
@@ -97,7 +97,7 @@ describe('the list', () => {
     await page.getByText('No tool fits').waitFor()
   })
 
-  test('is narrowed down by kind and effect, and the address keeps that', async () => {
+  test('filters by kind and effect and keeps the filters in the address', async () => {
     const { page } = await open()
     await page.goto(server.url)
     await page.getByRole('combobox', { name: 'Kind' }).selectOption('internal')
@@ -109,7 +109,7 @@ describe('the list', () => {
     expect(await row.textContent()).toMatch(/danger[\s\S]*internal[\s\S]*live write[\s\S]*configuration/)
   })
 
-  test('shows how calls went, and which tools are broken', async () => {
+  test('shows success rates and marks broken tools', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/?sort=failing`)
     const row = page.getByRole('listitem').first()
@@ -120,7 +120,7 @@ describe('the list', () => {
 })
 
 describe('a tool', () => {
-  test('has a form that writes JSON, and JSON that fills the form', async () => {
+  test('keeps the form and the JSON in step', async () => {
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/tool/order`)
     await page.getByLabel('name', { exact: false }).first().fill('Ada')
@@ -149,7 +149,7 @@ describe('a tool', () => {
     expect(await parameters(page).getAttribute('aria-invalid')).toBe('true')
   })
 
-  test('runs, and shows the envelope, the history and the call for elsewhere', async () => {
+  test('runs and shows the result, the history and the call as code', async () => {
     const { page, context, picture } = await open()
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.goto(`${server.url}/tool/tool_0007`)
@@ -170,7 +170,7 @@ describe('a tool', () => {
     expect(await copied('TypeScript')).toContain(`fetch("${server.url}/tools/execute"`)
   })
 
-  test('that is called wrongly says so at the fields', async () => {
+  test('shows validation errors at the fields', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/tool/order`)
     await page.getByLabel('name', { exact: false }).first().waitFor()
@@ -179,7 +179,7 @@ describe('a tool', () => {
     await page.getByText('customer is required.').first().waitFor()
   })
 
-  test('that writes is marked red, and runs only after it was confirmed', async () => {
+  test('runs a write only after confirmation', async () => {
     const { page, violations, picture } = await open()
     await page.goto(`${server.url}/tool/delete_all`)
     await page.getByLabel('table').fill('users')
@@ -197,7 +197,7 @@ describe('a tool', () => {
     expect(written).toEqual([{ table: 'users' }])
   })
 
-  test('that takes long tells how far it is, and can be cancelled', async () => {
+  test('shows the progress of a slow call and cancels it', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/tool/slow`)
     await page.getByRole('button', { name: 'Run' }).click()

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { chromium } from 'playwright-core'
-import { findChromium, NO_CHROMIUM } from '../../scripts/find-chromium.js'
+import { launchOptions } from '../browser/browser-window.ts'
 import { startPostgres } from './start-postgres.ts'
 
 const VARIABLE = 'TOOLYARD_TEST_SERVICES'
@@ -50,8 +50,6 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
 }
 
 async function launch(): Promise<Service> {
-  const executablePath = await findChromium()
-  if (executablePath === undefined) throw new Error(NO_CHROMIUM)
-  const server = await chromium.launchServer({ executablePath, host: '127.0.0.1' })
+  const server = await chromium.launchServer({ ...(await launchOptions()), host: '127.0.0.1' })
   return { url: server.wsEndpoint(), stop: () => server.close() }
 }
