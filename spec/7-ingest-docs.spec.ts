@@ -15,14 +15,14 @@ describe('ingest_docs (60 s, with progress)', () => {
       const { execute, texts } = await withCollections(store.knowledge)
       await execute('ingest_docs', { content: 'Sourdough takes two days.' })
       expect(await texts('How long does sourdough take?')).toEqual(['Sourdough takes two days.'])
-    }, 120_000)
+    })
   })
 
   describe.each(full ? [SQLITE, ...OTHER_STORAGES] : [SQLITE])('on $name', ({ vectors, open }) => {
     let store: OpenKnowledge
     beforeAll(async () => {
       store = await open()
-    }, 120_000)
+    })
     afterAll(() => store.close(), 60_000)
     const withStore = (batch?: number) => withCollections(store.knowledge, batch)
 

@@ -98,7 +98,7 @@ test('knows every file that builds patterns at run time', () => {
   expect(literals.length).toBeGreaterThan(500)
 })
 
-describe('every pattern in src takes time in proportion to the text', { timeout: 120_000 }, () => {
+describe('every pattern in src takes time in proportion to the text', () => {
   test('by its shape', () => {
     const slow = patterns.flatMap(({ where, source, flags }) => {
       const { reports } = analyse({ source, flags }, { reportTypes: { Move: true } })

@@ -3,8 +3,6 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 const MAIN = ['-C', 'toolyard-source', fileURLToPath(new URL('./main.ts', import.meta.url))]
 
 /** The example as its reader starts it, with these lines typed. */
@@ -57,7 +55,7 @@ test('Ctrl+C ends it, and its server', async () => {
   child.stdout.setEncoding('utf8').on('data', (text) => {
     out += text
   })
-  await vi.waitFor(() => expect(out).toContain('Say something'), { timeout: 30_000 })
+  await vi.waitFor(() => expect(out).toContain('Say something'))
   child.kill('SIGINT')
   expect((await once(child, 'exit'))[0]).toBe(0)
 })

@@ -30,7 +30,7 @@ async function freePort(): Promise<number> {
 
 const program = mosquitto()
 
-test.skipIf(program === undefined)('Mosquitto: a transcript switches a device', { timeout: 60_000 }, async () => {
+test.skipIf(program === undefined)('Mosquitto: a transcript switches a device', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-mosquitto-'))
   const port = await freePort()
   await writeFile(join(folder, 'mosquitto.conf'), `listener ${port} 127.0.0.1\nallow_anonymous true\n`)

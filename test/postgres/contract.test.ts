@@ -8,7 +8,7 @@ import { clear, type Databases, startDatabases } from './databases.ts'
 let databases: Databases
 beforeAll(async () => {
   databases = await startDatabases()
-}, 60_000)
+})
 afterAll(() => databases.stop(), 60_000)
 
 describe('the contract of stores: PostgreSQL in this thread', () => {
@@ -55,4 +55,4 @@ test('it works in a thread of its own', async () => {
     await one.close()
     await other.close()
   }
-}, 60_000)
+})

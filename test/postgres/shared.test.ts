@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => databases.stop())
 
-const until = (condition: () => unknown) => vi.waitFor(condition, { timeout: 20_000, interval: 50 })
+const until = (condition: () => unknown) => vi.waitFor(condition, { interval: 50 })
 const leasesOf = ({ leases }: Engine): LeaseStore => leases as LeaseStore
 const cacheOf = ({ cache }: Engine) => cache as NonNullable<Engine['cache']>
 const limit = (want: number, more: Partial<LeaseRequest> = {}): LeaseRequest => ({

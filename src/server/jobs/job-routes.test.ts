@@ -3,8 +3,6 @@ import type { HandlerContext } from '../../core/handler.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { readEvents } from '../fixtures/read-events.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 const ASYNC = { prefer: 'respond-async' }
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
@@ -47,7 +45,7 @@ test('a job is asked for its state, its progress and its result', async () => {
     result: null,
   })
   slow.end()
-  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'done' }), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'done' }))
   expect(await asked()).toMatchObject({
     ended_at: expect.any(String),
     result: { success: true, result: 'done', tool_name: 'slow', execution_time_ms: expect.any(Number) },
@@ -75,7 +73,7 @@ test('a job is ended by DELETE, and twice is once', async () => {
   const slow = slowTool()
   const server = await openToolServer({ slow: slow.run })
   const { id } = await start(server, 'slow')
-  await vi.waitFor(() => expect(slow.signals).toHaveLength(1), { timeout: 20_000 })
+  await vi.waitFor(() => expect(slow.signals).toHaveLength(1))
   const end = () => fetch(`${server.url}/api/jobs/${id}`, { method: 'DELETE' })
   const ended = await (await end()).json()
   expect(ended).toMatchObject({ state: 'cancelled', result: { error_code: 'CANCELLED', outcome: 'unknown' } })

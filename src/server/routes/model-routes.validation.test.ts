@@ -99,7 +99,7 @@ test('a tool that a model fails is hidden from it within seconds on every interf
     body: JSON.stringify({ tool_name: 'add', params: { n: 1 } }),
   })
   expect(await direct.json()).toMatchObject({ success: true, result: 2 })
-}, 30_000)
+})
 
 test('a stream begins with the decisions of the gate', async () => {
   const server = await addingServer(['Hi.'], { gate: 'warn', minimum_trials: 1 })

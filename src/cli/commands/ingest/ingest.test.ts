@@ -136,7 +136,7 @@ describe('toolyard ingest', () => {
     expect(second.unchanged).toBeGreaterThanOrEqual(first.documents)
     expect(second.unchanged + second.documents).toBe(300)
     expect(second.failed).toEqual([])
-  }, 60_000)
+  })
 })
 
 test('embeds stored chunks once an embedding model is available', {
