@@ -144,7 +144,7 @@ describe('code on the pages', () => {
     onTestFinished(() => rmSync(data, { recursive: true, force: true }))
     for (const words of printed.split('\0\0').filter((words) => words !== '')) {
       const { code, err } = await toolyard(words.split('\0'), { cwd: root, env: { TOOLYARD_DATA: data } })
-      expect([words, code, err]).toEqual([words, 0, err])
+      expect(code, `${words.replaceAll('\0', ' ')}: ${err}`).toBe(0)
     }
   })
 })

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as later } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startWorker } from '../../../../src/models/mini-wire.ts'
 import { captureLog } from '../../../../src/testing/capture-log.ts'
 import { MiniError, type OfferedTool } from '../base/port.ts'
@@ -25,9 +24,31 @@ const reader: typeof open = (...options) => {
   made.push(one)
   return one
 }
-/** Loading the model takes a second: tests that leave its process as it is share this one. */
-const shared = open()
-afterAll(() => shared.close())
+
+/** An `onnxruntime-node` in a folder of its own; gives where it is found from. */
+async function fasterEngine(code: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'mini-'))
+  folders.push(folder)
+  const faster = join(folder, 'node_modules', 'onnxruntime-node')
+  await mkdir(faster, { recursive: true })
+  await writeFile(join(faster, 'package.json'), '{ "name": "onnxruntime-node", "main": "index.js" }')
+  await writeFile(join(faster, 'index.js'), code)
+  return pathToFileURL(join(folder, 'x.js')).href
+}
+const folders: string[] = []
+const packagesWith = async (code: string) => findPackages('mini', [await fasterEngine(code), import.meta.url])
+const REFUSES =
+  'module.exports = { env: { wasm: {} }, InferenceSession: { async create() { throw new Error("the faster engine") } } }'
+
+/** Loading the model takes a second, so most tests share it. Its faster engine doesn't load: it uses the other. */
+let shared: ProcessReader
+beforeAll(async () => {
+  shared = open({ packages: await packagesWith('throw new Error("for another machine")') })
+})
+afterAll(async () => {
+  await shared.close()
+  for (const folder of folders) await rm(folder, { recursive: true })
+})
 afterEach(async () => {
   await Promise.all(made.splice(0).map((one) => one.close()))
 })
@@ -64,10 +85,6 @@ const isAlive = (pid: number): boolean => {
     return false
   }
 }
-const gone = async (pid: number): Promise<void> => {
-  while (isAlive(pid)) await later(20)
-}
-
 describe('the process of the model', () => {
   test.each(examples)('reads as the model was trained: $query', async ({ query, tool, relevance, parameters }) => {
     const [reading] = await readTools([tool], query, { reader: shared })
@@ -179,27 +196,11 @@ describe('the process of the model', () => {
     }
   })
 
-  test('the faster engine is taken where it is installed and works, else the other', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'mini-'))
-    try {
-      const faster = join(folder, 'node_modules', 'onnxruntime-node')
-      await mkdir(faster, { recursive: true })
-      await writeFile(join(faster, 'package.json'), '{ "name": "onnxruntime-node", "main": "index.js" }')
-      const places = [pathToFileURL(join(folder, 'x.js')).href, import.meta.url]
-      const log = captureLog()
-      const read = () => reader({ packages: findPackages('mini', places) }, log).read([weather])
-      const create = 'async create() { throw new Error("the faster engine") }'
-      await writeFile(
-        join(faster, 'index.js'),
-        `module.exports = { env: { wasm: {} }, InferenceSession: { ${create} } }`,
-      )
-      await expect(read()).rejects.toThrow('could not be used')
-      expect(log.at('error')).toMatchObject([{ detail: 'the faster engine' }])
-      await writeFile(join(faster, 'index.js'), 'throw new Error("for another machine")')
-      expect(await read()).toHaveLength(1)
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+  test('the faster engine is taken where it is installed', async () => {
+    const log = captureLog()
+    const one = reader({ packages: await packagesWith(REFUSES) }, log)
+    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    expect(log.at('error')).toMatchObject([{ detail: 'the faster engine' }])
   })
 
   test('an abort is thrown at once, and the others go on', async () => {
@@ -213,10 +214,10 @@ describe('the process of the model', () => {
   })
 
   test('without work it ends, and comes back', async () => {
-    const one = reader({ idleMs: 50 })
-    await one.read([weather])
-    await gone(one.pid ?? 0)
-    expect(await one.read([weather])).toHaveLength(1)
+    const one = reader({ idleMs: 50, packages: await packagesWith(REFUSES) })
+    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    await expect.poll(() => one.pid).toBeUndefined()
+    await expect(one.read([weather])).rejects.toThrow('could not be used')
   })
 
   test('once closed it is gone, and says so', async () => {
