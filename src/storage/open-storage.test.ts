@@ -158,9 +158,7 @@ describe('a thread that ends', () => {
     await workers[0]?.terminate()
     rmSync(file)
     mkdirSync(file)
-    await vi.waitFor(async () => expect((await storage.status()).problem).toMatch(/data folder cannot be used/), {
-      timeout: 15_000,
-    })
+    await vi.waitFor(async () => expect((await storage.status()).problem).toMatch(/data folder cannot be used/))
     rmSync(file, { recursive: true })
     await answers(storage)
   })

@@ -9,7 +9,7 @@ let databases: Databases
 beforeAll(async () => {
   databases = await startDatabases()
 })
-afterAll(() => databases.stop(), 60_000)
+afterAll(() => databases.stop())
 
 describe('the contract of stores: PostgreSQL in this thread', () => {
   let url: string
@@ -32,7 +32,7 @@ describe('the contract of stores: PostgreSQL in this thread', () => {
       return hostStorage({ folder: '', url, auditKey: 'k'.repeat(32), keepDays: 7, ...options }, { log: silentLog })
     },
   })
-  for (const clause of contract) test(clause.name, () => clause.run(), 60_000)
+  for (const clause of contract) test(clause.name, () => clause.run())
 })
 
 test('it works in a thread of its own', async () => {
