@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { HandlerContext } from '../../core/handler.ts'
+import { nextMilliseconds } from '../fixtures/next-milliseconds.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { readEvents } from '../fixtures/read-events.ts'
 
@@ -29,9 +30,7 @@ test('a job is asked for its state, its progress and its result', async () => {
   const server = await openToolServer({ slow: slow.run })
   const { id } = await start(server, 'slow')
   const asked = async () => (await server.get(`/api/jobs/${id}`)).json()
-  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'running', progress: { percent: 50 } }), {
-    timeout: 20_000,
-  })
+  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'running', progress: { percent: 50 } }))
   expect(await asked()).toEqual({
     id,
     tool_name: 'slow',
@@ -85,8 +84,7 @@ test('the newest jobs are listed without their results', async () => {
   const server = await openToolServer({ a: () => 'a', b: () => 'b', c: () => 'c' })
   for (const tool of ['a', 'b', 'c']) {
     await start(server, tool)
-    // A moment apart, so that there is a newest.
-    await vi.waitFor(async () => expect(JSON.stringify(await list())).toContain(`"${tool}"`))
+    await nextMilliseconds()
   }
   async function list(query = '') {
     const { jobs } = (await (await server.get(`/api/jobs${query}`)).json()) as { jobs: { tool_name: string }[] }
