@@ -27,9 +27,9 @@ export default defineConfig({
     // The code that strips types is WebAssembly; with many threads V8 frees it while it is in use, and crashes.
     execArgv: ['--conditions=toolyard-source', '--no-wasm-code-gc'],
     // Long enough for a busy machine: it only matters when something hangs.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 20_000 } },
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     globalSetup: [at('test/setup/shared-services.ts')],
     setupFiles: [at('test/setup/loopback-only.ts'), at('test/setup/patient-waits.ts')],
     projects: [

@@ -23,7 +23,7 @@ describe('the configurations of the examples', () => {
     expect(answer.content).toContain('22')
     const other = await chat.answer({ message: 'Paris?', profile: { intent: 'small talk' } })
     expect(other.tool_calls).toEqual([])
-  }, 60_000)
+  })
 
   test('the technical documentation assistant searches, with Ollama, at most twice', async () => {
     const call = { function: { name: 'search_docs', arguments: { query: 'deadline of a call' } } }

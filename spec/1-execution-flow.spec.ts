@@ -219,7 +219,7 @@ describe('Execution flow', () => {
     // Ten minutes are more than a call that is waited for may have.
     expect((await ask(location)).body).toMatchObject({ timeout_ms: 600_000, result: null })
     work.resolve('digested')
-    await vi.waitFor(async () => expect((await ask(location)).body.state).toBe('done'), { timeout: 10_000 })
+    await vi.waitFor(async () => expect((await ask(location)).body.state).toBe('done'))
     expect((await ask(location)).body.result).toMatchObject({ success: true, result: 'digested', tool_name: 'digest' })
   })
 

@@ -47,7 +47,7 @@ describe('Documentation', () => {
         expect(said, command).toMatch(new RegExp(`^${line.split('…').map(RegExp.escape).join('.*')}$`, 'm'))
       }
     }
-  }, 60_000)
+  })
 
   test('[10.1-2] shows code in the developer guide that is tested', () => {
     const page = read('docs/adding-tools.md')

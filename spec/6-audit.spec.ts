@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { withServer } from './fixtures/server.ts'
+import { hurriedClock, withServer } from './fixtures/server.ts'
 import { mock } from './fixtures/tool-manager.ts'
 
 describe('Audit', () => {
@@ -46,7 +46,8 @@ describe('Audit', () => {
   })
 
   test('[6.3-3] reports a failing audit store and fails no call', async () => {
-    const { execute, installation, log } = await withServer([mock('get_weather')])
+    // Closing waits 5 s for a store that may come back.
+    const { execute, installation, log } = await withServer([mock('get_weather')], {}, { clock: hurriedClock })
     await execute('get_weather')
     await installation.storage.close()
     for (const _ of [1, 2, 3]) expect((await execute('get_weather')).status).toBe(200)

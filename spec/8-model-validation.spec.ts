@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ModelValidationTracker, silentLog } from 'toolyard'
 import { ManualClock } from 'toolyard/testing'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { Installation } from '../src/app/installation.ts'
 import { validate } from '../src/cli/commands/validate/validate.ts'
 import { installationFolder } from '../src/cli/fixtures/installation-folder.ts'
@@ -11,8 +11,6 @@ import { openTestServer } from '../src/server/fixtures/open-server.ts'
 import { openPage as open } from '../test/browser/open-browser.ts'
 import { WITH_PLAIN_MODELS } from '../test/browser/shipped-config.ts'
 import { openaiModel, withServer } from './fixtures/server.ts'
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 const MODEL = 'ollama:llama3.2:3b'
 

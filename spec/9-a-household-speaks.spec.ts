@@ -6,8 +6,6 @@ import { scripted } from 'toolyard/testing'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { switching, testBroker, testGateway, testHouse } from '../examples/voice-gateway/fixtures/house.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 const WAIT = { timeout: 20_000, interval: 50 }
 
 /** Listens on a free port; it is closed when the test is over. */

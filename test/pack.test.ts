@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -65,65 +65,73 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<str
   return stdout
 }
 
-/** What `npm pack` puts into the package, which it builds first. */
-async function pack(
-  folder: string,
-  ...args: string[]
-): Promise<{ readonly filename: string; readonly shipped: readonly string[] }> {
-  const printed = await run(folder, 'npm', 'pack', '--json', '--silent', ...args)
-  // The build may print lines before it.
-  const [{ filename, files }] = JSON.parse(printed.slice(printed.search(/^\[/m)))
-  return { filename, shipped: files.map(({ path }: { path: string }) => path) }
+interface Packed {
+  readonly filename: string
+  readonly shipped: readonly string[]
 }
 
-test('the package holds the built code, the configuration and the documents, and neither sources nor tests', async () => {
-  const { shipped } = await pack(root, '--dry-run')
-  expect(shipped).toEqual(
-    expect.arrayContaining([
-      'bin/toolyard.js',
-      'dist/index.js',
-      'dist/index.d.ts',
-      'toolyard.config.json',
-      'toolyard.config.schema.json',
-      'LICENSE',
-    ]),
-  )
-  expect(
-    shipped.filter((path) => /\.test\.|\/fixtures\/|^(src|test|spec|scripts|bench|examples)\//.test(path)),
-  ).toEqual([])
-})
+/** What `npm pack` puts into packages, which it builds first unless it is told to ignore scripts. */
+async function pack(folder: string, ...args: string[]): Promise<Packed[]> {
+  const printed = await run(folder, 'npm', 'pack', '--json', '--silent', ...args)
+  // The build may print lines before it.
+  const packed: { filename: string; files: { path: string }[] }[] = JSON.parse(printed.slice(printed.search(/^\[/m)))
+  return packed.map(({ filename, files }) => ({ filename, shipped: files.map(({ path }) => path) }))
+}
 
-test('the package of the built-in model holds its built code and its weights, and neither sources nor training code', async () => {
-  const { shipped } = await pack(join(root, 'packages/mini'), '--dry-run')
-  expect(shipped).toEqual(
-    expect.arrayContaining([
-      'index.js',
-      'dist/index.js',
-      'dist/index.d.ts',
-      'scores.json',
-      'weights/model.int8.onnx',
-      'weights/tokenizer.json',
-      'weights/tokenizer_config.json',
-      'NOTICE',
-    ]),
-  )
-  expect(shipped.filter((path) => /\.test\.|\/fixtures\/|^(src|train)\//.test(path))).toEqual([])
+/** The sources that the build of a package compiles to `dist/`. */
+async function compiled(folder: string): Promise<string[]> {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc')
+  const files = await run(folder, process.execPath, compiler, '-p', 'tsconfig.build.json', '--listFilesOnly')
+  return files
+    .split('\n')
+    .filter((path) => path.startsWith(join(folder, 'src/')))
+    .map((path) => relative(folder, path))
+}
+
+const TOOLYARD = ['bin/toolyard.js', 'toolyard.config.json', 'toolyard.config.schema.json', 'docs/errors.md', 'LICENSE']
+const MINI = ['index.js', 'scores.json', 'weights/model.int8.onnx', 'weights/tokenizer.json', 'NOTICE']
+const NOT_SHIPPED = /\.test\.|\/fixtures\/|^(src|test|spec|scripts|bench|examples|train)\//
+
+test('the packages hold the built code, the configuration, the documents and the weights, and neither sources nor tests', async () => {
+  const mini = join(root, 'packages/mini')
+  const [ours, its] = (await pack(root, '--dry-run', '--ignore-scripts', '.', mini)) as [Packed, Packed]
+  expect(ours.shipped).toEqual(expect.arrayContaining(TOOLYARD))
+  expect(its.shipped).toEqual(expect.arrayContaining(MINI))
+  // What an earlier build left may be anything.
+  const left = [...ours.shipped, ...its.shipped].filter((path) => !path.startsWith('dist/'))
+  expect(left.filter((path) => NOT_SHIPPED.test(path))).toEqual([])
+  for (const folder of [root, mini]) {
+    const sources = await compiled(folder)
+    expect(sources).toContain('src/index.ts')
+    expect(sources.filter((path) => /\.test\.|\/fixtures\//.test(path))).toEqual([])
+  }
 })
 
 describe.runIf(FULL)('the package, packed and installed in an empty folder', () => {
   let folder: string
+  let packed: Packed[]
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'toolyard-pack-'))
     await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-    const packed = [join(root, 'packages/mini'), root].map((one) => pack(one, '--pack-destination', folder))
-    const tarballs = (await Promise.all(packed)).map(({ filename }) => join(folder, filename))
+    packed = [
+      ...(await pack(join(root, 'packages/mini'), '--pack-destination', folder)),
+      ...(await pack(root, '--pack-destination', folder)),
+    ]
+    const tarballs = packed.map(({ filename }) => join(folder, filename))
     const types = JSON.parse(await readFile(join(root, 'node_modules/@types/node/package.json'), 'utf8')).version
     const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock', '--fetch-retries=1']
     await run(folder, 'npm', 'install', ...quiet, ...tarballs, `@types/node@${types}`)
   })
 
   afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test('holds what was built', () => {
+    for (const { shipped } of packed) {
+      expect(shipped).toEqual(expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']))
+      expect(shipped.filter((path) => NOT_SHIPPED.test(path))).toEqual([])
+    }
+  })
 
   test('brings no development dependency', async () => {
     const { packages: ours } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))

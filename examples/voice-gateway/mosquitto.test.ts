@@ -30,7 +30,7 @@ async function freePort(): Promise<number> {
 
 const program = mosquitto()
 
-test.skipIf(program === undefined)('Mosquitto: a transcript switches a device', { timeout: 60_000 }, async () => {
+test.skipIf(program === undefined)('Mosquitto: a transcript switches a device', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'toolyard-mosquitto-'))
   const port = await freePort()
   await writeFile(join(folder, 'mosquitto.conf'), `listener ${port} 127.0.0.1\nallow_anonymous true\n`)
@@ -46,8 +46,6 @@ test.skipIf(program === undefined)('Mosquitto: a transcript switches a device', 
   const client = await testClient(url)
   expect(await gateway.start()).toMatchObject({ mqtt: true, mcp: true })
   await client.publish('voice/transcript', 'turn on switch one')
-  await vi.waitFor(() => expect(client.texts('voice/response/text')).toEqual(['Switch one is on.']), {
-    timeout: 20_000,
-  })
+  await vi.waitFor(() => expect(client.texts('voice/response/text')).toEqual(['Switch one is on.']))
   expect(devices.value('switch_one')).toBe(true)
 })

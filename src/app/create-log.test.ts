@@ -22,7 +22,7 @@ test('a buffered log loses no record when the process ends, even if the reader i
     { slow: true },
   )
   expect([...new Set(records.map(({ n }) => n))]).toEqual(Array.from({ length: 5_000 }, (_, n) => n))
-}, 60_000)
+})
 
 test('writeJson writes the same form of record as the levels do', async () => {
   const [plain, json] = await recordsOf(

@@ -118,7 +118,7 @@ test('the configuration of the current folder goes before the one that ships', a
   expect((await toolyard(['tools'], { cwd })).out).toMatch(/^mine /)
 })
 
-describe('as a process', { timeout: 60_000 }, () => {
+describe('as a process', () => {
   test('wrong usage exits with 2, without colours in a pipe', async () => {
     expect(await spawnToolyard(['tols'])).toEqual({
       code: 2,

@@ -13,13 +13,13 @@ afterAll(() => pool.close())
 /** Runs a call that must fail on a process that is then gone, beside one that must not notice. */
 async function failsAlone(call: ReturnType<typeof hostile>, other = pool): Promise<Error & { code?: string }> {
   await other.run(task('echo'), never())
-  const beside = other.run(task('slow', { ms: 100 }, { tenant: 'other' }), deadline(5000))
-  const error = await other.run(call, deadline(5000)).then(
+  const beside = other.run(task('slow', { ms: 100 }, { tenant: 'other' }), never())
+  const error = await other.run(call, never()).then(
     (value) => expect.fail(`gave ${JSON.stringify(value)}`),
     (reason) => reason,
   )
   expect(await beside).toBeTypeOf('number')
-  expect(await other.run(task('echo', 'still here'), deadline(5000))).toEqual({ echo: 'still here' })
+  expect(await other.run(task('echo', 'still here'), never())).toEqual({ echo: 'still here' })
   return error
 }
 
@@ -38,7 +38,7 @@ describe('a process that ends in the middle of a call', () => {
   it('is reported with the signal that killed it', async () => {
     const fresh = new ProcessPool()
     const pid = (await fresh.run(task('pid'), never())) as number
-    const call = fresh.run(task('loop'), deadline(5000))
+    const call = fresh.run(task('loop'), never())
     process.kill(pid, 'SIGKILL')
     await expect(call).rejects.toMatchObject({
       code: 'EXECUTION_ERROR',
@@ -56,7 +56,7 @@ describe('a call with an unknown outcome', () => {
     ['an error beside the handler', hostile('throwsLater')],
     ['a process that ended', hostile('exits', { code: 0 })],
   ])('says so (%s)', async (_, call) => {
-    const error = await pool.run(call, deadline(5000)).catch((reason) => reason)
+    const error = await pool.run(call, never()).catch((reason) => reason)
     expect(error).toHaveProperty('extras', { outcome: 'unknown' })
   })
 
@@ -74,7 +74,7 @@ describe('a call with an unknown outcome', () => {
   })
 
   it('is not reported if the handler itself failed', async () => {
-    const error = await pool.run(task('throws', { what: 'coded' }), deadline(5000)).catch((reason) => reason)
+    const error = await pool.run(task('throws', { what: 'coded' }), never()).catch((reason) => reason)
     expect(error).toHaveProperty('extras', {})
   })
 })
@@ -116,9 +116,9 @@ describe('a process that writes to its channel', () => {
   it('two answers settles one call, and is ended before the next', async () => {
     const fresh = new ProcessPool()
     const pid = (await fresh.run(task('pid'), never())) as number
-    expect(await fresh.run(hostile('settlesTwice', { id: 2 }), deadline(5000))).toBe('first')
+    expect(await fresh.run(hostile('settlesTwice', { id: 2 }), never())).toBe('first')
     await until(() => !isAlive(pid))
-    expect(await fresh.run(task('pid'), deadline(5000))).not.toBe(pid)
+    expect(await fresh.run(task('pid'), never())).not.toBe(pid)
     await fresh.close()
   })
 
@@ -151,7 +151,7 @@ describe('the ways out of a process', () => {
   afterAll(() => rmSync(folder, { recursive: true }))
 
   it('are closed, apart from the network', async () => {
-    const ways = await pool.run(hostile('escapes', { parent: process.pid, folder }), deadline(5000))
+    const ways = await pool.run(hostile('escapes', { parent: process.pid, folder }), never())
     expect(ways).toEqual({
       write: 'ERR_ACCESS_DENIED',
       read: 'ERR_ACCESS_DENIED',
@@ -181,13 +181,13 @@ describe('a process that cannot be started', () => {
     const error = vi.fn()
     const broken = new ProcessPool({ log: { ...silentLog, error } })
     process.execPath = '/nowhere/node'
-    await expect(broken.run(task('echo'), deadline(5000))).rejects.toMatchObject({
+    await expect(broken.run(task('echo'), never())).rejects.toMatchObject({
       code: 'EXECUTION_ERROR',
       message: "The process for tool 'echo' could not be started",
     })
     expect(error).toHaveBeenCalledTimes(1)
     process.execPath = execPath
-    expect(await broken.run(task('echo', 1), deadline(5000))).toEqual({ echo: 1 })
+    expect(await broken.run(task('echo', 1), never())).toEqual({ echo: 1 })
     await broken.close()
   })
 })

@@ -21,12 +21,12 @@ async function killedHost(what: string): Promise<number> {
 
 describe('a host that uses the pool', () => {
   it('ends by itself when no call runs, though the pool was not closed, and its processes end with it', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [host, 'ends'], { timeout: 10_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, [host, 'ends'])
     await until(() => !isAlive(Number(stdout)))
   })
 
   it('lives until a call that runs is done', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [host, 'works'], { timeout: 10_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, [host, 'works'])
     expect(stdout).toMatch(/^\d+\nworked\n$/)
   })
 

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { deadline, isAlive, never, task, until } from './fixtures/task.ts'
+import { isAlive, never, task, until } from './fixtures/task.ts'
 import { ProcessPool } from './process-pool.ts'
-
-const late = (error: Error) => expect(error.message).toBe('late')
 
 describe('waiting', () => {
   it('starts no process before the first call', async () => {
@@ -23,17 +21,28 @@ describe('waiting', () => {
 
   it('keeps one spare beyond those that work, and never more', async () => {
     const pool = new ProcessPool({ size: 2 })
-    const calls = ['a', 'b', 'c', 'd'].map((tenant) => pool.run(task('slow', { ms: 200 }, { tenant }), never()))
-    await until(() => pool.pids.length === 3)
-    await Promise.all(calls)
-    expect(pool.pids).toHaveLength(3)
+    const finished = new AbortController()
+    const tasks = ['a', 'b', 'c', 'd'].map((tenant) => task('hang', {}, { tenant }))
+    const calls = tasks.map((call, n) => pool.run(call, n < 2 ? finished.signal : never()))
+    const settled = Promise.allSettled(calls)
+    let most = 0
+    const isWorking = (count: number) => {
+      most = Math.max(most, pool.pids.length)
+      return tasks.filter(({ started }) => started).length === count && pool.pids.length === 3
+    }
+    await until(() => isWorking(2))
+    finished.abort()
+    await until(() => isWorking(4))
+    expect(most).toBe(3)
     await pool.close()
+    await settled
   })
 
   it('is limited: the next call is SERVICE_UNAVAILABLE at once', async () => {
     const pool = new ProcessPool({ size: 2, queue: 3 })
-    const looping = pool.run(task('loop'), deadline(1500)).catch(late)
-    await until(() => pool.pids.length === 2)
+    const [loop, ends] = [task('loop'), new AbortController()]
+    const looping = pool.run(loop, ends.signal)
+    await until(() => loop.started)
     const waiting = [1, 2, 3].map((n) => pool.run(task('echo', n), never()))
     const refused = task('echo')
     await expect(pool.run(refused, never())).rejects.toMatchObject({
@@ -43,20 +52,22 @@ describe('waiting', () => {
       ),
     })
     expect(refused.started).toBe(false)
-    await looping
+    ends.abort(new Error('late'))
+    await expect(looping).rejects.toThrow('late')
     expect(await Promise.all(waiting)).toEqual([1, 2, 3].map((echo) => ({ echo })))
     await pool.close()
   })
 
   it('ends at the deadline, without having started', async () => {
     const pool = new ProcessPool({ size: 2 })
-    const looping = pool.run(task('loop'), deadline(800)).catch(late)
-    await until(() => pool.pids.length === 2)
-    const waiting = task('echo')
-    await expect(pool.run(waiting, deadline(50))).rejects.toThrow('late')
+    const [loop, waiting, ends] = [task('loop'), task('echo'), new AbortController()]
+    const looping = pool.run(loop, never())
+    await until(() => loop.started)
+    const waited = pool.run(waiting, ends.signal)
+    ends.abort(new Error('late'))
+    await expect(waited).rejects.toThrow('late')
     expect(waiting.started).toBe(false)
-    await looping
-    await pool.close()
+    await Promise.all([pool.close(), expect(looping).rejects.toThrow()])
   })
 
   it('is in the order of arrival for one tenant', async () => {
@@ -75,9 +86,9 @@ describe('tenants', () => {
     const greedy = [1, 2, 3].map(() => pool.run(task('loop', {}, { tenant: 'greedy' }), never()))
     const settled = Promise.allSettled(greedy)
     await until(() => pool.pids.length === 2)
-    const started = Date.now()
-    for (let n = 0; n < 5; n++) await pool.run(task('echo', n, { tenant: 'modest' }), never())
-    expect(Date.now() - started).toBeLessThan(2000)
+    for (let n = 0; n < 5; n++) {
+      expect(await pool.run(task('echo', n, { tenant: 'modest' }), never())).toEqual({ echo: n })
+    }
     await pool.close()
     await settled
   })

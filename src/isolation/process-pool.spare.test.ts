@@ -1,10 +1,11 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { deadline, isAlive, never, task, until } from './fixtures/task.ts'
+import { never, task, until } from './fixtures/task.ts'
 import { ProcessPool } from './process-pool.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'isolated-'))
@@ -24,30 +25,36 @@ function setUp(name: string, code: string): { pool: ProcessPool; module: string 
 
 describe('the spare process', () => {
   it('has loaded the module of the last call before the next one', async () => {
-    const code = `const at = performance.now()
-      export const answer = () => ({ pid: process.pid, age: performance.now() - at })
-      export const loop = () => { for (;;); }`
-    const { pool, module } = setUp('age.mjs', code)
-    const first = (await pool.run(task('answer', {}, { module }), never())) as { pid: number }
-    await expect(pool.run(task('loop', {}, { module }), deadline(50))).rejects.toThrow('late')
-    await until(() => !isAlive(first.pid) && pool.pids.length > 0)
-    await sleep(1500)
-    const second = (await pool.run(task('answer', {}, { module }), never())) as { pid: number; age: number }
-    expect(second.pid).not.toBe(first.pid)
-    expect(second.age).toBeGreaterThan(500)
+    const loaded: number[] = []
+    const server = createServer((socket) => socket.on('data', (pid) => loaded.push(Number(pid)))).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const code = `import { connect } from 'node:net'
+      const socket = connect(${(server.address() as AddressInfo).port}, '127.0.0.1').end(String(process.pid)).resume()
+      await new Promise((resolve) => socket.on('close', resolve))
+      export const pid = () => process.pid`
+    const { pool, module } = setUp('loads.mjs', code)
+    const first = (await pool.run(task('pid', {}, { module }), never())) as number
+    await until(() => loaded.length === 2)
+    process.kill(first, 'SIGKILL')
+    await until(() => !pool.pids.includes(first))
+    expect(await pool.run(task('pid', {}, { module }), never())).toBe(loaded[1])
+    server.close()
   })
 
   it('is not restarted in a loop if it ends by itself', async () => {
-    const code = `setTimeout(() => process.exit(1), 100)
+    const code = `import { existsSync } from 'node:fs'
+      setInterval(() => existsSync(new URL('./unfit', import.meta.url)) && process.exit(1), 10).unref()
       export const answer = () => process.pid`
     const { pool, module } = setUp('unfit.mjs', code)
     await pool.run(task('answer', {}, { module }), never())
+    writeFileSync(join(folder, 'unfit'), '')
     const seen = new Set<number>()
-    for (let n = 0; n < 150; n++) {
+    await until(() => {
       for (const pid of pool.pids) seen.add(pid)
-      await sleep(10)
-    }
+      return pool.pids.length === 0
+    })
     expect(seen.size).toBeLessThanOrEqual(3)
-    expect(await pool.run(task('answer', {}, { module }), deadline(5000))).toBeTypeOf('number')
+    rmSync(join(folder, 'unfit'))
+    expect(await pool.run(task('answer', {}, { module }), never())).toBeTypeOf('number')
   })
 })

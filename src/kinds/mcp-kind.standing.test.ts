@@ -26,7 +26,7 @@ test('reports the state of a connection that is made, lost and restored', async 
     problem: undefined,
   })
   await call('kill-self')
-  await vi.waitFor(() => expect(connection.standing().state).toBe('connected'), { timeout: 10_000 })
+  await vi.waitFor(() => expect(connection.standing().state).toBe('connected'))
   expect(connection.standing()).toMatchObject({ attempts: 1, problem: { text: 'the connection was lost' } })
 })
 
@@ -35,8 +35,7 @@ test('reports the next attempt, and reconnects without waiting for it', async ()
   const { mcp, log } = mcpYard({ absent }, { clock })
   const connection = mcp.connection('absent')
   void mcp.start()
-  const waits = () =>
-    vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBeGreaterThan(0), { timeout: 10_000 })
+  const waits = () => vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBeGreaterThan(0))
   await waits()
   expect(connection.standing()).toMatchObject({
     state: 'not_reachable',
@@ -48,10 +47,10 @@ test('reports the next attempt, and reconnects without waiting for it', async ()
   clock.advance(500)
   expect(connection.standing().nextAttemptInMs).toBe(1_500)
   clock.advance(1_500)
-  await vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBe(4_000), { timeout: 10_000 })
+  await vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBe(4_000))
   expect(connection.standing().attempts).toBe(2)
   void connection.reconnect()
-  await vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBe(2_000), { timeout: 10_000 })
+  await vi.waitFor(() => expect(connection.standing().nextAttemptInMs).toBe(2_000))
   expect(connection.standing().attempts).toBe(1)
   // One plan runs, not two.
   expect(clock.pending).toBe(1)

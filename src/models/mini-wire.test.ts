@@ -42,7 +42,7 @@ async function calls(messages: readonly Message[], tools = home, asked = model):
 const says = async (messages: readonly Message[], tools = home): Promise<string> =>
   (await readStream(model, { messages, tools })).text
 
-describe('mini:v1', { timeout: 60_000 }, () => {
+describe('mini:v1', () => {
   test.each<[string, string, object]>([
     ["What's the weather in Paris?", 'get_weather', { location: 'Paris' }],
     ['Calculate 15% tip on $45', 'calculate', { expression: '45 * 0.15' }],

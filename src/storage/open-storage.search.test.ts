@@ -56,7 +56,7 @@ describe('the thread of searches', () => {
     await workers[1]?.terminate()
     await storage.keys.list()
     const search = () => storage.knowledge.byText(query)
-    expect((await vi.waitFor(search, { timeout: 15_000 })).length).toBe(1)
+    expect((await vi.waitFor(search)).length).toBe(1)
     expect(workers.length).toBe(3)
   })
 

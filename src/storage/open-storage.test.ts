@@ -46,7 +46,7 @@ function replaceByFile(path: string): void {
 }
 
 const claim = { tenant: 't', caller: 'c', key: 'k', fingerprint: 'f', expiresAt: Date.now() + 3_600_000 }
-const answers = (storage: Storage) => vi.waitFor(() => storage.keys.list(), { timeout: 15_000 })
+const answers = (storage: Storage) => vi.waitFor(() => storage.keys.list())
 
 describe('the thread of a store', () => {
   it('is the only thing that opens the files', async () => {
@@ -77,7 +77,7 @@ describe('the thread of a store', () => {
     expect(report).toMatchObject({ rows: 60, unsealed: 0, faults: [] })
   })
 
-  it.each(['closed', 'left open'])('keeps no process alive (%s)', { timeout: 60_000 }, async (ending) => {
+  it.each(['closed', 'left open'])('keeps no process alive (%s)', async (ending) => {
     const opener = new URL('./worker/fixtures/opener.ts', import.meta.url).pathname
     const { stdout } = await promisify(execFile)(process.execPath, [opener, folder, ending], { timeout: 50_000 })
     expect(stdout).toBe(ending === 'closed' ? 'false\n' : 'true\n')
@@ -86,7 +86,7 @@ describe('the thread of a store', () => {
   it('says in the log when it ends and when it is back', async () => {
     const storage = await open()
     await workers[0]?.terminate()
-    await vi.waitFor(() => expect(log.at('warn').length).toBeGreaterThan(0), { timeout: 15_000 })
+    await vi.waitFor(() => expect(log.at('warn').length).toBeGreaterThan(0))
     await answers(storage)
     expect(log.lines.map(({ message }) => message)).toEqual([
       'The storage thread ended and will be restarted',
@@ -158,9 +158,7 @@ describe('a thread that ends', () => {
     await workers[0]?.terminate()
     rmSync(file)
     mkdirSync(file)
-    await vi.waitFor(async () => expect((await storage.status()).problem).toMatch(/data folder cannot be used/), {
-      timeout: 15_000,
-    })
+    await vi.waitFor(async () => expect((await storage.status()).problem).toMatch(/data folder cannot be used/))
     rmSync(file, { recursive: true })
     await answers(storage)
   })

@@ -28,7 +28,7 @@ describe('the contract of knowledge: SQLite in threads of its own', () => {
     openStorage({ folder: join(folder, 'knowledge'), keepDays: 7, instance }, { log: silentLog })
   beforeAll(async () => {
     ways.push(await open('one'), await open('other'))
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const storage of ways) await storage.close()
   })

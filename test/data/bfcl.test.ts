@@ -54,13 +54,13 @@ function other(value: unknown): unknown {
 
 const answered = (calls: readonly ObservedCall[]): ObservedTurn => ({ calls, answer: '' })
 
-describe.skipIf(!haveData())('the Berkeley Function-Calling Leaderboard', { timeout: 60_000 }, () => {
+describe.skipIf(!haveData())('the Berkeley Function-Calling Leaderboard', () => {
   const suites = new Map<string, BfclSuite>()
   const casesOf = (name: string): readonly BfclCase[] => (suites.get(name) as BfclSuite).cases
 
   beforeAll(async () => {
     for (const { name } of BFCL_CATEGORIES) suites.set(name, await loadBfcl(name, dataFolder))
-  }, 60_000)
+  })
 
   test.each(BFCL_CATEGORIES)('$name is loaded completely', ({ name }) => {
     const lines = readFileSync(join(DATA.bfcl, `BFCL_v4_${name}.json`), 'utf8').split('\n')

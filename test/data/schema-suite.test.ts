@@ -31,7 +31,7 @@ describe.skipIf(!existsSync(folder))('the schemas of the official test suite', (
         JSON.parse(readFileSync(join(folder, file), 'utf8')).map((group: object) => ({ ...group, file })),
       )
 
-  test.each(DIALECTS)('become what %s takes, as parameters and as one of them', { timeout: 60_000 }, (dialect) => {
+  test.each(DIALECTS)('become what %s takes, as parameters and as one of them', (dialect) => {
     const faults: unknown[] = []
     let sent = 0
     for (const { description, schema } of groups()) {

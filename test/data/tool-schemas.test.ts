@@ -39,7 +39,7 @@ describe.skipIf(!haveData())('tools in use, on the wire', () => {
   })
   afterAll(() => server.stop())
 
-  test.each(WIRES)('%s takes all of them', { timeout: 60_000 }, async (wire) => {
+  test.each(WIRES)('%s takes all of them', async (wire) => {
     const dialect = wire.split(' ')[0] as Dialect
     for (const { tools } of lists) {
       const compiled = compileTools(tools, dialect)

@@ -34,8 +34,9 @@ export async function startDatabases(): Promise<Databases> {
     create,
     async open(options = {}, around = {}) {
       const url = options.url ?? (await create())
+      // A busy machine may let many transactions on one row wait for long.
       const whole = { folder: '', instance: randomUUID(), keepDays: 7, ...options, url }
-      const engine = await openPostgresEngine(whole, { log: silentLog, ...around })
+      const engine = await openPostgresEngine(whole, { log: silentLog, answerMs: 60_000, ...around })
       engines.add(engine)
       return engine
     },

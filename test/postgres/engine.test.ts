@@ -97,7 +97,7 @@ describe('migrations', () => {
 })
 
 describe('who lives', () => {
-  const aliveMs = 1_000
+  const aliveMs = 5_000
 
   /** Makes servers look as if nobody had seen them for twice as long as they count as alive. */
   const forget = (url: string, ...instances: string[]) =>

@@ -52,12 +52,12 @@ describe('the contract of knowledge: PostgreSQL without pgvector', () => {
     await fill()
     expect(await left()).toBe(1_001)
     await one.knowledge.drop('acme', 'docs')
-    await vi.waitFor(async () => expect(await left()).toBe(0), { timeout: 15_000 })
+    await vi.waitFor(async () => expect(await left()).toBe(0))
     await fill()
     await ask(url, 'UPDATE toolyard.knowledge_collections SET gone = true')
     const knowledge = other.knowledge as PostgresKnowledge
     knowledge.clean()
-    await vi.waitFor(async () => expect(await left()).toBe(0), { timeout: 15_000 })
+    await vi.waitFor(async () => expect(await left()).toBe(0))
   })
 
   test('of known vectors the oldest go', async () => {
@@ -104,7 +104,7 @@ describe(`the contract of knowledge: PostgreSQL with pgvector (${REAL === undefi
       ends.push(() => knowledge.close())
     }
     ends.push(() => database.close(), stop)
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const end of ends) await end()
   })

@@ -12,8 +12,8 @@ export const answer = { success: true, result: 'sent', tool_name: 'send', execut
 
 export const settings = (name: string) => ({ kind: 'limits', name, value: { calls: 1 } }) as const
 
-/** Takes the wait for a condition off a test's hands; the deadline is for machines under load. */
-export const until = (condition: () => unknown) => vi.waitFor(condition, { timeout: 15_000, interval: 20 })
+/** Waits until a condition holds. */
+export const until = (condition: () => unknown) => vi.waitFor(condition, { interval: 20 })
 
 export const job = (id: string) => ({
   id,

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => databases.stop())
 
-const until = (condition: () => unknown) => vi.waitFor(condition, { timeout: 20_000, interval: 50 })
+const until = (condition: () => unknown) => vi.waitFor(condition, { interval: 50 })
 const leasesOf = ({ leases }: Engine): LeaseStore => leases as LeaseStore
 const cacheOf = ({ cache }: Engine) => cache as NonNullable<Engine['cache']>
 const limit = (want: number, more: Partial<LeaseRequest> = {}): LeaseRequest => ({
@@ -139,16 +139,19 @@ describe('leases', () => {
     for (const { sum } of sums) expect(Number(sum)).toBeLessThanOrEqual(100)
   })
 
-  test('three servers that are hammered make no more calls in any window than the limit, and not much fewer', async () => {
-    const url = await databases.create()
-    const engines = await Promise.all([1, 2, 3].map(() => databases.open({ url })))
-    const servers = engines.map((engine) => new LeasedRates(leasesOf(engine), { log: silentLog }))
-    const rate = { calls: 200, perMs: 1_000 }
-    const times = (await Promise.all(servers.map((rates) => hammer(rates, rate, 4_000)))).flat()
-    await Promise.all(servers.map((rates) => rates.close()))
-    expect(most(times, rate)).toBeLessThanOrEqual(rate.calls * 1.05)
-    expect(times.length).toBeGreaterThan(2 * rate.calls)
-  })
+  test.runIf(FULL)(
+    'three servers that are hammered make no more calls in any window than the limit, and not much fewer',
+    async () => {
+      const url = await databases.create()
+      const engines = await Promise.all([1, 2, 3].map(() => databases.open({ url })))
+      const servers = engines.map((engine) => new LeasedRates(leasesOf(engine), { log: silentLog }))
+      const rate = { calls: 200, perMs: 1_000 }
+      const times = (await Promise.all(servers.map((rates) => hammer(rates, rate, 4_000)))).flat()
+      await Promise.all(servers.map((rates) => rates.close()))
+      expect(most(times, rate)).toBeLessThanOrEqual(rate.calls * 1.05)
+      expect(times.length).toBeGreaterThan(2 * rate.calls)
+    },
+  )
 
   test.runIf(FULL)(
     'without the database two servers go on, together within the limit',

@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-
-const PROGRAM = fileURLToPath(new URL('../../bin/toolyard.js', import.meta.url))
+import { BIN, toolyard } from '../../src/cli/fixtures/toolyard.ts'
 
 /** `toolyard serve` in a process of its own. */
 export interface StartedServer {
@@ -18,7 +16,7 @@ export interface StartedServer {
 export async function startServer(
   env: Readonly<Record<string, string>>,
   cwd: string,
-  program = PROGRAM,
+  program = BIN,
 ): Promise<StartedServer> {
   const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--json'], {
     cwd,
@@ -51,21 +49,9 @@ export async function startServer(
   }
 }
 
-/** Runs a command of Toolyard to its end; gives the document that it prints. */
+/** Runs a command of Toolyard in this process; gives the document that it prints. */
 export async function command(words: readonly string[], env: Readonly<Record<string, string>>, cwd: string) {
-  const child = spawn(process.execPath, [PROGRAM, ...words, '--json'], {
-    cwd,
-    env: { PATH: process.env.PATH, HOME: cwd, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let [out, said] = ['', '']
-  child.stdout.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    said += chunk
-  })
-  const [code] = (await once(child, 'close')) as [number]
-  if (out === '') throw new Error(`toolyard ${words.join(' ')} ended with ${code} and printed nothing:\n${said}`)
+  const { code, out, err } = await toolyard([...words, '--json'], { env: { HOME: cwd, ...env }, cwd })
+  if (out === '') throw new Error(`toolyard ${words.join(' ')} ended with ${code} and printed nothing:\n${err}`)
   return { code, document: JSON.parse(out) }
 }

@@ -1,14 +1,13 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Databases, startDatabases } from '../postgres/databases.ts'
 import { FULL } from '../setup/full.ts'
 import { command, type StartedServer, startServer } from './start-server.ts'
 
-const CALLS = 240
+const CALLS = 120
 const AT_ONCE = 12
 const LIMIT = 60
 
@@ -30,7 +29,7 @@ beforeAll(async () => {
     description: 'A tool that may not be called often.',
     parameters: { type: 'object' },
     implementation: { type: 'mock', mock_response: 'here' },
-    rate_limit: { calls: LIMIT, per_ms: 60_000 },
+    rate_limit: { calls: LIMIT, per_ms: 600_000 },
   }
   const guarded = { ...limited, name: 'guarded', permissions: ['special'], rate_limit: undefined }
   const config = {
@@ -45,15 +44,15 @@ beforeAll(async () => {
   // At once: the migrations must get along with each other.
   servers = await Promise.all([startServer(env, folder), startServer(env, folder)])
   for (const { url } of servers) {
-    await vi.waitFor(async () => expect(await names(url)).toContain('note'), { timeout: 20_000, interval: 100 })
+    await vi.waitFor(async () => expect(await names(url)).toContain('note'))
   }
-}, 120_000)
+})
 
 afterAll(async () => {
   for (const { process } of servers ?? []) process.kill('SIGKILL')
   await databases?.stop()
   await rm(folder, { recursive: true, force: true })
-}, 30_000)
+})
 
 /** The servers that have run a tool for this, in order. */
 const takers = async (id: string): Promise<number[]> =>
@@ -78,31 +77,33 @@ async function execute(url: string, tool_name: string, params: object, more: obj
 }
 
 describe('two servers on one Postgres', () => {
-  test('share keys: one that is revoked is refused by both within a second', async () => {
+  test('share keys: one that is revoked is refused by both', async () => {
     const { document } = await command(['keys', 'create', '--tenant', 'acme', '--role', 'user'], env, folder)
     const status = async ({ url }: StartedServer) =>
       (await fetch(`${url}/api/tools/list`, { headers: { 'x-api-key': document.key } })).status
-    for (const server of servers) await expect.poll(() => status(server), { timeout: 2_000 }).toBe(200)
+    for (const server of servers) await expect.poll(() => status(server)).toBe(200)
     await command(['keys', 'revoke', document.id], env, folder)
-    for (const server of servers) await expect.poll(() => status(server), { timeout: 2_000 }).toBe(401)
+    for (const server of servers) await expect.poll(() => status(server)).toBe(401)
   })
 
   test('share tenants: a flag that is set counts on both', async () => {
     const statuses = () => Promise.all(servers.map(async ({ url }) => (await execute(url, 'guarded', {})).status))
     expect(await statuses()).toEqual([403, 403])
     await command(['tenants', 'set', 'acme', 'special=true'], env, folder)
-    await expect.poll(statuses, { timeout: 2_000 }).toEqual([200, 200])
+    await expect.poll(statuses).toEqual([200, 200])
   })
 
   test('share limits: together they let through what one may, give or take 5 %', async () => {
-    let ran = 0
-    const ends = Date.now() + 2_000
+    let [ran, refused] = [0, 0]
+    // A server that has none left gets what the other doesn't use.
     const hammer = async (url: string) => {
-      while (Date.now() < ends) if ((await execute(url, 'limited', {})).status === 200) ran++
+      while (ran < LIMIT * 0.9 || refused < LIMIT) {
+        if ((await execute(url, 'limited', {})).status === 200) ran++
+        else refused++
+      }
     }
     await Promise.all(servers.flatMap(({ url }) => [hammer(url), hammer(url), hammer(url)]))
     expect(ran).toBeLessThanOrEqual(LIMIT * 1.05)
-    expect(ran).toBeGreaterThanOrEqual(LIMIT * 0.9)
   })
 
   test('share answers: a write is run once, whichever server is asked again', async () => {
@@ -149,20 +150,20 @@ describe('two servers on one Postgres', () => {
     expect(recorded).toBeGreaterThanOrEqual(acknowledged.size)
     const { code, document } = await command(['audit', 'verify'], env, folder)
     expect([code, document.faults]).toEqual([0, []])
-  }, 90_000)
+  })
 
   test.runIf(FULL)(
     'a job of a server that died is taken over by another',
     async () => {
       const third = await startServer(env, folder)
-      await expect.poll(() => names(third.url), { timeout: 20_000 }).toContain('look')
+      await expect.poll(() => names(third.url)).toContain('look')
       // Any server may take a job: as many are started as it takes for the third to have one.
       let [path, id] = ['', '']
       for (let job = 0; job < 20 && path === ''; job++) {
         id = `job-${job}`
         const started = await execute(third.url, 'look', { id, ms: 5_000 }, { prefer: 'respond-async' })
         expect(started.status).toBe(202)
-        await expect.poll(async () => (await takers(id)).length, { timeout: 20_000 }).toBe(1)
+        await expect.poll(async () => (await takers(id)).length).toBe(1)
         if ((await takers(id))[0] === third.process.pid) path = started.headers.get('location') as string
       }
       third.process.kill('SIGKILL')
@@ -170,7 +171,7 @@ describe('two servers on one Postgres', () => {
         const response = await fetch(`${servers[1].url}${path}`, { headers: headers() })
         return (await response.json()) as { state: string; result: { result?: unknown } | null }
       }
-      await expect.poll(async () => (await state()).state, { timeout: 60_000, interval: 500 }).toBe('done')
+      await expect.poll(async () => (await state()).state, { interval: 500 }).toBe('done')
       expect((await state()).result).toMatchObject({ success: true, result: `seen ${id}` })
       expect(await takers(id)).toEqual([third.process.pid, servers[1].process.pid])
     },
@@ -179,13 +180,12 @@ describe('two servers on one Postgres', () => {
 
   test('the one that is left ends in good order', async () => {
     const running = execute(servers[1].url, 'look', { id: 'last', ms: 1_000 })
-    await expect.poll(async () => (await takers('last')).length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(async () => (await takers('last')).length).toBe(1)
     expect(await servers[1].end()).toBe(0)
     expect((await running).body).toMatchObject({ success: true, result: 'seen last' })
-    await later(10)
     const { document } = await command(['audit', 'verify'], env, folder)
     expect(document).toMatchObject({ faults: [] })
-  }, 60_000)
+  })
 })
 
 async function audited(tool: string): Promise<number> {

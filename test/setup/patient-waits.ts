@@ -2,7 +2,7 @@ import { vi } from 'vitest'
 
 // Vitest gives up after one second, which a busy machine may need for one look. Like testTimeout, it only matters when
 // something hangs.
-const WAIT_MS = 20_000
+const WAIT_MS = 60_000
 
 const waitFor = vi.waitFor
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
   browser = await chromium.launch({ executablePath })
   folder = await mkdtemp(join(tmpdir(), 'toolyard-report-'))
   report = await hostileReport(0.8)
-}, 60_000)
+})
 
 afterAll(async () => {
   await browser?.close()

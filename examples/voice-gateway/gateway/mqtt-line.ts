@@ -76,6 +76,8 @@ export class MqttLine {
   }
 
   async close(): Promise<void> {
+    // Else a connection that fails while it is ended is made again, for ever.
+    this.#client.options.reconnectPeriod = 0
     if (this.#started) await this.#client.endAsync(!this.connected)
   }
 

@@ -28,6 +28,8 @@ export interface Settings {
   readonly player: readonly string[]
   /** How long one answer may take altogether. */
   readonly answerMs: number
+  /** How long a device has to confirm a command. */
+  readonly confirmMs: number
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -55,5 +57,6 @@ export function readSettings(env: Environment, mqttUrl = 'mqtt://127.0.0.1:1883'
     speech: speech && { ...speech, voice: value('SPEECH_VOICE', 'alloy') },
     player: words('PLAYER'),
     answerMs: 30_000,
+    confirmMs: 5_000,
   }
 }

@@ -2,22 +2,18 @@ import { scripted } from 'toolyard/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { switching, testBroker, testClient, testDevices, testGateway, testHouse } from '../fixtures/house.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
-const WAIT = { timeout: 20_000, interval: 50 }
+const WAIT = { interval: 50 }
 
 describe('the voice gateway', () => {
   test('barge-in cancels the tool call in flight; the device was told once, and that is said to be unknown', async () => {
     const { client, devices, responses } = await testHouse(
       scripted(switching('cellar light'), switching('switch one'), 'Switch one is on.'),
+      { confirmMs: 25_000 },
     )
     await client.publish('voice/transcript', 'turn on the cellar light')
     await vi.waitFor(() => expect(devices.commands).toHaveLength(1), WAIT)
-    const began = performance.now()
     await client.publish('voice/transcript', 'stop, turn on switch one')
     await vi.waitFor(() => expect(responses).toHaveLength(2), WAIT)
-    // The device would have been waited for for 5 s.
-    expect(performance.now() - began).toBeLessThan(4_000)
     expect(responses).toMatchObject([
       {
         transcript: 'turn on the cellar light',
@@ -32,12 +28,20 @@ describe('the voice gateway', () => {
     ])
   })
 
-  test('a device that never answers: the model hears that the outcome is unknown', async () => {
+  test('the tools of a household are offered; if a device never answers, the model hears that the outcome is unknown', async () => {
     const model = scripted(switching('cellar light'), 'I do not know whether the cellar light is on.')
-    const { client, responses } = await testHouse(model)
+    const { client, responses } = await testHouse(model, { confirmMs: 500 })
     await client.publish('voice/transcript', 'turn on the cellar light')
     await vi.waitFor(() => expect(responses).toHaveLength(1), WAIT)
     expect(JSON.stringify(model.requests[1]?.messages.at(-1))).toContain('the outcome is unknown')
+    expect(model.requests[0]?.tools.map(({ name }) => name).sort()).toEqual([
+      'control_zwave_device',
+      'datetime',
+      'get_device_state',
+      'list_devices',
+      'search',
+      'volume',
+    ])
   })
 
   test('hostile transcripts change nothing, and what was retained is not done', async () => {
@@ -61,7 +65,8 @@ describe('the voice gateway', () => {
   })
 
   test('the broker goes away and comes back: said, and everything works again by itself', async () => {
-    const model = scripted('I am here.', switching('switch one'), 'Switch one is on.')
+    const asked = Array.from({ length: 50 }, () => [switching('switch one'), 'Done.'])
+    const model = scripted('I am here.', ...asked.flat())
     const { broker, gateway, responses, devices } = await testHouse(model)
     await broker.close()
     await vi.waitFor(() => expect(gateway.ready().mqtt).toBe(false), WAIT)
@@ -70,11 +75,16 @@ describe('the voice gateway', () => {
     await testBroker(broker.port)
     await vi.waitFor(() => expect(gateway.ready()).toMatchObject({ mqtt: true, mcp: true }), WAIT)
     const client = await testClient(broker.url)
-    // The devices and their server come back by themselves too.
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
-    await client.publish('voice/transcript', 'turn on switch one')
-    await vi.waitFor(() => expect(client.texts('voice/response/text')).toEqual(['Switch one is on.']), WAIT)
-    expect(devices.value('switch_one')).toBe(true)
+    // The devices and their server come back by themselves too, a little later.
+    await vi.waitFor(async () => {
+      const before = client.texts('voice/response/text').length
+      await client.publish('voice/transcript', 'turn on switch one')
+      await vi.waitFor(() => expect(client.texts('voice/response/text').length).toBeGreaterThan(before), {
+        ...WAIT,
+        timeout: 5_000,
+      })
+      expect(devices.value('switch_one')).toBe(true)
+    }, WAIT)
   })
 
   test('the broker is down at the start: three attempts, degraded, and the tools come with the broker', async () => {
@@ -121,21 +131,6 @@ describe('the voice gateway', () => {
       { role: 'user', content: 'name a colour' },
       { role: 'assistant', content: 'Blue.' },
       { role: 'user', content: 'what did I ask for' },
-    ])
-  })
-
-  test('only the tools of a household are offered', async () => {
-    const model = scripted('Hello.')
-    const { gateway } = await testHouse(model)
-    gateway.transcriber.hear('hello')
-    await gateway.transcriber.idle()
-    expect(model.requests[0]?.tools.map(({ name }) => name).sort()).toEqual([
-      'control_zwave_device',
-      'datetime',
-      'get_device_state',
-      'list_devices',
-      'search',
-      'volume',
     ])
   })
 })

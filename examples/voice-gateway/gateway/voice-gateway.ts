@@ -79,6 +79,7 @@ export class VoiceGateway {
         VOICE_FOLDER: FOLDER,
         VOICE_MQTT_URL: settings.mqttUrl,
         VOICE_ZWAVE_TOPIC: zwavePrefix,
+        VOICE_CONFIRM_MS: String(settings.confirmMs),
       },
       ...(clock !== undefined && { clock }),
     })

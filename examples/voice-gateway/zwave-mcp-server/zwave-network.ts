@@ -93,6 +93,8 @@ export class ZwaveNetwork {
   }
 
   async close(): Promise<void> {
+    // Else a connection that fails while it is ended is made again, for ever.
+    this.#client.options.reconnectPeriod = 0
     await this.#client.endAsync(true)
   }
 

@@ -32,7 +32,7 @@ describe('chat', () => {
     ["What's the weather in Paris?", 'get_weather', { location: 'Paris' }, /Paris.*22/],
     ['Calculate 15% tip on $45', 'calculate', { expression: expect.any(String) }, /6\.75/],
     ["What's 2+2?", undefined, undefined, /4/],
-  ])('answers %j on a machine without key or server', { timeout: 120_000 }, async (question, tool, params, answer) => {
+  ])('answers %j on a machine without key or server', async (question, tool, params, answer) => {
     const { code, out } = await toolyard(['chat', question, '--json'])
     const { content, tool_calls, stop_reason } = JSON.parse(out)
     expect({ code, stop_reason }).toEqual({ code: 0, stop_reason: 'stop' })

@@ -4,13 +4,11 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ToolDefinition } from '../../core/tool.ts'
 import { createTerminal } from '../common/terminal.ts'
 import { createProgram } from '../main.ts'
 import { COMPLETION_SCRIPTS, completionWords } from './completion.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const tool = (name: string): ToolDefinition => ({
   name,

@@ -91,14 +91,14 @@ describe('models add', () => {
   })
 })
 
-describe('models add-embeddings', { timeout: 120_000 }, () => {
+describe('models add-embeddings', () => {
   let registry: NpmRegistry
 
   beforeEach(async () => {
     registry = await startNpmRegistry()
     vi.stubEnv('npm_config_registry', `${registry.url}/`)
     vi.stubEnv('npm_config_cache', join(folder, 'npm-cache'))
-  }, 60_000)
+  })
 
   afterEach(async () => {
     vi.unstubAllEnvs()
@@ -131,7 +131,7 @@ describe('models add-embeddings', { timeout: 120_000 }, () => {
     registry.hangs = true
     const { terminal, written } = open(false)
     const adding = modelsAddEmbeddings(terminal, add)
-    await expect.poll(() => registry.requests.length, { timeout: 60_000 }).toBeGreaterThan(0)
+    await expect.poll(() => registry.requests.length).toBeGreaterThan(0)
     process.emit('SIGINT', 'SIGINT')
     expect(await adding).toBe(130)
     expect(written.err).toMatch(/\nStopped\. Nothing has changed\.\n$/)

@@ -26,7 +26,7 @@ describe('tenants', () => {
     const made = await toolyard('tenants', 'set', 'acme', 'search=true', 'delete_document=false')
     expect(made).toEqual({ code: 0, out: 'acme  search=true delete_document=false\n', err: '' })
     const expected = { search: true, beta: true, delete_document: false }
-    await vi.waitFor(() => expect(server.tenants.flags('acme')).toEqual(expected), { timeout: 10_000 })
+    await vi.waitFor(() => expect(server.tenants.flags('acme')).toEqual(expected))
     expect(await json(list)).toEqual({
       tenants: [
         {

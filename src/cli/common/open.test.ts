@@ -25,13 +25,13 @@ async function configured(name: string, more: object = {}): Promise<string> {
 
 const FALLBACK = join(folder, '.toolyard', 'toolyard.db')
 
-test('searching creates no store', { timeout: 60_000 }, async () => {
+test('searching creates no store', async () => {
   const { results } = await exec('search_documents', { query: 'deadline of a call' })
   expect(results[0].source).toBe('life-of-a-call.md')
   expect(existsSync(FALLBACK)).toBe(false)
 })
 
-test('stores ingested documents with vectors of the local model', { timeout: 60_000 }, async () => {
+test('stores ingested documents with vectors of the local model', async () => {
   const file = await configured('pets')
   const content = 'Cats sleep for most of the day and hunt mice at night.'
   const { document_id } = await exec(

@@ -12,7 +12,7 @@ afterAll(emptyFolder)
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s cancels the call and exits with %i', { timeout: 60_000 }, async (signal, expected) => {
+] as const)('%s cancels the call and exits with %i', async (signal, expected) => {
   const server = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')

@@ -24,7 +24,6 @@ describe('deadlines and cancellation', () => {
       outcome: 'unknown',
     })
     expect(result.execution_time_ms).toBeGreaterThanOrEqual(60)
-    expect(result.execution_time_ms).toBeLessThan(1_060)
     expect(signal?.aborted).toBe(true)
   })
 

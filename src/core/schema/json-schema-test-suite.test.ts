@@ -33,7 +33,7 @@ if (!existsSync(suite)) console.warn(`skipped: the JSON-Schema-Test-Suite is not
 
 describe.skipIf(!existsSync(suite))('the required tests of the JSON-Schema-Test-Suite', () => {
   for (const draft of ['draft7', 'draft2020-12']) {
-    it(`pass for ${draft}, except for the listed ones`, { timeout: 120_000 }, async () => {
+    it(`pass for ${draft}, except for the listed ones`, async () => {
       const failures: string[] = []
       const unexplained: string[] = []
       let tests = 0

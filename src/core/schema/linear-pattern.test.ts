@@ -69,7 +69,7 @@ describe('linearPattern', () => {
   })
 
   it('does not hang if backtracking would', () => {
-    const started = performance.now()
+    // Only the test's timeout can end one that does.
     for (const source of [
       '^(a+)+$',
       '(x+x+)+y',
@@ -81,6 +81,5 @@ describe('linearPattern', () => {
       linearPattern(source)?.test(`${'ab'.repeat(200_000)}!`)
       linearPattern(source)?.test(`${'a'.repeat(400_000)}!`)
     }
-    expect(performance.now() - started).toBeLessThan(15_000)
   })
 })

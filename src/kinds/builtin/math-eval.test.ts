@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../core/log.ts'
-import { hostile, task } from '../../isolation/fixtures/task.ts'
+import { hostile, never, task } from '../../isolation/fixtures/task.ts'
 import { ProcessPool } from '../../isolation/process-pool.ts'
 import { mathEval } from './math-eval.ts'
 import { mathEvalHandler } from './shipped.ts'
@@ -121,8 +121,7 @@ describe('an expression that fails', () => {
 
 describe('in a process of its own', () => {
   const pool = new ProcessPool({ memoryMb: 64 })
-  const evaluate = (expression: string) =>
-    pool.run({ ...task('', { expression }), ...mathEvalHandler }, AbortSignal.timeout(10_000))
+  const evaluate = (expression: string) => pool.run({ ...task('', { expression }), ...mathEvalHandler }, never())
   afterAll(() => pool.close())
 
   it('gives the same result and the same error', async () => {
@@ -133,7 +132,7 @@ describe('in a process of its own', () => {
   it('is not disturbed by another that never ends and one that takes all memory', async () => {
     const endless = pool.run(task('loop', {}, { tenant: 'a' }), AbortSignal.timeout(200))
     await expect(endless).rejects.toThrow()
-    const greedy = pool.run(hostile('allocate', {}, { tenant: 'b', log: silentLog }), AbortSignal.timeout(10_000))
+    const greedy = pool.run(hostile('allocate', {}, { tenant: 'b', log: silentLog }), never())
     await expect(greedy).rejects.toThrow(/ran out of memory/)
     expect(await evaluate('2+2')).toEqual({ result: 4 })
   })

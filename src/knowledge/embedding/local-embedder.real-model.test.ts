@@ -1,9 +1,7 @@
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { dataFolder } from '../../core/data-folder.ts'
 import { LocalEmbedder } from './local-embedder.ts'
 import { findLocalModel, LOCAL_MAX_CHARACTERS, LOCAL_MAX_TOKENS, type LocalModel } from './local-model.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const model = findLocalModel(dataFolder(process.env))
 

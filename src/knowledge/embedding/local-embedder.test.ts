@@ -1,10 +1,8 @@
 import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { captureLog } from '../../testing/capture-log.ts'
 import { ManualClock } from '../../testing/manual-clock.ts'
 import { LocalEmbedder, type LocalEmbedderOptions } from './local-embedder.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const engine = new URL('./fixtures/scripted-engine.ts', import.meta.url)
 const model = { folders: [fileURLToPath(new URL('.', engine))], engine: engine.href, weights: engine.href }
@@ -27,7 +25,7 @@ const isAlive = (pid: number) => {
     return false
   }
 }
-const running = (embedder: LocalEmbedder) => expect.poll(() => embedder.pids.length, { timeout: 30_000 })
+const running = (embedder: LocalEmbedder) => expect.poll(() => embedder.pids.length)
 
 describe('LocalEmbedder', () => {
   test('starts with the first text and reuses its process', async () => {

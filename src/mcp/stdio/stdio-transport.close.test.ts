@@ -10,7 +10,7 @@ import { StdioTransport } from './stdio-transport.ts'
 
 afterEach(async () => {
   await closeAll()
-  await until(() => childrenOf(process.pid).length === 0, 10_000)
+  await until(() => childrenOf(process.pid).length === 0)
 })
 
 const host = new URL('../fixtures/host.ts', import.meta.url).pathname
@@ -43,7 +43,7 @@ describe('closing', () => {
     const pid = transport.pid ?? 0
     expect(membersOf(pid)).toContain(pid)
     await client.close()
-    await until(() => membersOf(pid).length === 0, 10_000)
+    await until(() => membersOf(pid).length === 0)
   })
 
   it.each([
@@ -56,7 +56,7 @@ describe('closing', () => {
     expect(membersOf(pid)).toContain(grandchild)
     await client.close()
     // A process that was killed takes a moment to be gone.
-    await until(() => !isRunning(grandchild) && membersOf(pid).length === 0, 10_000)
+    await until(() => !isRunning(grandchild) && membersOf(pid).length === 0)
   })
 
   it('tells once, however often it is asked for', async () => {
@@ -111,7 +111,7 @@ describe('closing', () => {
     const before = [files(), listeners()]
     for (let n = 0; n < 10; n++) await Promise.all(Array.from({ length: 10 }, round))
     expect([files(), listeners()]).toEqual(before)
-    await until(() => childrenOf(process.pid).length === 0, 10_000)
+    await until(() => childrenOf(process.pid).length === 0)
     process.off('warning', warn)
     expect(warnings).toEqual([])
   })
@@ -131,6 +131,6 @@ describe('when our own process is killed', () => {
     expect(watchdogs).toHaveLength(1)
     expect(membersOf(server)).toEqual(expect.arrayContaining([server, grandchild]))
     program.kill('SIGKILL')
-    await until(() => membersOf(server).length === 0 && ![server, grandchild, ...watchdogs].some(isRunning), 2000)
+    await until(() => membersOf(server).length === 0 && ![server, grandchild, ...watchdogs].some(isRunning))
   })
 })

@@ -14,7 +14,7 @@ chmodSync(plainFile, 0o644)
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(async () => {
   await closeAll()
-  await until(() => childrenOf(process.pid).length === 0, 1000)
+  await until(() => childrenOf(process.pid).length === 0)
 })
 
 const env = { API_KEY: 'my-very-secret-key' }
@@ -127,7 +127,7 @@ describe('a server that dies', () => {
     const grandchild = Number(await connected.call('grandchild'))
     await expect(connected.call('die')).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
     // A process that was killed takes a moment to be gone.
-    await until(() => !isRunning(grandchild) && membersOf(pid).length === 0, 1000)
+    await until(() => !isRunning(grandchild) && membersOf(pid).length === 0)
   })
 
   it.each(['close-stdin', 'close-stdout'])('includes one that closes its streams (%s)', async (tool) => {

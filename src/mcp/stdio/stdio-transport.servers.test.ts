@@ -11,7 +11,7 @@ const file = join(folder, 'hello.txt')
 afterAll(() => rmSync(folder, { recursive: true }))
 afterEach(async () => {
   await closeAll()
-  await until(() => childrenOf(process.pid).length === 0, 1000)
+  await until(() => childrenOf(process.pid).length === 0)
 })
 
 const program = (name: string): string =>
@@ -31,5 +31,5 @@ it.each([
   if (name === 'filesystem') expect(readFileSync(file, 'utf8')).toBe('hello')
   expect(noise).toEqual([])
   await client.close()
-  await until(() => membersOf(pid).length === 0, 1000)
+  await until(() => membersOf(pid).length === 0)
 })

@@ -64,9 +64,9 @@ describe('llama:', () => {
   })
 
   test('lists the files in the models folder', async () => {
-    expect(await open().list?.(AbortSignal.timeout(1_000))).toMatchObject([{ name: 'tinyllama' }])
+    expect(await open().list?.(AbortSignal.timeout(60_000))).toMatchObject([{ name: 'tinyllama' }])
     await rm(join(folder, 'models'), { recursive: true })
-    expect(await open().list?.(AbortSignal.timeout(1_000))).toEqual([])
+    expect(await open().list?.(AbortSignal.timeout(60_000))).toEqual([])
   })
 
   test('models write calls as text only where no grammar holds them', () => {

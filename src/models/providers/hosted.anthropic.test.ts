@@ -112,7 +112,7 @@ describe('the wire of Anthropic', () => {
     ]
     const about = { name: 'a', type: 'anthropic', base_url: `${server.url}/v1`, api_key: 'k' }
     const wire = await anthropicWire(about, { log: silentLog, clock: systemClock })
-    expect(await wire.list?.(AbortSignal.timeout(5000))).toEqual([{ name: 'one' }, { name: 'two' }])
+    expect(await wire.list?.(AbortSignal.timeout(60_000))).toEqual([{ name: 'one' }, { name: 'two' }])
     expect(server.requests.map(({ path }) => path)).toEqual([
       '/v1/models?limit=1000',
       '/v1/models?limit=1000&after_id=one',

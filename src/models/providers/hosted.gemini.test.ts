@@ -125,7 +125,7 @@ describe('the wire of Gemini', () => {
     ]
     const about = { name: 'g', type: 'gemini', base_url: `${server.url}/v1beta`, api_key: 'k' }
     const wire = await geminiWire(about, { log: silentLog, clock: systemClock })
-    expect(await wire.list?.(AbortSignal.timeout(5000))).toEqual([{ name: 'one' }, { name: 'two' }])
+    expect(await wire.list?.(AbortSignal.timeout(60_000))).toEqual([{ name: 'one' }, { name: 'two' }])
     expect(server.requests.map(({ path }) => path)).toEqual([
       '/v1beta/models?pageSize=1000',
       '/v1beta/models?pageSize=1000&pageToken=next',

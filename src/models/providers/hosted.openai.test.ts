@@ -142,7 +142,7 @@ describe('the wire of OpenAI', () => {
     server.replies = [json(200, { data: [{ id: 'a' }, { id: 'b' }, {}] })]
     const headers = { authorization: 'Basic x' }
     const wire = await openaiWire({ name: 'local', type: 'openai', base_url: server.url, headers }, around)
-    expect(await wire.list?.(AbortSignal.timeout(5000))).toEqual([{ name: 'a' }, { name: 'b' }])
+    expect(await wire.list?.(AbortSignal.timeout(60_000))).toEqual([{ name: 'a' }, { name: 'b' }])
     expect(server.requests[0]).toMatchObject({ path: '/models', headers: { authorization: 'Basic x' } })
   })
 
@@ -173,11 +173,11 @@ describe('the wire of OpenAI', () => {
   test('a list that cannot be had says why', async () => {
     const wire = await openaiWire({ name: 'main', type: 'openai', base_url: server.url, api_key: 'abc' }, around)
     server.replies = [json(403, { error: { message: 'Not with abc' } })]
-    await expect(wire.list?.(AbortSignal.timeout(5000))).rejects.toThrow(
+    await expect(wire.list?.(AbortSignal.timeout(60_000))).rejects.toThrow(
       'The provider answered 403: Not with [redacted]. Check the api_key and its permissions.',
     )
     server.replies = [(response) => response.end('<html>')]
-    await expect(wire.list?.(AbortSignal.timeout(5000))).rejects.toThrow('invalid list of models')
+    await expect(wire.list?.(AbortSignal.timeout(60_000))).rejects.toThrow('invalid list of models')
     const reason = new Error('gone')
     await expect(wire.list?.(AbortSignal.abort(reason))).rejects.toBe(reason)
   })

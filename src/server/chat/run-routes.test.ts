@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { nextMilliseconds } from '../fixtures/next-milliseconds.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 
 const call = { calls: [{ name: 'note', arguments: { text: 'a' } }] }
@@ -44,7 +45,10 @@ const questionsOf = ({ runs }: Page): string[] => runs.map(({ question }) => que
 
 test('runs are listed newest first, without steps, page by page', async () => {
   const { url } = await openScriptedServer(['One.', 'Two.', 'Three.'])
-  for (const message of ['1', '2', '3']) await ask(url, message)
+  for (const message of ['1', '2', '3']) {
+    await ask(url, message)
+    await nextMilliseconds()
+  }
   const first = await pageOf(`${url}/api/runs?limit=2`)
   expect(questionsOf(first)).toEqual(['3', '2'])
   expect(first.runs[0]).not.toHaveProperty('steps')

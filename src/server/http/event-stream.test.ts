@@ -96,12 +96,9 @@ test('a client that takes nothing for 30 seconds is cut off', async () => {
 test('a client for which more than 1 MB waits is cut off', async () => {
   const { stream, response } = await streamYard()
   const gone = once(stream.signal, 'abort')
-  await vi.waitFor(
-    () => {
-      void stream.send('bulk', 'x'.repeat(500_000))
-      expect(response.destroyed).toBe(true)
-    },
-    { timeout: 15_000 },
-  )
+  await vi.waitFor(() => {
+    void stream.send('bulk', 'x'.repeat(500_000))
+    expect(response.destroyed).toBe(true)
+  })
   await gone
 })

@@ -1,9 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import type { HandlerContext } from '../../core/handler.ts'
+import { nextMilliseconds } from '../fixtures/next-milliseconds.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { readEvents } from '../fixtures/read-events.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const ASYNC = { prefer: 'respond-async' }
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
@@ -31,9 +30,7 @@ test('a job is asked for its state, its progress and its result', async () => {
   const server = await openToolServer({ slow: slow.run })
   const { id } = await start(server, 'slow')
   const asked = async () => (await server.get(`/api/jobs/${id}`)).json()
-  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'running', progress: { percent: 50 } }), {
-    timeout: 20_000,
-  })
+  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'running', progress: { percent: 50 } }))
   expect(await asked()).toEqual({
     id,
     tool_name: 'slow',
@@ -47,7 +44,7 @@ test('a job is asked for its state, its progress and its result', async () => {
     result: null,
   })
   slow.end()
-  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'done' }), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await asked()).toMatchObject({ state: 'done' }))
   expect(await asked()).toMatchObject({
     ended_at: expect.any(String),
     result: { success: true, result: 'done', tool_name: 'slow', execution_time_ms: expect.any(Number) },
@@ -75,7 +72,7 @@ test('a job is ended by DELETE, and twice is once', async () => {
   const slow = slowTool()
   const server = await openToolServer({ slow: slow.run })
   const { id } = await start(server, 'slow')
-  await vi.waitFor(() => expect(slow.signals).toHaveLength(1), { timeout: 20_000 })
+  await vi.waitFor(() => expect(slow.signals).toHaveLength(1))
   const end = () => fetch(`${server.url}/api/jobs/${id}`, { method: 'DELETE' })
   const ended = await (await end()).json()
   expect(ended).toMatchObject({ state: 'cancelled', result: { error_code: 'CANCELLED', outcome: 'unknown' } })
@@ -87,8 +84,7 @@ test('the newest jobs are listed without their results', async () => {
   const server = await openToolServer({ a: () => 'a', b: () => 'b', c: () => 'c' })
   for (const tool of ['a', 'b', 'c']) {
     await start(server, tool)
-    // A moment apart, so that there is a newest.
-    await vi.waitFor(async () => expect(JSON.stringify(await list())).toContain(`"${tool}"`))
+    await nextMilliseconds()
   }
   async function list(query = '') {
     const { jobs } = (await (await server.get(`/api/jobs${query}`)).json()) as { jobs: { tool_name: string }[] }

@@ -104,7 +104,7 @@ describe('a job', () => {
     )
     const { id } = await start(ADA, { tool_name: 'flags', params: {} })
     await installation.storage.settings.put({ kind: 'tenant', name: 'acme', value: { flags: { beta: true } } })
-    await vi.waitFor(() => expect(installation.tenants.flags('acme')).toEqual({ beta: true }), { timeout: 10_000 })
+    await vi.waitFor(() => expect(installation.tenants.flags('acme')).toEqual({ beta: true }))
     await jobs.work()
     expect(await ended(ADA, id)).toMatchObject({ result: { result: { beta: true } } })
   })

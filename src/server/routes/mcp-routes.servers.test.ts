@@ -4,8 +4,6 @@ import { hostileServer } from '../../mcp/fixtures/connect.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 
 // Programs are started: on a machine that has much to do that takes its time.
-vi.setConfig({ testTimeout: 60_000 })
-
 /** Says a word and a secret on stderr, then serves. */
 const HOSTILE = {
   command: process.execPath,
@@ -41,7 +39,7 @@ async function openYard(mcpServers: object = SERVERS) {
   const reconnect = (name: string, headers: Record<string, string> = admin) =>
     server.post(`/api/mcp/servers/${name}/reconnect`, {}, headers)
   const until = (name: string, state: string) =>
-    vi.waitFor(async () => expect((await find(name)).state).toBe(state), { timeout: 30_000, interval: 50 })
+    vi.waitFor(async () => expect((await find(name)).state).toBe(state), { interval: 50 })
   return { ...server, admin, list, find, reconnect, until }
 }
 
@@ -49,7 +47,7 @@ describe('the MCP servers', () => {
   test('are listed with state, attempts, tools and stderr, without secrets and addresses', async () => {
     const { list, until, get, admin } = await openYard()
     await until('hostile', 'connected')
-    await vi.waitFor(async () => expect((await list())[1]?.next_attempt_in_ms).toBeGreaterThan(0), { timeout: 30_000 })
+    await vi.waitFor(async () => expect((await list())[1]?.next_attempt_in_ms).toBeGreaterThan(0))
     const [hostile, broken, lacking, off] = await list()
     expect(hostile).toMatchObject({
       name: 'hostile',
@@ -78,7 +76,7 @@ describe('the MCP servers', () => {
   test('hides the whole address of a server if it contains credentials', async () => {
     const url = 'http://user:secret-word@127.0.0.1:1/mcp?key=secret-key'
     const { find, get, admin } = await openYard({ web: { url } })
-    await vi.waitFor(async () => expect((await find('web')).problem).toBeDefined(), { timeout: 30_000 })
+    await vi.waitFor(async () => expect((await find('web')).problem).toBeDefined())
     expect(await find('web')).toMatchObject({ transport: 'http', problem: expect.any(String) })
     expect(await (await get('/api/mcp/servers', admin)).text()).not.toMatch(/secret-|127\.0\.0\.1/)
   })

@@ -7,8 +7,6 @@ import { openScriptedServer, type ScriptedServerOptions } from '../fixtures/open
 import { readEvents } from '../fixtures/read-events.ts'
 import type { KnownSuite, SuiteEstimate, SuiteRunView } from '../http/views.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 const MODEL = 'scripted:turns'
 const REQUEST = { models: [MODEL], suites: ['weather.json'] }
 const SUITE = {

@@ -59,7 +59,7 @@ describe('the file', () => {
     expect(database.get('PRAGMA synchronous')).toEqual({ synchronous: 2 })
   })
 
-  it('is used by several processes that make it at once', { timeout: 60_000 }, async () => {
+  it('is used by several processes that make it at once', async () => {
     const opener = new URL('../worker/fixtures/opener.ts', import.meta.url).pathname
     const run = () => promisify(execFile)(process.execPath, [opener, folder, 'closed'], { timeout: 30_000 })
     await Promise.all(Array.from({ length: 5 }, run))

@@ -59,7 +59,7 @@ const large = (version: string, part = 0, parts = 1) =>
   })
 
 const EMPTY = [0, 0, 0, 0, 0, 0, 0, 0]
-const cleaned = (expected: readonly number[]) => vi.waitFor(() => expect(rows()).toEqual(expected), { timeout: 15_000 })
+const cleaned = (expected: readonly number[]) => vi.waitFor(() => expect(rows()).toEqual(expected))
 
 describe('removed documents', () => {
   it('leave no row', async () => {
@@ -118,7 +118,7 @@ describe('removed documents', () => {
     const other = new SqliteDatabase(folder)
     other.exec('BEGIN IMMEDIATE')
     database.exec('PRAGMA busy_timeout = 1')
-    await vi.waitFor(() => expect(log.at('warn').length).toBe(1), { timeout: 15_000 })
+    await vi.waitFor(() => expect(log.at('warn').length).toBe(1))
     other.exec('ROLLBACK')
     other.close()
     expect(rows()[3]).toBe(400)

@@ -64,7 +64,7 @@ export type KnowledgeClauses = Clauses<KnowledgeUnderTest>
 
 /** Waits until it is so. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 15_000
+  const end = Date.now() + 60_000
   while (!(await condition())) {
     assert.ok(Date.now() < end, `${what} did not come about`)
     await new Promise((resolve) => setTimeout(resolve, 10))

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as later } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startWorker } from '../../../../src/models/mini-wire.ts'
 import { captureLog } from '../../../../src/testing/capture-log.ts'
 import { MiniError, type OfferedTool } from '../base/port.ts'
@@ -18,11 +17,38 @@ import type { ParameterReading, Question, Reading } from './tool-reader.ts'
 
 const packages = findPackages('mini')
 const made: ProcessReader[] = []
-const reader = (options: Partial<ProcessReaderOptions> = {}, log = captureLog()): ProcessReader => {
-  const one = new ProcessReader({ packages, host: { id: 'mini:v1', log, startWorker }, ...options })
+const open = (options: Partial<ProcessReaderOptions> = {}, log = captureLog()): ProcessReader =>
+  new ProcessReader({ packages, host: { id: 'mini:v1', log, startWorker }, ...options })
+const reader: typeof open = (...options) => {
+  const one = open(...options)
   made.push(one)
   return one
 }
+
+/** An `onnxruntime-node` in a folder of its own; gives where it is found from. */
+async function fasterEngine(code: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'mini-'))
+  folders.push(folder)
+  const faster = join(folder, 'node_modules', 'onnxruntime-node')
+  await mkdir(faster, { recursive: true })
+  await writeFile(join(faster, 'package.json'), '{ "name": "onnxruntime-node", "main": "index.js" }')
+  await writeFile(join(faster, 'index.js'), code)
+  return pathToFileURL(join(folder, 'x.js')).href
+}
+const folders: string[] = []
+const packagesWith = async (code: string) => findPackages('mini', [await fasterEngine(code), import.meta.url])
+const REFUSES =
+  'module.exports = { env: { wasm: {} }, InferenceSession: { async create() { throw new Error("the faster engine") } } }'
+
+/** Loading the model takes a second, so most tests share it. Its faster engine doesn't load: it uses the other. */
+let shared: ProcessReader
+beforeAll(async () => {
+  shared = open({ packages: await packagesWith('throw new Error("for another machine")') })
+})
+afterAll(async () => {
+  await shared.close()
+  for (const folder of folders) await rm(folder, { recursive: true })
+})
 afterEach(async () => {
   await Promise.all(made.splice(0).map((one) => one.close()))
 })
@@ -59,13 +85,9 @@ const isAlive = (pid: number): boolean => {
     return false
   }
 }
-const gone = async (pid: number): Promise<void> => {
-  while (isAlive(pid)) await later(20)
-}
-
-describe('the process of the model', { timeout: 60_000 }, () => {
+describe('the process of the model', () => {
   test.each(examples)('reads as the model was trained: $query', async ({ query, tool, relevance, parameters }) => {
-    const [reading] = await readTools([tool], query, { reader: reader() })
+    const [reading] = await readTools([tool], query, { reader: shared })
     expect(reading?.relevance).toBeCloseTo(relevance, 3)
     for (const { name, mentioned, best, score, inside, options } of parameters) {
       const found = reading?.parameters.get(name) as ParameterReading
@@ -98,14 +120,14 @@ describe('the process of the model', { timeout: 60_000 }, () => {
   test('reads a tool with many parameters in several passes', async () => {
     const text = `${'a long description of it '.repeat(4)}`
     const parameters = Array.from({ length: 40 }, () => ({ text, required: false, options: [] }))
-    const [reading] = await reader().read([{ ...weather, tool: { head: 'x.', parameters: [...parameters, location] } }])
+    const [reading] = await shared.read([{ ...weather, tool: { head: 'x.', parameters: [...parameters, location] } }])
     const { span } = (reading as Reading).parameters.at(-1) as ParameterReading
     const best = span.start.indexOf(Math.max(...span.start))
     expect(weather.said.slice(span.from[best], span.to[best])).toBe('Zürich')
   })
 
   test('embeds texts so that the nearest means the same', async () => {
-    const [asked = [], near = [], far = []] = await reader().embed([
+    const [asked = [], near = [], far = []] = await shared.embed([
       'will it rain in Oslo?',
       'get weather. Get the weather of a city',
       'send message. Send a message to a person',
@@ -115,36 +137,33 @@ describe('the process of the model', { timeout: 60_000 }, () => {
   })
 
   test('requests at the same time take turns, and each gets its own readings', async () => {
-    const one = reader()
     const many = await Promise.all(
-      Array.from({ length: 12 }, (_, index) => one.read(index % 2 ? [weather, place] : [place])),
+      Array.from({ length: 12 }, (_, index) => shared.read(index % 2 ? [weather, place] : [place])),
     )
     expect(many.map((readings) => readings.length)).toEqual(
       Array.from({ length: 12 }, (_, index) => (index % 2 ? 2 : 1)),
     )
     // Whoever else asks at the same time makes no difference, not even a small one.
     expect(many[1]?.[1]).toEqual(many[0]?.[0])
-    expect((await one.read([place]))[0]).toEqual(many[0]?.[0])
-    expect(await one.read([])).toEqual([])
+    expect((await shared.read([place]))[0]).toEqual(many[0]?.[0])
+    expect(await shared.read([])).toEqual([])
   })
 
   test('a process that is killed is replaced, and nobody notices', async () => {
-    const one = reader()
-    await one.read([weather])
-    const before = one.pid as number
-    const scoring = one.read(Array.from({ length: 40 }, () => weather))
+    await shared.read([weather])
+    const before = shared.pid as number
+    const scoring = shared.read(Array.from({ length: 20 }, () => weather))
     process.kill(before, 'SIGKILL')
-    expect(await scoring).toHaveLength(40)
-    expect(one.pid).not.toBe(before)
+    expect(await scoring).toHaveLength(20)
+    expect(shared.pid).not.toBe(before)
     expect(isAlive(before)).toBe(false)
   })
 
   test('stays for the next request', async () => {
-    const one = reader()
-    await one.read([weather])
-    const before = one.pid
-    await one.read([weather])
-    expect(one.pid).toBe(before)
+    await shared.read([weather])
+    const before = shared.pid
+    await shared.read([weather])
+    expect(shared.pid).toBe(before)
   })
 
   test('fails with a retryable error if the process ends twice', async () => {
@@ -177,53 +196,35 @@ describe('the process of the model', { timeout: 60_000 }, () => {
     }
   })
 
-  test('the faster engine is taken where it is installed and works, else the other', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'mini-'))
-    try {
-      const faster = join(folder, 'node_modules', 'onnxruntime-node')
-      await mkdir(faster, { recursive: true })
-      await writeFile(join(faster, 'package.json'), '{ "name": "onnxruntime-node", "main": "index.js" }')
-      const places = [pathToFileURL(join(folder, 'x.js')).href, import.meta.url]
-      const log = captureLog()
-      const read = () => reader({ packages: findPackages('mini', places) }, log).read([weather])
-      const create = 'async create() { throw new Error("the faster engine") }'
-      await writeFile(
-        join(faster, 'index.js'),
-        `module.exports = { env: { wasm: {} }, InferenceSession: { ${create} } }`,
-      )
-      await expect(read()).rejects.toThrow('could not be used')
-      expect(log.at('error')).toMatchObject([{ detail: 'the faster engine' }])
-      await writeFile(join(faster, 'index.js'), 'throw new Error("for another machine")')
-      expect(await read()).toHaveLength(1)
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+  test('the faster engine is taken where it is installed', async () => {
+    const log = captureLog()
+    const one = reader({ packages: await packagesWith(REFUSES) }, log)
+    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    expect(log.at('error')).toMatchObject([{ detail: 'the faster engine' }])
   })
 
   test('an abort is thrown at once, and the others go on', async () => {
-    const one = reader()
     const controller = new AbortController()
     const reason = new Error('enough')
-    const aborted = one.read([weather], controller.signal)
-    const other = one.read([place])
+    const aborted = shared.read([weather], controller.signal)
+    const other = shared.read([place])
     controller.abort(reason)
     await expect(aborted).rejects.toBe(reason)
     expect(await other).toHaveLength(1)
   })
 
   test('without work it ends, and comes back', async () => {
-    const one = reader({ idleMs: 50 })
-    await one.read([weather])
-    await gone(one.pid ?? 0)
-    expect(await one.read([weather])).toHaveLength(1)
+    const one = reader({ idleMs: 50, packages: await packagesWith(REFUSES) })
+    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    await expect.poll(() => one.pid).toBeUndefined()
+    await expect(one.read([weather])).rejects.toThrow('could not be used')
   })
 
   test('once closed it is gone, and says so', async () => {
-    const one = reader()
-    await one.read([weather])
-    const pid = one.pid as number
-    await one.close()
+    await shared.read([weather])
+    const pid = shared.pid as number
+    await shared.close()
     expect(isAlive(pid)).toBe(false)
-    await expect(one.read([weather])).rejects.toThrow('The model mini:v1 is closed.')
+    await expect(shared.read([weather])).rejects.toThrow('The model mini:v1 is closed.')
   })
 })

@@ -136,12 +136,10 @@ describe('toolyard ingest', () => {
     expect(second.unchanged).toBeGreaterThanOrEqual(first.documents)
     expect(second.unchanged + second.documents).toBe(300)
     expect(second.failed).toEqual([])
-  }, 60_000)
+  })
 })
 
-test('embeds stored chunks once an embedding model is available', {
-  timeout: 60_000,
-}, async () => {
+test('embeds stored chunks once an embedding model is available', async () => {
   const setup = await documentsFolder({ 'kettle.md': KETTLE })
   await setup.ingest(['.'], { chunkSize: '500' })
   const mock = new LLMock({ host: '127.0.0.1', port: 0 })

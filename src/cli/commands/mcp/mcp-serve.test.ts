@@ -15,7 +15,7 @@ async function serve(...args: string[]): Promise<ChildProcess> {
   return child
 }
 
-describe('mcp serve', { timeout: 60_000 }, () => {
+describe('mcp serve', () => {
   test('over stdin and stdout: nothing but messages, and it ends with its input', async () => {
     const child = await serve()
     const { stdin, stdout } = child
@@ -50,7 +50,7 @@ describe('mcp serve', { timeout: 60_000 }, () => {
     const client = new Client({ name: 'test', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(new URL(url)))
     const names = async () => (await client.listTools()).tools.map(({ name }) => name)
-    await expect.poll(names, { timeout: 15_000 }).toEqual(expect.arrayContaining(['echo', 'read_graph']))
+    await expect.poll(names).toEqual(expect.arrayContaining(['echo', 'read_graph']))
     const { structuredContent } = await client.callTool({ name: 'read_graph', arguments: {} })
     expect(structuredContent).toMatchObject({ entities: [] })
     const { resources } = await client.listResources()

@@ -18,7 +18,7 @@ describe('with a server that cannot be reached', () => {
     const file = await some()
     const commands = [['mcp', 'list'], ['mcp', 'list', '--json'], ['tools']]
     ;[list, json, tools] = await Promise.all(commands.map((args) => toolyard([...args, '--config', file])))
-  }, 60_000)
+  })
 
   test('mcp list shows every server, its contents, and why one is missing', () => {
     const { code, out, err } = list as Run
@@ -77,7 +77,7 @@ describe('with servers that work', () => {
     const file = await mcpConfig('exec', { memory: MEMORY, never: { command: process.execPath, args: ['-'] } })
     const { code, out } = await toolyard(['exec', 'read_graph', '--config', file])
     expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('"entities"') })
-  }, 20_000)
+  })
 
   test('no server is started for a tool of the configuration, for models or for completion', async () => {
     const marks = ['-e', 'require("node:fs").writeFileSync(process.argv[1], "")', join(folder, 'started')]

@@ -9,8 +9,6 @@ import { BIN, captureTerminal, ENV, emptyFolder, folder, toolyard } from '../../
 import { textReply, validateSetup, weatherReply } from '../../fixtures/validate-setup.ts'
 
 afterAll(emptyFolder)
-vi.setConfig({ testTimeout: 60_000 })
-
 describe('toolyard validate', () => {
   test('without an API key, runs the generated suite with the model that ships with Toolyard', async () => {
     const { code, out, err } = await toolyard(['validate', '--limit', '1'])
@@ -21,7 +19,7 @@ describe('toolyard validate', () => {
     expect(err).toContain('mini:v1 is the small model that ships with Toolyard.')
     // It creates no store.
     expect(await readdir(join(folder, '.toolyard'))).toEqual(['validation'])
-  }, 120_000)
+  })
 
   test('shows the matrix of the configured models, and calls nothing real', async () => {
     const { server, validate } = await validateSetup(4, { input: 1, output: 1 })
