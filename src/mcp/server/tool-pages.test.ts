@@ -68,12 +68,6 @@ describe('ToolPages', () => {
     expect(names(pages.page({ visible: new Set(['secret']), flags: { secrets: true } }))).toEqual(['secret'])
   })
 
-  test('the text of a page is the page', () => {
-    const { pages } = yardOf(PAGE_SIZE + 1)
-    const { tools, nextCursor, json } = pages.page({})
-    expect(JSON.parse(`{${json}}`)).toEqual({ tools, nextCursor })
-  })
-
   test('a schema that clients would refuse the list for is shown as that of any object', () => {
     const { pages, add } = yardOf(0)
     add('odd_required', run, { parameters: { type: 'object', required: true } })
@@ -92,8 +86,7 @@ describe('ToolPages', () => {
   test('nothing of the implementation is shown', () => {
     const { pages, add } = yardOf(0)
     add('mocked', run, { implementation: { type: 'mock', mock_response: 'a secret' }, timeout_ms: 5 })
-    expect(pages.page({}).json).toBe(
-      '"tools":[{"name":"mocked","description":"mocked","inputSchema":{"type":"object","properties":{}}}]',
-    )
+    const inputSchema = { type: 'object', properties: {} }
+    expect(pages.page({})).toEqual({ tools: [{ name: 'mocked', description: 'mocked', inputSchema }] })
   })
 })

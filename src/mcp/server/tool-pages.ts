@@ -6,11 +6,6 @@ import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
 
-interface ListedTool {
-  readonly tool: Tool
-  readonly json: string
-}
-
 /** The protocol's annotations for each effect. */
 const HINTS: Readonly<Record<Effect, Tool['annotations']>> = {
   read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true },
@@ -20,15 +15,14 @@ const HINTS: Readonly<Record<Effect, Tool['annotations']>> = {
 
 const ANYTHING = { type: 'object' } as const
 
-function listedTool(definition: ToolDefinition, effect: Effect | undefined, broken: boolean): ListedTool {
+function listedTool(definition: ToolDefinition, effect: Effect | undefined, broken: boolean): Tool {
   const { name, description, parameters } = definition
-  const tool: Tool = {
+  return {
     name,
     description,
     inputSchema: broken || !isPlain(parameters) ? ANYTHING : (parameters as Tool['inputSchema']),
     ...(effect !== undefined && { annotations: HINTS[effect] }),
   }
-  return { tool, json: JSON.stringify(tool) }
 }
 
 /** Clients reject a whole list for one schema of another form. The executor uses the original schema. */
@@ -44,7 +38,6 @@ function isPlain({ $schema, properties, required }: JsonSchema): boolean {
 export interface ToolPage {
   readonly tools: readonly Tool[]
   readonly nextCursor?: string
-  readonly json: string
 }
 
 export const PAGE_SIZE = 100
@@ -54,7 +47,7 @@ const CURSOR_PREFIX = 'after:'
 /** The tools that a caller may see, sorted by name. */
 interface ToolList {
   readonly names: readonly string[]
-  readonly tools: readonly ListedTool[]
+  readonly tools: readonly Tool[]
 }
 
 /**
@@ -65,7 +58,7 @@ export class ToolPages {
   readonly #registry: ToolRegistry
   readonly #effectOf: (tool: ToolDefinition) => Effect | undefined
   readonly #lists = new LRUCache<string, ToolList>({ max: MAX_LISTS })
-  readonly #listed = new WeakMap<ToolDefinition, ListedTool>()
+  readonly #listed = new WeakMap<ToolDefinition, Tool>()
   #version = -1
 
   constructor(registry: ToolRegistry, effectOf: (tool: ToolDefinition) => Effect | undefined) {
@@ -81,7 +74,7 @@ export class ToolPages {
 
   /** Whether clients must repeat some parameters in headers. */
   usesHeaders(definition: ToolDefinition): boolean {
-    return this.#listedTool(definition).json.includes('"x-mcp-header"')
+    return JSON.stringify(this.#listedTool(definition)).includes('"x-mcp-header"')
   }
 
   #list(context: CallContext): ToolList {
@@ -105,7 +98,7 @@ export class ToolPages {
     return list
   }
 
-  #listedTool(definition: ToolDefinition): ListedTool {
+  #listedTool(definition: ToolDefinition): Tool {
     const known = this.#listed.get(definition)
     if (known !== undefined) return known
     const broken = this.#registry.brokenReason(definition.name) !== undefined
@@ -121,14 +114,8 @@ const keyOf = ({ flags, visible }: CallContext): string =>
 
 function pageOf({ names, tools }: ToolList, start: number): ToolPage {
   const end = start + PAGE_SIZE
-  const shown = tools.slice(start, end)
   const next = end < names.length ? writeCursor(names[end - 1] as string) : undefined
-  const json = `"tools":[${shown.map((one) => one.json).join(',')}]`
-  return {
-    tools: shown.map((one) => one.tool),
-    ...(next !== undefined && { nextCursor: next }),
-    json: next === undefined ? json : `${json},"nextCursor":"${next}"`,
-  }
+  return { tools: tools.slice(start, end), ...(next !== undefined && { nextCursor: next }) }
 }
 
 const firstAfter = (names: readonly string[], name: string): number => {

@@ -12,7 +12,6 @@ import { DeepJsonError, parseJson } from '../../../core/json-depth.ts'
 import { writeLog } from '../../../core/log.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import { callerOf, type ToolServer } from '../tool-server.ts'
-import { PlainAnswers, type PlainRequest, plainRequest } from './plain-request.ts'
 import { SessionHandler, type SessionLimits, StatelessHandler } from './sessions.ts'
 
 /** Rejects a request with a status and a JSON-RPC error. */
@@ -63,15 +62,11 @@ const MAX_SESSIONS = 1_000
 const IDLE_MS = 30 * 60_000
 const LOCAL: CallContext = Object.freeze({})
 
-/**
- * Serves tools over streamable HTTP. Answers well-formed calls and lists itself, which takes a fifth of the CPU; the SDK
- * handles everything else.
- */
+/** Serves tools over streamable HTTP. */
 export class HttpHandler {
   readonly #server: ToolServer
   readonly #contextOf: (request: IncomingMessage) => CallContext
   readonly #guard: HostGuard
-  readonly #plain: PlainAnswers
   readonly #sessions: SessionHandler
   readonly #stateless: StatelessHandler
   #closed = false
@@ -81,7 +76,6 @@ export class HttpHandler {
     this.#server = server
     this.#contextOf = options.contextOf ?? (() => LOCAL)
     this.#guard = new HostGuard(options.hosts)
-    this.#plain = new PlainAnswers(server)
     this.#sessions = new SessionHandler(server, { maxSessions, idleMs })
     this.#stateless = new StatelessHandler(server, maxSessions)
   }
@@ -107,7 +101,6 @@ export class HttpHandler {
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#plain.close()
     this.#sessions.close()
     await this.#stateless.close()
   }
@@ -115,29 +108,16 @@ export class HttpHandler {
   async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const context = this.#contextOf(request)
     const { headers } = request
-    const plain = request.method === 'POST' ? plainRequest(headers, body) : undefined
     const id = headers['mcp-session-id'] as string | undefined
-    const hasSession = id !== undefined && (plain === undefined ? isOlder(request, body) : !plain.stateless)
-    const session = hasSession ? this.#sessions.find(id, context) : undefined
-    if (hasSession && session === undefined) {
+    if (id !== undefined && isOlder(request, body)) {
+      const session = this.#sessions.find(id, context)
+      if (session !== undefined) return this.#sessions.handle(session, request, response, body)
       throw new Refusal(404, -32_001, 'The session does not exist or has ended: start again with initialize')
     }
-    if (plain !== undefined && this.#canAnswer(plain)) {
-      if (session !== undefined) this.#sessions.use(session, response)
-      return this.#plain.answer(plain, response, session?.caller ?? callerOf(context), session)
-    }
-    if (session !== undefined) return this.#sessions.handle(session, request, response, body)
     if (isInitializeRequest(body) && isOlder(request, body)) {
       return this.#sessions.open(request, response, body, context)
     }
     return this.#stateless.handle(request, response, body, callerOf(context))
-  }
-
-  /** The SDK reports unknown tools and checks parameters in headers. */
-  #canAnswer({ method, params, stateless }: PlainRequest): boolean {
-    if (method === 'tools/list') return true
-    const tool = this.#server.definition(params.name as string)
-    return tool !== undefined && !(stateless && this.#server.pages.usesHeaders(tool))
   }
 }
 

@@ -71,17 +71,20 @@ describe('messages that are none', () => {
   test('a cursor that is none', async () => {
     const { post } = await httpYard()
     const { text } = await post({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { cursor: 'nonsense' } })
-    expect(JSON.parse(text)).toMatchObject({ id: 1, error: { code: -32602 } })
+    expect(eventData(text)).toMatchObject({ id: 1, error: { code: -32602 } })
   })
 })
+
+/** The message in a stream of one event. */
+const eventData = (text: string): unknown => JSON.parse(/^data: (.+)$/m.exec(text)?.[1] ?? 'null')
 
 describe('answers', () => {
   test('a call without session or envelope is answered as well', async () => {
     const { post, add } = await httpYard()
     add('word', async () => 'hello')
     const { status, headers, text } = await post(call('word', 'x'))
-    expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
-    expect(text).toBe('{"result":{"content":[{"type":"text","text":"hello"}]},"jsonrpc":"2.0","id":"x"}')
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+    expect(eventData(text)).toEqual({ jsonrpc: '2.0', id: 'x', result: { content: [{ type: 'text', text: 'hello' }] } })
   })
 
   test('parameters that must be in a header are looked for there', async () => {
