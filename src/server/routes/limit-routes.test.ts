@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Config } from '../../config/config.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import type { LimitsView } from '../http/views.ts'
 

@@ -1,6 +1,7 @@
-import type { Message, Params } from '../base/port.ts'
+import type { Message, OfferedTool, Params } from '../base/port.ts'
 import { wordsOfName } from '../base/tool-text.ts'
-import type { Parameter } from '../fill/parameter.ts'
+import { operationsOf } from '../choose/operations.ts'
+import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { listedValues } from '../values/described-options.ts'
 
 /** A question of ours that was answered. */
@@ -11,7 +12,7 @@ export interface Answered {
 }
 
 /** What a person wants, read from the whole conversation. */
-export interface Wanted {
+interface Wanted {
   /** The request itself, which may stand some turns back. */
   readonly request: string
   readonly answers: readonly Answered[]
@@ -70,4 +71,120 @@ export function lastCall(
     }
   }
   return undefined
+}
+
+const BEFORE_REFUSAL = /^(?:(?:please|hey|no|ok(?:ay)?|so|and|but)[\s,]+)+/i
+/** "don't you think …?", "don't forget to …" and "I don't know" forbid nothing. */
+const FORBIDS =
+  /^(?:do not|don['’]?t|never|you (?:must|should) not|i (?:do not|don['’]?t) want(?: you)?)\s+(?!forget\b|you\b|worry\b|hesitate\b)\S/i
+
+/** Whether somebody says what shall not be done: nothing is called for that. */
+export const forbids = (said: string): boolean => FORBIDS.test(said.trim().replace(BEFORE_REFUSAL, ''))
+
+const END = String.raw`[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*$`
+const only = (words: string, end = END): RegExp => new RegExp(`^(?:${words})${end}`, 'iu')
+
+const GREETING = only(
+  '(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day))(?:[\\s,]+(?:there|all|everyone|everybody|you|mini|bot|again))*',
+)
+const THANKS = only(
+  '(?:ok(?:ay)?|great|cool|perfect|no)?[\\s,]*(?:many )?(?:thanks|thank you|thx|ty|cheers)(?:[\\s,]+(?:a lot|a bunch|so much|very much|again|you|for (?:that|this|the help|your help|everything)))*',
+)
+const FAREWELL = only('(?:good ?bye|bye(?: bye)?|see you(?: later| soon)?|good night|cu|ciao)')
+const YES =
+  '(?:ok(?:ay)?|k|yes|yeah|yep|yup|no|nope|nah|cool|great|nice|perfect|awesome|good|fine|super|wow|lol|haha+|hm+|right|sure|i see|got it|well done|good (?:job|bot)|👍|🙏)'
+/** What may stand after such words and is none of them, so that a row of 👍 is read in one way only. */
+const AFTER_YES = String.raw`[\s.!,]*(?:~[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*|(?![👍🙏])(?:\p{Extended_Pictographic}[\s.!,]*)+)?$`
+const ASSENT = only(`${YES}(?:[\\s,.!]*${YES})*`, AFTER_YES)
+
+/** What is said to a greeting, thanks and the like, which want nothing done; undefined for anything else. */
+export function smallTalk(said: string): string | undefined {
+  if (GREETING.test(said)) return 'Hello! Say what to do, or ask "what can you do?".'
+  if (THANKS.test(said)) return 'You are welcome.'
+  if (FAREWELL.test(said)) return 'Goodbye.'
+  return ASSENT.test(said) ? 'All right. Say what to do next, or ask "what can you do?".' : undefined
+}
+
+/** Words that a request begins with. A clause that begins with none of them belongs to the one before it. */
+const BEGINNINGS = new Set(
+  (
+    'add answer ask book buy calculate call cancel change check clear close compare compute convert copy count create decrease define delete describe ' +
+    'dim disable display download draw email enable estimate evaluate explain extract fetch find fix generate get give go help increase ' +
+    'insert install ingest list locate lock look lower make mark measure message move mute name open order pause pay plan play post predict print publish ' +
+    'put raise read recommend record reduce remind remove rename repeat replace reply reserve reset restart resume retrieve run save schedule search reverse select send set share show ' +
+    'shut silence skip solve sort split start stop summarise summarize switch take tell text toggle translate turn unlock unmute update upload use ' +
+    'visit wake warm write'
+  ).split(' '),
+)
+const QUESTIONS = new Set('how what what’s when where which who why'.split(' '))
+/** What may stand before a request. */
+const POLITE =
+  /^(?:(?:please|hey|hi|hello|ok|okay|now|so|first|can you|could you|would you|will you|i want(?: you)? to|i(?:'d| would) like(?: you)? to|i need(?: you)? to|let['’]s)[\s,]+)+/i
+const JOINTS =
+  /(?:(?:(?<!\s)\s+)?(?:[.;!?]\s+|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:please\s+|also\s+)?/giu
+/** Nobody says more at once; a longer text is something else. */
+const MAX_CLAUSES = 8
+const LONGEST = 1_000
+
+/** The requests that may be in a sentence: cut only before words that a request begins with, and never in quotes. */
+export function splitRequest(said: string): string[] {
+  if (said.length > LONGEST) return [said]
+  const clauses: string[] = []
+  let start = 0
+  for (const { index, 0: joint } of said.matchAll(JOINTS)) {
+    const at = index + joint.length
+    // A question after a mere comma is as often a quotation.
+    const begins = isRequest(said.slice(at, at + 60), /\p{L}|[.;!?]/u.test(joint))
+    const clause = said.slice(start, index).trim()
+    if (!begins || quoted(said, index) || !isRequest(clause, true) || clause.split(/\s+/).length < 2) continue
+    clauses.push(clause)
+    start = at
+  }
+  const rest = said.slice(start).trim()
+  if (rest !== '') clauses.push(rest)
+  return clauses.length > MAX_CLAUSES ? [said] : clauses
+}
+
+/** Whether a text begins as a request or a question does. */
+export const beginsRequest = (text: string): boolean => isRequest(text, true) && !/^(?:what|how) about\b/i.test(text)
+
+function isRequest(text: string, questions: boolean): boolean {
+  const first = /^[\p{L}’']+/u.exec(text.replace(POLITE, ''))?.[0].toLowerCase().replace("'", '’') ?? ''
+  return BEGINNINGS.has(first) || (questions && QUESTIONS.has(first))
+}
+
+/** Whether a place stands inside quotes. */
+function quoted(said: string, at: number): boolean {
+  const before = said.slice(0, at)
+  const doubles = (before.match(/"/g) ?? []).length % 2 === 1
+  const singles = (before.match(/(?<![\p{L}\p{N}])'|'(?![\p{L}\p{N}])/gu) ?? []).length % 2 === 1
+  return doubles || singles || before.lastIndexOf('“') > before.lastIndexOf('”')
+}
+
+const MAX_NAMED = 8
+
+/** What is said of itself: what this is, and what it can do here. */
+export function about(tools: readonly OfferedTool[], id: string): string {
+  return `I am ${id}, a small model that calls tools; I am no language model and write no texts of my own. ${offered(tools)}`
+}
+
+/** What is said where no tool is meant: so much, and what there is. */
+export function noTool(tools: readonly OfferedTool[], id: string): string {
+  if (tools.length === 0) return about(tools, id)
+  return `I know no tool for that. ${about(tools, id)}`
+}
+
+function offered(tools: readonly OfferedTool[]): string {
+  if (tools.length === 0) return 'No tools are offered to me here. Configure a language model for anything else.'
+  const named = tools.slice(0, MAX_NAMED).map((tool) => `- ${wordsOfName(tool.name)}${whatFor(tool)}`)
+  const more = tools.length > MAX_NAMED ? `\n- and ${tools.length - MAX_NAMED} more` : ''
+  return `Here I can use:\n\n${named.join('\n')}${more}\n\nSay it in a sentence, with the names, places and numbers that it needs. For anything else configure a language model.`
+}
+
+/** The beginning of its description, or the things that it does. */
+function whatFor({ description, parameters }: OfferedTool): string {
+  const first = /^[^.:;\n]{1,100}/.exec(description)?.[0].trim() ?? ''
+  const operations = operationsOf(readParameters(parameters)).map(({ option }) => option)
+  const does = operations.length > 0 ? ` (${operations.join(', ')})` : ''
+  return first === '' ? does : `: ${first}${does}`
 }

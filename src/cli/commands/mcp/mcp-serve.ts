@@ -1,5 +1,5 @@
 import type { CallContext } from '../../../core/call-context.ts'
-import { serveHttp } from '../../../mcp/server/http/serve-http.ts'
+import { serveHttp } from '../../../mcp/server/http/http-handler.ts'
 import { serveStdio } from '../../../mcp/server/serve-stdio.ts'
 import { ToolServer } from '../../../mcp/server/tool-server.ts'
 import { openManager, SWITCHED_OFF } from '../../common/open.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { never } from '../../../core/fixtures/code-yard.ts'
-import { ManualClock } from '../../../testing/manual-clock.ts'
+import { ManualClock } from '../../../testing/stand-ins.ts'
 import {
   call,
   httpYard,

@@ -3,8 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Config } from '../../config/config.ts'
 import type { GlobalOptions, Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { keysCreate, keysRevoke } from './keys.ts'
-import { tenantsList, tenantsRemove, tenantsSet } from './tenants.ts'
+import { keysCreate, keysRevoke, tenantsList, tenantsRemove, tenantsSet } from './access.ts'
 
 /** The commands with their folder. */
 async function setup(tenants: Config['tenants'] = {}) {

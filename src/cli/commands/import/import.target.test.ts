@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { withInclude } from './import-target.ts'
+import { withInclude } from './import.ts'
 
 const ENTRY = '{ "include": "tools/x.json" }'
 

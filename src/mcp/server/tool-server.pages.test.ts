@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toolyard } from '../../core/fixtures/code-yard.ts'
-import { PAGE_SIZE, ToolPages } from './tool-pages.ts'
+import { PAGE_SIZE, ToolPages } from './tool-server.ts'
 
 const run = async () => 1
 const name = (index: number) => `tool_${String(index).padStart(4, '0')}`

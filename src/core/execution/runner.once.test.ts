@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { captureLog } from '../../testing/capture-log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { never, toolyard } from '../fixtures/code-yard.ts'
 import type { OnceStore } from '../storage/once-store.ts'
 import type { Effect } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import { MemoryOnce } from './once.ts'
+import { MemoryOnce } from './runner.ts'
 
 const keyed = (key: string, more: object = {}) => ({ idempotencyKey: key, tenant: 'a', caller: 'one', ...more })
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { mock } from '../fixtures/toolyard.ts'
-import { type AuditListOptions, auditList, auditVerify } from './audit.ts'
+import { type AuditListOptions, auditList, auditVerify } from './records.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [mock('weather', 'rain')] } }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inWindows, windowsOf } from './in-windows.ts'
+import { inWindows, windowsOf } from './process-reader.ts'
 import type { ToolReader } from './tool-reader.ts'
 
 /** Marks the word "Lisbon" in the part of the message that the model can read. */

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { OfferedTool } from '../base/port.ts'
-import { about, noTool } from './about.ts'
-import { readWanted } from './conversation.ts'
-import { forbids } from './refusal.ts'
-import { smallTalk } from './small-talk.ts'
-import { beginsRequest } from './split-request.ts'
+import { about, beginsRequest, forbids, noTool, readWanted, smallTalk } from './conversation.ts'
 
 describe('what wants nothing done', () => {
   test.each([

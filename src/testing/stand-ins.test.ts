@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { Message } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import { ManualClock } from './manual-clock.ts'
 import { modelContract, readStream } from './model-contract.ts'
 import { scriptedAnswer } from './model-script.ts'
-import { type GivenTurn, scripted } from './scripted-model.ts'
+import { type GivenTurn, ManualClock, scripted } from './stand-ins.ts'
 
 const messages: Message[] = [{ role: 'user', content: 'Hello?' }]
 const question = { messages, tools: [] }

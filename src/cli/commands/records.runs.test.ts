@@ -5,7 +5,7 @@ import { loadSuite } from '../../validation/load-suite.ts'
 import type { Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { CALCULATE } from '../fixtures/toolyard.ts'
-import { type RunsSaveOptions, runsList, runsReplay, runsSave, runsShow } from './runs.ts'
+import { type RunsSaveOptions, runsList, runsReplay, runsSave, runsShow } from './records.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [CALCULATE] } }
 const QUESTION = 'What is 20% of 80?'

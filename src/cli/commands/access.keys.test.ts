@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { TenantOptions } from '../common/params.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
-import { type KeysCreateOptions, keysCreate, keysList, keysRevoke } from './keys.ts'
+import { type KeysCreateOptions, keysCreate, keysList, keysRevoke } from './access.ts'
 
 const KEY = /^ty_[\w-]{43}$/
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { splitRequest } from './split-request.ts'
+import { splitRequest } from './conversation.ts'
 
 describe('several requests in one sentence', () => {
   test.each<[string, string[]]>([
