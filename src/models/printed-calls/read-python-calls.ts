@@ -11,21 +11,14 @@ const WORDS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' }
 const SPACE = /\s*/y
 const NAME = /[A-Za-z_][\w.-]{0,127}/y
-const KEYWORD = /([A-Za-z_][\w.-]{0,127})\s*=/y
 const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y
 const STRING = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/sy
 const MAX_DEPTH = 32
 
-/**
- * Reads Python calls: `name(key=value, …)`, one or a list. Undefined for any other text. `parameters` returns a
- * function's parameter names in order, for positional arguments.
- */
-export function readPythonCalls(
-  text: string,
-  parameters: (name: string) => readonly string[] = () => [],
-): PrintedCall[] | undefined {
+/** Reads Python calls: `name(key=value, …)`, one or a list. Undefined for any other text. */
+export function readPythonCalls(text: string): PrintedCall[] | undefined {
   try {
-    return new PythonReader(text, parameters).calls()
+    return new PythonReader(text).calls()
   } catch (error) {
     if (error === NOT_PYTHON) return undefined
     throw error
@@ -37,13 +30,11 @@ const NOT_PYTHON = new Error('not Python')
 
 class PythonReader {
   readonly #text: string
-  readonly #parameters: (name: string) => readonly string[]
   #at = 0
   #depth = 0
 
-  constructor(text: string, parameters: (name: string) => readonly string[]) {
+  constructor(text: string) {
     this.#text = text
-    this.#parameters = parameters
   }
 
   calls(): PrintedCall[] {
@@ -58,24 +49,12 @@ class PythonReader {
   #call(): PrintedCall {
     const name = this.#match(NAME)
     this.#need('(')
-    let positional = this.#parameters(name)
-    let position = 0
     const args = this.#until(')', () => {
-      const keyword = this.#keyword()
-      if (keyword !== undefined) positional = []
-      const key = keyword ?? positional[position++]
-      if (key === undefined) throw NOT_PYTHON
+      const key = this.#match(NAME)
+      this.#need('=')
       return [key, this.#value()] as const
     })
     return { name, args: Object.fromEntries(args) }
-  }
-
-  #keyword(): string | undefined {
-    this.#peek()
-    KEYWORD.lastIndex = this.#at
-    const found = KEYWORD.exec(this.#text)
-    if (found !== null) this.#at = KEYWORD.lastIndex
-    return found?.[1]
   }
 
   #value(): unknown {
