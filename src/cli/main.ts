@@ -143,7 +143,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'Add documents to a searchable collection',
     async () => (await import('./commands/ingest/ingest.ts')).defineIngest,
   ],
-  search: ['Search a collection of documents', async () => (await import('./commands/search.ts')).defineSearch],
+  search: ['Search a collection of documents', async () => (await import('./commands/ingest/ingest.ts')).defineSearch],
   keys: ['Create, list and revoke API keys', async () => (await import('./commands/access.ts')).defineKeys],
   tenants: [
     'List tenants and change what each may use',
@@ -153,7 +153,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
   runs: ['List, show, save and replay runs', async () => (await import('./commands/records.ts')).defineRuns],
   validations: [
     'List, export and import validation results',
-    async () => (await import('./commands/validate/validations.ts')).defineValidations,
+    async () => (await import('./commands/models.ts')).defineValidations,
   ],
   demo: ['Show what Toolyard does in six calls', async () => (await import('./commands/tools.ts')).defineDemo],
   completion: [

@@ -5,8 +5,14 @@ import { splitModelId } from '../../models/model-info.ts'
 import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/client-run.ts'
 import type { EventStream } from '../http/event-stream.ts'
 import { route } from '../http/route.ts'
-import { type AskedCompletion, COMPLETION_SCHEMA, type CompletionBody, readCompletion } from './completion-request.ts'
-import { HandedBackCalls, newCallId } from './handed-back.ts'
+import {
+  type AskedCompletion,
+  COMPLETION_SCHEMA,
+  type CompletionBody,
+  HandedBackCalls,
+  newCallId,
+  readCompletion,
+} from './completion-request.ts'
 import { answerOpenAiError, OpenAiError, openAiErrorOf } from './openai-error.ts'
 
 type Answered = Extract<RunEvent, { type: 'answer' }>

@@ -10,10 +10,9 @@ import { captureLog } from '../../../../src/testing/stand-ins.ts'
 import { MiniError, type OfferedTool } from '../base/port.ts'
 import { markedPieces } from '../fill/make-value.ts'
 import { readTools, textOf } from '../fill/read-tool.ts'
-import { TextEncoder } from './encoded-text.ts'
 import { findPackages } from './find-packages.ts'
 import { ProcessReader, type ProcessReaderOptions, WEIGHTS } from './process-reader.ts'
-import { encodeQuestion, type Pass } from './read-tools.ts'
+import { encodeQuestion, type Pass, TextEncoder } from './read-tools.ts'
 import type { ParameterReading, Question, Reading } from './tool-reader.ts'
 
 const packages = findPackages('mini')

@@ -20,10 +20,10 @@ import {
   noTool,
   questionFor,
   readWanted,
+  sayResults,
   smallTalk,
   splitRequest,
 } from './conversation.ts'
-import { sayResults } from './say-results.ts'
 import { type Understood, understand } from './understand.ts'
 
 /** What the model does: it says something, or calls. */

@@ -1,3 +1,5 @@
+import { resolve } from 'node:path'
+
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -26,3 +28,6 @@ export function expandVariables(text: string, env: Environment): { readonly text
   })
   return { text: expanded, missing }
 }
+
+/** `TOOLYARD_DATA`, or `.toolyard` in the current folder. */
+export const dataFolder = (env: Environment): string => resolve(env.TOOLYARD_DATA || '.toolyard')

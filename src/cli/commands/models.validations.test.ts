@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { ToolDefinition } from '../../../core/tool.ts'
-import { ModelValidationTracker } from '../../../validation/model-validation.ts'
-import { schemaHash } from '../../../validation/tool-use/tool-use.ts'
-import { installationFolder } from '../../fixtures/installation-folder.ts'
-import { CALCULATE } from '../../fixtures/toolyard.ts'
-import { validationsExport, validationsImport, validationsList } from './validations.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
+import { ModelValidationTracker } from '../../validation/model-validation.ts'
+import { schemaHash } from '../../validation/tool-use/tool-use.ts'
+import { installationFolder } from '../fixtures/installation-folder.ts'
+import { CALCULATE } from '../fixtures/toolyard.ts'
+import { validationsExport, validationsImport, validationsList } from './models.ts'
 
 const CONFIG = { tools: { enabled: true, registry: [CALCULATE] } }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { OfferedTool } from '../base/port.ts'
-import { sayResults } from './say-results.ts'
+import { sayResults } from './conversation.ts'
 
 const weather: OfferedTool = {
   name: 'get_weather',

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { documentsFolder } from '../fixtures/documents-folder.ts'
+import { documentsFolder } from '../../fixtures/documents-folder.ts'
 
 const KETTLE = '# The kettle\n\n## Descaling\n\nPour vinegar into the kettle, and wait for an hour.\n'
 const NO_VECTORS = 'Collection "docs" has no vectors: searched by words only.'

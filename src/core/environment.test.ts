@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { expandVariables, hasVariable, splitAtVariables, variableIn } from './expand-variables.ts'
+import { expandVariables, hasVariable, splitAtVariables, variableIn } from './environment.ts'
 
 describe('variables in texts', () => {
   test('are replaced by their trimmed value', () => {

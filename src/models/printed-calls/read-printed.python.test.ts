@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readPythonCalls } from './read-python-calls.ts'
+import { readPythonCalls } from './read-printed.ts'
 
 test.each<[string, string, object]>([
   ['no arguments', 'ls()', {}],
