@@ -36,17 +36,16 @@ const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
         members: [],
       },
     ]),
-  'packages/mini/src/fill/direction.ts': () => undefined,
-  'packages/mini/src/talk/small-talk.ts': () => undefined,
+  'packages/mini/src/fill/assign-spans.ts': () => undefined,
+  'packages/mini/src/talk/conversation.ts': () => undefined,
   'packages/mini/src/values/arithmetic.ts': () => undefined,
-  'packages/mini/src/values/conversions.ts': () => undefined,
   'packages/mini/src/values/durations.ts': ({ timeUnit }: typeof import('../packages/mini/src/values/durations.ts')) =>
     timeUnit('length', 'number of days'),
   'packages/mini/src/values/measures.ts': () => undefined,
   'packages/mini/src/values/numbers-in.ts': () => undefined,
-  'packages/mini/src/values/option-words.ts': ({
+  'packages/mini/src/fill/fill-parameters.ts': ({
     saidOptions,
-  }: typeof import('../packages/mini/src/values/option-words.ts')) =>
+  }: typeof import('../packages/mini/src/fill/fill-parameters.ts')) =>
     saidOptions(['cooling mode', 'heat'], 'turn on the cooling mode or heating'),
   'src/models/printed-calls/read-printed.ts': () => undefined,
   'src/openapi/plain-text.ts': () => undefined,

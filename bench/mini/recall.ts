@@ -1,7 +1,7 @@
 /** `node bench/mini/recall.ts`: how often the tool that is meant is among those that are compared by embedding. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MAX_COMPARED, searchTools } from '../../packages/mini/src/choose/rank-tools.ts'
+import { MAX_COMPARED, searchTools } from '../../packages/mini/src/talk/understand.ts'
 import type { OfferedTool } from '../../src/models/model.ts'
 import { loadBfcl } from '../../src/validation/bfcl/load-bfcl.ts'
 import { developmentCases } from './development.ts'

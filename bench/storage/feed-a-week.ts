@@ -5,7 +5,7 @@ import { LiveFigures } from '../../src/storage/ledger/live-figures.ts'
 import { figuresKeptMs } from '../../src/storage/ledger/storage-ledger.ts'
 import { openSqliteEngine } from '../../src/storage/sqlite/sqlite-engine.ts'
 import { hostStorage } from '../../src/storage/worker/host-storage.ts'
-import { ManualClock } from '../../src/testing/manual-clock.ts'
+import { ManualClock } from '../../src/testing/stand-ins.ts'
 import { CALLS_OF_RUN, chainRowOf, random, runOf } from './executions.ts'
 
 const MINUTE = 60_000

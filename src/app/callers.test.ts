@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { KeyStore, StoredKey } from '../core/storage/key-store.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { Callers, hashApiKey, newApiKey } from './callers.ts'
 import { Tenants } from './tenants.ts'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import { scripted } from '../testing/scripted-model.ts'
+import { scripted } from '../testing/stand-ins.ts'
 import { currentTool, schemaHash } from '../validation/tool-use/tool-use.ts'
 import { Installation } from './installation.ts'
 

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { mcpEntries, readMcpServers } from '../config/mcp-settings.ts'
+import type { Environment } from '../core/environment.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
-import type { Environment } from '../core/expand-variables.ts'
 import type { McpConnection } from '../mcp/client/mcp-connection.ts'
 import type { McpServers } from '../mcp/client/mcp-servers.ts'
 
@@ -27,7 +27,7 @@ export interface McpServerStatus {
 }
 
 /** A registered tool of an MCP server: its name here, and its name on the server. */
-export interface ServerToolNames {
+interface ServerToolNames {
   readonly name: string
   readonly tool: string
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Config } from '../config/config.ts'
 import { ModelError } from '../models/model-error.ts'
 import type { ProviderSettings } from '../models/provider.ts'
-import { captureLog } from '../testing/capture-log.ts'
+import { captureLog } from '../testing/stand-ins.ts'
 import { buildProviders } from './providers.ts'
 
 async function build(providers: Config['providers'], env: Record<string, string> = {}) {

@@ -1,6 +1,6 @@
 import type { Config, ProviderConfig } from '../config/config.ts'
 import { EMBEDDED_PROVIDER, isWebAddress } from '../config/model-settings.ts'
-import { type Environment, expandVariables, hasVariable } from '../core/expand-variables.ts'
+import { type Environment, expandVariables, hasVariable } from '../core/environment.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { redact } from '../core/redact.ts'
 import { type CatalogueProvider, disabledProvider } from '../models/model-catalogue.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ConfigError, loadConfigFile } from '../config/load-config.ts'
-import { captureLog } from '../testing/capture-log.ts'
+import { captureLog } from '../testing/stand-ins.ts'
 import { Installation } from './installation.ts'
 import { ToolManager } from './tool-manager.ts'
 

@@ -6,8 +6,7 @@ import { ConfigError, checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { knowledgeModel } from '../config/model-settings.ts'
 import { json, startWireServer } from '../models/fixtures/wire-server.ts'
-import { captureLog } from '../testing/capture-log.ts'
-import { wordEmbedder } from '../testing/word-embedder.ts'
+import { captureLog, wordEmbedder } from '../testing/stand-ins.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
 
 const ollama = { providers: { office: { type: 'ollama' } } }

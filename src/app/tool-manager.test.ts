@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import { ConfigError, loadConfigFile } from '../config/load-config.ts'
-import { captureLog } from '../testing/capture-log.ts'
+import { captureLog } from '../testing/stand-ins.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
 
 const open: ToolManager[] = []

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { OfferedTool } from '../models/model.ts'
-import { scripted } from '../testing/scripted-model.ts'
+import { scripted } from '../testing/stand-ins.ts'
 import { ClientToolError } from './client-tools.ts'
 import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { captureLog } from '../testing/capture-log.ts'
+import { captureLog } from '../testing/stand-ins.ts'
 import { NoResponseRuleError, type Profile, type ResponseRule, ResponseRules } from './response-rules.ts'
 
 const rule = (model: string, match?: ResponseRule['match'], prompt = ''): ResponseRule => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { SpanFacts, Tracer } from '../core/tracer.ts'
-import { scripted } from '../testing/scripted-model.ts'
+import { scripted } from '../testing/stand-ins.ts'
 import { call, GO, loopSetup } from './fixtures/loop-setup.ts'
 
 interface TracedSpan {

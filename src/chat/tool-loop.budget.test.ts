@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { later, never } from '../core/fixtures/code-yard.ts'
 import type { Model } from '../models/model.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
-import { scripted } from '../testing/scripted-model.ts'
+import { ManualClock, scripted } from '../testing/stand-ins.ts'
 import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
 
 const spent = (prompt_tokens: number, completion_tokens: number) => ({

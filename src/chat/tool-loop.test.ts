@@ -2,8 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { later, never } from '../core/fixtures/code-yard.ts'
 import type { Model, ModelEvent } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
-import { scripted } from '../testing/scripted-model.ts'
+import { ManualClock, scripted } from '../testing/stand-ins.ts'
 import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
 
 /** A model that stops sending events and ignores its signal. */

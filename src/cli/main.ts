@@ -120,7 +120,7 @@ type Define = (command: Command, terminal: Terminal, done: Done) => void
 /** The commands. Each loads its options, its arguments and its code when it is named. */
 const COMMANDS: Readonly<Record<string, readonly [description: string, load: () => Promise<Define>]>> = {
   serve: ['Serve the tools over HTTP', async () => (await import('./commands/serve.ts')).defineServe],
-  exec: ['Run a tool and print its result', async () => (await import('./commands/exec.ts')).defineExec],
+  exec: ['Run a tool and print its result', async () => (await import('./commands/tools.ts')).defineExec],
   tools: [
     'List the tools: name, kind, effect and description',
     async () => (await import('./commands/tools.ts')).defineTools,
@@ -143,19 +143,19 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'Add documents to a searchable collection',
     async () => (await import('./commands/ingest/ingest.ts')).defineIngest,
   ],
-  search: ['Search a collection of documents', async () => (await import('./commands/search.ts')).defineSearch],
-  keys: ['Create, list and revoke API keys', async () => (await import('./commands/keys.ts')).defineKeys],
+  search: ['Search a collection of documents', async () => (await import('./commands/ingest/ingest.ts')).defineSearch],
+  keys: ['Create, list and revoke API keys', async () => (await import('./commands/access.ts')).defineKeys],
   tenants: [
     'List tenants and change what each may use',
-    async () => (await import('./commands/tenants.ts')).defineTenants,
+    async () => (await import('./commands/access.ts')).defineTenants,
   ],
-  audit: ['List, export and verify the audit log', async () => (await import('./commands/audit.ts')).defineAudit],
-  runs: ['List, show, save and replay runs', async () => (await import('./commands/runs.ts')).defineRuns],
+  audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],
+  runs: ['List, show, save and replay runs', async () => (await import('./commands/records.ts')).defineRuns],
   validations: [
     'List, export and import validation results',
-    async () => (await import('./commands/validate/validations.ts')).defineValidations,
+    async () => (await import('./commands/models.ts')).defineValidations,
   ],
-  demo: ['Show what Toolyard does in six calls', async () => (await import('./commands/demo.ts')).defineDemo],
+  demo: ['Show what Toolyard does in six calls', async () => (await import('./commands/tools.ts')).defineDemo],
   completion: [
     'Print a shell completion script',
     async () => (await import('./commands/completion.ts')).defineCompletion,

@@ -1,5 +1,5 @@
 import { intentPattern } from '../chat/intent-pattern.ts'
-import { hasVariable } from '../core/expand-variables.ts'
+import { hasVariable } from '../core/environment.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { suggest } from '../core/suggest.ts'
 import type { JsonSchema } from '../core/tool.ts'

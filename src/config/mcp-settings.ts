@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { homedir } from 'node:os'
 import { basename, resolve, sep } from 'node:path'
-import { type Environment, variableIn } from '../core/expand-variables.ts'
+import { type Environment, variableIn } from '../core/environment.ts'
 import { redact } from '../core/redact.ts'
 import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'

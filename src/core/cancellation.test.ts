@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { pause } from './cancellation.ts'
 
 describe('a pause', () => {

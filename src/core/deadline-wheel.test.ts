@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { DeadlineEntry, DeadlineWheel } from './deadline-wheel.ts'
 
 class Noted extends DeadlineEntry {

@@ -1,6 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { captureLog } from '../testing/capture-log.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../testing/stand-ins.ts'
 import { type CallRecord, Recorder } from './recorder.ts'
 
 const record = (nodes = 1) => ({ tool: 'tool', nodes }) as CallRecord

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { captureLog } from '../testing/capture-log.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../testing/stand-ins.ts'
 import { hostile, isAlive, never, task, until } from './fixtures/task.ts'
 import { ProcessPool, type ProcessPoolOptions } from './process-pool.ts'
 

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { z as z3 } from 'zod/v3'
 import { type LangchainTool, toolView } from '../core/execution/tool-view.ts'
 import { kindContract } from '../testing/kind-contract.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { langchainYard, weather } from './fixtures/langchain-yard.ts'
 import { langchainKind } from './kinds.ts'
 

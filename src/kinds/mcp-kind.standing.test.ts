@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { hostile, mcpYard } from './fixtures/mcp-yard.ts'
 
 /** A server that ends before it has answered. */

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { later } from '../core/fixtures/code-yard.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { hostile, mcpYard } from './fixtures/mcp-yard.ts'
 
 const text = (result: { success: boolean }) => (result.success ? (result as { result?: unknown }).result : result)

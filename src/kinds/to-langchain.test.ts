@@ -5,7 +5,7 @@ import { isLangChainTool, type StructuredTool, tool } from '@langchain/core/tool
 import { convertToOpenAITool } from '@langchain/core/utils/function_calling'
 import { describe, expect, test } from 'vitest'
 import type { ToolDefinition } from '../core/tool.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { langchainYard, weather } from './fixtures/langchain-yard.ts'
 import { toLangChain } from './to-langchain.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import type { Model } from './model.ts'
 import { type CatalogueProvider, disabledProvider, ModelCatalogue } from './model-catalogue.ts'
 import { ModelError, UnknownModelError } from './model-error.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Installation } from '../app/installation.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
-import { captureLog } from '../testing/capture-log.ts'
+import { captureLog } from '../testing/stand-ins.ts'
 import { newStoredKey } from './fixtures/new-stored-key.ts'
 import { ServeError, serve } from './serve.ts'
 

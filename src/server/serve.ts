@@ -6,7 +6,6 @@ import type { Clock } from '../core/clock.ts'
 import { Upkeep } from '../knowledge/collections/collections.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
-import { runRoutes } from './chat/run-routes.ts'
 import { Authenticator, isLoopbackAddress, type LocalAccess } from './http/authenticator.ts'
 import { settleRecords, Traffic } from './http/context.ts'
 import { Streams } from './http/event-stream.ts'
@@ -16,17 +15,13 @@ import { corsHeaders, SECURITY_HEADERS } from './http/response-headers.ts'
 import { jobRoutes } from './jobs/job-routes.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
-import { auditRoutes } from './routes/audit-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
-import { keyRoutes, tenantRoutes } from './routes/key-routes.ts'
-import { limitRoutes } from './routes/limit-routes.ts'
+import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { McpEndpoint, mcpRoutes, mcpServerRoutes } from './routes/mcp-routes.ts'
-import { metricsRoutes, prometheusRoutes } from './routes/metrics-routes.ts'
+import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
 import { modelRoutes, validationRoutes } from './routes/model-routes.ts'
-import { collectOpenApi, openApiRoutes } from './routes/openapi.ts'
-import { pageRoutes } from './routes/page-routes.ts'
-import { sessionRoutes } from './routes/session-routes.ts'
-import { statusRoutes } from './routes/status-routes.ts'
+import { collectOpenApi, openApiRoutes, pageRoutes } from './routes/page-routes.ts'
+import { auditRoutes, runRoutes } from './routes/record-routes.ts'
 import { pageToolsRoutes, toolRoutes } from './routes/tool-routes.ts'
 import { suiteRoutes } from './suites/suite-routes.ts'
 import { SUITES, suiteTask } from './suites/suite-runs.ts'
@@ -66,7 +61,7 @@ const MAX_CONNECTIONS = 10_000
 const MAX_BODY_BYTES = 1024 * 1024
 const MAX_PARAM_LENGTH = 256
 
-export interface AppOptions {
+interface AppOptions {
   readonly prometheus: Prometheus
   /** The version of this package. */
   readonly version: string
@@ -86,7 +81,7 @@ export interface ServeOptions extends Pick<AppOptions, 'prometheus' | 'version'>
 }
 
 /** A listening server. */
-export interface HttpService {
+interface HttpService {
   readonly url: string
   /** Shuts the server down gracefully; the installation stays open. */
   close(): Promise<void>

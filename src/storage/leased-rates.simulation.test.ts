@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { MemoryLeases } from './fixtures/memory-leases.ts'
 import { pass, settle } from './fixtures/pass-time.ts'
 import { LeasedRates } from './leased-rates.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RateState } from '../core/rates.ts'
-import { captureLog } from '../testing/capture-log.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../testing/stand-ins.ts'
 import { MemoryLeases } from './fixtures/memory-leases.ts'
 import { pass, settle } from './fixtures/pass-time.ts'
 import { LeasedRates } from './leased-rates.ts'

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import { captureLog } from '../testing/capture-log.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../testing/stand-ins.ts'
 import { LocalJobQueue } from './local-job-queue.ts'
 
 /** Lets everything happen that waits for nothing but its turn. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CacheEntry, CacheFeed } from '../core/storage/lease-store.ts'
-import { captureLog } from '../testing/capture-log.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../testing/stand-ins.ts'
 import { SharedCache } from './shared-cache.ts'
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))

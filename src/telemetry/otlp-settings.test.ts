@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { captureLog } from '../testing/capture-log.ts'
+import { captureLog } from '../testing/stand-ins.ts'
 import { otlpSettings } from './otlp-settings.ts'
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ModelValidation } from '../core/storage/validation-store.ts'
-import { ManualClock } from '../testing/manual-clock.ts'
+import { ManualClock } from '../testing/stand-ins.ts'
 import { MemoryValidations, ModelValidationError, ModelValidationTracker } from './model-validation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolyard-validation-'))

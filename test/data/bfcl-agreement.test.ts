@@ -13,8 +13,7 @@ type Calls = readonly (readonly [tool: string, params: Params | null])[]
 interface Row {
   readonly case: string
   readonly rule: string
-  readonly calls?: Calls
-  readonly turns?: readonly Calls[]
+  readonly calls: Calls
   readonly verdict: 'right' | FailureKind
   /** Where the published checker says something else, for the reasons in docs/bfcl.md. */
   readonly published?: FailureKind
@@ -36,7 +35,7 @@ describe('the table of constructed answers', () => {
   test.each(BFCL_CATEGORIES)('has at least 12 for $name, and breaks each of its rules', ({ name, rule }) => {
     const verdicts = ROWS.filter((row) => categoryOf(row) === name).map(({ verdict }) => verdict)
     expect(verdicts.length).toBeGreaterThanOrEqual(12)
-    const kinds = rule === 'no_call' ? ['unwanted_call'] : rule === 'turns' ? [...KINDS, 'wrong_order'] : KINDS
+    const kinds = rule === 'no_call' ? ['unwanted_call'] : KINDS
     expect([...new Set(verdicts)].sort()).toEqual(expect.arrayContaining(['right', ...kinds]))
   })
 
@@ -65,8 +64,7 @@ describe.skipIf(!haveData())('constructed answers', () => {
   })
 
   test.each(ROWS)('to $case: $rule: $verdict', (row) => {
-    const turns = row.turns ?? [row.calls ?? []]
-    const verdict = (cases.get(row.case) as SuiteCase).judge(turns.map(observed))
+    const verdict = (cases.get(row.case) as SuiteCase).judge([observed(row.calls)])
     expect(verdict.passed ? 'right' : verdict.kind, JSON.stringify(verdict)).toBe(row.verdict)
   })
 })

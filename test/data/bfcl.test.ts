@@ -19,7 +19,6 @@ const COUNTS: Readonly<Record<string, number>> = {
   irrelevance: 240,
   live_simple: 258,
   live_parallel: 16,
-  multi_turn_base: 200,
 }
 
 /** One rule broken in the first call of a case, and what must come of it. */
@@ -72,13 +71,6 @@ describe.skipIf(!haveData())('the Berkeley Function-Calling Leaderboard', () => 
   test('its counts are in docs/bfcl.md', () => {
     const page = readFileSync(new URL('../../docs/bfcl.md', import.meta.url), 'utf8')
     for (const [name, count] of Object.entries(COUNTS)) expect(page).toContain(`| \`bfcl:${name}\` | ${count} |`)
-  })
-
-  test('all calls of the multi-turn answers are read, turn by turn', () => {
-    const cases = casesOf('multi_turn_base')
-    expect(cases.flatMap(({ turns }) => turns)).toHaveLength(734)
-    expect(cases.flatMap(({ accepted }) => accepted).flat()).toHaveLength(1142)
-    expect(suites.get('multi_turn_base')?.remark).toContain('Not comparable with the published score')
   })
 
   test.each(BFCL_CATEGORIES)('every function of $name is a tool that providers and the validator take', ({ name }) => {

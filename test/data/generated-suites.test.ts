@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { compileSchema } from '../../src/core/schema/compiled-schema.ts'
 import type { JsonSchema, Params, ToolDefinition } from '../../src/core/tool.ts'
+import { buildSuite } from '../../src/validation/load-suite.ts'
 import { generateSuite } from '../../src/validation/suites/generate-suite.ts'
-import { buildSuite } from '../../src/validation/suites/read-suite-file.ts'
 import type { ObservedCall, Suite, SuiteFile } from '../../src/validation/suites/suite.ts'
 import { bfclLists, haveData, mcpLists } from './real-tools.ts'
 

@@ -1,7 +1,6 @@
 import type { Message, MiniHost, OfferedTool } from './base/port.ts'
 import { findPackages } from './engine/find-packages.ts'
-import { inWindows } from './engine/in-windows.ts'
-import { ProcessReader } from './engine/process-reader.ts'
+import { inWindows, ProcessReader } from './engine/process-reader.ts'
 import type { Answer } from './talk/answer.ts'
 
 export { MiniError, type MiniHost, type Worker, type WorkerOptions } from './base/port.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import { ProgressLine, type Terminal } from './terminal.ts'
 
 /** A progress line on a stream that is a terminal or not, and what is written to it. */

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import { later, never, toolyard } from '../fixtures/code-yard.ts'
 import type { Handler, Isolate } from '../handler.ts'
 import { ToolExecutionError, type ToolFailure } from '../tool-result.ts'

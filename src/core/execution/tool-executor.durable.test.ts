@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { captureLog } from '../../testing/capture-log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { later, toolyard } from '../fixtures/code-yard.ts'
 import type { CallBatch } from '../recorder.ts'
 import type { SpanFacts, SpanKind } from '../tracer.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { captureLog } from '../../testing/capture-log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import type { CallContext } from '../call-context.ts'
 import { later, never, toolyard } from '../fixtures/code-yard.ts'
 import type { Handler, IsolatedTask } from '../handler.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { captureLog } from '../../testing/capture-log.ts'
+import { captureLog } from '../../testing/stand-ins.ts'
 import { never, toolyard } from '../fixtures/code-yard.ts'
 import type { Handler, Isolate } from '../handler.ts'
 import { ToolExecutionError, type ToolFailure } from '../tool-result.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { captureLog } from '../../testing/capture-log.ts'
+import { captureLog } from '../../testing/stand-ins.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolRegistry } from './tool-registry.ts'
 

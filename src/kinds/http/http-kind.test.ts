@@ -6,8 +6,8 @@ import { ToolExecutor } from '../../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { silentLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { captureLog } from '../../testing/capture-log.ts'
 import { kindContract } from '../../testing/kind-contract.ts'
+import { captureLog } from '../../testing/stand-ins.ts'
 import { HttpKind } from './http-kind.ts'
 
 const asked: string[] = []

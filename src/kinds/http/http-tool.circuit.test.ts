@@ -2,8 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { cancelled, timedOut } from '../../core/execution/call.ts'
 import { unavailable } from '../../core/failure.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { captureLog } from '../../testing/capture-log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { Circuit } from './http-tool.ts'
 
 const down = (): ToolExecutionError => new ToolExecutionError('SERVICE_UNAVAILABLE', unavailable('weather'))

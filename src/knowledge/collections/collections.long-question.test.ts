@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { wordEmbedder } from '../../testing/word-embedder.ts'
+import { wordEmbedder } from '../../testing/stand-ins.ts'
 import { givenCollections } from './fixtures/given-collections.ts'
 
 const ABOUT_NOTHING = 'Good morning to you all, and thank you for taking the time to read this today. '

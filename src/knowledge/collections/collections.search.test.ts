@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { wordEmbedder } from '../../testing/word-embedder.ts'
+import { wordEmbedder } from '../../testing/stand-ins.ts'
 import { givenCollections } from './fixtures/given-collections.ts'
 
 const PAGES = {

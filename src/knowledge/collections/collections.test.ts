@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ModelError } from '../../models/model-error.ts'
-import { wordEmbedder } from '../../testing/word-embedder.ts'
+import { wordEmbedder } from '../../testing/stand-ins.ts'
 import { givenCollections, givenStore } from './fixtures/given-collections.ts'
 
 const invalid = (message: string | RegExp) => ({

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { wordEmbedder } from '../../testing/word-embedder.ts'
+import { wordEmbedder } from '../../testing/stand-ins.ts'
 import { givenCollections, givenStore } from './fixtures/given-collections.ts'
 
 let folder: string

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { dataFolder } from '../../core/data-folder.ts'
+import { dataFolder } from '../../core/environment.ts'
 import { LocalEmbedder } from './local-embedder.ts'
 import { findLocalModel, LOCAL_MAX_CHARACTERS, LOCAL_MAX_TOKENS, type LocalModel } from './local-model.ts'
 

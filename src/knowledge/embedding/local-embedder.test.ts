@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { captureLog } from '../../testing/capture-log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { LocalEmbedder, type LocalEmbedderOptions } from './local-embedder.ts'
 
 const engine = new URL('./fixtures/scripted-engine.ts', import.meta.url)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
 import { ModelError } from '../../models/model-error.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import type { EmbeddingRequest } from './embedding-wires.ts'
 import { providerEmbedder } from './open-embedder.ts'
 

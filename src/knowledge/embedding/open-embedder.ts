@@ -1,5 +1,5 @@
 import { systemClock } from '../../core/clock.ts'
-import { dataFolder } from '../../core/data-folder.ts'
+import { dataFolder } from '../../core/environment.ts'
 import { silentLog } from '../../core/log.ts'
 import { ModelError, withModelId } from '../../models/model-error.ts'
 import { splitModelId } from '../../models/model-info.ts'
@@ -10,7 +10,7 @@ import { type EmbeddingWire, embeddingWires } from './embedding-wires.ts'
 import { LocalEmbedder } from './local-embedder.ts'
 import { findLocalModel, LOCAL_MODEL, LOCAL_PROVIDER } from './local-model.ts'
 
-export interface OpenEmbedderOptions extends Partial<ProviderContext> {
+interface OpenEmbedderOptions extends Partial<ProviderContext> {
   readonly providers?: readonly ProviderSettings[]
   /** Searched first for the local model. */
   readonly dataFolder?: string

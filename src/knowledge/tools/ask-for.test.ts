@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ModelError } from '../../models/model-error.ts'
-import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
+import { type GivenTurn, scripted } from '../../testing/stand-ins.ts'
 import { askFor, type Wanted } from './ask-for.ts'
 import { answerSchema, ModelAsker } from './model-tool.ts'
 

@@ -3,7 +3,7 @@ import type { HandlerContext } from '../../core/handler.ts'
 import { silentLog } from '../../core/log.ts'
 import type { Params } from '../../core/tool.ts'
 import { compileTools } from '../../models/dialects/compile-tools.ts'
-import { wordEmbedder } from '../../testing/word-embedder.ts'
+import { wordEmbedder } from '../../testing/stand-ins.ts'
 import { givenCollections } from '../collections/fixtures/given-collections.ts'
 import { type FindChunks, ingestDocsTool } from './collection-tools.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Model, ModelEvent } from '../../models/model.ts'
 import { ModelError } from '../../models/model-error.ts'
-import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
+import { type GivenTurn, scripted } from '../../testing/stand-ins.ts'
 import { ModelAsker } from './model-tool.ts'
 
 const schema = { type: 'object', properties: {} }

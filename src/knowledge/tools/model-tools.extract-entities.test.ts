@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { scripted } from '../../testing/scripted-model.ts'
+import { scripted } from '../../testing/stand-ins.ts'
 import { toolsOver } from './fixtures/call-tool.ts'
 
 const text = 'Ada met Bob in Oslo.'

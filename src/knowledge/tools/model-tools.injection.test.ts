@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
+import { type GivenTurn, scripted } from '../../testing/stand-ins.ts'
 import { type ToolName, toolsOver } from './fixtures/call-tool.ts'
 
 const DOCUMENT = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { scripted } from '../../testing/scripted-model.ts'
+import { scripted } from '../../testing/stand-ins.ts'
 import { toolsOver } from './fixtures/call-tool.ts'
 
 const text = 'The committee met on Monday and chose Oslo.'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelRequest } from '../../models/model.ts'
 import { ModelError } from '../../models/model-error.ts'
-import { type GivenAnswer, type GivenTurn, scripted } from '../../testing/scripted-model.ts'
+import { type GivenAnswer, type GivenTurn, scripted } from '../../testing/stand-ins.ts'
 import { toolsOver } from './fixtures/call-tool.ts'
 
 type Chunks = { chunks: { index: number; text: string; tags: string[] }[] }

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import { browse } from './fixtures/authorization-server.ts'
 import { oauthYard } from './fixtures/oauth-yard.ts'
 import { logIn } from './log-in.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toolyard } from '../../core/fixtures/code-yard.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import { ToolServer } from './tool-server.ts'
 
 function yard() {

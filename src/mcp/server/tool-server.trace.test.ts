@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Tracer } from '../../core/tracer.ts'
-import { httpYard, POST_HEADERS, statelessMessage } from './fixtures/http-yard.ts'
-import { plainRequest } from './http/plain-request.ts'
+import { httpYard } from './fixtures/http-yard.ts'
 
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 const META = { traceparent: TRACE, tracestate: 'rojo=00f067aa0ba902b7', baggage: 'user=alice' }
@@ -34,11 +33,4 @@ describe.each(['legacy', 'modern'] as const)('a call of a client of the %s era',
     await caller.callTool({ ...call, _meta: { traceparent: 7 } })
     expect(parents).toEqual([TRACE, undefined, undefined])
   })
-})
-
-test('a request that names a trace is answered without the SDK all the same', () => {
-  const { message, headers } = statelessMessage('tools/call', { name: 'echo' }, META)
-  expect(plainRequest({ ...POST_HEADERS, ...headers }, message)?.params._meta).toMatchObject(META)
-  const long = statelessMessage('tools/call', { name: 'echo' }, { ...META, baggage: `user=${'a'.repeat(8_000)}` })
-  expect(plainRequest({ ...POST_HEADERS, ...headers }, long.message)).toBeDefined()
 })

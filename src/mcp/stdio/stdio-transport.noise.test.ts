@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { captureLog } from '../../testing/capture-log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { NoiseReport } from './stdio-transport.ts'
 
 it('reports twenty lines in ten seconds, then how many more there were', () => {

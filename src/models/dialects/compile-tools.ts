@@ -4,10 +4,9 @@ import type { OfferedTool } from '../model.ts'
 import type { Dialect, WireTool } from '../provider.ts'
 import { type CanonicalSchema, canonicalSchema } from './canonical-schema.ts'
 import { FullWriter } from './full-writer.ts'
-import { geminiDialect } from './gemini-dialect.ts'
 import { typesOf } from './intersect-schemas.ts'
 import { type DialectSchema, type DialectWriter, type Loss, Losses, withWords } from './losses.ts'
-import { openaiDialect } from './openai-dialect.ts'
+import { geminiDialect, openaiDialect } from './provider-dialects.ts'
 import { fitParameterNames, rootObject } from './root-object.ts'
 import { type SubsetRules, SubsetWriter } from './subset-writer.ts'
 
@@ -141,12 +140,12 @@ export interface CompiledTools {
   toolName(wireName: string): string
 }
 
-export interface OmittedTool {
+interface OmittedTool {
   readonly tool: string
   readonly reason: string
 }
 
-export interface DroppedKeyword extends Loss {
+interface DroppedKeyword extends Loss {
   readonly tool: string
 }
 

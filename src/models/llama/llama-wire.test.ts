@@ -6,8 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { ModelError } from '../model-error.ts'
-import { type Engine, findEngine } from './engine.ts'
-import { llamaWire } from './llama-wire.ts'
+import { type Engine, findEngine, llamaWire } from './llama-wire.ts'
 
 const settings = { name: 'llama', type: 'llama' }
 const around = { log: silentLog, clock: systemClock }

@@ -1,23 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
-import { dataFolder } from '../../core/data-folder.ts'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { dataFolder } from '../../core/environment.ts'
 import { suggest } from '../../core/suggest.ts'
 import type { FinishReason, ModelEvent } from '../model.ts'
 import { ModelError } from '../model-error.ts'
 import { modelFile, modelNames } from '../model-files/model-folder.ts'
 import type { ProviderContext, ProviderSettings, Wire, WireRequest } from '../provider.ts'
 import { readJson } from '../read-json.ts'
-import { chatHistory } from './chat-history.ts'
-import {
-  type Chat,
-  type Context,
-  type Engine,
-  type EngineModel,
-  findEngine,
-  type Llama,
-  type Sequence,
-} from './engine.ts'
+import { type ChatHistoryItem, chatHistory } from './chat-history.ts'
 import { ANSWER_HEAD, CALL_HEAD, schemaGrammar, toolGrammar } from './schema-grammar.ts'
 
 /** Larger contexts take gigabytes, even if unused. */
@@ -27,7 +21,7 @@ const BATCH = 128
 /** Leaves one of two cores to the rest of the process. */
 const THREADS = availableParallelism() <= 2 ? { threads: 1 } : {}
 
-export interface LlamaWire extends Wire {
+interface LlamaWire extends Wire {
   close(): Promise<void>
 }
 
@@ -293,3 +287,87 @@ const broken = (id: string, cause: unknown): ModelError =>
 const tooLong = (id: string, tokens: number, room: number, tools: number): string =>
   `The conversation does not fit into ${id}: with ${tools} tools it has ${tokens} tokens, and the limit is ${room}. ` +
   'Offer fewer tools, shorten the conversation, or use a model with a larger context.'
+
+/** The used part of `node-llama-cpp`, an optional package without types at build time. */
+export interface Engine {
+  getLlama(options: {
+    readonly gpu: 'auto'
+    readonly build: 'never'
+    readonly maxThreads?: number
+    readonly logLevel: 'error'
+    readonly logger: (level: string, message: string) => void
+  }): Promise<Llama>
+  readonly LlamaChat: new (options: { contextSequence: Sequence; chatWrapper: ChatWrapper | 'auto' }) => Chat
+  readonly LlamaGrammar: new (llama: Llama, options: { grammar: string }) => Grammar
+  readonly JinjaTemplateChatWrapper: new (options: {
+    template: string
+    tokenizer: unknown
+    functionCallMessageTemplate: 'noJinja'
+  }) => ChatWrapper
+  readonly NoBinaryFoundError: ErrorClass
+  readonly InsufficientMemoryError: ErrorClass
+}
+
+type ErrorClass = new (...args: never[]) => Error
+
+interface Llama {
+  loadModel(options: { modelPath: string }): Promise<EngineModel>
+  dispose(): Promise<void>
+}
+
+interface EngineModel {
+  readonly tokenizer: unknown
+  readonly fileInfo: { readonly metadata: { readonly tokenizer?: { readonly chat_template?: string } } }
+  createContext(options: { contextSize: { max: number }; batchSize: number; threads?: number }): Promise<Context>
+  dispose(): Promise<void>
+}
+
+interface Context {
+  readonly contextSize: number
+  getSequence(): Sequence
+}
+
+interface Sequence {
+  readonly tokenMeter: { getState(): { readonly usedOutputTokens: number } }
+}
+
+interface ChatWrapper {
+  generateContextState(options: { chatHistory: readonly ChatHistoryItem[] }): {
+    readonly contextText: { tokenize(tokenizer: unknown): readonly unknown[] }
+  }
+}
+
+interface Chat {
+  readonly chatWrapper: ChatWrapper
+  generateResponse(
+    history: readonly ChatHistoryItem[],
+    options: {
+      readonly signal: AbortSignal
+      readonly maxTokens: number
+      readonly temperature?: number
+      readonly grammar?: Grammar
+      readonly onTextChunk: (text: string) => void
+    },
+  ): Promise<{ readonly metadata: { readonly stopReason: string } }>
+}
+
+type Grammar = object
+
+const PACKAGE = 'node-llama-cpp'
+/** With npx, the package may be in the project instead of beside Toolyard. */
+const PLACES = (): string[] => [import.meta.url, pathToFileURL(join(process.cwd(), 'x.js')).href]
+
+/** Finds the package without loading it, which takes half a second. Throws if it isn't installed. */
+export function findEngine(provider: string, places: readonly string[] = PLACES()): () => Promise<Engine> {
+  for (const place of places) {
+    try {
+      const entry = pathToFileURL(createRequire(place).resolve(PACKAGE)).href
+      return () => import(entry)
+    } catch {
+      // Try the next place.
+    }
+  }
+  throw new ModelError(
+    `The provider ${provider} needs the package ${PACKAGE}, which is not installed: npm install ${PACKAGE}`,
+  )
+}

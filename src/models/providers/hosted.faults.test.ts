@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import {
   anthropicFrames,
   geminiFrames,

@@ -2,7 +2,7 @@ import { tool } from '@langchain/core/tools'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { z as z3 } from 'zod/v3'
-import { captureLog } from '../../testing/capture-log.ts'
+import { captureLog } from '../../testing/stand-ins.ts'
 import { toQwenForm } from './ollama.ts'
 
 const parameters = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] }

@@ -1,7 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { later } from '../../core/fixtures/code-yard.ts'
-import { captureLog } from '../../testing/capture-log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import type { ModelEvent } from '../model.ts'
 import { ModelError } from '../model-error.ts'
 import { retrying } from './provider-client.ts'

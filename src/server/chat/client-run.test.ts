@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { GivenTurn } from '../../testing/scripted-model.ts'
+import type { GivenTurn } from '../../testing/stand-ins.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { readEvents } from '../fixtures/read-events.ts'
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import { EventStream } from './event-stream.ts'
 
 /** A stream, and the client at its other end, which reads nothing until it is told to. */

@@ -1,4 +1,7 @@
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
+import type { Installation } from '../../app/installation.ts'
+import type { Config } from '../../config/config.ts'
+import { CONFIG_SCHEMA } from '../../config/config-schema.ts'
 import {
   METRIC_WINDOWS,
   type MetricsQuery,
@@ -6,9 +9,13 @@ import {
   type ModelFigures,
   type ModelMetrics,
 } from '../../core/storage/ledger.ts'
+import type { StorageStatus } from '../../core/storage/storage.ts'
 import type { ValidationStore } from '../../core/storage/validation-store.ts'
+import type { ToolDefinition } from '../../core/tool.ts'
 import { settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
+import type { ConfiguredLimit, LimitsView, ShownBudget, ShownCircuit, ShownToolLimit } from '../http/views.ts'
+import { usableTools } from './tool-routes.ts'
 
 const WINDOW = { type: 'string', examples: ['24h'] }
 const MS = { type: 'number', description: 'Milliseconds.' }
@@ -197,3 +204,175 @@ export function prometheusRoutes(app: FastifyInstance): void {
     },
   )
 }
+
+/** These routes need no key, so the status of the store is cached. */
+const CACHE_MS = 1_000
+
+/** Liveness and readiness checks. */
+export function statusRoutes(app: FastifyInstance): void {
+  const { installation, traffic, packageVersion: version } = app
+  const storeStatus = latest(installation.clock.now, () => installation.storage.status().catch(() => UNKNOWN))
+
+  app.get(
+    '/health',
+    {
+      exposeHeadRoute: true,
+      ...route(null, 'status', 'Liveness: whether the server is up', {
+        response: { 200: object({ status: { type: 'string', examples: ['ok'] }, version: TEXT }, 'Up') },
+      }),
+    },
+    () => ({ status: 'ok', version }),
+  )
+
+  app.get(
+    '/ready',
+    {
+      exposeHeadRoute: true,
+      ...route(null, 'status', 'Readiness: the state of the store, the MCP servers and the knowledge base', {
+        response: { 200: { ...READY, description: 'Ready' }, 503: { ...READY, description: 'Not ready' } },
+      }),
+    },
+    async (_request, reply) => {
+      const { engine, ready, problem, vectors } = await storeStatus()
+      const servers = installation.manager.getMcpServers()
+      const connected = servers.names.filter((name) => servers.connection(name).connected)
+      const status = traffic.draining ? 'draining' : ready ? 'ready' : 'not ready'
+      return reply.code(status === 'ready' ? 200 : 503).send({
+        status,
+        version,
+        store: { engine, ready, problem },
+        mcp_servers: { connected: connected.length, configured: servers.names.length },
+        knowledge: { vectors },
+      })
+    },
+  )
+}
+
+const READY = object({
+  status: { enum: ['ready', 'not ready', 'draining'] },
+  version: TEXT,
+  store: object({
+    engine: { enum: ['sqlite', 'postgres'] },
+    ready: { type: 'boolean' },
+    problem: { type: 'string', description: 'Absent if there is none.' },
+  }),
+  mcp_servers: object({ connected: COUNT, configured: COUNT }),
+  knowledge: object({ vectors: { type: 'boolean', description: 'Whether the store supports vectors.' } }),
+})
+
+const UNKNOWN = { engine: 'sqlite', ready: false, problem: 'The store does not respond', vectors: false } as const
+
+/** Caches the status for a moment. */
+function latest(now: () => number, ask: () => Promise<StorageStatus>): () => Promise<StorageStatus> {
+  let known: { readonly at: number; readonly status: Promise<StorageStatus> } | undefined
+  return () => {
+    if (known === undefined || now() - known.at >= CACHE_MS) known = { at: now(), status: ask() }
+    return known.status
+  }
+}
+
+const NUMBER = { type: 'number' }
+const RATE = { calls: COUNT, per_ms: NUMBER, remaining: COUNT }
+const VIEW = {
+  callers: list(
+    { id: TEXT, name: TEXT, tenant: TEXT, ...RATE, retry_in_ms: COUNT, set_by: { enum: ['key', 'configuration'] } },
+    'The remaining calls of each caller with a rate limit.',
+  ),
+  tools: list(
+    { tool: TEXT, rate_limit: object(RATE), concurrency: object({ most: COUNT, running: COUNT }) },
+    'The remaining calls of your tenant for each tool with a limit.',
+  ),
+  circuits: list(
+    {
+      tool: TEXT,
+      state: { enum: ['closed', 'open', 'half_open'] },
+      failures: { ...COUNT, description: 'Consecutive failures.' },
+      retry_in_ms: NUMBER,
+      since: { ...TIME, description: 'When the circuit breaker opened, or a trial call began.' },
+    },
+    'The circuit breakers of tools that were called since the server started.',
+  ),
+  budgets: list(
+    { path: TEXT, model: TEXT, wall_time_ms: NUMBER, tokens: NUMBER, cost: NUMBER },
+    'The budget of one run, for each response rule that has one.',
+  ),
+  configured: list(
+    { path: TEXT, description: TEXT, value: { type: ['number', 'null'] } },
+    'The limits in the configuration, each with its path; null if it is not set.',
+  ),
+}
+
+/** Limits, budgets and circuit breakers. Reading them uses up nothing. */
+export function limitRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  app.get(
+    '/api/limits',
+    route('observe', 'limits', 'Returns the limits and circuit breakers of your tenant, and their current state', {
+      description: "With the scope 'installation': the callers of all tenants and the circuit breakers of all tools.",
+      response: { 200: object(VIEW, 'The state on this server') },
+    }),
+    ({ caller }): LimitsView => {
+      const all = caller.scopes.has('installation')
+      const { manager, config } = installation
+      const tools = all ? manager.getRegistry().definitions() : usableTools(installation, caller)
+      return {
+        callers: installation.callerLimits(all ? undefined : caller.tenant),
+        tools: toolLimits(installation, tools, caller.tenant, all),
+        circuits: circuits(installation, tools),
+        budgets: budgets(config),
+        configured: configured(config),
+      }
+    },
+  )
+}
+
+function toolLimits(
+  { manager }: Installation,
+  tools: readonly ToolDefinition[],
+  tenant: string,
+  all: boolean,
+): ShownToolLimit[] {
+  const executor = manager.getExecutor()
+  return tools
+    .filter(({ rate_limit, max_concurrency }) => rate_limit !== undefined || max_concurrency !== undefined)
+    .map(({ name }) => {
+      // Prepares a tool that was not called yet.
+      executor.effectOf(name)
+      const { rate_limit, concurrency } = executor.healthOf(name, tenant)
+      // Concurrency counts the calls of all tenants.
+      return { tool: name, ...(rate_limit && { rate_limit }), ...(all && concurrency && { concurrency }) }
+    })
+    .filter((limit) => Object.keys(limit).length > 1)
+}
+
+function circuits({ manager }: Installation, tools: readonly ToolDefinition[]): ShownCircuit[] {
+  const seen = new Set(tools.map(({ name }) => name))
+  return [...manager.getExecutor().circuits()]
+    .filter(([tool]) => seen.has(tool))
+    .map(([tool, { since, ...state }]) => ({
+      tool,
+      ...state,
+      since: since === undefined ? undefined : new Date(since).toISOString(),
+    }))
+}
+
+const budgets = ({ responses = [] }: Config): ShownBudget[] =>
+  responses.flatMap(({ budget, llm, model }, index) =>
+    budget === undefined ? [] : [{ path: `responses[${index}].budget`, model: `${llm}:${model}`, ...budget }],
+  )
+
+const { limits, tools } = CONFIG_SCHEMA.properties
+const LIMITS = [
+  ...Object.entries(limits.properties).map(([key, { description }]) => ({ section: 'limits', key, description })),
+  ...(['default_timeout_ms', 'max_iterations', 'max_parallel_calls'] as const).map((key) => ({
+    section: 'tools',
+    key,
+    description: tools.properties[key].description,
+  })),
+]
+
+const configured = (config: Config): ConfiguredLimit[] =>
+  LIMITS.map(({ section, key, description }) => {
+    const value = (config[section as 'limits'] as Readonly<Record<string, unknown>> | undefined)?.[key]
+    return { path: `${section}.${key}`, description, value: typeof value === 'number' ? value : null }
+  })

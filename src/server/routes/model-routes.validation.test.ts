@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { Config } from '../../config/config.ts'
-import type { GivenTurn } from '../../testing/scripted-model.ts'
+import type { GivenTurn } from '../../testing/stand-ins.ts'
 import { currentTool, schemaHash } from '../../validation/tool-use/tool-use.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { readEvents } from '../fixtures/read-events.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Ledger } from '../../core/storage/ledger.ts'
-import { captureLog } from '../../testing/capture-log.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { run, settle } from './fixtures/open-ledger.ts'
 import { openSink, record } from './fixtures/open-sink.ts'
 import { LedgerSink } from './ledger-sink.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { captureLog } from '../../testing/capture-log.ts'
+import { captureLog } from '../../testing/stand-ins.ts'
 import { chainRow, GENESIS } from './chain-row.ts'
 import { call, openLedger, settle } from './fixtures/open-ledger.ts'
 import { LiveFigures } from './live-figures.ts'

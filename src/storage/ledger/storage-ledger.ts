@@ -20,10 +20,9 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import { FigureQueries } from './figure-queries.ts'
 import type { ChainRow, LedgerTables } from './ledger-tables.ts'
 import { LiveFigures, queryTenant } from './live-figures.ts'
-import { OwnChain } from './own-chain.ts'
 import { isGenuine, sealed, sealTail } from './seal.ts'
 import { storableRun } from './storable-text.ts'
-import { verifyChains } from './verify-chain.ts'
+import { OwnChain, verifyChains } from './verify-chain.ts'
 
 /** How often due figures are written. */
 const LOOK_MS = 1_000

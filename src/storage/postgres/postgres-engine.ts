@@ -7,9 +7,8 @@ import { replaceNul } from '../ledger/storable-text.ts'
 import type { Answer, Database, Statement, Work } from '../sql/database.ts'
 import type { Engine, StorageOptions } from '../sql/engine.ts'
 import { sqlStores } from '../sql/sql-stores.ts'
-import { Heartbeat, type Presence, presenceOf } from './heartbeat.ts'
 import { migrations } from './migrations.ts'
-import { PostgresDatabase, type Statements } from './postgres-database.ts'
+import { Heartbeat, PostgresDatabase, type Presence, presenceOf, type Statements } from './postgres-database.ts'
 import { postgresKnowledge } from './postgres-knowledge.ts'
 
 const CONNECTIONS = 8

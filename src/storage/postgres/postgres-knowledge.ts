@@ -1,12 +1,11 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { KnowledgeHit, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import { checkQuery, checkVectorOf, toCollection } from '../knowledge/checks.ts'
-import { queryWords } from '../knowledge/search-words.ts'
+import type { DocumentPart, KnowledgeHit, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import { checkPart, checkQuery, checkVectorOf, toCollection, type VersionRow } from '../knowledge/checks.ts'
+import { queryWords, searchWords } from '../knowledge/search-words.ts'
 import { candidatesOf } from '../knowledge/vector-code.ts'
 import { PostgresCollections } from './postgres-collections.ts'
-import type { PostgresDatabase } from './postgres-database.ts'
-import { PostgresDocuments } from './postgres-documents.ts'
+import type { PostgresDatabase, Statements } from './postgres-database.ts'
 import { codeValue, PostgresChunkVectors, PostgresKnownVectors, vectorValue } from './postgres-vectors.ts'
 
 export interface PostgresKnowledge extends KnowledgeStore {
@@ -171,4 +170,211 @@ class PostgresSearch {
     )
     return [...rows]
   }
+}
+
+/** Removing a large version takes long. */
+const WRITE_MS = 60_000
+/** Keeps the locks of removals short. */
+const VERSIONS_AT_ONCE = 100
+
+/** Serializes writes of the same document. */
+const LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text, 7203))"
+
+const VISIBLE = `
+  SELECT id, version, parts, parts_in, chunks, vectors FROM toolyard.knowledge_versions
+  WHERE collection = $1 AND document = $2 AND visible`
+
+const STAGED = `
+  SELECT id, version, parts, parts_in, chunks, vectors FROM toolyard.knowledge_versions
+  WHERE collection = $1 AND document = $2 AND version = $3 AND NOT visible FOR UPDATE`
+
+const STAGE = `
+  INSERT INTO toolyard.knowledge_versions (collection, document, version, parts, put_at) VALUES ($1, $2, $3, $4, $5)
+  RETURNING id, version, parts, parts_in, chunks, vectors`
+
+const ADD_PART = `
+  INSERT INTO toolyard.knowledge_parts (version, part, source, metadata) VALUES ($1, $2, $3, $4::jsonb)
+  ON CONFLICT (version, part) DO NOTHING RETURNING id`
+
+const ADD_CHUNKS = `
+  INSERT INTO toolyard.knowledge_chunks (collection, part, position, start_at, end_at, heading, text, words)
+  SELECT $1, $2, added.position, added.start_at, added.end_at, added.heading, added.text,
+    setweight(to_tsvector('pg_catalog.english', added.heading_words), 'A')
+      || to_tsvector('pg_catalog.english', added.text_words)
+  FROM unnest($3::integer[], $4::integer[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::text[])
+    AS added (position, start_at, end_at, heading, text, heading_words, text_words)
+  RETURNING id, position`
+
+const GROW = `
+  UPDATE toolyard.knowledge_versions
+  SET parts_in = parts_in + 1, chunks = chunks + $2, vectors = vectors + $3, put_at = $4
+  WHERE id = $1 RETURNING id, version, parts, parts_in, chunks, vectors`
+
+const SHOW = 'UPDATE toolyard.knowledge_versions SET visible = true WHERE id = $1'
+
+const REMOVE = 'DELETE FROM toolyard.knowledge_versions WHERE id = $1 RETURNING chunks, vectors'
+
+const SWEEP = `
+  DELETE FROM toolyard.knowledge_versions WHERE id = ANY (ARRAY(
+    SELECT versions.id FROM toolyard.knowledge_versions AS versions
+    JOIN toolyard.knowledge_collections AS collections ON collections.id = versions.collection
+    WHERE NOT versions.visible AND versions.put_at < $1 AND NOT collections.gone LIMIT $2
+  )) AND NOT visible AND put_at < $1 RETURNING parts_in`
+
+const EMPTY = `
+  DELETE FROM toolyard.knowledge_versions WHERE id = ANY (ARRAY(
+    SELECT versions.id FROM toolyard.knowledge_collections AS collections
+    JOIN toolyard.knowledge_versions AS versions ON versions.collection = collections.id
+    WHERE collections.gone LIMIT $1
+  ))`
+
+const FORGET = `
+  DELETE FROM toolyard.knowledge_collections AS collections WHERE gone
+    AND NOT EXISTS (SELECT FROM toolyard.knowledge_versions WHERE collection = collections.id)`
+
+/** Documents and their versions. Removing a version removes its parts, chunks and vectors. */
+class PostgresDocuments {
+  readonly #database: PostgresDatabase
+  readonly #collections: PostgresCollections
+  readonly #vectors: PostgresChunkVectors
+  readonly #clock: Clock
+
+  constructor(
+    database: PostgresDatabase,
+    parts: {
+      readonly collections: PostgresCollections
+      readonly vectors: PostgresChunkVectors
+      readonly clock: Clock
+    },
+  ) {
+    this.#database = database
+    this.#collections = parts.collections
+    this.#vectors = parts.vectors
+    this.#clock = parts.clock
+  }
+
+  put(given: DocumentPart): Promise<{ readonly complete: boolean; readonly chunks: number }> {
+    const part = checkPart(given)
+    return this.#database.transaction(async (statements) => {
+      const { tenant, document_id } = part
+      const collection = await this.#collections.get(tenant, part.collection, statements)
+      for (const { vector } of part.chunks) if (vector !== undefined) checkVectorOf(collection, vector)
+      await statements.run(LOCK, [collection.id, document_id])
+      const visible = await first<VersionRow>(statements, VISIBLE, [collection.id, document_id])
+      if (visible?.version === part.version) return { complete: true, chunks: visible.chunks }
+      const staged = await this.#add(statements, collection.id, part)
+      const complete = staged.parts_in === staged.parts
+      if (complete) await this.#show(statements, collection.id, staged, visible)
+      return { complete, chunks: staged.chunks }
+    }, WRITE_MS)
+  }
+
+  async find(
+    tenant: string,
+    name: string,
+    document: string,
+  ): Promise<{ readonly version: string; readonly chunks: number } | undefined> {
+    const collection = await this.#collections.find(tenant, name)
+    const row = collection && (await first<VersionRow>(this.#database, VISIBLE, [collection.id, document]))
+    return row && { version: row.version, chunks: row.chunks }
+  }
+
+  remove(tenant: string, name: string, document: string): Promise<boolean> {
+    return this.#database.transaction(async (statements) => {
+      const collection = await this.#collections.find(tenant, name, statements)
+      if (collection === undefined) return false
+      await statements.run(LOCK, [collection.id, document])
+      const visible = await first<VersionRow>(statements, VISIBLE, [collection.id, document])
+      if (visible === undefined) return false
+      const { chunks, vectors } = await this.#removed(statements, visible)
+      await this.#collections.grow(statements, collection.id, { documents: -1, chunks: -chunks, vectors: -vectors })
+      return true
+    }, WRITE_MS)
+  }
+
+  async sweep(before: number): Promise<number> {
+    let parts = 0
+    for (;;) {
+      const { rows } = await this.#long((statements) =>
+        statements.run<{ parts_in: number }>(SWEEP, [before, VERSIONS_AT_ONCE]),
+      )
+      for (const { parts_in } of rows) parts += parts_in
+      if (rows.length === 0) return parts
+    }
+  }
+
+  /** Removes a part of what dropped collections left; returns whether there was something. */
+  async clean(): Promise<boolean> {
+    const { count } = await this.#long((statements) => statements.run(EMPTY, [VERSIONS_AT_ONCE]))
+    if (count === 0) await this.#database.run(FORGET)
+    return count > 0
+  }
+
+  /** Adds a part unless it is stored already, and returns the version. */
+  async #add(statements: Statements, collection: number, part: DocumentPart): Promise<VersionRow> {
+    const staged = await this.#staged(statements, collection, part)
+    const values = [staged.id, part.part, part.source, JSON.stringify(part.metadata)]
+    const row = await first<{ id: number }>(statements, ADD_PART, values)
+    if (row === undefined) return staged
+    const { chunks } = part
+    const { rows } = await statements.run<{ id: number; position: number }>(ADD_CHUNKS, [
+      collection,
+      row.id,
+      chunks.map(({ position }) => position),
+      chunks.map(({ start }) => start),
+      chunks.map(({ end }) => end),
+      chunks.map(({ heading }) => heading),
+      chunks.map(({ text }) => text),
+      chunks.map(({ heading }) => searchWords(heading).join(' ')),
+      chunks.map(({ text }) => searchWords(text).join(' ')),
+    ])
+    const vectors = new Map(chunks.map(({ position, vector }) => [position, vector]))
+    const kept = rows.map(({ id, position }) => ({ chunk: id, vector: vectors.get(position) }))
+    await this.#vectors.add(statements, collection, kept)
+    const known = kept.filter(({ vector }) => vector !== undefined).length
+    const grown = await first<VersionRow>(statements, GROW, [staged.id, chunks.length, known, this.#clock.wall()])
+    return grown as VersionRow
+  }
+
+  /** A staged version with another number of parts is replaced. */
+  async #staged(statements: Statements, collection: number, part: DocumentPart): Promise<VersionRow> {
+    const { document_id, version, parts } = part
+    const staged = await first<VersionRow>(statements, STAGED, [collection, document_id, version])
+    if (staged?.parts === parts) return staged
+    if (staged !== undefined) await this.#removed(statements, staged)
+    const values = [collection, document_id, version, parts, this.#clock.wall()]
+    return (await first<VersionRow>(statements, STAGE, values)) as VersionRow
+  }
+
+  async #show(
+    statements: Statements,
+    collection: number,
+    staged: VersionRow,
+    before: VersionRow | undefined,
+  ): Promise<void> {
+    const gone = before && (await this.#removed(statements, before))
+    await statements.run(SHOW, [staged.id])
+    await this.#collections.grow(statements, collection, {
+      documents: gone === undefined ? 1 : 0,
+      chunks: staged.chunks - (gone?.chunks ?? 0),
+      vectors: staged.vectors - (gone?.vectors ?? 0),
+    })
+  }
+
+  /** Returns the counts at removal: vectors may have been added since the row was read. */
+  async #removed(
+    statements: Statements,
+    { id }: VersionRow,
+  ): Promise<{ readonly chunks: number; readonly vectors: number }> {
+    const row = await first<{ chunks: number; vectors: number }>(statements, REMOVE, [id])
+    return row ?? { chunks: 0, vectors: 0 }
+  }
+
+  #long<T>(work: (statements: Statements) => Promise<T>): Promise<T> {
+    return this.#database.transaction(work, WRITE_MS)
+  }
+}
+
+async function first<Row>(statements: Statements, text: string, values: readonly unknown[]): Promise<Row | undefined> {
+  return (await statements.run<Row>(text, values)).rows[0]
 }

@@ -7,8 +7,7 @@ import type { Setting, SettingKind, SettingStore } from '../../core/storage/sett
 import type { ToolResult } from '../../core/tool-result.ts'
 import { ask, type Database, placeholders, Where } from './database.ts'
 import type { Engine } from './engine.ts'
-import { ToolUse, Validations } from './model-records.ts'
-import { Runs } from './runs.ts'
+import { Runs, ToolUse, Validations } from './runs.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
 
 const DAY_MS = 86_400_000

@@ -5,7 +5,7 @@ import { SuiteError } from '../suites/suite.ts'
 
 export type BfclLanguage = 'python' | 'java' | 'javascript'
 
-type BfclRule = 'calls' | 'no_call' | 'turns'
+type BfclRule = 'calls' | 'no_call'
 
 export interface BfclCategory {
   readonly name: string
@@ -30,7 +30,6 @@ export const BFCL_CATEGORIES: readonly BfclCategory[] = [
   category('irrelevance', 'python', 'no_call'),
   category('live_simple'),
   category('live_parallel'),
-  category('multi_turn_base', 'python', 'turns'),
 ]
 
 /** Finds a category by name (`simple` means `simple_python`); throws a `SuiteError` that lists the categories. */

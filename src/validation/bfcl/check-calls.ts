@@ -46,21 +46,6 @@ export function checkCalls(
   return { passed: true }
 }
 
-export function checkCallsInOrder(
-  calls: readonly ObservedCall[],
-  answers: readonly AcceptedCall[],
-  question: BfclQuestion,
-): Verdict {
-  const verdict = checkCalls(calls, answers, question)
-  if (!verdict.passed) return verdict
-  const at = answers.findIndex((answer, index) => checkCall(calls[index] as ObservedCall, answer, question))
-  if (at < 0) return verdict
-  const expected = answers.map(({ name }) => plainName(name))
-  const actual = calls.map(({ tool }) => tool)
-  const message = `The calls are right, but call ${at + 1} comes out of order: expected ${expected.join(', ')}.`
-  return { passed: false, kind: 'wrong_order', message, expected, actual }
-}
-
 function checkCall(
   { tool, params = {} }: ObservedCall,
   { name, params: accepted }: AcceptedCall,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RecordedCall } from '../../chat/run-record.ts'
 import type { Message } from '../../models/model.ts'
-import { buildSuite } from '../suites/read-suite-file.ts'
+import { buildSuite } from '../load-suite.ts'
 import { type Cassette, CassetteError, cassetteCase } from './cassette.ts'
 
 const times = { index: 0, started_ms: 0, duration_ms: 0 }

@@ -4,7 +4,7 @@ import type { RunRequest } from '../../chat/run.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { ModelError } from '../../models/model-error.ts'
-import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
+import { type GivenTurn, scripted } from '../../testing/stand-ins.ts'
 import { type Cassette, CassetteError, runCassette } from './cassette.ts'
 import { replayCassette } from './replay-cassette.ts'
 

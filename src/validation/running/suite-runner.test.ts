@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Cancellation } from '../../core/cancellation.ts'
 import { ModelError } from '../../models/model-error.ts'
-import { ManualClock } from '../../testing/manual-clock.ts'
+import { ManualClock } from '../../testing/stand-ins.ts'
 import { answering, weather } from './fixtures/hand-made.ts'
 import { cases, observed, paris, run } from './fixtures/run-cases.ts'
 import { SuiteBudget } from './suite-budget.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { call, GO, loopSetup } from '../../chat/fixtures/loop-setup.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { type GivenTurn, scripted } from '../../testing/scripted-model.ts'
+import { type GivenTurn, scripted } from '../../testing/stand-ins.ts'
 import { currentTool, schemaHash, type ToolUse } from './tool-use.ts'
 import { runUses } from './tool-use-tracker.ts'
 

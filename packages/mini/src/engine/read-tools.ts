@@ -1,12 +1,11 @@
-/** Runs in a child process: loads the model once, reads tools and embeds texts. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { encodeAlone, encodeQuestion, type Pass } from './encode-question.ts'
-import { TextEncoder, type WordEncoder } from './encoded-text.ts'
 import type { Packages } from './find-packages.ts'
-import type { ParameterReading, Question, Reading } from './tool-reader.ts'
+import type { ParameterReading, ParameterText, Question, Reading } from './tool-reader.ts'
 
-export interface ReadToolsParams {
+/** Runs in a child process: loads the model once, reads tools and embeds texts. */
+
+interface ReadToolsParams {
   readonly packages: Packages
   readonly weights: string
   readonly questions?: readonly Question[]
@@ -163,4 +162,167 @@ async function firstThatLoads(runtimes: readonly string[]): Promise<Runtime> {
 async function imported<Exports>(url: string): Promise<Exports> {
   const found = await import(url)
   return found.default ?? found
+}
+
+/** One run of the model: as many parameters of a tool as have room. */
+export interface Pass {
+  readonly ids: readonly number[]
+  /** The number of tokens up to the first separator, which are of type 0. */
+  readonly first: number
+  readonly parameters: readonly PassParameter[]
+}
+
+/** Where a parameter and its options stand in a pass. */
+interface PassParameter {
+  readonly index: number
+  readonly at: number
+  readonly options: readonly number[]
+}
+
+const CLS = 101
+const SEP = 102
+const REQUIRED = 2
+const OPTIONAL = 3
+const OPTION = 4
+const MAX_SAID = 160
+const MAX_TOKENS = 320
+/** The positions that the model knows. */
+const MAX_POSITIONS = 512
+const MAX_EMBEDDED = 90
+
+/** The passes for a question, and the tokens of the message that they share. */
+export function encodeQuestion(encoder: TextEncoder, { said, tool }: Question): { said: EncodedText; passes: Pass[] } {
+  const text = encoder.encode(said, MAX_SAID)
+  const head = encoder.encode(tool.head, MAX_TOKENS).ids
+  const room = MAX_TOKENS - text.ids.length - 3
+  const start = [CLS, ...text.ids, SEP]
+  const passes: Pass[] = []
+  let ids = [...head]
+  let parameters: PassParameter[] = []
+  const close = (): void => {
+    // One parameter may be longer than the room. What the model can't read is cut.
+    const tokens = [...start, ...ids.slice(0, MAX_POSITIONS - start.length - 1), SEP]
+    const whole = parameters.filter(({ at, options }) => Math.max(at, ...options) < tokens.length - 1)
+    passes.push({ ids: tokens, first: start.length, parameters: whole })
+    ids = [...head]
+    parameters = []
+  }
+  for (const [index, parameter] of tool.parameters.entries()) {
+    const { tokens, options } = encodeParameter(encoder, parameter)
+    if (parameters.length > 0 && ids.length + tokens.length > room) close()
+    const at = start.length + ids.length
+    parameters.push({ index, at, options: options.map((place) => at + place) })
+    ids.push(...tokens)
+  }
+  if (tool.parameters.length === 0) ids = ids.slice(0, room)
+  close()
+  return { said: text, passes }
+}
+
+function encodeParameter(encoder: TextEncoder, { text, required, options }: ParameterText) {
+  const tokens = [required ? REQUIRED : OPTIONAL, ...encoder.encode(text, MAX_TOKENS).ids]
+  const places: number[] = []
+  for (const option of options) {
+    places.push(tokens.length)
+    tokens.push(OPTION, ...encoder.encode(option, MAX_TOKENS).ids)
+  }
+  return { tokens, options: places }
+}
+
+/** A text alone, whose meaning is wanted. */
+const encodeAlone = (encoder: TextEncoder, text: string): number[] => [
+  CLS,
+  ...encoder.encode(text, MAX_EMBEDDED - 2).ids,
+  SEP,
+]
+
+/** Tokens of a text, and the characters that each stands for. */
+interface EncodedText {
+  readonly ids: readonly number[]
+  readonly from: readonly number[]
+  readonly to: readonly number[]
+}
+
+/** What we use of the tokenizer: the tokens of one word. */
+interface WordEncoder {
+  encode(text: string, options: { add_special_tokens: false }): { ids: number[]; tokens: string[] }
+}
+
+interface Word {
+  /** Normalised, one entry a character, with where it came from. */
+  readonly characters: string[]
+  readonly from: number[]
+  readonly to: number[]
+}
+
+const SPACE = /\s/u
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\uFFFD]/u
+const MARKS = /\p{Mn}/gu
+/** Punctuation, symbols of ASCII, and the scripts that are written without spaces: each character is a word. */
+const ALONE = /[\p{P}$+<=>^`|~\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF]|[\u{20000}-\u{2CEAF}]/u
+const UNKNOWN = '[UNK]'
+/** Words repeat, above all those of tools. */
+const MAX_REMEMBERED = 20_000
+
+/** Encodes texts as the tokenizer does, which by itself does not say where a token stands. */
+export class TextEncoder {
+  readonly #words: WordEncoder
+  readonly #known = new Map<string, { readonly ids: number[]; readonly tokens: string[] }>()
+
+  constructor(words: WordEncoder) {
+    this.#words = words
+  }
+
+  encode(text: string, mostTokens: number): EncodedText {
+    const ids: number[] = []
+    const from: number[] = []
+    const to: number[] = []
+    for (const word of wordsOf(text)) {
+      const { ids: pieces, tokens } = this.#encodeWord(word.characters.join(''))
+      let at = 0
+      for (const [index, id] of pieces.entries()) {
+        const token = tokens[index] as string
+        const length = token === UNKNOWN ? word.characters.length - at : [...token.replace(/^##/, '')].length
+        const last = Math.min(at + length, word.characters.length) - 1
+        ids.push(id)
+        from.push(word.from[Math.min(at, last)] as number)
+        to.push(word.to[last] as number)
+        at = last + 1
+      }
+      if (ids.length >= mostTokens) break
+    }
+    return { ids: ids.slice(0, mostTokens), from: from.slice(0, mostTokens), to: to.slice(0, mostTokens) }
+  }
+
+  #encodeWord(word: string): { readonly ids: number[]; readonly tokens: string[] } {
+    const known = this.#known.get(word)
+    if (known !== undefined) return known
+    const { ids, tokens } = this.#words.encode(word, { add_special_tokens: false })
+    if (this.#known.size >= MAX_REMEMBERED) this.#known.clear()
+    this.#known.set(word, { ids, tokens })
+    return { ids, tokens }
+  }
+}
+
+function* wordsOf(text: string): Generator<Word> {
+  let word: Word = { characters: [], from: [], to: [] }
+  let at = 0
+  for (const character of text) {
+    const from = at
+    at += character.length
+    const alone = ALONE.test(character)
+    if ((alone || SPACE.test(character)) && word.characters.length > 0) {
+      yield word
+      word = { characters: [], from: [], to: [] }
+    }
+    if (alone) yield { characters: [character], from: [from], to: [at] }
+    else if (!SPACE.test(character) && !UNSEEN.test(character)) {
+      for (const plain of character.normalize('NFD').replaceAll(MARKS, '').toLowerCase()) {
+        word.characters.push(plain)
+        word.from.push(from)
+        word.to.push(at)
+      }
+    }
+  }
+  if (word.characters.length > 0) yield word
 }

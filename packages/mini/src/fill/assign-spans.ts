@@ -1,15 +1,15 @@
+import { type ParsedComponents, parse } from 'chrono-node'
+import { DateTime } from 'luxon'
 import { takeTurns } from '../base/take-turns.ts'
+import { wordsOfName } from '../base/tool-text.ts'
 import type { SpanScores } from '../engine/tool-reader.ts'
 import { codesIn, codeWanted, type FoundValue } from '../values/codes.ts'
-import { dateFormat, datesIn, wantsDate } from '../values/dates.ts'
 import { timeAfter, timeUnit } from '../values/durations.ts'
 import { sameMeasure, unitAfter, unitWanted } from '../values/measures.ts'
 import { type FoundNumber, numbersIn } from '../values/numbers-in.ts'
 import { patternsIn, patternWanted } from '../values/patterns.ts'
-import { type Quote, quotesIn } from '../values/quotes-in.ts'
 import { shapesIn, shapeWanted } from '../values/shapes.ts'
 import { timeZonesIn, wantsTimeZone } from '../values/time-zones.ts'
-import { directionFits } from './direction.ts'
 import type { Parameter } from './parameter.ts'
 
 /** A piece of the message that may be the value. */
@@ -143,7 +143,7 @@ function hasUnit({ name, description }: Parameter, said: string, to: number): bo
 }
 
 /** The values in the message that have the type of a parameter; undefined if it has none. */
-export function typedValues(
+function typedValues(
   parameter: Parameter,
   said: string,
   now: Date,
@@ -201,4 +201,157 @@ function joins(said: string, at: number): boolean {
   const character = said[at] as string
   if (WORD.test(character)) return true
   return /[&@_\-/:.]/.test(character) && WORD.test(said[at - 1] ?? '') && WORD.test(said[at + 1] ?? '')
+}
+
+/** A word before a value that says whose value it is, and the names of the parameters that it speaks for. */
+interface Direction {
+  readonly names: RegExp
+  readonly before: RegExp
+}
+
+const ARTICLES = String.raw`(?:(?:the|my|this|words?|letters?|strings?|texts?|sentences?|account|airport)\s+)*["'“‘]?$`
+const before = (words: string): RegExp => new RegExp(`\\b(?:${words})\\s+${ARTICLES}`, 'i')
+
+/** Pairs of opposites: "from Rome to Paris", "replace a with o in banana". */
+const PAIRS: readonly (readonly [Direction, Direction])[] = [
+  [
+    {
+      names: /\b(?:from|source|src|origin|start|departure|depart|sender|base|pickup)\b/,
+      before: before('from|leaving|between|since'),
+    },
+    {
+      names: /\b(?:to|target|dest|destination|end|arrival|arrive|recipient|receiver)\b/,
+      before: before('to|into|towards?|until|till'),
+    },
+  ],
+  [
+    { names: /\breplacement\b/, before: before('with|by') },
+    { names: /^(?:text|string|sentence|word)$/, before: before('in|within|of|word|string|text|sentence') },
+  ],
+]
+/** What is searched for in a text is neither the text nor its replacement. */
+const SEARCHED = /^(?:search|find|old|piece)$/
+/** Longer than the words before a value. */
+const LOOK_BACK = 30
+
+/** 1 if the word before a piece agrees with the name of the parameter, −1 if it says the opposite. */
+function directionFits(parameter: string, said: string, from: number): -1 | 0 | 1 {
+  const words = wordsOfName(parameter)
+  const text = said.slice(Math.max(0, from - LOOK_BACK), from)
+  if (SEARCHED.test(words)) return PAIRS[1]?.some((one) => one.before.test(text)) ? -1 : 0
+  for (const pair of PAIRS) {
+    const own = pair.filter(({ names }) => names.test(words))
+    if (own.length !== 1) continue
+    const other = pair.find((one) => one !== own[0]) as Direction
+    if (own[0]?.before.test(text)) return 1
+    return other.before.test(text) ? -1 : 0
+  }
+  return 0
+}
+
+/** A quoted text: where its content stands, without the quotes. */
+interface Quote {
+  readonly from: number
+  readonly to: number
+}
+
+const QUOTED = [
+  /"([^"\n]{1,1000})"/g,
+  /“([^“”\n]{1,1000})”/g,
+  // Between words an apostrophe is none.
+  /(?<![\p{L}\p{N}])['‘](?=\S)([^\n]{1,1000}?)(?<=\S)['’](?![\p{L}\p{N}])/gu,
+]
+
+/** The quoted texts of what was said, unless everything is one quote. */
+export function quotesIn(said: string): Quote[] {
+  const found: Quote[] = []
+  for (const pattern of QUOTED) {
+    for (const { index, 1: content = '' } of said.matchAll(pattern)) {
+      const quote = { from: index + 1, to: index + 1 + content.length }
+      if (content.length < said.trim().length - 3 && !found.some((one) => overlap(one, quote))) found.push(quote)
+    }
+  }
+  return found
+}
+
+const overlap = (left: Quote, right: Quote): boolean => left.from < right.to && right.from < left.to
+
+/** What a description asks a date to look like, as a pattern for luxon. */
+export function dateFormat(description: string, format?: string): string | undefined {
+  if (format === 'date') return 'yyyy-MM-dd'
+  if (format === 'date-time') return "yyyy-MM-dd'T'HH:mm:ssZZ"
+  if (format === 'time') return 'HH:mm:ss'
+  const text = description.toLowerCase()
+  const found =
+    /\b(?:yyyy|yy|mm|dd|d)(?:([-/.])(?:yyyy|mm|dd|d)){2}(?:[t ]+hh:mm(?::ss)?)?/.exec(text) ??
+    /\b(?:year|month|day)(?:([-/.])(?:year|month|day)){2}\b/.exec(text)
+  if (found !== null) {
+    return found[0]
+      .replace(/t(?=hh)/, "'T'")
+      .replace('hh:mm:ss', 'HH:##:ss')
+      .replace('hh:mm', 'HH:##')
+      .replace(/year/, 'yyyy')
+      .replace(/month|mm/, 'MM')
+      .replace(/\bday\b/, 'dd')
+      .replace('##', 'mm')
+  }
+  if (/\biso[- ]?8601\b/.test(text)) return 'yyyy-MM-dd'
+  if (/\bhh:mm:ss\b/.test(text)) return 'HH:mm:ss'
+  if (/\bhh:mm ?(?:am|a\.m\.)/.test(text)) return 'hh:mm a'
+  return /\bhh:mm\b/.test(text) || (/24[- ]hour/.test(text) && /time/.test(text)) ? 'HH:mm' : undefined
+}
+
+/** Whether a parameter wants a date or a time of day. */
+const wantsDate = (name: string, description: string): boolean =>
+  /date|\bday\b|time(?!zone| ?frame| ?out)|deadline|birthday|\bwhen\b|\b(?:start|begin|end|due|check[ _]?(?:in|out)|depart(?:ure)?|arrival|return)\b/i.test(
+    `${name.replaceAll('_', ' ')} ${description.slice(0, 60)}`,
+  )
+
+/** The date that a text names, relative ones too, in this form; undefined where it names none. */
+export function dateAs(text: string, format: string, now: Date): string | undefined {
+  return datesIn(text, format, now)[0]?.value
+}
+
+/** The dates or times of a text, relative ones too, in this form. */
+export function datesIn(text: string, format: string, now: Date): FoundValue[] {
+  // "May.5" and "Jan5" are dates as well; the places stay.
+  const readable = text.replaceAll(/\b([A-Z][a-z]{2,8})\.(?=\s?\d)/g, '$1 ')
+  const found = parse(readable, now, { forwardDate: true }).flatMap(({ index, text: piece, start, end }) => {
+    const joint = end ? RANGE.exec(piece) : null
+    if (end == null || joint === null) return dateAt(start, index, piece.length, format)
+    const second = joint.index + joint[0].length
+    return [...dateAt(start, index, joint.index, format), ...dateAt(end, index + second, piece.length - second, format)]
+  })
+  const named = /^h/i.test(format) ? [] : namedDays(text, format, now)
+  return [...found, ...named.filter((one) => !found.some(({ from, to }) => from < one.to && one.from < to))]
+}
+
+/** Between the two dates of a range. */
+const RANGE = /(?<!\s)\s+(?:to|until|till|through|and|[-–—])\s+|[–—]/i
+
+function dateAt(date: ParsedComponents, from: number, length: number, format: string): FoundValue[] {
+  const day = date.isCertain('day') || date.isCertain('weekday') || !date.isCertain('hour')
+  if (/^h/i.test(format) ? !date.isCertain('hour') : !day && !/H/.test(format)) return []
+  return [{ from, to: from + length, value: DateTime.fromJSDate(date.date()).toFormat(format) }]
+}
+
+/** Days that have a name and the same date every year; the next one is meant. */
+const NAMED_DAYS: readonly (readonly [RegExp, number, number])[] = [
+  [/\bchristmas eve\b/gi, 12, 24],
+  [/\b(?:christmas|xmas)(?: day)?\b(?! eve)/gi, 12, 25],
+  [/\bnew year['’]?s eve\b/gi, 12, 31],
+  [/\b(?:the )?new year(?:['’]?s)?(?: day)?\b(?! eve)/gi, 1, 1],
+  [/\bhallowe['’]?en\b/gi, 10, 31],
+  [/\bvalentine['’]?s(?: day)?\b/gi, 2, 14],
+]
+
+function namedDays(text: string, format: string, now: Date): FoundValue[] {
+  const today = DateTime.fromJSDate(now).startOf('day')
+  return NAMED_DAYS.flatMap(([pattern, month, date]) =>
+    [...text.matchAll(pattern)].map(({ index, 0: name }) => {
+      const day = today.set({ month, day: date })
+      const next = day < today ? day.plus({ years: 1 }) : day
+      return { from: index, to: index + name.length, value: next.toFormat(format) }
+    }),
+  )
 }

@@ -1,8 +1,7 @@
 import type { Params, SchemaCheck } from '../base/port.ts'
 import { takeTurns } from '../base/take-turns.ts'
 import type { ParameterReading, ToolReader } from '../engine/tool-reader.ts'
-import { describedOptions, mentioned } from '../values/described-options.ts'
-import { type SaidOption, saidOptions } from '../values/option-words.ts'
+import { describedOptions, mentioned, says } from '../values/described-options.ts'
 import { assignSpans } from './assign-spans.ts'
 import { makeValue } from './make-value.ts'
 import type { Parameter } from './parameter.ts'
@@ -17,7 +16,7 @@ export interface Filling {
 }
 
 /** Values for a tool's parameters, and how well each was found: above 0 if it is more likely than no value. */
-export interface Filled {
+interface Filled {
   readonly params: Params
   readonly scores: ReadonlyMap<string, number>
 }
@@ -127,3 +126,135 @@ function chooseOption(parameter: Parameter, reading: ParameterReading, said: str
 }
 
 const unsaid = (index: number): SaidOption => ({ index, evidence: 0, from: -1, to: -1 })
+
+/** How plainly an option is said, and where. */
+interface SaidOption {
+  readonly index: number
+  /** From 0, not at all, to 3, by its name. */
+  readonly evidence: number
+  readonly from: number
+  readonly to: number
+}
+
+/** How plainly each option is said: by its name, by another word for it, or by a word that only it has. */
+export function saidOptions(options: readonly unknown[], said: string): SaidOption[] {
+  const words = options.map(wordsOf)
+  return options.map((option, index) => {
+    const name = String(option)
+    if (name.length > 1 && says(said, name)) return found(index, 3, said, name)
+    const other = synonymsOf(name).find((word) => says(said, word))
+    if (other !== undefined) return found(index, 2.5, said, other)
+    const own = (words[index] as string[]).filter(
+      (word) => word.length > 1 && words.every((others, at) => at === index || !others.includes(word)),
+    )
+    const part = own.find((word) => [word, ...synonymsOf(word)].some((one) => saysStem(said, one)))
+    return part === undefined ? { index, evidence: 0, from: -1, to: -1 } : found(index, 1, said, part)
+  })
+}
+
+const EMPTY = new Set(
+  'a an the of in at to for and or is it by with all any none no not set get last next first time date day type per'.split(
+    ' ',
+  ),
+)
+
+const wordsOf = (option: unknown): string[] =>
+  String(option)
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '' && !EMPTY.has(word))
+
+/** In any form: "cooling" for cool, "locked" for lock. */
+function saysStem(said: string, word: string): boolean {
+  if (word.includes(' ') || word.length < 4) return says(said, word)
+  const ending = word.replace(/(?:ing|ed|er|es|s|e|y)$/, '')
+  const [start = ''] = /^[\p{L}\p{N}]*/u.exec(ending) ?? []
+  // Most options are not said at all, and a pattern for each is expensive.
+  if (!said.toLowerCase().includes(start.toLowerCase())) return false
+  const stem = ending.replaceAll(/[^\p{L}\p{N}]/gu, '.')
+  return new RegExp(`(?<!\\p{L})${stem}(?:ing|ed|er|es|s|e|y|ies|ly)?(?!\\p{L})`, 'iu').test(said)
+}
+
+function found(index: number, evidence: number, said: string, words: string): SaidOption {
+  const loose = words
+    .replace(/(?<=\p{L}{4})(?:ing|ed|es|s|e|y)$/u, '')
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '[^\\p{L}\\p{N}]+')
+  const match = new RegExp(loose, 'iu').exec(said)
+  return { index, evidence, from: match?.index ?? -1, to: match === null ? -1 : match.index + match[0].length }
+}
+
+/** Words that people use for one another where they choose between options. */
+const GROUPS: readonly string[] = [
+  'metric|celsius|centigrade|°c',
+  'imperial|fahrenheit|°f',
+  'c|celsius|centigrade',
+  'f|fahrenheit',
+  'k|kelvin',
+  'walking|walk|on foot|by foot|pedestrian',
+  'driving|drive|by car|car',
+  'cycling|bicycling|bike|bicycle',
+  'transit|public transport|public transit|bus|train|subway|metro',
+  'create|add|new|insert',
+  'add|create|insert',
+  'remove|delete|erase|take off',
+  'delete|remove|erase',
+  'finish|complete|done|completed|finished|tick off',
+  'complete|finish|done|completed|finished',
+  'update|change|edit|modify',
+  'asc|ascending|lowest first|oldest first|cheapest first',
+  'desc|descending|highest first|newest first|latest first',
+  'outdoor|outdoors|outside|terrace|patio',
+  'indoor|indoors|inside',
+  'comedy|funny|hilarious',
+  'horror|scary',
+  'science fiction|sci-fi|scifi|sci fi',
+  'sci-fi|science fiction|scifi|sci fi',
+  'critical|urgent|asap|emergency',
+  'urgent|asap|emergency',
+  'on|enable|activate|switch on|turn on',
+  'off|disable|deactivate|switch off|turn off|turn of|switch of|shut off|kill|extinguish|out',
+  'hard|difficult|challenging|tough',
+  'easy|simple|gentle',
+  'beginner|novice|newbie',
+  'expert|advanced',
+  'up|louder|raise|increase',
+  'down|quieter|lower|decrease|softer',
+  'hourly|1h|every hour|per hour',
+  '1m|every minute|minutely|per minute',
+  '1h|hourly|every hour|per hour',
+  '1d|daily|every day|per day',
+  'daily|every day|each day|per day',
+  'weekly|every week|each week|per week',
+  'monthly|every month|each month|per month',
+  'yearly|annual|annually|every year|per year',
+  'one way|oneway|single',
+  'round trip|return|roundtrip',
+  'm|male|man|men',
+  'f|female|woman|women',
+  'male|man|men|boy',
+  'female|woman|women|girl',
+  'small|little|tiny',
+  'large|big|huge',
+  'o3|ozone',
+  'no2|nitrogen dioxide',
+  'co|carbon monoxide',
+  'vegetarian|veggie',
+  'mon|monday',
+  'tue|tuesday',
+  'wed|wednesday',
+  'thu|thursday',
+  'fri|friday',
+  'sat|saturday',
+  'sun|sunday',
+]
+
+const BY_OPTION = new Map<string, string[]>()
+for (const group of GROUPS) {
+  const [option = '', ...words] = group.split('|')
+  BY_OPTION.set(option, [...(BY_OPTION.get(option) ?? []), ...words])
+}
+
+/** What people may say for an option besides its name. */
+const synonymsOf = (option: string): readonly string[] =>
+  BY_OPTION.get(option.toLowerCase().replaceAll(/[_-]+/g, ' ')) ?? []

@@ -1,4 +1,5 @@
 import type { Message, OfferedTool, Params } from '../base/port.ts'
+import { takeTurns } from '../base/take-turns.ts'
 import { wordsOfName } from '../base/tool-text.ts'
 import { parametersUsed } from '../choose/operations.ts'
 import { type Filling, fillParameters } from '../fill/fill-parameters.ts'
@@ -7,25 +8,33 @@ import { type Parameter, readParameters } from '../fill/parameter.ts'
 import { readTools, type ToolReading } from '../fill/read-tool.ts'
 import { validParams } from '../fill/valid-params.ts'
 import { arithmeticIn } from '../values/arithmetic.ts'
-import { describedOptions, mentioned } from '../values/described-options.ts'
-import { about, noTool } from './about.ts'
-import { type Answered, correctionIn, lastCall, questionFor, readWanted } from './conversation.ts'
-import { forbids } from './refusal.ts'
-import { sayResults } from './say-results.ts'
-import { severalPlaces } from './several-places.ts'
-import { smallTalk } from './small-talk.ts'
-import { beginsRequest, splitRequest } from './split-request.ts'
+import { describedOptions, listedTogether, mentioned } from '../values/described-options.ts'
+import { timeZonesIn, wantsTimeZone } from '../values/time-zones.ts'
+import {
+  type Answered,
+  about,
+  beginsRequest,
+  correctionIn,
+  forbids,
+  lastCall,
+  noTool,
+  questionFor,
+  readWanted,
+  sayResults,
+  smallTalk,
+  splitRequest,
+} from './conversation.ts'
 import { type Understood, understand } from './understand.ts'
 
 /** What the model does: it says something, or calls. */
 export type Answer = string | readonly Call[]
 
-export interface Call {
+interface Call {
   readonly tool: string
   readonly params: Params
 }
 
-export interface Talk extends Filling {
+interface Talk extends Filling {
   /** `mini:v1`, as it is called here. */
   readonly id: string
   readonly tools: readonly OfferedTool[]
@@ -185,3 +194,35 @@ const bareValue = (text: string): string =>
 /** What the rules read of a message: its beginning, with long runs of white space shortened. */
 const readable = (text: string): string =>
   text.trimStart().slice(0, MAX_SAID_LENGTH).toWellFormed().replaceAll(LONG_SPACE, '$1').trim()
+
+const PLACE = /location|city|place|town|country|destination/i
+/** Names that hold an "and". */
+const ONE_NAME =
+  /bosnia and herzegovina|trinidad and tobago|antigua and barbuda|saint kitts and nevis|são tomé and príncipe|turks and caicos|tyne and wear/i
+/** The last name holds no other " and ", so that a row of them is cut in one place only. */
+const SEVERAL =
+  /^\p{Lu}[\p{L} .'-]*(?:, \p{Lu}[\p{L} .'-]*)*(?:, (?:and|&) \p{Lu}[\p{L} .'-]*| (?:and|&) \p{Lu}(?:(?! and \p{Lu})[\p{L} .'-])*)$/u
+
+/** One call for each place, where a parameter that takes one was given several: "Paris and Rome", "the hall and the kitchen light". */
+async function severalPlaces(tool: OfferedTool, params: Params, said: string): Promise<Params[]> {
+  const parameters = readParameters(tool.parameters)
+  for (const [name, value] of Object.entries(params)) {
+    if (typeof value !== 'string') continue
+    await takeTurns()
+    const description = parameters.find((one) => one.name === name)?.description ?? ''
+    const each = placesOf(name, value, description, said)
+    if (each.length > 1) return each.map((place) => ({ ...params, [name]: place }))
+  }
+  return [params]
+}
+
+function placesOf(name: string, value: string, description: string, said: string): string[] {
+  if (PLACE.test(name) && !ONE_NAME.test(value) && SEVERAL.test(value)) {
+    return value.split(/,? (?:and|&) |, /).map((place) => place.trim())
+  }
+  const zones = wantsTimeZone(name, description) ? timeZonesIn(said) : []
+  const joined = zones.every(({ from }, at) => at === 0 || JOINT.test(said.slice(zones[at - 1]?.to, from)))
+  return zones.length > 1 ? (joined ? zones.map((zone) => zone.value) : []) : listedTogether(description, name, said)
+}
+
+const JOINT = /^(?:\s|,|&|and\b|in\b)+$/i

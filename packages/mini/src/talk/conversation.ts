@@ -1,6 +1,8 @@
-import type { Message, Params } from '../base/port.ts'
+import type { Message, OfferedTool, Params, ToolCall } from '../base/port.ts'
 import { wordsOfName } from '../base/tool-text.ts'
-import type { Parameter } from '../fill/parameter.ts'
+import { operationsOf } from '../choose/operations.ts'
+import { type Parameter, readParameters } from '../fill/parameter.ts'
+import { arithmeticIn } from '../values/arithmetic.ts'
 import { listedValues } from '../values/described-options.ts'
 
 /** A question of ours that was answered. */
@@ -11,7 +13,7 @@ export interface Answered {
 }
 
 /** What a person wants, read from the whole conversation. */
-export interface Wanted {
+interface Wanted {
   /** The request itself, which may stand some turns back. */
   readonly request: string
   readonly answers: readonly Answered[]
@@ -70,4 +72,285 @@ export function lastCall(
     }
   }
   return undefined
+}
+
+const BEFORE_REFUSAL = /^(?:(?:please|hey|no|ok(?:ay)?|so|and|but)[\s,]+)+/i
+/** "don't you think …?", "don't forget to …" and "I don't know" forbid nothing. */
+const FORBIDS =
+  /^(?:do not|don['’]?t|never|you (?:must|should) not|i (?:do not|don['’]?t) want(?: you)?)\s+(?!forget\b|you\b|worry\b|hesitate\b)\S/i
+
+/** Whether somebody says what shall not be done: nothing is called for that. */
+export const forbids = (said: string): boolean => FORBIDS.test(said.trim().replace(BEFORE_REFUSAL, ''))
+
+const END = String.raw`[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*$`
+const only = (words: string, end = END): RegExp => new RegExp(`^(?:${words})${end}`, 'iu')
+
+const GREETING = only(
+  '(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day))(?:[\\s,]+(?:there|all|everyone|everybody|you|mini|bot|again))*',
+)
+const THANKS = only(
+  '(?:ok(?:ay)?|great|cool|perfect|no)?[\\s,]*(?:many )?(?:thanks|thank you|thx|ty|cheers)(?:[\\s,]+(?:a lot|a bunch|so much|very much|again|you|for (?:that|this|the help|your help|everything)))*',
+)
+const FAREWELL = only('(?:good ?bye|bye(?: bye)?|see you(?: later| soon)?|good night|cu|ciao)')
+const YES =
+  '(?:ok(?:ay)?|k|yes|yeah|yep|yup|no|nope|nah|cool|great|nice|perfect|awesome|good|fine|super|wow|lol|haha+|hm+|right|sure|i see|got it|well done|good (?:job|bot)|👍|🙏)'
+/** What may stand after such words and is none of them, so that a row of 👍 is read in one way only. */
+const AFTER_YES = String.raw`[\s.!,]*(?:~[\s.!,~]*(?:\p{Extended_Pictographic}[\s.!,]*)*|(?![👍🙏])(?:\p{Extended_Pictographic}[\s.!,]*)+)?$`
+const ASSENT = only(`${YES}(?:[\\s,.!]*${YES})*`, AFTER_YES)
+
+/** What is said to a greeting, thanks and the like, which want nothing done; undefined for anything else. */
+export function smallTalk(said: string): string | undefined {
+  if (GREETING.test(said)) return 'Hello! Say what to do, or ask "what can you do?".'
+  if (THANKS.test(said)) return 'You are welcome.'
+  if (FAREWELL.test(said)) return 'Goodbye.'
+  return ASSENT.test(said) ? 'All right. Say what to do next, or ask "what can you do?".' : undefined
+}
+
+/** Words that a request begins with. A clause that begins with none of them belongs to the one before it. */
+const BEGINNINGS = new Set(
+  (
+    'add answer ask book buy calculate call cancel change check clear close compare compute convert copy count create decrease define delete describe ' +
+    'dim disable display download draw email enable estimate evaluate explain extract fetch find fix generate get give go help increase ' +
+    'insert install ingest list locate lock look lower make mark measure message move mute name open order pause pay plan play post predict print publish ' +
+    'put raise read recommend record reduce remind remove rename repeat replace reply reserve reset restart resume retrieve run save schedule search reverse select send set share show ' +
+    'shut silence skip solve sort split start stop summarise summarize switch take tell text toggle translate turn unlock unmute update upload use ' +
+    'visit wake warm write'
+  ).split(' '),
+)
+const QUESTIONS = new Set('how what what’s when where which who why'.split(' '))
+/** What may stand before a request. */
+const POLITE =
+  /^(?:(?:please|hey|hi|hello|ok|okay|now|so|first|can you|could you|would you|will you|i want(?: you)? to|i(?:'d| would) like(?: you)? to|i need(?: you)? to|let['’]s)[\s,]+)+/i
+const JOINTS =
+  /(?:(?:(?<!\s)\s+)?(?:[.;!?]\s+|,\s*(?:and\s+)?(?:then\s+)?)|(?<!\s)\s+(?:and\s+then|and\s+also|and|then|also)\s+)(?:please\s+|also\s+)?/giu
+/** Nobody says more at once; a longer text is something else. */
+const MAX_CLAUSES = 8
+const LONGEST = 1_000
+
+/** The requests that may be in a sentence: cut only before words that a request begins with, and never in quotes. */
+export function splitRequest(said: string): string[] {
+  if (said.length > LONGEST) return [said]
+  const clauses: string[] = []
+  let start = 0
+  for (const { index, 0: joint } of said.matchAll(JOINTS)) {
+    const at = index + joint.length
+    // A question after a mere comma is as often a quotation.
+    const begins = isRequest(said.slice(at, at + 60), /\p{L}|[.;!?]/u.test(joint))
+    const clause = said.slice(start, index).trim()
+    if (!begins || quoted(said, index) || !isRequest(clause, true) || clause.split(/\s+/).length < 2) continue
+    clauses.push(clause)
+    start = at
+  }
+  const rest = said.slice(start).trim()
+  if (rest !== '') clauses.push(rest)
+  return clauses.length > MAX_CLAUSES ? [said] : clauses
+}
+
+/** Whether a text begins as a request or a question does. */
+export const beginsRequest = (text: string): boolean => isRequest(text, true) && !/^(?:what|how) about\b/i.test(text)
+
+function isRequest(text: string, questions: boolean): boolean {
+  const first = /^[\p{L}’']+/u.exec(text.replace(POLITE, ''))?.[0].toLowerCase().replace("'", '’') ?? ''
+  return BEGINNINGS.has(first) || (questions && QUESTIONS.has(first))
+}
+
+/** Whether a place stands inside quotes. */
+function quoted(said: string, at: number): boolean {
+  const before = said.slice(0, at)
+  const doubles = (before.match(/"/g) ?? []).length % 2 === 1
+  const singles = (before.match(/(?<![\p{L}\p{N}])'|'(?![\p{L}\p{N}])/gu) ?? []).length % 2 === 1
+  return doubles || singles || before.lastIndexOf('“') > before.lastIndexOf('”')
+}
+
+const MAX_NAMED = 8
+
+/** What is said of itself: what this is, and what it can do here. */
+export function about(tools: readonly OfferedTool[], id: string): string {
+  return `I am ${id}, a small model that calls tools; I am no language model and write no texts of my own. ${offered(tools)}`
+}
+
+/** What is said where no tool is meant: so much, and what there is. */
+export function noTool(tools: readonly OfferedTool[], id: string): string {
+  if (tools.length === 0) return about(tools, id)
+  return `I know no tool for that. ${about(tools, id)}`
+}
+
+function offered(tools: readonly OfferedTool[]): string {
+  if (tools.length === 0) return 'No tools are offered to me here. Configure a language model for anything else.'
+  const named = tools.slice(0, MAX_NAMED).map((tool) => `- ${wordsOfName(tool.name)}${whatFor(tool)}`)
+  const more = tools.length > MAX_NAMED ? `\n- and ${tools.length - MAX_NAMED} more` : ''
+  return `Here I can use:\n\n${named.join('\n')}${more}\n\nSay it in a sentence, with the names, places and numbers that it needs. For anything else configure a language model.`
+}
+
+/** The beginning of its description, or the things that it does. */
+function whatFor({ description, parameters }: OfferedTool): string {
+  const first = /^[^.:;\n]{1,100}/.exec(description)?.[0].trim() ?? ''
+  const operations = operationsOf(readParameters(parameters)).map(({ option }) => option)
+  const does = operations.length > 0 ? ` (${operations.join(', ')})` : ''
+  return first === '' ? does : `: ${first}${does}`
+}
+
+type ToolMessage = Extract<Message, { role: 'tool' }>
+
+const MAX_VALUE_LENGTH = 300
+const MAX_VALUES = 12
+const UNITS: readonly (readonly [RegExp, string])[] = [
+  [/humidity|percent|pct$|battery|brightness|probability_of|chance/i, '%'],
+  [/_ms$|milliseconds/i, ' ms'],
+  [/_km$|kilomet/i, ' km'],
+  [/_kg$/i, ' kg'],
+  [/_seconds?$|_s$/i, ' s'],
+]
+
+/** What was asked for: the calls, the tools they are of, and the words that led to them. */
+interface Asked {
+  readonly calls: readonly ToolCall[]
+  readonly tools: readonly OfferedTool[]
+  readonly said: string
+}
+
+/** Sentences from what tools gave: values with their names, failures as they are. */
+export function sayResults(results: readonly ToolMessage[], asked: Asked): string {
+  return results.map((result) => sayResult(result, asked)).join(' ')
+}
+
+function sayResult({ name, content, tool_call_id }: ToolMessage, { calls, tools, said }: Asked): string {
+  const envelope = parse(content)
+  if (envelope?.success === false) return `Sorry, the tool ${name} failed: ${envelope.error}`
+  const result = envelope !== undefined && 'result' in envelope ? envelope.result : (envelope ?? content)
+  const params = parse(calls.find(({ id }) => id === tool_call_id)?.function.arguments ?? '') ?? {}
+  const sum = arithmeticIn(said)
+  if (isValues(result)) {
+    if (Array.isArray(result.results)) return sayPassages(result.results, params)
+    const { date, time, weekday, timezone } = result
+    if (date !== undefined && time !== undefined && weekday !== undefined) {
+      return `It is ${weekday}, ${date}, ${time}${timezone ? ` (${timezone})` : ''}.`
+    }
+    if (isQuantity(result)) return `${span(result)}: ${rounded(result.value)} ${counted(result)}.`
+    const { formatted } = result
+    if (typeof formatted === 'string') return `${opening(name, params)}${sayFormatted(formatted, result)}.`
+    const [[only, value] = [], ...others] = Object.entries(result)
+    if (only !== undefined && others.length === 0 && sameValues(value, params))
+      return `${shown(Object.values(params)[0])}`
+    if (only === 'result' && others.length === 0 && !isValues(value)) {
+      if (sum !== undefined && params.expression === sum.expression) return `${sum.phrase} is ${sum.currency}${value}.`
+      return `${doneWith(params) || subjectOf(params) || sentenceCase(wordsOfName(name))}: ${shown(value)}.`
+    }
+    return `${opening(name, params)}${sayValues(result, { ...defaultUnits(name, tools), ...params })}.`
+  }
+  if (typeof result === 'string' && isSentence(result)) return cut(result)
+  return `${opening(name, params)}${shown(result)}.`
+}
+
+/** A result that is a number of something: 39 days, from when to when. */
+interface Quantity extends Params {
+  readonly value: number
+  readonly unit: string
+}
+
+const isQuantity = (result: Params): result is Quantity =>
+  typeof result.value === 'number' && typeof result.unit === 'string'
+
+const rounded = (value: number): string => String(Number(Math.abs(value).toFixed(value % 1 === 0 ? 0 : 1)))
+const counted = ({ value, unit }: Quantity): string => (rounded(value) === '1' ? unit.replace(/s$/, '') : unit)
+
+function span({ from, to, value }: Quantity): string {
+  if (typeof from !== 'string' || typeof to !== 'string') return 'In all'
+  const [first, last] = value < 0 ? [to, from] : [from, to]
+  return `From ${first.slice(0, 10)} to ${last.slice(0, 10)}`
+}
+
+/** A date as it was wanted, and its day of the week where that does not show. */
+function sayFormatted(formatted: string, { weekday }: Params): string {
+  const plain = formatted.replace(/T00:00:00\.000(?:Z|[+-]\d\d:\d\d)$/, '')
+  return typeof weekday === 'string' && !plain.includes(weekday) ? `${plain}, ${weekday}` : plain
+}
+
+/** What a tool that does several things did: "reverse of hello", "count of r in strawberry". */
+function doneWith({ operation, text, search }: Params): string {
+  if (typeof operation !== 'string' || typeof text !== 'string') return ''
+  const piece = typeof search === 'string' ? `${search} in ` : ''
+  return sentenceCase(`${operation} of ${piece}${cut(text)}`)
+}
+
+/** Whether a tool gave back what it got. */
+const sameValues = (value: unknown, params: Params): boolean =>
+  isValues(value) && Object.keys(params).length === 1 && JSON.stringify(value) === JSON.stringify(params)
+
+/** Tools that speak themselves have said it already. */
+function isSentence(text: string): boolean {
+  const said = text.trim()
+  return /[.!?]$/.test(said.slice(-1)) && /\s\S/.test(said.slice(0, -1))
+}
+
+const opening = (name: string, params: Params): string => `${subjectOf(params) || sentenceCase(wordsOfName(name))}: `
+
+/** What the call was about: the texts that it was made with. */
+function subjectOf(params: Params): string {
+  const texts = Object.entries(params).flatMap(([name, value]) =>
+    (typeof value === 'string' || typeof value === 'number') && !/^units?$|^format$|^operation$/.test(name)
+      ? [shown(value)]
+      : [],
+  )
+  return texts.slice(0, 3).join(', ')
+}
+
+/** The units that a tool takes where it is told none. */
+function defaultUnits(name: string, tools: readonly OfferedTool[]): Params {
+  const tool = tools.find((one) => one.name === name)
+  const units = tool && readParameters(tool.parameters).find((parameter) => /^units?$/.test(parameter.name))
+  return units?.fallback === undefined ? {} : { [units.name]: units.fallback }
+}
+
+function sayValues(values: Params, params: Params): string {
+  const entries = Object.entries(values)
+  const said = entries.slice(0, MAX_VALUES).map(([name, value]) => {
+    const unit = typeof value === 'number' ? unitOf(name, params) : ''
+    return `${wordsOfName(name)} ${shown(value)}${unit}`
+  })
+  return `${said.join(', ')}${entries.length > MAX_VALUES ? ` and ${entries.length - MAX_VALUES} more` : ''}`
+}
+
+function unitOf(name: string, { units, unit }: Params): string {
+  if (/temperature|feels_like|^temp$/i.test(name)) {
+    const asked = String(units ?? unit ?? '')
+    if (/^(?:f|fahrenheit|imperial)$/i.test(asked)) return ' °F'
+    return /^(?:c|celsius|metric)$/i.test(asked) ? ' °C' : ''
+  }
+  return UNITS.find(([pattern]) => pattern.test(name))?.[1] ?? ''
+}
+
+function sayPassages(results: readonly unknown[], { query }: Params): string {
+  const wanted = query === undefined ? 'that' : `"${query}"`
+  if (results.length === 0) return `I found nothing about ${wanted}.`
+  const passages = results.filter(isValues)
+  const sources = [...new Set(passages.flatMap(({ source }) => (typeof source === 'string' ? [source] : [])))]
+  const best = passages.map(({ text }) => text).find((text) => typeof text === 'string')
+  const where = sources.length > 0 ? `, in ${sources.join(', ')}` : ''
+  const begins =
+    typeof best === 'string' ? ` The best begins: ${best.replaceAll(/\s+/g, ' ').slice(0, 200)}` : ` ${shown(results)}`
+  return `About ${wanted} I found ${results.length} passage(s)${where}.${begins}`
+}
+
+function shown(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing'
+  if (value === true || value === '') return value === true ? 'yes' : 'nothing'
+  if (value === false) return 'no'
+  if (Array.isArray(value) && value.every((one) => typeof one !== 'object'))
+    return cut(value.map(shown).join(', ') || 'nothing')
+  return cut(typeof value === 'object' ? JSON.stringify(value) : String(value))
+}
+
+const cut = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text)
+const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+const isValues = (value: unknown): value is Params =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function parse(text: string): Params | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isValues(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }

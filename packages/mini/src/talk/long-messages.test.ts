@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { OfferedTool } from '../base/port.ts'
-import { inWindows } from '../engine/in-windows.ts'
+import { inWindows } from '../engine/process-reader.ts'
 import type { ToolReader } from '../engine/tool-reader.ts'
 import { answerTo } from './answer.ts'
-import { smallTalk } from './small-talk.ts'
+import { smallTalk } from './conversation.ts'
 
 /** Every word of the message may be the value of every parameter. */
 const reader: ToolReader = inWindows({

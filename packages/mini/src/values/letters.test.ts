@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { conversionIn } from './conversions.ts'
-import { datesIn } from './dates.ts'
+import { datesIn } from '../fill/assign-spans.ts'
+import { conversionIn } from './arithmetic.ts'
 import { listedTogether, listedValues } from './described-options.ts'
 import { withState } from './places.ts'
 import { timeZonesIn, wantsTimeZone } from './time-zones.ts'

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { dateAs, dateFormat, quotesIn } from '../fill/assign-spans.ts'
 import { arithmeticIn, isExpression } from './arithmetic.ts'
-import { dateAs, dateFormat } from './dates.ts'
 import { describedOptions, mentioned } from './described-options.ts'
 import { inTimeUnit, timeAfter, timeUnit } from './durations.ts'
 import { withState } from './places.ts'
-import { quotesIn } from './quotes-in.ts'
 import { timeZoneOf } from './time-zones.ts'
 
 const NOW = new Date(2026, 10, 16, 10)

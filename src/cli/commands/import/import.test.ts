@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import { ToolManager } from '../../../app/tool-manager.ts'
 import { loadConfigFile } from '../../../config/load-config.ts'
-import { captureLog } from '../../../testing/capture-log.ts'
+import { captureLog } from '../../../testing/stand-ins.ts'
 import { importFolder, PETS } from '../../fixtures/import-folder.ts'
 
 describe('import openapi', () => {

@@ -1,8 +1,9 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { LOCAL_TENANT } from '../../../core/execution/call.ts'
 import { counted } from '../../../core/schema/problem-words.ts'
 import { ProcessPool } from '../../../isolation/process-pool.ts'
 import type { Collections } from '../../../knowledge/collections/collections.ts'
+import type { SearchAnswer, SearchResult, SearchWay } from '../../../knowledge/collections/search.ts'
 import { EXTRACTION_MEMORY_MB } from '../../../knowledge/documents/extraction.ts'
 import { MAX_CHUNK_SIZE, MIN_CHUNK_SIZE, type Piece } from '../../../knowledge/documents/split-document.ts'
 import { ingestDocsTool } from '../../../knowledge/tools/collection-tools.ts'
@@ -14,13 +15,15 @@ import {
   type GlobalOptions,
   Interrupt,
   ProgressLine,
+  printable,
   printableLine,
   type Terminal,
+  UsageError,
 } from '../../common/terminal.ts'
 import { findDocuments, type NotFound } from './find-documents.ts'
 import { type IngestReport, type IngestState, ingestFiles } from './ingest-files.ts'
 
-const HELP = `
+const INGEST_HELP = `
 Takes files, folders and quoted patterns. Hidden files, node_modules and links are skipped unless you name them. Files
 that have not changed since the last run are skipped, so an interrupted run continues where it stopped.
 
@@ -36,7 +39,7 @@ export function defineIngest(command: Command, terminal: Terminal, done: Done): 
     .option('--collection <name>', 'the collection to add to', 'docs')
     .option('--metadata <key=value>', 'stored with each document and returned with every result; repeatable', collect)
     .option('--chunk-size <characters>', 'maximum length of a chunk (default: what fits the embedding model)')
-    .addHelpText('after', HELP)
+    .addHelpText('after', INGEST_HELP)
     .action(run(ingest))
 }
 
@@ -103,7 +106,7 @@ export async function ingest(terminal: Terminal, words: readonly string[], optio
     line.clear()
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
     const seconds = Math.round((performance.now() - started) / 100) / 10
-    show(terminal, { report, missing, collection, seconds, interrupted: interrupt.exitCode !== undefined })
+    showReport(terminal, { report, missing, collection, seconds, interrupted: interrupt.exitCode !== undefined })
     return interrupt.exitCode ?? (embedded && report.failed.length + missing.length + report.not_tried === 0 ? 0 : 1)
   } catch (error) {
     line.clear()
@@ -140,7 +143,7 @@ interface Ended {
   readonly interrupted: boolean
 }
 
-function show(terminal: Terminal, { report, missing, collection, seconds, interrupted }: Ended): void {
+function showReport(terminal: Terminal, { report, missing, collection, seconds, interrupted }: Ended): void {
   const { documents, chunks, unchanged, skipped, not_tried } = report
   const failed = [...missing.map((one) => ({ source: one.path, problem: sentenceOf(one) })), ...report.failed]
   if (terminal.json) {
@@ -163,3 +166,79 @@ const progressText = ({ documents, of, chunks, share }: IngestState): string =>
   `${Math.floor(share * 100)} %, ${documents} of ${of} documents, ${chunks} chunks`
 
 const sentenceOf = ({ path, problem }: NotFound): string => `"${path}": ${problem}`
+
+const MAX_RESULTS = 100
+const SEARCH_HELP = `
+Without --collection it searches your collection "docs", or Toolyard's own documentation if you have none.
+
+Examples:
+  $ toolyard search "how long may a call take"
+  $ toolyard search "descaling" --collection products --filter product=kettle --limit 3`
+
+export function defineSearch(command: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
+  command
+    .argument('<question>', 'the question, in your own words')
+    .option('--collection <name>', 'the collection to search', 'docs')
+    .option('--limit <n>', `maximum number of passages, 1 to ${MAX_RESULTS} (default 5)`)
+    .addOption(new Option('--by <method>', 'search method').choices(['hybrid', 'text', 'vector']).default('hybrid'))
+    .option('--filter <key=value>', 'only documents with this metadata; repeatable', collect)
+    .addHelpText('after', SEARCH_HELP)
+    .action(run(search))
+}
+
+export interface SearchOptions extends GlobalOptions {
+  readonly collection: string
+  readonly limit?: string
+  readonly by: SearchWay
+  readonly filter?: readonly string[]
+}
+
+/** `toolyard search`: the best passages of a collection for a question; 0 even if there are none. */
+export async function search(terminal: Terminal, query: string, options: SearchOptions): Promise<number> {
+  if (query.trim() === '') throw new UsageError('The question is empty.')
+  const most = readInteger('--limit', options.limit ?? '5', 1, MAX_RESULTS)
+  const filter = readPairs('--filter', options.filter ?? [])
+  const { collection, by } = options
+  const interrupt = new Interrupt()
+  const opened = await openManager(terminal, options, { change: withoutServers })
+  try {
+    const answer = await opened.manager
+      .getCollections()
+      .search(
+        { tenant: LOCAL_TENANT, collection, query, most, by, ...(options.filter && { filter }) },
+        { signal: interrupt.signal },
+      )
+    showAnswer(terminal, collection, answer)
+    return interrupt.exitCode ?? 0
+  } catch (error) {
+    if (interrupt.exitCode === undefined) throw error
+    return interrupt.exitCode
+  } finally {
+    interrupt.stop()
+    await opened.close()
+  }
+}
+
+function showAnswer(terminal: Terminal, collection: string, answer: SearchAnswer): void {
+  if (terminal.json) {
+    terminal.document({ collection, ...answer })
+    return
+  }
+  for (const [index, result] of answer.results.entries()) showResult(terminal, index, result)
+  if (answer.results.length === 0) terminal.note('No results.')
+  if (answer.note !== undefined) terminal.note(printableLine(answer.note))
+}
+
+function showResult(terminal: Terminal, index: number, { text, score, source, metadata }: SearchResult): void {
+  const heading = metadata.heading === undefined ? '' : `  ${printableLine(metadata.heading)}`
+  const place = terminal.style('bold', `${index + 1}. ${printableLine(source)}`)
+  terminal.result(`${index === 0 ? '' : '\n'}${place}${heading}  ${terminal.style('dim', score.toFixed(3))}`)
+  terminal.result(
+    printable(text)
+      .trimEnd()
+      .split('\n')
+      .map((line) => `   ${line}`.trimEnd())
+      .join('\n'),
+  )
+}

@@ -1,6 +1,6 @@
 import { readMcpServers } from '../../../config/mcp-settings.ts'
 import { systemClock } from '../../../core/clock.ts'
-import { dataFolder } from '../../../core/data-folder.ts'
+import { dataFolder } from '../../../core/environment.ts'
 import { AuthorizationFailure, ConnectFailure } from '../../../mcp/client/failures.ts'
 import type { McpServerSettings } from '../../../mcp/client/server-settings.ts'
 import { checkLogIn, type LogInParts, logIn } from '../../../mcp/oauth/log-in.ts'

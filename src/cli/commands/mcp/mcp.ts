@@ -16,7 +16,7 @@ import {
   type Terminal,
   UsageError,
 } from '../../common/terminal.ts'
-import type { ExecOptions } from '../exec.ts'
+import type { ExecOptions } from '../tools.ts'
 import { failureLines, mcpList, mcpTest } from './mcp-status.ts'
 
 const HELP = `

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { ManualClock } from '../../../testing/manual-clock.ts'
+import { ManualClock } from '../../../testing/stand-ins.ts'
 import type { Trial } from '../../../validation/running/trial.ts'
 import type { Verdict } from '../../../validation/suites/suite.ts'
 import type { Terminal } from '../../common/terminal.ts'

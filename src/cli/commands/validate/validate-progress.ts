@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../../core/clock.ts'
-import { dataFolder } from '../../../core/data-folder.ts'
+import { dataFolder } from '../../../core/environment.ts'
 import { counted } from '../../../core/schema/problem-words.ts'
 import {
   planFile,
@@ -21,7 +21,7 @@ import { TrialFileError } from '../../../validation/running/trial-file.ts'
 import { type Output, ProgressLine, printableLine, type Terminal, UsageError } from '../../common/terminal.ts'
 import type { ValidateSettings } from './validate-settings.ts'
 
-export interface SuitesToRun {
+interface SuitesToRun {
   readonly suites: readonly HashedSuite[]
   readonly models: readonly TriedModel[]
   readonly settings: ValidateSettings

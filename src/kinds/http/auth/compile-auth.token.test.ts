@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ManualClock } from '../../../testing/manual-clock.ts'
+import { ManualClock } from '../../../testing/stand-ins.ts'
 import type { HttpAuth } from '../definition/http-implementation.ts'
 import type { OutgoingRequest } from '../exchange/outgoing-request.ts'
 import { type AuthPlan, compileAuth } from './compile-auth.ts'

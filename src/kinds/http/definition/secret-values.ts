@@ -1,4 +1,4 @@
-import { hasVariable } from '../../../core/expand-variables.ts'
+import { hasVariable } from '../../../core/environment.ts'
 import { redact } from '../../../core/redact.ts'
 import type { HttpImplementation } from './http-implementation.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connectionCode, mayHaveLeft } from '../../../core/failure.ts'
-import { ManualClock } from '../../../testing/manual-clock.ts'
+import { ManualClock } from '../../../testing/stand-ins.ts'
 import { AddressRules } from './address-rules.ts'
 import { ask } from './fixtures/ask.ts'
 import { NOT_DIALLED } from './fixtures/recorded-agent.ts'

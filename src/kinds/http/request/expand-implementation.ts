@@ -1,10 +1,10 @@
-import { type Environment, splitAtVariables, variableIn } from '../../../core/expand-variables.ts'
+import { type Environment, splitAtVariables, variableIn } from '../../../core/environment.ts'
 import type { HttpAuth, HttpImplementation } from '../definition/http-implementation.ts'
 import { literalSecrets } from '../definition/secret-values.ts'
 import { hasControlCharacter, isHeaderValue } from '../exchange/outgoing-request.ts'
 import { unfitImplementation } from './request-errors.ts'
 
-export interface ExpandedImplementation {
+interface ExpandedImplementation {
   readonly implementation: HttpImplementation
   /** Values that must never be shown: variables outside the host, and literal secrets. */
   readonly secrets: ReadonlySet<string>

@@ -1,4 +1,4 @@
-import { type Environment, splitAtVariables, variableIn } from '../../../core/expand-variables.ts'
+import { type Environment, splitAtVariables, variableIn } from '../../../core/environment.ts'
 import { type CompiledSchema, compileSchema } from '../../../core/schema/compiled-schema.ts'
 import { valueInWords } from '../../../core/schema/problem-words.ts'
 import { isObject } from '../../../core/schema/schema-keywords.ts'

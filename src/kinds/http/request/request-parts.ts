@@ -1,4 +1,4 @@
-import { hasVariable } from '../../../core/expand-variables.ts'
+import { hasVariable } from '../../../core/environment.ts'
 import type { Params, ToolDefinition } from '../../../core/tool.ts'
 import type { HttpImplementation } from '../definition/http-implementation.ts'
 import { isSecretName, looksSecret } from '../definition/secret-values.ts'
@@ -8,7 +8,7 @@ import { refusedParameter, unfitImplementation } from './request-errors.ts'
 import { decoded, type UrlTemplate, urlTemplate } from './url-template.ts'
 import { encodeQuery, own, type WritableParameter, writePairs } from './write-parameter.ts'
 
-export interface RequestParts {
+interface RequestParts {
   readonly template: UrlTemplate
   /** The parameter of each path template, in order. */
   readonly pathParameters: readonly string[]

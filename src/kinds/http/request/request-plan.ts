@@ -1,4 +1,4 @@
-import type { Environment } from '../../../core/expand-variables.ts'
+import type { Environment } from '../../../core/environment.ts'
 import type { Params, ToolDefinition } from '../../../core/tool.ts'
 import type { HttpImplementation, HttpMethod } from '../definition/http-implementation.ts'
 import { SecretValues } from '../definition/secret-values.ts'

@@ -1,4 +1,6 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import {
   classifyInboundRequest,
   isInitializeRequest,
@@ -8,15 +10,15 @@ import {
   validateOriginHeader,
 } from '@modelcontextprotocol/server'
 import type { CallContext } from '../../../core/call-context.ts'
+import type { Clock } from '../../../core/clock.ts'
 import { parseBody, RefusedJsonError } from '../../../core/json-depth.ts'
 import { writeLog } from '../../../core/log.ts'
 import { LIMITS } from '../../../core/snapshot.ts'
 import { callerOf, type ToolServer } from '../tool-server.ts'
-import { PlainAnswers, type PlainRequest, plainRequest } from './plain-request.ts'
 import { SessionHandler, type SessionLimits, StatelessHandler } from './sessions.ts'
 
 /** Rejects a request with a status and a JSON-RPC error. */
-export class Refusal extends Error {
+class Refusal extends Error {
   readonly status: number
   readonly code: number
 
@@ -51,7 +53,7 @@ class HostGuard {
   }
 }
 
-export interface HttpHandlerOptions extends Partial<SessionLimits> {
+interface HttpHandlerOptions extends Partial<SessionLimits> {
   /** Identifies the caller; by default all callers are local. */
   readonly contextOf?: (request: IncomingMessage) => CallContext
   /** Host names, without ports, that clients may use besides those of the local machine. */
@@ -63,15 +65,11 @@ const MAX_SESSIONS = 1_000
 const IDLE_MS = 30 * 60_000
 const LOCAL: CallContext = Object.freeze({})
 
-/**
- * Serves tools over streamable HTTP. Answers well-formed calls and lists itself, which takes a fifth of the CPU; the SDK
- * handles everything else.
- */
+/** Serves tools over streamable HTTP. */
 export class HttpHandler {
   readonly #server: ToolServer
   readonly #contextOf: (request: IncomingMessage) => CallContext
   readonly #guard: HostGuard
-  readonly #plain: PlainAnswers
   readonly #sessions: SessionHandler
   readonly #stateless: StatelessHandler
   #closed = false
@@ -81,7 +79,6 @@ export class HttpHandler {
     this.#server = server
     this.#contextOf = options.contextOf ?? (() => LOCAL)
     this.#guard = new HostGuard(options.hosts)
-    this.#plain = new PlainAnswers(server)
     this.#sessions = new SessionHandler(server, { maxSessions, idleMs })
     this.#stateless = new StatelessHandler(server, maxSessions)
   }
@@ -107,7 +104,6 @@ export class HttpHandler {
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#plain.close()
     this.#sessions.close()
     await this.#stateless.close()
   }
@@ -115,29 +111,16 @@ export class HttpHandler {
   async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const context = this.#contextOf(request)
     const { headers } = request
-    const plain = request.method === 'POST' ? plainRequest(headers, body) : undefined
     const id = headers['mcp-session-id'] as string | undefined
-    const hasSession = id !== undefined && (plain === undefined ? isOlder(request, body) : !plain.stateless)
-    const session = hasSession ? this.#sessions.find(id, context) : undefined
-    if (hasSession && session === undefined) {
+    if (id !== undefined && isOlder(request, body)) {
+      const session = this.#sessions.find(id, context)
+      if (session !== undefined) return this.#sessions.handle(session, request, response, body)
       throw new Refusal(404, -32_001, 'The session does not exist or has ended: start again with initialize')
     }
-    if (plain !== undefined && this.#canAnswer(plain)) {
-      if (session !== undefined) this.#sessions.use(session, response)
-      return this.#plain.answer(plain, response, session?.caller ?? callerOf(context), session)
-    }
-    if (session !== undefined) return this.#sessions.handle(session, request, response, body)
     if (isInitializeRequest(body) && isOlder(request, body)) {
       return this.#sessions.open(request, response, body, context)
     }
     return this.#stateless.handle(request, response, body, callerOf(context))
-  }
-
-  /** The SDK reports unknown tools and checks parameters in headers. */
-  #canAnswer({ method, params, stateless }: PlainRequest): boolean {
-    if (method === 'tools/list') return true
-    const tool = this.#server.definition(params.name as string)
-    return tool !== undefined && !(stateless && this.#server.pages.usesHeaders(tool))
   }
 }
 
@@ -187,3 +170,62 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | 
     request.on('close', () => reject(new Error('The client disconnected before the request was complete')))
   })
 }
+
+export interface ServeHttpOptions extends HttpHandlerOptions {
+  /** 0 for any free port. */
+  readonly port: number
+  readonly host?: string
+}
+
+export interface HttpService {
+  readonly url: string
+  readonly handler: HttpHandler
+  close(): Promise<void>
+}
+
+const PATH = '/mcp'
+const CLOSE_TIMEOUT_MS = 1_000
+
+/** Starts an HTTP server with the tools at `/mcp`, by default on the loopback address. */
+export async function serveHttp(server: ToolServer, options: ServeHttpOptions): Promise<HttpService> {
+  const { port, host = '127.0.0.1', hosts = [], ...rest } = options
+  const handler = new HttpHandler(server, { ...rest, hosts: [bracketed(host), ...hosts] })
+  const open = new Set<ServerResponse>()
+  const http = createServer((request, response) => {
+    open.add(response)
+    response.once('close', () => open.delete(response))
+    if (request.url?.split('?', 1)[0] === PATH) void handler.handle(request, response)
+    else new Refusal(404, -32_000, `The MCP server is at ${PATH}`).answer(response)
+  })
+  http.listen(port, host)
+  await once(http, 'listening')
+  const { port: bound } = http.address() as AddressInfo
+  const stop = async (): Promise<void> => {
+    const ended = once(http, 'close')
+    http.close()
+    await handler.close()
+    await allRead(open, server.clock)
+    http.closeAllConnections()
+    await ended
+  }
+  let stopped: Promise<void> | undefined
+  return {
+    url: `http://${bracketed(host)}:${bound}${PATH}`,
+    handler,
+    close() {
+      stopped ??= stop()
+      return stopped
+    },
+  }
+}
+
+/** Waits until clients have read the last responses, up to a timeout. */
+async function allRead(open: ReadonlySet<ServerResponse>, clock: Clock): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const cancel = clock.after(CLOSE_TIMEOUT_MS, resolve)
+  const read = [...open].map((response) => new Promise<void>((done) => void response.once('close', () => done())))
+  await Promise.race([Promise.all(read), late])
+  cancel()
+}
+
+const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)

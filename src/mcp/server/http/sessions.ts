@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, type McpHttpHandler, type McpServer } from '@modelcontextprotocol/server'
 import type { CallContext } from '../../../core/call-context.ts'
-import type { Cancellation } from '../../../core/cancellation.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { writeLog } from '../../../core/log.ts'
 import { followChanges, openConnection } from '../open-connection.ts'
@@ -17,6 +16,7 @@ interface Listener extends Holder {
 export class StatelessHandler {
   readonly #handler: McpHttpHandler
   readonly #requests = new WeakMap<Request, { readonly caller: Caller; readonly called: string | undefined }>()
+  readonly #connections = new Set<McpServer>()
   readonly #listeners = new Set<Listener>()
   readonly #maxListeners: number
   readonly #stop: () => void
@@ -27,7 +27,10 @@ export class StatelessHandler {
       ({ requestInfo }) => {
         const request = requestInfo && this.#requests.get(requestInfo)
         if (request === undefined) throw new Error('A request to the MCP server has no caller')
-        return openConnection(server, request.caller, request.called)
+        const connection = openConnection(server, request.caller, request.called)
+        this.#connections.add(connection)
+        connection.server.onclose = () => this.#connections.delete(connection)
+        return connection
       },
       {
         // The SDK would reject everyone once one caller has taken all places; see #listen.
@@ -67,6 +70,8 @@ export class StatelessHandler {
 
   close(): Promise<void> {
     this.#stop()
+    // The SDK closes those of the current protocol version only.
+    for (const connection of this.#connections) connection.close().catch(() => {})
     return this.#handler.close()
   }
 }
@@ -99,7 +104,7 @@ export class SessionHandler {
   }
 
   /** Marks a session as used until the response closes. */
-  use(session: Session, response: ServerResponse): void {
+  #use(session: Session, response: ServerResponse): void {
     session.open++
     this.#touch(session)
     response.once('close', () => {
@@ -116,10 +121,9 @@ export class SessionHandler {
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => {
         const lastUsedMs = this.#clock.now()
-        const calls: Session['calls'] = new Map()
-        session = { id, ...holderOf(context), caller, connection, transport, calls, open: 0, lastUsedMs }
+        session = { id, ...holderOf(context), caller, connection, transport, open: 0, lastUsedMs }
         this.#add(session)
-        this.use(session, response)
+        this.#use(session, response)
       },
     })
     connection.server.oninitialized = () => followChanges(this.#server, connection)
@@ -134,8 +138,7 @@ export class SessionHandler {
   }
 
   async handle(session: Session, request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
-    this.use(session, response)
-    cancelNamed(session, body)
+    this.#use(session, response)
     await session.transport.handleRequest(request, response, body)
   }
 
@@ -163,7 +166,6 @@ export class SessionHandler {
   #forget(session: Session): void {
     if (this.#sessions.get(session.id) !== session) return
     this.#sessions.delete(session.id)
-    for (const cancellation of session.calls.values()) cancellation.abort(undefined)
   }
 
   #touch(session: Session): void {
@@ -184,20 +186,11 @@ export class SessionHandler {
   }
 }
 
-/** Cancels calls that run outside the SDK. */
-function cancelNamed({ calls }: Session, body: unknown): void {
-  const { method, params } = Object(body) as { method?: unknown; params?: { requestId?: unknown } }
-  if (method !== 'notifications/cancelled') return
-  calls.get(params?.requestId as string | number)?.abort(undefined)
-}
-
-export interface Session extends Holder {
+interface Session extends Holder {
   readonly id: string
   readonly caller: Caller
   readonly connection: McpServer
   readonly transport: NodeStreamableHTTPServerTransport
-  /** Calls that run outside the SDK, by request id. */
-  readonly calls: Map<string | number, Cancellation>
   open: number
   lastUsedMs: number
 }

@@ -1,0 +1,21 @@
+import { describe, expect, test } from 'vitest'
+import { splitRequest } from './conversation.ts'
+
+describe('several requests in one sentence', () => {
+  test.each<[string, string[]]>([
+    ['turn on the kitchen lamp and set the volume to 30', ['turn on the kitchen lamp', 'set the volume to 30']],
+    ['Please dim the lamp, then play jazz', ['Please dim the lamp', 'play jazz']],
+    ['turn on the lamp. What is the time?', ['turn on the lamp', 'What is the time?']],
+    ['find recipes with salt and pepper', ['find recipes with salt and pepper']],
+    ["send Anna 'wait and call me'", ["send Anna 'wait and call me'"]],
+    ['Translate Hello, how are you? from English', ['Translate Hello, how are you? from English']],
+    ['Given the patient 5, retrieve the report', ['Given the patient 5, retrieve the report']],
+  ])('%s', (said, expected) => {
+    expect(splitRequest(said)).toEqual(expected)
+  })
+
+  test('a long text is left whole', () => {
+    const text = 'turn on the lamp and '.repeat(100)
+    expect(splitRequest(text)).toEqual([text])
+  })
+})

@@ -1,0 +1,156 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import type { TenantOptions } from '../common/params.ts'
+import { installationFolder } from '../fixtures/installation-folder.ts'
+import { type KeysCreateOptions, keysCreate, keysList, keysRevoke } from './access.ts'
+
+const KEY = /^ty_[\w-]{43}$/
+
+/** The commands with their folder. */
+async function yard() {
+  const opened = await installationFolder()
+  const create = (options: Partial<KeysCreateOptions>) => (terminal: Parameters<typeof keysCreate>[0]) =>
+    keysCreate(terminal, { role: 'user', ...options })
+  const list =
+    (options: TenantOptions = {}) =>
+    (terminal: Parameters<typeof keysList>[0]) =>
+      keysList(terminal, options)
+  const revoke = (id: string) => (terminal: Parameters<typeof keysRevoke>[0]) => keysRevoke(terminal, id, {})
+  return { ...opened, create, list, revoke }
+}
+
+describe('keys create', () => {
+  test('prints only the key on stdout, and a running server accepts it', async () => {
+    const { toolyard, serve } = await yard()
+    const server = await serve()
+    const words = ['--tenant', 'acme', '--name', 'ci', '--role', 'operator', '--scope', 'read', 'call']
+    const { code, out, err } = await toolyard('keys', 'create', ...words)
+    expect([code, out.trimEnd()]).toEqual([0, expect.stringMatching(KEY)])
+    expect(err).toMatch(
+      /^Created key 'ci' for tenant 'acme', role operator\. Its id is [\w-]{36}\.\nThe key is not shown again/,
+    )
+    await vi.waitFor(() => expect(server.callers.keyed).toBe(true))
+    const expected = { tenant: 'acme', name: 'ci', role: 'operator', scopes: new Set(['read', 'call']) }
+    expect(server.callers.find(out.trimEnd())).toMatchObject(expected)
+  })
+
+  test('keeps the hash and never the key, and lists neither', async () => {
+    const { run, json, data, create, list } = await yard()
+    const { key, id } = await json(create({ tenant: 'acme' }))
+    expect(key).toMatch(KEY)
+    for (const file of ['toolyard.db', 'toolyard.db-wal']) {
+      const path = join(data, file)
+      if (existsSync(path)) expect((await readFile(path)).includes(key)).toBe(false)
+    }
+    const listed = await run(list())
+    const document = JSON.stringify(await json(list()))
+    expect(listed.out).toContain(id)
+    expect(listed.out + document).not.toContain(key)
+    expect(document).not.toContain('hash')
+  })
+
+  test('takes scopes, all tenants, a limit and an end, and says all of it as one document', async () => {
+    const { json, serve, create } = await yard()
+    const before = Date.now()
+    const made = await json(
+      create({
+        role: 'operator',
+        scope: ['read', 'observe'],
+        allTenants: true,
+        callsPerMinute: '60',
+        expires: '90d',
+      }),
+    )
+    expect(made).toEqual({
+      key: expect.stringMatching(KEY),
+      id: expect.any(String),
+      tenant: 'local',
+      name: `key-${made.id.slice(0, 8)}`,
+      role: 'operator',
+      scopes: ['read', 'observe', 'installation'],
+      calls_per_minute: 60,
+      created_at: expect.any(String),
+      expires_at: expect.any(String),
+    })
+    const days = (Date.parse(made.expires_at) - before) / 86_400_000
+    expect(days).toBeGreaterThanOrEqual(90)
+    expect(days).toBeLessThan(90.1)
+    const caller = (await serve()).callers.find(made.key)
+    expect(caller).toMatchObject({ callsPerMinute: 60, scopes: new Set(['read', 'observe', 'installation']) })
+  })
+
+  test('a key for all tenants has the scopes of its role too', async () => {
+    const { json, create } = await yard()
+    expect((await json(create({ allTenants: true }))).scopes).toEqual(['read', 'call', 'chat', 'installation'])
+  })
+
+  test.each<[Partial<KeysCreateOptions>, string]>([
+    [{ scope: ['manage'] }, "The role 'user' does not include the scope 'manage', only read, call, chat."],
+    [{ tenant: 'a/b' }, "not 'a/b'"],
+    [{ name: ' ' }, '--name takes 1 to 100 characters'],
+    [{ name: 'a\nb' }, '--name takes 1 to 100 characters'],
+    [{ callsPerMinute: '0' }, "--calls-per-minute takes a whole number from 1 to 10000000, not '0'"],
+    [{ expires: 'soon' }, "--expires takes a time in the future, such as 90d, 12h, 30m or 2030-01-31, not 'soon'"],
+    [{ expires: '2020-01-31' }, '--expires takes a time in the future'],
+    [{ expires: '0d' }, '--expires takes a time in the future'],
+  ])('%j is wrong usage, and makes nothing', async (options, problem) => {
+    const { run, data, create } = await yard()
+    expect(await run(create(options))).toEqual({ code: 2, out: '', err: expect.stringContaining(problem) })
+    expect(existsSync(data)).toBe(false)
+  })
+
+  test('a role that there is not is wrong usage, and so is a scope', async () => {
+    const { toolyard } = await yard()
+    const role = await toolyard('keys', 'create', '--role', 'boss')
+    expect(role).toMatchObject({ code: 2, out: '', err: expect.stringContaining('choices are user, operator, admin.') })
+    const scope = await toolyard('keys', 'create', '--scope', 'installation')
+    expect(scope).toMatchObject({ code: 2, out: '', err: expect.stringContaining("'installation' is invalid") })
+  })
+})
+
+describe('keys list', () => {
+  test('says that there are none, and makes no store for it', async () => {
+    const { toolyard, json, list, data } = await yard()
+    const err = 'No keys. Create one: toolyard keys create\n'
+    expect(await toolyard('keys', 'list')).toEqual({ code: 0, out: '', err })
+    expect(await json(list())).toEqual({ keys: [] })
+    expect(existsSync(data)).toBe(false)
+  })
+
+  test('lists the scopes and state of each key, optionally of one tenant', async () => {
+    const { run, json, create, list, revoke } = await yard()
+    await run(create({ tenant: 'acme', name: 'page', scope: ['read'], expires: '2999-01-31' }))
+    const other = await json(create({ tenant: 'other', name: 'old', callsPerMinute: '5' }))
+    await run(revoke(other.id))
+    const { out } = await run(list())
+    const [head, page, old] = out.trimEnd().split('\n')
+    expect(head).toMatch(/^ID +TENANT +NAME +ROLE +SCOPES +STATE$/)
+    expect(page).toMatch(/^[\w-]{36} {2}acme +page +user +read +active until 2999-01-31T00:00:00\.000Z$/)
+    expect(old).toMatch(/^[\w-]{36} {2}other +old +user +read call chat \(5 calls per minute\) +revoked \d{4}-/)
+    const { keys } = await json(list({ tenant: 'other' }))
+    expect(keys).toMatchObject([{ id: other.id, name: 'old', state: 'revoked', revoked_at: expect.any(String) }])
+  })
+})
+
+describe('keys revoke', () => {
+  test('ends a key within a second, and twice is once', async () => {
+    const { json, toolyard, serve, create, list, revoke } = await yard()
+    const { key, id } = await json(create({}))
+    const server = await serve()
+    expect(server.callers.find(key)).toBeDefined()
+    expect(await toolyard('keys', 'revoke', id)).toEqual({ code: 0, out: `Revoked ${id}\n`, err: '' })
+    await vi.waitFor(() => expect(server.callers.find(key)).toBeUndefined())
+    const [{ revoked_at }] = (await json(list())).keys
+    expect(await json(revoke(id))).toEqual({ id, revoked: true })
+    expect((await json(list())).keys[0].revoked_at).toBe(revoked_at)
+  })
+
+  test('of a key that there is not is wrong usage', async () => {
+    const { run, revoke, data } = await yard()
+    const err = 'There is no key with the id \'nobody\': see "toolyard keys list".'
+    expect(await run(revoke('nobody'))).toEqual({ code: 2, out: '', err })
+    expect(existsSync(data)).toBe(false)
+  })
+})

@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto'
+import { type Command, Option } from 'commander'
+import { hashApiKey, newApiKey, ROLES, SCOPES, type Scope } from '../../app/callers.ts'
+import { changeFlags, type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } from '../../app/tenants.ts'
+import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import type { Role, StoredKey } from '../../core/storage/key-store.ts'
+import { configFile, readConfig, readStore, withStore } from '../common/open.ts'
+import { readInteger, type TenantOptions, tenantName } from '../common/params.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  printableLine,
+  showTable,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
+
+const KEYS_HELP = `
+Each key belongs to a tenant. Its role decides what the key may do: --scope restricts it to some of that, --all-tenants
+lets it read the records of all tenants. A running server applies changes within a second.
+
+Examples:
+  $ toolyard keys create --tenant acme --name ci --role operator --expires 90d
+  $ toolyard keys list
+  $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11`
+
+export function defineKeys(keys: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
+  keys.addHelpText('after', KEYS_HELP)
+
+  keys
+    .command('create')
+    .description('Create a key and print it once')
+    .option('--tenant <id>', 'the tenant that the key belongs to (default local)')
+    .option('--name <name>', 'a name for people')
+    .addOption(new Option('--role <role>', 'what the key may do').choices(Object.keys(ROLES)).default('user'))
+    .addOption(new Option('--scope <scopes...>', 'only these scopes of the role').choices(SCOPES.slice(0, -1)))
+    .option('--all-tenants', 'may read the audit log, the runs and the metrics of all tenants')
+    .option('--calls-per-minute <n>', 'rate limit (default: the one in the configuration)')
+    .option('--expires <when>', 'such as 90d, 12h, 30m or 2030-01-31 (default: never)')
+    .action(run(keysCreate))
+
+  keys
+    .command('list')
+    .description('List the keys without their secrets')
+    .option('--tenant <id>', 'only keys of this tenant')
+    .action(run(keysList))
+
+  keys
+    .command('revoke')
+    .description('Revoke a key')
+    .argument('<id>', 'the id that "keys list" shows')
+    .action(run(keysRevoke))
+}
+
+export interface KeysCreateOptions extends TenantOptions {
+  readonly name?: string
+  readonly role: Role
+  readonly scope?: readonly Scope[]
+  readonly allTenants?: boolean
+  readonly callsPerMinute?: string
+  readonly expires?: string
+}
+
+const MAX_NAME_LENGTH = 100
+const MAX_CALLS_PER_MINUTE = 10_000_000
+const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** `toolyard keys create`: prints the new key, which is never shown again. */
+export async function keysCreate(terminal: Terminal, options: KeysCreateOptions): Promise<number> {
+  const key = newApiKey()
+  const stored = storedKey(key, options, Date.now())
+  await withStore(terminal, options, (storage) => storage.keys.create(stored))
+  const { hash: _, revoked_at: __, ...shown } = stored
+  if (terminal.json) {
+    terminal.document({ key, ...shown })
+    return 0
+  }
+  terminal.result(key)
+  const { name, tenant, role, id, expires_at } = stored
+  const until = expires_at === null ? '' : `, valid until ${expires_at}`
+  terminal.note(`Created key '${printableLine(name)}' for tenant '${tenant}', role ${role}${until}. Its id is ${id}.`)
+  terminal.note('The key is not shown again: store it with your other secrets.')
+  return 0
+}
+
+function storedKey(key: string, options: KeysCreateOptions, now: number): StoredKey {
+  const { role, name, callsPerMinute, expires } = options
+  const id = randomUUID()
+  return {
+    id,
+    hash: hashApiKey(key),
+    tenant: tenantName(options.tenant ?? LOCAL_TENANT),
+    name: readName(name ?? `key-${id.slice(0, 8)}`),
+    role,
+    scopes: readScopes(options),
+    calls_per_minute:
+      callsPerMinute === undefined ? null : readInteger('--calls-per-minute', callsPerMinute, 1, MAX_CALLS_PER_MINUTE),
+    created_at: new Date(now).toISOString(),
+    expires_at: expires === undefined ? null : readExpiry(expires, now),
+    revoked_at: null,
+  }
+}
+
+function readName(text: string): string {
+  if (text.trim() !== '' && text.length <= MAX_NAME_LENGTH && !/\p{Cc}/u.test(text)) return text
+  throw new UsageError(`--name takes 1 to ${MAX_NAME_LENGTH} characters on one line, not '${printableLine(text)}'.`)
+}
+
+/** Null means every scope of the role. */
+function readScopes({ role, scope, allTenants }: KeysCreateOptions): readonly Scope[] | null {
+  const more = scope?.find((one) => !ROLES[role].includes(one))
+  if (more !== undefined) {
+    throw new UsageError(`The role '${role}' does not include the scope '${more}', only ${ROLES[role].join(', ')}.`)
+  }
+  if (!allTenants) return scope === undefined ? null : [...new Set(scope)]
+  return [...new Set<Scope>([...(scope ?? ROLES[role]), 'installation'])]
+}
+
+/** Reads `90d`, `12h`, `30m` or a date. */
+function readExpiry(text: string, now: number): string {
+  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  const isDate = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
+  const at = unit
+    ? now + Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]
+    : isDate
+      ? Date.parse(text)
+      : Number.NaN
+  if (at > now && at < Date.UTC(9999, 0)) return new Date(at).toISOString()
+  throw new UsageError(
+    `--expires takes a time in the future, such as 90d, 12h, 30m or 2030-01-31, not '${printableLine(text)}'.`,
+  )
+}
+
+const HEAD = ['ID', 'TENANT', 'NAME', 'ROLE', 'SCOPES', 'STATE']
+
+type ListedKey = Omit<StoredKey, 'hash'> & { readonly state: 'active' | 'expired' | 'revoked' }
+
+/** `toolyard keys list`: every key without its secret and its hash. */
+export async function keysList(terminal: Terminal, options: TenantOptions): Promise<number> {
+  const tenant = options.tenant === undefined ? undefined : tenantName(options.tenant)
+  const all = await readStore(terminal, options, ({ keys }) => keys.list(), [])
+  const listed = all
+    .filter((key) => tenant === undefined || key.tenant === tenant)
+    .map(({ hash: _, ...key }): ListedKey => ({ ...key, state: stateOf(key, Date.now()) }))
+  if (terminal.json) terminal.document({ keys: listed })
+  else if (listed.length === 0) {
+    terminal.note(`No keys${tenant === undefined ? '' : ` for tenant '${tenant}'`}. Create one: toolyard keys create`)
+  } else showTable(terminal, [HEAD, ...listed.map(rowOf)])
+  return 0
+}
+
+function rowOf(key: ListedKey): string[] {
+  const { id, tenant, name, role, scopes, calls_per_minute, state, expires_at, revoked_at } = key
+  const limit = calls_per_minute === null ? '' : ` (${calls_per_minute} calls per minute)`
+  const since = {
+    active: expires_at === null ? '' : ` until ${expires_at}`,
+    expired: ` ${expires_at}`,
+    revoked: ` ${revoked_at}`,
+  }
+  return [id, tenant, name, role, `${(scopes ?? ROLES[role]).join(' ')}${limit}`, `${state}${since[state]}`]
+}
+
+function stateOf({ revoked_at, expires_at }: Omit<StoredKey, 'hash'>, now: number): ListedKey['state'] {
+  if (revoked_at !== null) return 'revoked'
+  return expires_at !== null && Date.parse(expires_at) <= now ? 'expired' : 'active'
+}
+
+/** `toolyard keys revoke`: the key is invalid from now on. */
+export async function keysRevoke(terminal: Terminal, id: string, options: GlobalOptions): Promise<number> {
+  const known = await readStore(terminal, options, ({ keys }) => keys.revoke(id, new Date().toISOString()), false)
+  if (!known) throw new UsageError(`There is no key with the id '${printableLine(id)}': see "toolyard keys list".`)
+  if (terminal.json) terminal.document({ id, revoked: true })
+  else terminal.result(`Revoked ${printableLine(id)}`)
+  return 0
+}
+
+const TENANTS_HELP = `
+A flag is the name of a permission or a tool: true allows, false forbids. Stored flags override those in the
+configuration. A running server applies changes within a second.
+
+Examples:
+  $ toolyard tenants list
+  $ toolyard tenants set acme search=true delete_document=false
+  $ toolyard tenants set acme --unset search`
+
+export function defineTenants(tenants: Command, terminal: Terminal, done: Done): void {
+  const run = actions(terminal, done)
+  tenants.addHelpText('after', TENANTS_HELP)
+
+  tenants.command('list').description('List the tenants and their flags').action(run(tenantsList))
+
+  tenants
+    .command('set')
+    .description('Store flags for a tenant')
+    .argument('<id>', 'the tenant')
+    .argument('[flags...]', 'name=true or name=false')
+    .option('--unset <flags...>', 'remove these stored flags')
+    .action(run(tenantsSet))
+
+  tenants
+    .command('remove')
+    .description('Remove all stored flags of a tenant')
+    .argument('<id>', 'the tenant')
+    .action(run(tenantsRemove))
+}
+
+interface TenantsSetOptions extends GlobalOptions {
+  readonly unset?: readonly string[]
+}
+
+/** `toolyard tenants list`: every tenant with flags or keys. */
+export async function tenantsList(terminal: Terminal, options: GlobalOptions): Promise<number> {
+  const config = await readConfig(configFile(terminal, options.config))
+  const [stored, keys] = await readStore(
+    terminal,
+    options,
+    ({ settings, keys }) => Promise.all([storedFlags(settings), keys.list()]),
+    [new Map<string, Flags>(), []],
+  )
+  const listed = listTenants(config, stored, keys)
+  if (terminal.json) terminal.document({ tenants: listed })
+  else if (listed.length === 0) terminal.note('No tenant has flags or keys yet.')
+  else {
+    const rows = listed.map((tenant) => [
+      tenant.id,
+      String(tenant.keys),
+      flagWords(tenant.configured),
+      flagWords(tenant.stored),
+    ])
+    showTable(terminal, [['TENANT', 'KEYS', 'CONFIGURED', 'STORED'], ...rows])
+    terminal.note('Stored flags override configured ones.')
+  }
+  return 0
+}
+
+/** `toolyard tenants set`: stores flags; other stored flags stay. */
+export async function tenantsSet(
+  terminal: Terminal,
+  name: string,
+  words: readonly string[],
+  options: TenantsSetOptions,
+): Promise<number> {
+  const tenant = tenantName(name)
+  const set = new Map(words.map(readFlag))
+  const unset = new Set((options.unset ?? []).map(flagName))
+  if (set.size + unset.size === 0)
+    throw new UsageError('Name the flags to set, such as search=true, or --unset search.')
+  const both = [...set.keys()].find((flag) => unset.has(flag))
+  if (both !== undefined) throw new UsageError(`The flag '${printableLine(both)}' cannot be both set and unset.`)
+  const changes = new Map<string, boolean | null>([...set, ...[...unset].map((flag) => [flag, null] as const)])
+  const flags = await withStore(terminal, options, ({ settings }) => changeFlags(settings, tenant, changes))
+  if (terminal.json) terminal.document({ id: tenant, stored: flags })
+  else terminal.result(printableLine(`${tenant}  ${flagWords(flags) || 'no stored flags'}`))
+  return 0
+}
+
+/** `toolyard tenants remove`: removes the stored flags of a tenant. */
+export async function tenantsRemove(terminal: Terminal, name: string, options: GlobalOptions): Promise<number> {
+  const tenant = tenantName(name)
+  const [removed, keys] = await readStore(
+    terminal,
+    options,
+    ({ settings, keys }) => Promise.all([settings.remove('tenant', tenant), keys.list()]),
+    [false, []],
+  )
+  if (!removed) throw new UsageError(`Tenant '${tenant}' has no stored flags: see "toolyard tenants list".`)
+  const valid = keys.filter((key) => key.tenant === tenant && key.revoked_at === null).length
+  if (terminal.json) terminal.document({ id: tenant, removed: true, keys: valid })
+  else {
+    terminal.result(`Removed the stored flags of ${tenant}`)
+    if (valid > 0) terminal.note(`Its keys (${valid}) stay valid: revoke them with "toolyard keys revoke".`)
+  }
+  return 0
+}
+
+function readFlag(word: string): [string, boolean] {
+  const [, name, value] = /^(.*)=(true|false)$/s.exec(word) ?? []
+  if (name !== undefined) return [flagName(name), value === 'true']
+  throw new UsageError(`Set a flag with name=true or name=false, not '${printableLine(word)}'.`)
+}
+
+function flagName(text: string): string {
+  if (isFlagName(text)) return text
+  throw new UsageError(
+    `A flag is the name of a permission or a tool, up to ${MAX_FLAG_LENGTH} characters, not '${printableLine(text)}'.`,
+  )
+}
+
+const flagWords = (flags: Flags): string =>
+  Object.entries(flags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')

@@ -1,0 +1,318 @@
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
+import type { StoredRun } from '../../core/storage/run-store.ts'
+import { TOOL_ERRORS } from '../../core/tool-result.ts'
+import type { ModelCatalogue } from '../../models/model-catalogue.ts'
+import { UnknownModelError } from '../../models/model-error.ts'
+import { type Cassette, CassetteError, cassetteCase, runCassette } from '../../validation/cassettes/cassette.ts'
+import { type ReplayOptions, replayCassette } from '../../validation/cassettes/replay-cassette.ts'
+import type { FileCase } from '../../validation/suites/suite.ts'
+import { GATE, STOP_REASON } from '../chat/chat-routes.ts'
+import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
+import { auditCsv, auditJson } from './audit-export.ts'
+
+const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
+const NAME = { type: 'string', minLength: 1, maxLength: 200 }
+const OUTCOME = { enum: ['success', 'failure', 'unknown'] }
+
+const AUDIT_QUERY = {
+  tool: NAME,
+  caller: { ...NAME, description: 'The id of an API key, or local.' },
+  run_id: NAME,
+  outcome: OUTCOME,
+  error_code: { enum: Object.keys(TOOL_ERRORS) },
+  from: { type: 'string', pattern: ISO, description: 'Start time, ISO 8601.', examples: ['2026-01-31T12:00:00Z'] },
+  to: { type: 'string', pattern: ISO, description: 'End time, exclusive, ISO 8601.', examples: ['2026-02-01'] },
+  limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
+  cursor: { type: 'string', maxLength: 500, description: '`next` of the previous page.' },
+  format: { enum: ['csv', 'json'], description: 'Downloads all matching calls as a file.' },
+}
+
+const nullable = (description?: string) => ({ type: ['string', 'null'], ...(description && { description }) })
+
+const AUDIT_COLUMNS = {
+  id: TEXT,
+  time: TIME,
+  tenant: TEXT,
+  caller: nullable('The id of the API key.'),
+  source: nullable('The interface that the call came through.'),
+  run_id: nullable('The run that the call belongs to.'),
+  tool: TEXT,
+  model: nullable('The model that requested the call, as provider:model.'),
+  schema_hash: nullable('The hash of the tool definition.'),
+  params_hash: nullable('A keyed hash of the parameters, which are not stored.'),
+  outcome: OUTCOME,
+  error_code: nullable(),
+  duration_ms: { type: 'number' },
+  attempts: COUNT,
+  hash: { type: 'string', description: 'The hash of this row and the previous one in its chain.' },
+}
+
+const AUDIT_PAGE = object(
+  {
+    rows: list(AUDIT_COLUMNS),
+    next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
+  },
+  'One page',
+)
+
+interface AuditQuery {
+  readonly tenant?: string
+  readonly tool?: string
+  readonly caller?: string
+  readonly run_id?: string
+  readonly outcome?: AuditRow['outcome']
+  readonly error_code?: string
+  readonly from?: string
+  readonly to?: string
+  readonly limit: number
+  readonly cursor?: string
+  readonly format?: 'csv' | 'json'
+}
+
+const EXPORTS = {
+  csv: { type: 'text/csv; charset=utf-8', write: auditCsv },
+  json: { type: 'application/json; charset=utf-8', write: auditJson },
+}
+
+/** The audit log. */
+export function auditRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  const { ledger } = installation.storage
+
+  app.get<{ Querystring: AuditQuery }>(
+    '/audit',
+    route('observe', 'audit', 'Lists calls, newest first, or downloads all matching calls', {
+      querystring: exactly({ ...AUDIT_QUERY, ...TENANT_QUERY }),
+      response: { 200: AUDIT_PAGE },
+    }),
+    async (request, reply) => {
+      const { query } = request
+      const filter = filterOf(query, tenantAsked(request, query.tenant))
+      await settleRecords(installation)
+      if (query.format === undefined) return ledger.audit(filter)
+      const { type, write } = EXPORTS[query.format]
+      const day = new Date(installation.clock.wall()).toISOString().slice(0, 10)
+      return reply
+        .type(type)
+        .header('content-disposition', `attachment; filename="audit-${day}.${query.format}"`)
+        .send(Readable.from(write((cursor) => ledger.audit({ ...filter, limit: 1_000, ...cursor }))))
+    },
+  )
+}
+
+function filterOf(query: AuditQuery, tenant: string | undefined): AuditFilter {
+  const { run_id: runId, error_code: errorCode, tool, caller, outcome, limit, cursor } = query
+  const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
+  return { tenant, tool, caller, runId, outcome, errorCode, from, to, limit, cursor }
+}
+
+function timeOf(query: AuditQuery, name: 'from' | 'to'): number | undefined {
+  const text = query[name]
+  if (text === undefined) return undefined
+  const time = Date.parse(text)
+  if (!Number.isNaN(time)) return time
+  throw new HttpProblem(400, 'The request is not valid', `${name}=${text} is not a valid time`)
+}
+
+const LISTED = {
+  id: TEXT,
+  tenant: TEXT,
+  caller: { type: ['string', 'null'], description: 'The id of the API key.' },
+  model: { type: 'string', description: 'provider:model' },
+  service: TEXT,
+  started_at: TIME,
+  duration_ms: { type: 'number' },
+  stop_reason: TEXT,
+  iterations: COUNT,
+  tool_calls: COUNT,
+  prompt_tokens: COUNT,
+  completion_tokens: COUNT,
+  cost: { type: ['number', 'null'] },
+  error: { type: ['string', 'null'] },
+  question: { type: 'string', description: 'The first 2,000 characters; empty if contents are not stored.' },
+  answer: { type: 'string', description: 'The first 2,000 characters; empty if contents are not stored.' },
+}
+
+const STEP = {
+  type: { type: 'string', enum: ['model', 'tool'] },
+  iteration: COUNT,
+  started_at: TIME,
+  duration_ms: { type: 'number' },
+  finish_reason: { type: 'string', description: 'Model steps only, like text and tool_calls.' },
+  text: TEXT,
+  tool_calls: COUNT,
+  prompt_tokens: { ...COUNT, description: 'Absent if the provider does not report usage.' },
+  completion_tokens: COUNT,
+  cost: { type: 'number', description: 'Absent if the prices of the model are unknown.' },
+  tool: { type: 'string', description: 'Tool steps only, like params and result.' },
+  params: {},
+  result: {},
+  recovered: { type: 'boolean', description: 'True for a call that the model printed as text.' },
+}
+
+const RUN_ID = pathParameter('id', 200)
+const RUN_QUERY = exactly(ONE_TENANT_QUERY)
+const MODEL_ID = { type: 'string', minLength: 1, maxLength: 300 }
+
+const RUNS_QUERY = exactly({
+  ...ONE_TENANT_QUERY,
+  model: { ...MODEL_ID, description: 'provider:model' },
+  stop_reason: STOP_REASON,
+  limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
+  cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: '`next` of the previous page.' },
+})
+
+const RUNS_SCHEMA = object({
+  runs: list(LISTED),
+  next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
+})
+
+const RUN_SCHEMA = object({ ...LISTED, steps: list(STEP), gate: GATE })
+
+const REPLAY_BODY = {
+  ...exactly({
+    model: {
+      ...MODEL_ID,
+      description:
+        'provider:model. This model answers, and its calls get the recorded results. Default: the recorded responses are replayed, without a model.',
+    },
+  }),
+  type: ['object', 'null'],
+}
+
+const REPLAYED_SCHEMA = object({
+  same: {
+    type: 'boolean',
+    description: 'Whether the replay matches the run; with a model, whether it made the same calls.',
+  },
+  model: { type: ['string', 'null'], description: 'The model that answered; null if none did.' },
+  difference: { type: ['string', 'null'], description: 'The first difference.' },
+  answer: { type: ['object', 'null'], additionalProperties: true, description: 'Null if the replay was aborted.' },
+})
+
+interface RunsQuery {
+  readonly tenant?: string
+  readonly model?: string
+  readonly stop_reason?: string
+  readonly limit: number
+  readonly cursor?: string
+}
+
+interface OneRun {
+  Params: { id: string }
+  Querystring: { tenant?: string }
+}
+
+/** Recorded runs. */
+export function runRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  const { storage } = installation
+
+  const storedRun = async (request: FastifyRequest<OneRun>): Promise<StoredRun> => {
+    const { id } = request.params
+    const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
+    await settleRecords(installation)
+    const run = await storage.runs.get(tenant, id)
+    if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
+    return run
+  }
+
+  app.get<{ Querystring: RunsQuery }>(
+    '/api/runs',
+    route('observe', 'runs', 'Lists the runs of a tenant, newest first, without their steps', {
+      querystring: RUNS_QUERY,
+      response: { 200: RUNS_SCHEMA },
+    }),
+    async (request) => {
+      const { tenant: asked, stop_reason: stopReason, ...query } = request.query
+      const tenant = oneTenantAsked(request, asked, 'Runs')
+      await settleRecords(installation)
+      return storage.runs.list({ ...query, tenant, stopReason })
+    },
+  )
+
+  app.get<OneRun>(
+    '/api/runs/:id',
+    route('observe', 'runs', 'Returns a run with all its model and tool steps', {
+      params: RUN_ID,
+      querystring: RUN_QUERY,
+      response: { 200: RUN_SCHEMA },
+    }),
+    (request) => storedRun(request),
+  )
+
+  app.get<OneRun & { Querystring: { as?: 'case' } }>(
+    '/api/runs/:id/cassette',
+    route('observe', 'runs', 'Returns a run as a cassette to replay, or as a test case for models', {
+      params: RUN_ID,
+      querystring: exactly({
+        ...ONE_TENANT_QUERY,
+        as: { type: 'string', enum: ['case'], description: 'A test case for a suite instead of a cassette.' },
+      }),
+      response: { 200: { type: 'object', additionalProperties: true } },
+    }),
+    async (request) => {
+      const cassette = cassetteOf(await storedRun(request))
+      return request.query.as === 'case' ? caseOf(cassette) : cassette
+    },
+  )
+
+  app.post<OneRun & { Body: { model?: string } | null }>(
+    '/api/runs/:id/replay',
+    route('observe', 'runs', 'Replays a run without running tools; a model in the body answers again', {
+      params: RUN_ID,
+      querystring: RUN_QUERY,
+      body: REPLAY_BODY,
+      response: { 200: REPLAYED_SCHEMA },
+    }),
+    async (request, reply) => {
+      const { model } = request.body ?? {}
+      if (model !== undefined && !request.caller.scopes.has('chat')) {
+        throw new HttpProblem(403, "Asking a model needs the scope 'chat'")
+      }
+      const cassette = cassetteOf(await storedRun(request))
+      const options = replayOptions(await installation.manager.getModels(), model)
+      const gone = new AbortController()
+      reply.raw.once('close', () => gone.abort())
+      const by = model ?? null
+      try {
+        const { answer, unused } = await replayCassette(cassette, { ...options, signal: gone.signal })
+        const difference = (model && answer.error) ?? (unused > 0 ? notMade(unused) : null)
+        return { same: difference === null, model: by, difference, answer }
+      } catch (error) {
+        if (!(error instanceof CassetteError)) throw error
+        return { same: false, model: by, difference: error.message, answer: null }
+      }
+    },
+  )
+}
+
+/** Without a model the recorded responses are replayed strictly. */
+function replayOptions(catalogue: ModelCatalogue, model: string | undefined): ReplayOptions {
+  try {
+    return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model) }
+  } catch (error) {
+    if (error instanceof UnknownModelError) throw new HttpProblem(400, error.message)
+    throw error
+  }
+}
+
+const notMade = (unused: number): string =>
+  unused === 1 ? 'One call of the run was not made' : `${unused} calls of the run were not made`
+
+const cassetteOf = (run: StoredRun): Cassette => orConflict(() => runCassette(run))
+const caseOf = (cassette: Cassette): FileCase => orConflict(() => cassetteCase(cassette))
+
+/** Answers 409 if the run lacks something that a cassette or a case needs. */
+function orConflict<T>(make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    if (error instanceof CassetteError) throw new HttpProblem(409, error.message)
+    throw error
+  }
+}
