@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { toolyard } from '../core/fixtures/code-yard.ts'
 import type { Handler } from '../core/handler.ts'
-import { type HttpService, serveHttp } from '../mcp/server/http/http-handler.ts'
+import { type HttpService, serveHttp } from '../mcp/server/fixtures/serve-http.ts'
 import { ToolServer } from '../mcp/server/tool-server.ts'
 import { mcpYard } from './fixtures/mcp-yard.ts'
 

@@ -1,7 +1,7 @@
 // Runs the public conformance suite of MCP against our server and our client, and prints a table of each; `--only server`
 // and `--only client` run one of them.
 import { parseArgs } from 'node:util'
-import { serveHttp } from '../../src/mcp/server/http/http-handler.ts'
+import { serveHttp } from '../../src/mcp/server/fixtures/serve-http.ts'
 import { checkClient } from './check-client.ts'
 import { checkContent } from './check-content.ts'
 import { checkInspector, stdioTarget } from './check-inspector.ts'

@@ -1,5 +1,5 @@
 // Serves the fixtures on a port, or without one on standard input and output.
-import { serveHttp } from '../../src/mcp/server/http/http-handler.ts'
+import { serveHttp } from '../../src/mcp/server/fixtures/serve-http.ts'
 import { serveStdio } from '../../src/mcp/server/serve-stdio.ts'
 import { fixtureServer } from './fixture-server.ts'
 

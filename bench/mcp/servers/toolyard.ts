@@ -7,7 +7,7 @@ const variant = (id: string, name: string, era: Era): McpServer => ({
   era,
   async listen(handler) {
     const { toolyard, weatherTool } = await import('../../toolyard.ts')
-    const { serveHttp } = await import('../../../src/mcp/server/http/http-handler.ts')
+    const { serveHttp } = await import('../../../src/mcp/server/fixtures/serve-http.ts')
     const { ToolServer } = await import('../../../src/mcp/server/tool-server.ts')
     const manager = await toolyard([weatherTool()], { weather: handler })
     const registry = manager.getRegistry()

@@ -4,7 +4,7 @@ import { systemClock } from '../../core/clock.ts'
 import { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { toolyard } from '../../core/fixtures/code-yard.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
-import { serveHttp } from '../server/http/http-handler.ts'
+import { serveHttp } from '../server/fixtures/serve-http.ts'
 import { ToolServer } from '../server/tool-server.ts'
 import { McpServers } from './mcp-servers.ts'
 

@@ -59,15 +59,6 @@ describe('messages that are none', () => {
     sent.destroy()
   })
 
-  test('another path', async () => {
-    const { service } = await httpYard()
-    const answer = await fetch(new URL('/', service.url))
-    expect([answer.status, await answer.json()]).toMatchObject([
-      404,
-      { error: { message: 'The MCP server is at /mcp' } },
-    ])
-  })
-
   test('a cursor that is none', async () => {
     const { post } = await httpYard()
     const { text } = await post({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { cursor: 'nonsense' } })
