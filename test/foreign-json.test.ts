@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { redactedJson } from '../src/core/redact.ts'
-import { readReply } from '../src/knowledge/tools/ask-for.ts'
+import { readReply } from '../src/knowledge/tools/model-tool.ts'
 import { AnswerReader, toPrompt } from '../src/models/ai-sdk/ai-sdk-model.ts'
 import { LangchainReader, langchainMessages } from '../src/models/langchain/langchain-model.ts'
 import type { Message } from '../src/models/model.ts'

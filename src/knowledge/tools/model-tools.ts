@@ -14,11 +14,12 @@ import {
   splitDocument,
 } from '../documents/split-document.ts'
 import { textDocument } from '../documents/text-document.ts'
-import { askFor, listed, propertyOf, type Wanted } from './ask-for.ts'
 import { ingestDocsTool, ragQueryHandler } from './collection-tools.ts'
 import {
   answerSchema,
+  askFor,
   builtinDefinition,
+  listed,
   MAX_NAME,
   MAX_TEXT,
   MODEL_TOOL_TIMEOUT_MS,
@@ -26,7 +27,9 @@ import {
   type ModelTool,
   type ModelToolParts,
   namesSchema,
+  propertyOf,
   readNames,
+  type Wanted,
 } from './model-tool.ts'
 
 /** The knowledge tools that only need a model. */

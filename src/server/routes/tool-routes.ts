@@ -1,10 +1,16 @@
-import type { FastifyInstance } from 'fastify'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
+import type { McpServerStatus } from '../../app/mcp-status.ts'
+import type { CallContext } from '../../core/call-context.ts'
 import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { found } from '../http/problem.ts'
-import { COUNT, list, object, pathParameter, route, TEXT } from '../http/route.ts'
+import { HttpHandler } from '../../mcp/server/http/http-handler.ts'
+import { ToolServer } from '../../mcp/server/tool-server.ts'
+import { sessionName, within } from '../http/context.ts'
+import { found, HttpProblem } from '../http/problem.ts'
+import { COUNT, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
 import type { PageTool, WholePageTool } from '../http/views.ts'
 
 const NAME = { type: 'string', examples: ['get_weather'] }
@@ -156,4 +162,199 @@ export function usableTools({ manager, tenants }: Installation, { tenant }: Pick
     .getRegistry()
     .definitions()
     .filter((tool) => missingPermission(tool, flags) === undefined)
+}
+
+/** After this time the response says that the server is still connecting. */
+const RECONNECT_TIMEOUT_MS = 5_000
+
+const SERVER = {
+  type: 'object',
+  required: ['name', 'place', 'state', 'tools'],
+  properties: {
+    name: { type: 'string', examples: ['files'] },
+    place: { type: 'string', examples: ['mcpServers.files'], description: 'The path in the configuration.' },
+    state: {
+      enum: ['connected', 'connecting', 'not_reachable', 'left_out', 'disabled', 'idle'],
+      description: 'left_out: cannot be used, for example because a variable is not set; idle: tools are disabled.',
+    },
+    transport: { enum: ['stdio', 'http', 'sse'] },
+    attempts: { ...COUNT, description: 'Attempts to connect since the connection was lost.' },
+    since: { ...TIME, description: 'When the server connected or disconnected.' },
+    next_attempt_in_ms: COUNT,
+    problem: { type: 'string', description: 'The last error.' },
+    problem_at: TIME,
+    stderr: { type: 'string', description: "The last lines, without secrets. Needs the scope 'installation'." },
+    check: { type: 'string', description: "What to check. Needs the scope 'installation'." },
+    tools: list({ name: TEXT, tool: TEXT }, 'Each tool: its name in the registry, and its name on the server.'),
+  },
+}
+
+/** The MCP servers whose tools are used. They belong to the installation, not to a tenant. */
+export function mcpServerRoutes(app: FastifyInstance): void {
+  const { installation } = app
+  app.get(
+    '/api/mcp/servers',
+    route('observe', 'mcp', 'Lists the MCP servers whose tools you may use, with their state', {
+      description: "With the scope 'installation': all servers, with stderr and what to check.",
+      response: { 200: object({ servers: { type: 'array', items: SERVER } }, 'The servers') },
+    }),
+    ({ caller }) => ({ servers: visible(installation.manager.getMcpStatus(), caller) }),
+  )
+
+  app.post<{ Params: { name: string } }>(
+    '/api/mcp/servers/:name/reconnect',
+    route('installation', 'mcp', 'Reconnects to an MCP server', {
+      params: pathParameter('name', 64),
+      response: { 200: { description: 'The server, which may still be connecting', ...SERVER } },
+    }),
+    async ({ params: { name } }) => {
+      const find = () => installation.manager.getMcpStatus().find((server) => server.name === name)
+      const known = found(find(), `MCP server '${name}'`, 'GET /api/mcp/servers lists them')
+      if (known.state in UNUSED) {
+        throw new HttpProblem(409, `MCP server '${name}' is not used`, UNUSED[known.state as keyof typeof UNUSED])
+      }
+      const servers = installation.manager.getMcpServers()
+      await within(RECONNECT_TIMEOUT_MS, servers.connection(name).reconnect(), installation.clock)
+      return find() ?? known
+    },
+  )
+
+  /** A tenant sees only servers that have tools for it. */
+  function visible(servers: McpServerStatus[], caller: FastifyRequest['caller']): McpServerStatus[] {
+    if (caller.scopes.has('installation')) return servers
+    const usable = new Set(usableTools(installation, caller).map(({ name }) => name))
+    return servers
+      .map(({ stderr: _stderr, check: _check, ...server }) => ({
+        ...server,
+        tools: server.tools.filter(({ name }) => usable.has(name)),
+      }))
+      .filter(({ tools }) => tools.length > 0)
+  }
+}
+
+const UNUSED = {
+  left_out: 'it cannot be used: GET /api/mcp/servers shows the problem',
+  disabled: 'remove "disabled" from its entry in the configuration',
+  idle: 'tools are disabled: set "tools": {"enabled": true} in the configuration',
+} as const
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly mcp: McpEndpoint
+  }
+}
+
+/** The MCP server of one configuration. */
+interface Generation {
+  readonly handler: HttpHandler
+  readonly server: ToolServer
+  /** Requests in progress, without streams that only listen. */
+  running: number
+}
+
+/** The tools over MCP. A reload starts a new generation, while the old one finishes its requests. */
+export class McpEndpoint {
+  readonly #installation: Installation
+  readonly #version: string
+  readonly #callers = new WeakMap<IncomingMessage, Caller>()
+  readonly #old = new Set<Generation>()
+  readonly #stopListening: () => void
+  #current: Generation
+
+  constructor(installation: Installation, version: string) {
+    this.#installation = installation
+    this.#version = version
+    this.#current = this.#open()
+    this.#stopListening = installation.onReload(() => {
+      const old = this.#current
+      this.#old.add(old)
+      this.#current = this.#open()
+      this.#endIfIdle(old)
+    })
+  }
+
+  get busy(): boolean {
+    return [this.#current, ...this.#old].some(({ running }) => running > 0)
+  }
+
+  async handle(caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#callers.set(request, caller)
+    const generation = this.#current
+    if (request.method === 'POST') {
+      generation.running++
+      response.once('close', () => {
+        generation.running--
+        this.#endIfIdle(generation)
+      })
+    }
+    await generation.handler.handle(request, response)
+  }
+
+  /** Ends all sessions and streams, and cancels running calls. */
+  async close(): Promise<void> {
+    this.#stopListening()
+    await Promise.all([this.#current, ...this.#old].map(end))
+    this.#old.clear()
+  }
+
+  #open(): Generation {
+    const { manager, log, clock, config } = this.#installation
+    const executor = manager.getExecutor()
+    const servers = manager.getMcpServers()
+    const server = new ToolServer({
+      registry: manager.getRegistry(),
+      executor,
+      version: this.#version,
+      log,
+      clock,
+      effectOf: ({ name }) => executor.effectOf(name),
+      ...(servers.names.length > 0 && { library: servers.library }),
+    })
+    const hosts = config.server?.hosts ?? []
+    return { handler: new HttpHandler(server, { contextOf: this.#contextOf, hosts }), server, running: 0 }
+  }
+
+  readonly #contextOf = (request: IncomingMessage): CallContext => {
+    const { headers } = request
+    const session = sessionName(headers['mcp-session-id'] ?? headers['x-session-id'])
+    return this.#installation.callers.context(this.#callers.get(request) as Caller, 'mcp', session)
+  }
+
+  #endIfIdle(generation: Generation): void {
+    if (generation.running === 0 && this.#old.delete(generation)) void end(generation)
+  }
+}
+
+async function end({ handler, server }: Generation): Promise<void> {
+  await handler.close()
+  server.close()
+}
+
+const METHODS = {
+  POST: 'Sends one message to the MCP server and returns its response',
+  GET: 'Streams the messages of the MCP server to a session',
+  DELETE: 'Ends a session',
+} as const
+
+/** `/mcp`: the tools over the Model Context Protocol, streamable HTTP. */
+export function mcpRoutes(app: FastifyInstance): void {
+  const { mcp } = app
+  app.register(async (routes) => {
+    // The MCP handler reads bodies itself, by the rules of the protocol.
+    routes.removeAllContentTypeParsers()
+    routes.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    for (const [method, summary] of Object.entries(METHODS)) {
+      routes.route({
+        method,
+        url: '/mcp',
+        config: { scope: 'call', stays: true },
+        schema: { summary, tags: ['mcp'] },
+        handler: async ({ caller, raw }, reply) => {
+          reply.hijack()
+          for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string)
+          await mcp.handle(caller, raw, reply.raw)
+        },
+      })
+    }
+  })
 }

@@ -1,32 +1,201 @@
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { auditBlocksMigration, auditRowsMigration } from './audit-migrations.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
-/** Migrates a database. If several processes open it at once, one migrates and the others wait. */
+/** The version of the layout. The first edition wrote version 4; the versions before it were never released. */
+export const VERSION = 6
+
+/** Creates or migrates a database. If several processes open it at once, one does so and the others wait. */
 export function migrate(database: SqliteDatabase): void {
-  if (versionOf(database) === migrations.length) return
+  if (versionOf(database) === VERSION) return
   database.write(() => {
     const version = versionOf(database)
-    if (version > migrations.length) {
+    if (version > VERSION) {
       throw new ToolExecutionError(
         'SERVICE_UNAVAILABLE',
         `${database.name} was written by a newer version of Toolyard (its version is ${version}, this one knows up to ` +
-          `${migrations.length}): use that version, or another data folder`,
+          `${VERSION}): use that version, or another data folder`,
       )
     }
-    for (const migration of migrations.slice(version)) {
-      if (typeof migration === 'string') database.exec(migration)
-      else migration(database)
+    if (version === 0) for (const sql of [LAYOUT, AUDIT, AUDIT_INDEXES]) database.exec(sql)
+    else {
+      if (version < 5) migrateFirstEdition(database)
+      // The figures are in an older format.
+      if (version < 6) database.exec('DELETE FROM cells')
     }
-    database.exec(['PRAGMA user_version =', migrations.length].join(' '))
+    database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
 }
 
 const versionOf = (database: SqliteDatabase): number =>
   Number(database.get<{ user_version: number }>('PRAGMA user_version')?.user_version)
 
-/** How models use tools; and what a run is replayed from, with what was decided about its tools, both as JSON. */
-const toolUseMigration = `
+const AUDIT = `
+  CREATE TABLE audit (
+    chain INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    tenant TEXT NOT NULL,
+    caller TEXT,
+    source TEXT,
+    run_id TEXT,
+    tool TEXT NOT NULL,
+    model TEXT,
+    schema_hash TEXT,
+    params_hash TEXT,
+    outcome TEXT NOT NULL,
+    code TEXT,
+    duration_ms REAL NOT NULL,
+    attempts INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (chain, seq)
+  ) STRICT, WITHOUT ROWID`
+
+const AUDIT_INDEXES = `
+  CREATE INDEX audit_by_tenant ON audit (tenant, at, chain, seq);
+  CREATE INDEX audit_by_time ON audit (at, chain, seq);
+  CREATE INDEX audit_by_run ON audit (run_id, at, chain, seq) WHERE run_id IS NOT NULL;
+  CREATE VIEW audit_log AS
+    SELECT chains.name || ':' || seq AS id, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, at, tenant,
+      caller, source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts,
+      hash
+    FROM audit JOIN chains ON chains.id = audit.chain`
+
+/**
+ * Times are milliseconds since 1970, or ISO 8601 text if the port uses it. Names of chains are long and part of every
+ * index of the audit, so they are stored once and numbered.
+ */
+const LAYOUT = `
+  CREATE TABLE instances (
+    instance TEXT PRIMARY KEY,
+    seen_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE changes (
+    topic TEXT PRIMARY KEY,
+    version INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    hash TEXT NOT NULL UNIQUE,
+    tenant TEXT NOT NULL,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    scopes TEXT,
+    calls_per_minute REAL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT,
+    revoked_at TEXT
+  ) STRICT;
+
+  CREATE TABLE settings (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (kind, name)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE validations (
+    tenant TEXT NOT NULL,
+    model_id TEXT NOT NULL,
+    test_count INTEGER NOT NULL,
+    success_count INTEGER NOT NULL,
+    test_history TEXT NOT NULL,
+    PRIMARY KEY (tenant, model_id)
+  ) STRICT;
+
+  CREATE TABLE once (
+    tenant TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    result TEXT,
+    claim TEXT,
+    PRIMARY KEY (tenant, caller, key)
+  ) STRICT;
+  CREATE INDEX once_by_expiry ON once (expires_at);
+
+  CREATE TABLE jobs (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    caller TEXT,
+    tool TEXT NOT NULL,
+    params TEXT NOT NULL,
+    timeout_ms REAL NOT NULL,
+    state TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    started_at TEXT,
+    ended_at TEXT,
+    progress TEXT,
+    result TEXT,
+    server TEXT,
+    attempts INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX jobs_by_tenant ON jobs (tenant, created_at, id);
+  CREATE INDEX jobs_to_do ON jobs (created_at, id) WHERE state IN ('queued', 'running');
+  CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at IS NOT NULL;
+
+  CREATE TABLE runs (
+    tenant TEXT NOT NULL,
+    id TEXT NOT NULL,
+    caller TEXT,
+    model TEXT NOT NULL,
+    service TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    duration_ms REAL NOT NULL,
+    stop_reason TEXT NOT NULL,
+    iterations INTEGER NOT NULL,
+    tool_calls INTEGER NOT NULL,
+    prompt_tokens REAL NOT NULL,
+    completion_tokens REAL NOT NULL,
+    cost REAL,
+    error TEXT,
+    question TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    steps TEXT NOT NULL,
+    -- JSON: what was decided about its tools, and what it is replayed from.
+    gate TEXT,
+    recording TEXT,
+    PRIMARY KEY (tenant, id)
+  ) STRICT;
+  CREATE INDEX runs_by_tenant ON runs (tenant, started_at, id);
+  CREATE INDEX runs_by_time ON runs (started_at);
+
+  CREATE TABLE chains (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+  ) STRICT;
+
+  CREATE TABLE seals (
+    chain INTEGER NOT NULL,
+    from_seq INTEGER NOT NULL,
+    to_seq INTEGER NOT NULL,
+    before_hash TEXT NOT NULL,
+    last_hash TEXT NOT NULL,
+    first_at REAL NOT NULL,
+    last_at REAL NOT NULL,
+    sealed_at REAL NOT NULL,
+    mac TEXT NOT NULL,
+    expired_at REAL,
+    PRIMARY KEY (chain, from_seq)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX seals_to_expire ON seals (last_at) WHERE expired_at IS NULL;
+
+  CREATE TABLE cells (
+    width TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    start REAL NOT NULL,
+    tool TEXT NOT NULL,
+    model TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (width, kind, tenant, start, tool, model, instance)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX cells_by_time ON cells (width, start, kind, tenant);
+
   CREATE TABLE tool_use (
     tenant TEXT NOT NULL,
     model_id TEXT NOT NULL,
@@ -40,12 +209,6 @@ const toolUseMigration = `
     PRIMARY KEY (tenant, model_id, tool, schema_hash)
   ) STRICT;
 
-  ALTER TABLE runs ADD COLUMN gate TEXT;
-  ALTER TABLE runs ADD COLUMN recording TEXT;
-`
-
-/** The tables of collections, documents and their chunks. */
-const knowledgeMigration = `
   -- What has gone is marked as such, and removed a little at a time. The counts are those of what is visible. The words of
   -- a collection stand in a table of its own, knowledge_words_ and its id, so that nobody's words weigh in another's.
   CREATE TABLE knowledge_collections (
@@ -132,170 +295,66 @@ const knowledgeMigration = `
     hash TEXT NOT NULL,
     vector BLOB NOT NULL,
     UNIQUE (embedder, hash)
-  ) STRICT;
-`
+  ) STRICT;`
 
-/**
- * The steps from each version of the database to the next. A released step never changes.
- *
- * Times are milliseconds since 1970, or ISO 8601 text if the port uses it. Names of chains are long and part of every
- * index of the audit, so they are stored once and numbered.
- */
-export const migrations: readonly (string | ((database: SqliteDatabase) => void))[] = [
-  `
-  CREATE TABLE instances (
-    instance TEXT PRIMARY KEY,
-    seen_at REAL NOT NULL
-  ) STRICT, WITHOUT ROWID;
+const AFTER_BLOCKS = `
+  ALTER TABLE once ADD COLUMN claim TEXT;
+  DROP TABLE audit_blocks;
+  DROP TABLE audit_tenants;
+  DROP TABLE audit_runs`
 
-  CREATE TABLE changes (
-    topic TEXT PRIMARY KEY,
-    version INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
+const INSERT = `
+  INSERT INTO audit (chain, seq, at, tenant, caller, source, run_id, tool, schema_hash, outcome, code, attempts,
+    duration_ms, params_hash, hash)
+  VALUES (?, ?, CAST(? AS INTEGER), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-  CREATE TABLE keys (
-    id TEXT PRIMARY KEY,
-    hash TEXT NOT NULL UNIQUE,
-    tenant TEXT NOT NULL,
-    name TEXT NOT NULL,
-    role TEXT NOT NULL,
-    scopes TEXT,
-    calls_per_minute REAL,
-    created_at TEXT NOT NULL,
-    expires_at TEXT,
-    revoked_at TEXT
-  ) STRICT;
+interface Block {
+  readonly id: number
+  readonly chain: number
+  readonly fromSeq: number
+  readonly rows: string
+}
 
-  CREATE TABLE settings (
-    kind TEXT NOT NULL,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (kind, name)
-  ) STRICT, WITHOUT ROWID;
+/** The rows of a block, column by column; `alike` holds the values that several rows share, `kind` which of them. */
+interface Columns {
+  readonly alike: readonly (readonly (string | number | null)[])[]
+  readonly kind: readonly number[]
+  readonly at: readonly number[]
+  readonly duration_ms: readonly number[]
+  readonly params_hash: readonly (string | null)[]
+  readonly hash: readonly string[]
+}
 
-  CREATE TABLE validations (
-    tenant TEXT NOT NULL,
-    model_id TEXT NOT NULL,
-    test_count INTEGER NOT NULL,
-    success_count INTEGER NOT NULL,
-    test_history TEXT NOT NULL,
-    PRIMARY KEY (tenant, model_id)
-  ) STRICT;
+/** Writes the blocks of the first edition, each with the calls of a batch, as one row per call. */
+function migrateFirstEdition(database: SqliteDatabase): void {
+  database.exec(AUDIT)
+  const insert = database.statement(INSERT)
+  for (let block = nextBlock(database, 0); block !== undefined; block = nextBlock(database, block.id)) {
+    const { chain, fromSeq, rows } = block
+    let columns: Columns
+    try {
+      columns = JSON.parse(rows)
+    } catch {
+      // Somebody damaged the block: its rows are missing from the chain, and `audit verify` reports them.
+      continue
+    }
+    for (const [index, kind] of columns.kind.entries()) {
+      insert.run(
+        chain,
+        fromSeq + index,
+        columns.at[index] as number,
+        ...(columns.alike[kind] as (string | number | null)[]),
+        columns.duration_ms[index] as number,
+        columns.params_hash[index] as string | null,
+        columns.hash[index] as string,
+      )
+    }
+  }
+  for (const sql of [AFTER_BLOCKS, AUDIT_INDEXES]) database.exec(sql)
+}
 
-  CREATE TABLE once (
-    tenant TEXT NOT NULL,
-    caller TEXT NOT NULL,
-    key TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
-    instance TEXT NOT NULL,
-    expires_at REAL NOT NULL,
-    result TEXT,
-    PRIMARY KEY (tenant, caller, key)
-  ) STRICT;
-  CREATE INDEX once_by_expiry ON once (expires_at);
-
-  CREATE TABLE jobs (
-    id TEXT PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    caller TEXT,
-    tool TEXT NOT NULL,
-    params TEXT NOT NULL,
-    timeout_ms REAL NOT NULL,
-    state TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    started_at TEXT,
-    ended_at TEXT,
-    progress TEXT,
-    result TEXT,
-    server TEXT,
-    attempts INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX jobs_by_tenant ON jobs (tenant, created_at, id);
-  CREATE INDEX jobs_to_do ON jobs (created_at, id) WHERE state IN ('queued', 'running');
-  CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at IS NOT NULL;
-
-  CREATE TABLE runs (
-    tenant TEXT NOT NULL,
-    id TEXT NOT NULL,
-    caller TEXT,
-    model TEXT NOT NULL,
-    service TEXT NOT NULL,
-    started_at TEXT NOT NULL,
-    duration_ms REAL NOT NULL,
-    stop_reason TEXT NOT NULL,
-    iterations INTEGER NOT NULL,
-    tool_calls INTEGER NOT NULL,
-    prompt_tokens REAL NOT NULL,
-    completion_tokens REAL NOT NULL,
-    cost REAL,
-    error TEXT,
-    question TEXT NOT NULL,
-    answer TEXT NOT NULL,
-    steps TEXT NOT NULL,
-    PRIMARY KEY (tenant, id)
-  ) STRICT;
-  CREATE INDEX runs_by_tenant ON runs (tenant, started_at, id);
-  CREATE INDEX runs_by_time ON runs (started_at);
-
-  CREATE TABLE chains (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE
-  ) STRICT;
-
-  CREATE TABLE audit (
-    chain INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    at REAL NOT NULL,
-    tenant TEXT NOT NULL,
-    caller TEXT,
-    source TEXT,
-    run_id TEXT,
-    tool TEXT NOT NULL,
-    schema_hash TEXT,
-    params_hash TEXT,
-    outcome TEXT NOT NULL,
-    code TEXT,
-    duration_ms REAL NOT NULL,
-    attempts INTEGER NOT NULL,
-    hash TEXT NOT NULL,
-    PRIMARY KEY (chain, seq)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX audit_by_tenant ON audit (tenant, at, chain, seq);
-  CREATE INDEX audit_by_time ON audit (at, chain, seq);
-  CREATE INDEX audit_by_run ON audit (run_id, at, chain, seq) WHERE run_id IS NOT NULL;
-
-  CREATE TABLE seals (
-    chain INTEGER NOT NULL,
-    from_seq INTEGER NOT NULL,
-    to_seq INTEGER NOT NULL,
-    before_hash TEXT NOT NULL,
-    last_hash TEXT NOT NULL,
-    first_at REAL NOT NULL,
-    last_at REAL NOT NULL,
-    sealed_at REAL NOT NULL,
-    mac TEXT NOT NULL,
-    expired_at REAL,
-    PRIMARY KEY (chain, from_seq)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX seals_to_expire ON seals (last_at) WHERE expired_at IS NULL;
-
-  CREATE TABLE cells (
-    width TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    tenant TEXT NOT NULL,
-    start REAL NOT NULL,
-    tool TEXT NOT NULL,
-    model TEXT NOT NULL,
-    instance TEXT NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (width, kind, tenant, start, tool, model, instance)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX cells_by_time ON cells (width, start, kind, tenant);
-  `,
-  knowledgeMigration,
-  auditBlocksMigration,
-  toolUseMigration,
-  auditRowsMigration,
-  // Removes figures in an older format.
-  'DELETE FROM cells',
-]
+const nextBlock = (database: SqliteDatabase, after: number): Block | undefined =>
+  database.get<Block>(
+    'SELECT id, chain, from_seq AS fromSeq, rows FROM audit_blocks WHERE id > ? ORDER BY id LIMIT 1',
+    after,
+  )

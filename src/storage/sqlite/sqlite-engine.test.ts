@@ -9,7 +9,7 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
 import type { Engine } from '../sql/engine.ts'
-import { migrate, migrations } from './migrations.ts'
+import { migrate, VERSION } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { openSqliteEngine, sqliteEngine } from './sqlite-engine.ts'
 
@@ -68,7 +68,7 @@ describe('the file', () => {
   })
 
   it('of a newer version is refused, and left alone', async () => {
-    const newer = migrations.length + 1
+    const newer = VERSION + 1
     const first = await openSqliteEngine(options(), { log: silentLog })
     await first.close()
     const database = stranger()
@@ -77,7 +77,7 @@ describe('the file', () => {
       code: 'SERVICE_UNAVAILABLE',
       message:
         `toolyard.db was written by a newer version of Toolyard (its version is ${newer}, this one knows up to ` +
-        `${migrations.length}): use that version, or another data folder`,
+        `${VERSION}): use that version, or another data folder`,
     })
     expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: newer })
   })

@@ -4,10 +4,10 @@ import type { DocumentPart, KnowledgeChunk, KnowledgeStore } from '../../core/st
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { checkPart, checkVectorOf, toCollection, type VersionRow } from '../knowledge/checks.ts'
 import { searchWords } from '../knowledge/search-words.ts'
-import { SqliteCleaner, SqliteCollections } from './sqlite-collections.ts'
+import { SqliteCollections } from './sqlite-collections.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 import { SqliteSearch } from './sqlite-search.ts'
-import { SqliteChunkVectors, SqliteKnownVectors } from './sqlite-vectors.ts'
+import { SqliteChunkVectors, SqliteCleaner, SqliteKnownVectors } from './sqlite-vectors.ts'
 import { insertWords } from './words-table.ts'
 
 export interface SqliteKnowledge extends KnowledgeStore {

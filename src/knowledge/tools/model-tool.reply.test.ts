@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readReply, spoken } from './ask-for.ts'
+import { readReply, spoken } from './model-tool.ts'
 
 const first = (reply: string): unknown => readReply(spoken(reply)).next().value
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listed, propertyOf } from './ask-for.ts'
+import { listed, propertyOf } from './model-tool.ts'
 
 test.each([
   [

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ModelError } from '../../models/model-error.ts'
 import { type GivenTurn, scripted } from '../../testing/stand-ins.ts'
-import { askFor, type Wanted } from './ask-for.ts'
-import { answerSchema, ModelAsker } from './model-tool.ts'
+import { answerSchema, askFor, ModelAsker, type Wanted } from './model-tool.ts'
 
 interface Answer {
   readonly town: string

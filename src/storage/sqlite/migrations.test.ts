@@ -4,14 +4,13 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { captureLog } from '../../testing/stand-ins.ts'
 import { verifyChains } from '../ledger/verify-chain.ts'
-import { auditRowsMigration } from './audit-migrations.ts'
-import { migrate, migrations } from './migrations.ts'
+import { migrate } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { openSqliteEngine } from './sqlite-engine.ts'
 
 const KEY = 'old key'
 
-/** A database of version 4 with what `fixtures/audit-blocks.sql` holds. */
+/** A database of the first edition. */
 function oldDatabase(): { readonly folder: string; readonly database: SqliteDatabase } {
   const folder = mkdtempSync(join(tmpdir(), 'audit-rows-'))
   const database = new SqliteDatabase(folder)
@@ -19,10 +18,8 @@ function oldDatabase(): { readonly folder: string; readonly database: SqliteData
     database.close()
     rmSync(folder, { recursive: true })
   })
-  const version = migrations.indexOf(auditRowsMigration)
-  for (const migration of migrations.slice(0, version)) database.exec(migration as string)
   database.exec(readFileSync(new URL('fixtures/audit-blocks.sql', import.meta.url), 'utf8'))
-  database.exec(['PRAGMA user_version =', version].join(' '))
+  database.exec('PRAGMA user_version = 4')
   return { folder, database }
 }
 
