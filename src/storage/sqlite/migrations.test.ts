@@ -88,3 +88,21 @@ test('the queries in docs/audit.md run', () => {
   expect(failures?.[0]).toMatchObject({ time: '2026-11-01T12:00:00.016Z', tenant: 'acme', error_code: 'TIMEOUT' })
   expect(byTool?.[0]).toMatchObject({ tool: 'add', calls: 18, failed: 2 })
 })
+
+test('gives an old database the layout of a new one', () => {
+  const { database: old } = oldDatabase()
+  migrate(old)
+  const folder = mkdtempSync(join(tmpdir(), 'new-layout-'))
+  const fresh = new SqliteDatabase(folder)
+  onTestFinished(() => {
+    fresh.close()
+    rmSync(folder, { recursive: true })
+  })
+  migrate(fresh)
+  const columns = (database: SqliteDatabase) =>
+    database.all(
+      `SELECT master.type, master.name, columns.name AS part, columns.type AS holds, columns."notnull", columns.pk
+       FROM sqlite_schema AS master LEFT JOIN pragma_table_info(master.name) AS columns ORDER BY 2, columns.name`,
+    )
+  expect(columns(old)).toEqual(columns(fresh))
+})
