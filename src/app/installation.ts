@@ -22,7 +22,6 @@ import { LeasedRates } from '../storage/leased-rates.ts'
 import { LedgerSink } from '../storage/ledger/ledger-sink.ts'
 import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
-import { SharedCache } from '../storage/shared-cache.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
@@ -89,7 +88,6 @@ export class Installation {
   readonly pins: PinStore
   readonly #rates: Rates
   readonly #cache: ResultCache
-  readonly #shared: SharedCache | undefined
   readonly #reloaded = new Set<() => void>()
   readonly #stopListening: () => void
   /** Replaced tools, each with a function that cancels its closing. */
@@ -138,13 +136,7 @@ export class Installation {
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(dataFolder(options.env ?? process.env)))
-    const feed = storage.cache
-    if (feed === undefined) this.#cache = new ResultCache(this.clock)
-    else {
-      const shared = new SharedCache(feed, { ...options, deliver: (...entry) => this.#cache.put(...entry) })
-      this.#cache = new ResultCache(this.clock, (...entry) => shared.put(...entry))
-      this.#shared = shared
-    }
+    this.#cache = new ResultCache(this.clock)
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
   }
 
@@ -219,7 +211,6 @@ export class Installation {
     await Promise.all([this.callers.load(this.storage.keys), this.tenants.load(this.storage.settings)])
     this.#manager = await this.#load(this.#config)
     this.#configure()
-    this.#shared?.changed()
   }
 
   #configure(): void {
@@ -259,7 +250,6 @@ export class Installation {
 
   async #changed(change: Change): Promise<void> {
     try {
-      if (change === 'cache') this.#shared?.changed()
       if (change === 'validations') await this.#gate?.refresh()
       if (change === 'keys') await this.callers.load(this.storage.keys)
       if (change === 'settings') {
@@ -276,7 +266,6 @@ export class Installation {
     for (const cancel of this.#retired.values()) cancel()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
-    await this.#shared?.close()
     await this.sink.close(LAST_RECORDS_TIMEOUT_MS)
     await this.toolUse.close()
     await this.storage.close()

@@ -52,7 +52,6 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
       ...(search && { byText: (query) => search.byText(query), byVector: (query) => search.byVector(query) }),
     },
     ...(parts.includes('leases') && { leases: part('leases') }),
-    ...(parts.includes('cache') && { cache: part('cache') }),
     onChange: (listener) => thread.onChange(listener),
     status: () => thread.status(),
     async close() {

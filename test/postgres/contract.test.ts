@@ -48,7 +48,6 @@ test('it works in a thread of its own', async () => {
     expect(await other.settings.list('limits')).toEqual([{ kind: 'limits', name: 'a', value: { calls: 1 } }])
     expect(await one.leases?.lease([{ key: 'k', calls: 10, perMs: 1_000, want: 4 }])).toEqual([4])
     expect(await one.leases?.company()).toMatchObject({ servers: expect.any(Number) })
-    expect(await other.cache?.news()).toEqual([])
     await expect(one.settings.put({ kind: 'limits', name: 'a\0b', value: 1 })).rejects.toMatchObject({
       code: 'INVALID_PARAMETERS',
     })

@@ -189,9 +189,8 @@ describe('changes', () => {
     other.onChange((change) => none.push(change))()
     await one.settings.put(settings('a'))
     await one.validations.record('acme', 'm', { timestamp: '2026-01-01T00:00:00.000Z', success: true })
-    await one.cache?.put([{ key: 'k', text: '1', expiresAt: Date.now() + 60_000 }])
-    await until(() => expect(theirs).toEqual(['settings', 'validations', 'cache']))
-    await until(() => expect(own).toEqual(['settings', 'validations', 'cache']))
+    await until(() => expect(theirs).toEqual(['settings', 'validations']))
+    await until(() => expect(own).toEqual(['settings', 'validations']))
     expect(none).toEqual([])
   })
 
@@ -203,7 +202,7 @@ describe('changes', () => {
       url,
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     )
-    await until(() => expect(new Set(heard)).toEqual(new Set(['keys', 'settings', 'validations', 'cache'])))
+    await until(() => expect(new Set(heard)).toEqual(new Set(['keys', 'settings', 'validations'])))
     await engine.settings.put(settings('b'))
     await until(() => expect(heard.filter((change) => change === 'settings')).toHaveLength(2))
   })

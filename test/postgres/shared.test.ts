@@ -8,7 +8,6 @@ import type { LeaseRequest, LeaseStore } from '../../src/core/storage/lease-stor
 import { LeasedRates } from '../../src/storage/leased-rates.ts'
 import { PostgresDatabase } from '../../src/storage/postgres/postgres-database.ts'
 import { PostgresStatements, sweep } from '../../src/storage/postgres/postgres-engine.ts'
-import { SharedCache } from '../../src/storage/shared-cache.ts'
 import type { Engine } from '../../src/storage/sql/engine.ts'
 import { sqlStores } from '../../src/storage/sql/sql-stores.ts'
 import { FULL } from '../setup/full.ts'
@@ -23,7 +22,6 @@ afterAll(() => databases.stop())
 
 const until = (condition: () => unknown) => vi.waitFor(condition, { interval: 50 })
 const leasesOf = ({ leases }: Engine): LeaseStore => leases as LeaseStore
-const cacheOf = ({ cache }: Engine) => cache as NonNullable<Engine['cache']>
 const limit = (want: number, more: Partial<LeaseRequest> = {}): LeaseRequest => ({
   key: 'k',
   calls: 100,
@@ -176,70 +174,6 @@ describe('leases', () => {
   )
 })
 
-describe('the cache feed', () => {
-  const entry = (key: string, more = {}) => ({ key, text: `"${key}"`, expiresAt: Date.now() + 60_000, ...more })
-
-  test('whoever puts at the same time, all others hear of every entry once', async () => {
-    const url = await databases.create()
-    const engines = await Promise.all([1, 2, 3].map(() => databases.open({ url })))
-    const heard = engines.map(() => [] as string[])
-    const pull = async () => {
-      for (const [n, engine] of engines.entries()) {
-        for (const { key } of await cacheOf(engine).news()) heard[n]?.push(key)
-      }
-    }
-    const puts = engines.flatMap((engine, n) =>
-      Array.from({ length: 40 }, (_, m) => cacheOf(engine).put([entry(`${n} ${m} a`), entry(`${n} ${m} b`)])),
-    )
-    const all = Promise.all(puts)
-    for (let n = 0; n < 10; n++) await pull()
-    await all
-    for (let n = 0; n < 5; n++) await pull()
-    for (const [n, keys] of heard.entries()) {
-      expect(keys).toHaveLength(160)
-      expect(new Set(keys).size).toBe(160)
-      expect(keys.filter((key) => key.startsWith(`${n} `))).toEqual([])
-    }
-  })
-
-  test('what another has begun to put before is not passed over', async () => {
-    const url = await databases.create()
-    const [one, other] = [await databases.open({ url }), await databases.open({ url })]
-    const share = 'SELECT toolyard.share($1, $2, $3, $4)'
-    const commit = await halfDone(url, share, ['third', ['first'], ['1'], [Date.now() + 60_000]])
-    const put = cacheOf(one).put([entry('second')])
-    await untilHeldUp(url, put)
-    const heard = [...(await cacheOf(other).news())]
-    await commit()
-    await put
-    heard.push(...(await cacheOf(other).news()))
-    expect(heard.map(({ key }) => key)).toEqual(['first', 'second'])
-  })
-
-  test('who starts hears of what is there, and of nothing that is past its time', async () => {
-    const url = await databases.create()
-    const one = await databases.open({ url })
-    await cacheOf(one).put([entry('old', { expiresAt: Date.now() - 1 }), entry('new')])
-    const other = await databases.open({ url })
-    expect(await cacheOf(other).news()).toMatchObject([{ key: 'new' }])
-  })
-
-  test('a result of one server is in the cache of the other without being asked for', async () => {
-    const url = await databases.create()
-    const [one, other] = [await databases.open({ url }), await databases.open({ url })]
-    const delivered: string[] = []
-    const join = (engine: Engine, deliver: (key: string, text: string) => void) => {
-      const cache = new SharedCache(cacheOf(engine), { log: silentLog, deliver })
-      engine.onChange((change) => change === 'cache' && cache.changed())
-      onTestFinished(() => cache.close())
-      return cache
-    }
-    join(other, (key, text) => delivered.push(`${key} ${text}`))
-    join(one, () => delivered.push('own')).put('k', '{"a":1}', 60_000)
-    await until(() => expect(delivered).toEqual(['k {"a":1}']))
-  })
-})
-
 test('a sweep removes what nobody needs any more, and nothing else', async () => {
   const url = await databases.create()
   const engine = await databases.open({ url, instance: 'me' })
@@ -265,10 +199,6 @@ test('a sweep removes what nobody needs any more, and nothing else', async () =>
     created_at: '2000-01-01T00:00:00Z',
   }
   await engine.jobs.create({ ...waits, id: 'waits' })
-  await cacheOf(engine).put([
-    { key: 'past', text: '1', expiresAt: now - 1 },
-    { key: 'current', text: '1', expiresAt: now + 60_000 },
-  ])
   await leasesOf(engine).lease([limit(0, { key: 'none' }), limit(1, { key: 'some' })])
   await ask(url, "INSERT INTO toolyard.instances (instance, seen_at) VALUES ('gone', now() - interval '2 days')")
   await ask(url, "INSERT INTO toolyard.leases VALUES ('gone', 'gone', 5, now() - interval '2 days')")
@@ -276,11 +206,10 @@ test('a sweep removes what nobody needs any more, and nothing else', async () =>
   onTestFinished(() => database.close())
   const presence = { instance: 'me', names: ['me'], aliveMs: 10_000, beatMs: 2_000 }
   await sqlStores(new PostgresStatements(database, presence), systemClock, 7).sweep()
-  await sweep(database, { instance: 'me', aliveMs: 10_000, now })
+  await sweep(database, { instance: 'me', aliveMs: 10_000 })
   const left = async (text: string) => (await ask<{ name: string }>(url, text)).map(({ name }) => name)
   expect(await left('SELECT key AS name FROM toolyard.once')).toEqual(['current'])
   expect(await left('SELECT id AS name FROM toolyard.jobs ORDER BY id')).toEqual(['waits', 'young'])
-  expect(await left('SELECT key AS name FROM toolyard.cache_feed')).toEqual(['current'])
   expect(await left('SELECT key AS name FROM toolyard.leases')).toEqual(['some'])
   expect(await left('SELECT instance AS name FROM toolyard.instances')).toEqual(['me'])
 })

@@ -10,11 +10,8 @@ const MAX_CHARACTERS = 64 * 1024 * 1024
 /** Results by key, as text, so that no caller can change a cached value. */
 export class ResultCache {
   readonly #entries: LRUCache<string, string>
-  readonly #onSet: ((key: string, text: string, ttlMs: number) => void) | undefined
 
-  /** `onSet` is called for results of this server, but not for those of others. */
-  constructor(clock: Clock, onSet?: (key: string, text: string, ttlMs: number) => void) {
-    this.#onSet = onSet
+  constructor(clock: Clock) {
     this.#entries = new LRUCache({
       max: MAX_ENTRIES,
       maxSize: MAX_CHARACTERS,
@@ -31,14 +28,7 @@ export class ResultCache {
   }
 
   set(key: string, result: unknown, ttlMs: number): void {
-    const text = JSON.stringify(result)
-    this.put(key, text, ttlMs)
-    this.#onSet?.(key, text, ttlMs)
-  }
-
-  /** Stores a result of another server. */
-  put(key: string, text: string, ttlMs: number): void {
-    this.#entries.set(key, text, { ttl: ttlMs })
+    this.#entries.set(key, JSON.stringify(result), { ttl: ttlMs })
   }
 }
 

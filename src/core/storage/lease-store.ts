@@ -21,17 +21,3 @@ export interface LeaseStore {
   lease(requests: readonly LeaseRequest[]): Promise<readonly number[]>
   company(): Promise<Company>
 }
-
-/** A cached result for other servers. */
-export interface CacheEntry {
-  readonly key: string
-  readonly text: string
-  readonly expiresAt: number
-}
-
-/** Broadcasts cached results between servers, so that no call waits for them. */
-export interface CacheFeed {
-  put(entries: readonly CacheEntry[]): Promise<void>
-  /** Entries of other servers since the last call, oldest first. */
-  news(): Promise<readonly CacheEntry[]>
-}

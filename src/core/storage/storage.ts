@@ -1,7 +1,7 @@
 import type { JobStore } from './job-store.ts'
 import type { KeyStore } from './key-store.ts'
 import type { KnowledgeStore } from './knowledge-store.ts'
-import type { CacheFeed, LeaseStore } from './lease-store.ts'
+import type { LeaseStore } from './lease-store.ts'
 import type { Ledger } from './ledger.ts'
 import type { OnceStore } from './once-store.ts'
 import type { RunStore } from './run-store.ts'
@@ -10,7 +10,7 @@ import type { ToolUseStore } from './tool-use-store.ts'
 import type { ValidationStore } from './validation-store.ts'
 
 /** A change by another server or the command line. */
-export type Change = 'keys' | 'settings' | 'validations' | 'cache'
+export type Change = 'keys' | 'settings' | 'validations'
 
 /** The status of the store, for `/ready` and the web UI. */
 export interface StorageStatus {
@@ -34,7 +34,6 @@ export interface Storage {
   /** Full text only if `StorageStatus.vectors` is false. */
   readonly knowledge: KnowledgeStore
   readonly leases?: LeaseStore
-  readonly cache?: CacheFeed
   /** Calls back within a second of a change by anyone. Returns a function that stops it. */
   onChange(listener: (change: Change) => void): () => void
   status(): Promise<StorageStatus>

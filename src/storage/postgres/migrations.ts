@@ -348,4 +348,8 @@ export const migrations: readonly string[] = [
   `,
   // Removes figures in an older format.
   'DELETE FROM toolyard.cells',
+  // Servers no longer share cached results.
+  `DROP FUNCTION toolyard.share(text, text[], text[], double precision[]);
+  DROP TABLE toolyard.cache_feed;
+  DROP SEQUENCE toolyard.cache_seq`,
 ]

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { CacheEntry, CacheFeed, Company, LeaseRequest, LeaseStore } from '../../core/storage/lease-store.ts'
+import type { Company, LeaseRequest, LeaseStore } from '../../core/storage/lease-store.ts'
 import type { Change, StorageStatus } from '../../core/storage/storage.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { replaceNul } from '../ledger/storable-text.ts'
@@ -48,7 +48,7 @@ export async function openPostgresEngine(
     try {
       knowledge.clean()
       await sweepStores()
-      await sweep(database, { instance, aliveMs, now: clock.wall() })
+      await sweep(database, { instance, aliveMs })
     } catch (err) {
       writeLog(log, 'warn', { err }, 'Expired records could not be removed from the store')
     }
@@ -57,7 +57,6 @@ export async function openPostgresEngine(
     ...stores,
     knowledge,
     leases: new PostgresLeases(database, presence, heartbeat),
-    cache: new PostgresCacheFeed(database, instance, clock),
     onChange: (listener) => heartbeat.onChange(listener),
     async status(): Promise<StorageStatus> {
       const status = { engine: 'postgres', ready: true, vectors } as const
@@ -194,84 +193,17 @@ class PostgresLeases implements LeaseStore {
   }
 }
 
-/** Entries per query: an entry may have 64 KB. */
-const BATCH_LIMIT = 200
-
-const SHARE = 'SELECT toolyard.share($1, $2, $3, $4)'
-
-/** Of own and expired entries only the numbers are read. */
-const NEWS = `
-  SELECT seq, wanted, CASE WHEN wanted THEN key END AS key, CASE WHEN wanted THEN text END AS text, expires_at
-  FROM (
-    SELECT *, instance <> $2 AND expires_at > $3 AS wanted FROM toolyard.cache_feed WHERE seq > $1 ORDER BY seq LIMIT $4
-  ) AS fresh
-  ORDER BY seq`
-
-interface NewsRow {
-  readonly seq: number
-  readonly wanted: boolean
-  readonly key: string
-  readonly text: string
-  readonly expires_at: number
-}
-
-/** Cached results that servers share. A new server receives those of the last minutes. */
-class PostgresCacheFeed implements CacheFeed {
-  readonly #database: PostgresDatabase
-  readonly #instance: string
-  readonly #clock: Clock
-  #last = 0
-
-  constructor(database: PostgresDatabase, instance: string, clock: Clock) {
-    this.#database = database
-    this.#instance = instance
-    this.#clock = clock
-  }
-
-  async put(entries: readonly CacheEntry[]): Promise<void> {
-    if (entries.length === 0) return
-    await this.#database.run(SHARE, [
-      this.#instance,
-      entries.map(({ key }) => key),
-      entries.map(({ text }) => text),
-      entries.map(({ expiresAt }) => expiresAt),
-    ])
-  }
-
-  async news(): Promise<readonly CacheEntry[]> {
-    const found: CacheEntry[] = []
-    for (;;) {
-      const values = [this.#last, this.#instance, this.#clock.wall(), BATCH_LIMIT]
-      const { rows } = await this.#database.run<NewsRow>(NEWS, values)
-      this.#last = rows.at(-1)?.seq ?? this.#last
-      for (const { wanted, key, text, expires_at } of rows) if (wanted) found.push({ key, text, expiresAt: expires_at })
-      // Goes on after a full page without news: there may be more.
-      if (found.length > 0 || rows.length < BATCH_LIMIT) return found
-    }
-  }
-}
-
-/** Keeps a sweep short; the next one continues. */
-const SWEEP_LIMIT = 10_000
-
-/** All living servers have read older entries. */
-const CACHE = `
-  DELETE FROM toolyard.cache_feed WHERE seq = ANY (ARRAY(
-    SELECT seq FROM toolyard.cache_feed WHERE expires_at <= $1 OR put_at < now() - interval '10 minutes' LIMIT $2
-  ))`
-
 const LEASES = `
   DELETE FROM toolyard.leases WHERE amount = 0
     OR expires_at < now() - interval '1 day' AND NOT toolyard.is_alive(instance, $1, $2)`
 
 const INSTANCES = "DELETE FROM toolyard.instances WHERE seen_at < now() - interval '1 day'"
 
-/** Removes expired entries, leases and instances. */
+/** Removes expired leases and instances. */
 export async function sweep(
   database: PostgresDatabase,
-  by: { readonly instance: string; readonly aliveMs: number; readonly now: number },
+  by: { readonly instance: string; readonly aliveMs: number },
 ): Promise<void> {
-  await database.run(CACHE, [by.now, SWEEP_LIMIT])
   await database.run(LEASES, [by.instance, by.aliveMs])
   await database.run(INSTANCES)
 }

@@ -28,7 +28,7 @@ export interface StorageOptions {
 /** The default of `aliveMs`. */
 export const ALIVE_MS = 10_000
 
-export const CHANGES: readonly Change[] = ['keys', 'settings', 'validations', 'cache']
+export const CHANGES: readonly Change[] = ['keys', 'settings', 'validations']
 
 /** The listeners for changes of a store. */
 export class ChangeListeners {

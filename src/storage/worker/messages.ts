@@ -112,5 +112,4 @@ export const STORAGE_PARTS: {
     sweep: true,
   },
   leases: { lease: true, company: true },
-  cache: { put: true, news: true },
 }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import type { CacheFeed, LeaseStore } from '../../../src/core/storage/lease-store.ts'
+import type { LeaseStore } from '../../../src/core/storage/lease-store.ts'
 import type { Storage } from '../../../src/core/storage/storage.ts'
-import { type Clauses, UNICODE, until } from './contract-store.ts'
+import { type Clauses, until } from './contract-store.ts'
 
 const leasesOf = ({ leases }: Storage): LeaseStore => leases as LeaseStore
 const serversOf = async (storage: Storage): Promise<number> => (await leasesOf(storage).company()).servers
-const cacheOf = ({ cache }: Storage): CacheFeed => cache as CacheFeed
 
 const limit = (want: number, more: { key?: string; calls?: number } = {}) => ({
   key: 'key-1',
@@ -54,26 +53,5 @@ export const sharedClauses: Clauses = {
     await until('two that know of each other', async () => (await serversOf(one)) === 2)
     await other.close()
     await until('one that knows it is alone', async () => (await serversOf(one)) === 1)
-  },
-
-  'cache: an entry is news for the others, once': async (store) => {
-    const [one, other] = await store.openTwo()
-    await cacheOf(one).news()
-    await cacheOf(other).news()
-    const entries = ['a', 'b'].map((key) => ({ key, text: JSON.stringify(UNICODE), expiresAt: Date.now() + 60_000 }))
-    await cacheOf(one).put(entries)
-    assert.deepEqual(await cacheOf(other).news(), entries)
-    assert.deepEqual(await cacheOf(other).news(), [])
-    assert.deepEqual(await cacheOf(one).news(), [])
-  },
-
-  'cache: the others are notified of news': async (store) => {
-    const [one, other] = await store.openTwo()
-    const heard = new Promise<unknown>((resolve) => {
-      other.onChange((change) => change === 'cache' && resolve(cacheOf(other).news()))
-    })
-    const entry = { key: 'a', text: '1', expiresAt: Date.now() + 60_000 }
-    await cacheOf(one).put([entry])
-    assert.deepEqual(await heard, [entry])
   },
 }
