@@ -7,6 +7,12 @@ import { light, spin } from './heavy-handlers.ts'
 const MODULE = new URL('./heavy-handlers.ts', import.meta.url).href
 const LONGEST_PAUSE_MS = 500
 
+/** CPU time of this thread. */
+function ownCpuMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
+}
+
 export const cpuBound: Case = {
   id: 'cpu-bound',
   title: 'A tool that computes for ever is ended, and nobody else waits for it',
@@ -18,11 +24,13 @@ export const cpuBound: Case = {
     const easy = { ...tool('easy', light), untrusted: { module: MODULE, export: 'light' } }
     const runtime = await probe.start({ tools: [easy, busy, ping], deadlineMs: DEADLINE_MS })
     await settleWith(runtime.call('easy', '{}'), 'light', 5 * GRACE_MS, 'An ordinary call')
-    let last = performance.now()
+    // CPU time, because a busy machine also delays the timers of an idle process.
+    let last = ownCpuMs()
     let longest = 0
     const beat = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
+      const now = ownCpuMs()
+      longest = Math.max(longest, now - last)
+      last = now
     }, 20)
     const call = runtime.call('busy', '{}')
     await settleWith(runtime.call('ping', '{}'), 'pong', DEADLINE_MS + GRACE_MS, 'A call beside it')
