@@ -1,6 +1,7 @@
 import type { Message, MiniHost, OfferedTool } from './base/port.ts'
 import { findPackages } from './engine/find-packages.ts'
-import { inWindows, ProcessReader } from './engine/process-reader.ts'
+import { ProcessReader } from './engine/process-reader.ts'
+import { inWindows } from './engine/tool-reader.ts'
 import type { Answer } from './talk/answer.ts'
 
 export { MiniError, type MiniHost, type Worker, type WorkerOptions } from './base/port.ts'

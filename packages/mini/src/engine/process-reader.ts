@@ -1,10 +1,9 @@
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MiniError, type MiniHost, type Worker } from '../base/port.ts'
-import { takeTurns } from '../base/take-turns.ts'
 import type { Packages } from './find-packages.ts'
 import type { ReadToolsResult } from './read-tools.ts'
-import type { ParameterReading, Question, Reading, ToolReader } from './tool-reader.ts'
+import type { Question, Reading, ToolReader } from './tool-reader.ts'
 
 /** Questions or texts per call of the process, which can't be stopped in between. */
 const BATCH = 8
@@ -112,91 +111,4 @@ export class ProcessReader implements ToolReader {
   #closedError(): MiniError {
     return new MiniError(`The model ${this.#options.host.id} is closed.`)
   }
-}
-
-/** The model reads 160 tokens of a message. A longer message is read piece by piece. */
-const MAX_LENGTH = 560
-const MAX_WINDOWS = 3
-/** Keeps the tokens of two windows so far apart that no value spans both. */
-const GAP = 32
-const NEVER = -1_000
-
-interface Window {
-  readonly from: number
-  readonly text: string
-}
-
-/** A reader for long messages: it reads windows of them, and places values in the whole message. */
-export function inWindows(reader: ToolReader): ToolReader {
-  return {
-    embed: (texts, signal) => reader.embed(texts.map(gistOf), signal),
-    async read(questions, signal) {
-      const windows = questions.map(({ said }) => windowsOf(said))
-      const all = questions.flatMap(({ tool }, at): Question[] =>
-        (windows[at] as Window[]).map(({ text }) => ({ tool, said: text })),
-      )
-      const readings = await reader.read(all, signal)
-      let next = 0
-      const whole: Reading[] = []
-      for (const own of windows) {
-        await takeTurns()
-        const mine = readings.slice(next, next + own.length)
-        next += own.length
-        whole.push(own.length === 1 ? (mine[0] as Reading) : joined(own, mine))
-      }
-      return whole
-    },
-  }
-}
-
-/** The start and the end of a long message: they say what it asks for. */
-const gistOf = (said: string): string =>
-  said.length <= MAX_LENGTH ? said : `${said.slice(0, MAX_LENGTH / 4)} ${said.slice(-MAX_LENGTH / 4)}`
-
-/** Pieces that start and end with sentences, and overlap a bit. */
-export function windowsOf(said: string): Window[] {
-  if (said.length <= MAX_LENGTH) return [{ from: 0, text: said }]
-  const ends = [...said.matchAll(/[.!?;,\n]\s+/g)].map(({ index, 0: end }) => index + end.length)
-  const windows: Window[] = []
-  for (let from = 0; from < said.length && windows.length < MAX_WINDOWS; ) {
-    const to = ends.findLast((end) => end > from + MAX_LENGTH / 2 && end <= from + MAX_LENGTH) ?? from + MAX_LENGTH
-    windows.push({ from, text: said.slice(from, to) })
-    if (to >= said.length) break
-    from = ends.find((end) => end > to - MAX_LENGTH / 4 && end < to) ?? to
-  }
-  return windows
-}
-
-function joined(windows: readonly Window[], readings: readonly Reading[]): Reading {
-  const [first] = readings as [Reading]
-  return {
-    relevance: Math.max(...readings.map(({ relevance }) => relevance)),
-    parameters: first.parameters.map((_, index) =>
-      joinedParameter(
-        windows,
-        readings.map(({ parameters }) => parameters[index] as ParameterReading),
-      ),
-    ),
-  }
-}
-
-function joinedParameter(windows: readonly Window[], readings: readonly ParameterReading[]): ParameterReading {
-  const [from, to, start, end, inside] = [[], [], [], [], []] as [number[], number[], number[], number[], number[]]
-  for (const [at, { span }] of readings.entries()) {
-    const shift = windows[at]?.from ?? 0
-    if (at > 0) {
-      for (const logits of [start, end, inside]) logits.push(...Array<number>(GAP).fill(NEVER))
-      for (const places of [from, to]) places.push(...Array<number>(GAP).fill(shift))
-    }
-    from.push(...span.from.map((place) => place + shift))
-    to.push(...span.to.map((place) => place + shift))
-    // Each window has its own score of "not mentioned".
-    start.push(...span.start.map((logit) => logit - span.absent / 2))
-    end.push(...span.end.map((logit) => logit - span.absent / 2))
-    inside.push(...span.inside)
-  }
-  const sureness = ({ options, none }: ParameterReading): number => Math.max(...options) - none
-  const { options, none } = readings.reduce((best, one) => (sureness(one) > sureness(best) ? one : best))
-  const mentioned = Math.max(...readings.map((one) => one.mentioned))
-  return { span: { from, to, start, end, inside, absent: 0 }, mentioned, options, none }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { OfferedTool } from '../base/port.ts'
-import { inWindows } from '../engine/process-reader.ts'
 import type { ToolReader } from '../engine/tool-reader.ts'
+import { inWindows } from '../engine/tool-reader.ts'
 import { answerTo } from './answer.ts'
 import { smallTalk } from './conversation.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { inWindows, windowsOf } from './process-reader.ts'
 import type { ToolReader } from './tool-reader.ts'
+import { inWindows, windowsOf } from './tool-reader.ts'
 
 /** Marks the word "Lisbon" in the part of the message that the model can read. */
 const findsLisbon: ToolReader = {
