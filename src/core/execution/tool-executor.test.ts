@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { captureLog } from '../../testing/stand-ins.ts'
+import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { never, toolyard } from '../fixtures/code-yard.ts'
 import type { Handler, Isolate } from '../handler.ts'
 import { ToolExecutionError, type ToolFailure } from '../tool-result.ts'
@@ -42,6 +42,30 @@ describe('handlers', () => {
       tool_name: 'tool',
       execution_time_ms: expect.any(Number),
     })
+  })
+
+  test.each([
+    ['write', { outcome: 'unknown' }],
+    ['read', {}],
+  ] as const)('times out a %s handler that blocks the thread past its deadline', async (effect, more) => {
+    const clock = new ManualClock()
+    const { executor, add } = toolyard({ clock })
+    const blocks = () => {
+      clock.advance(1_001)
+      return 'done'
+    }
+    add('sync', blocks, { effect, timeout_ms: 1_000 })
+    add('async', async () => blocks(), { effect, timeout_ms: 1_000 })
+    for (const tool of ['sync', 'async']) {
+      expect(await executor.execute(tool, {})).toEqual({
+        success: false,
+        error: 'Tool execution timed out after 1000ms',
+        error_code: 'TIMEOUT',
+        tool_name: tool,
+        execution_time_ms: 1_001,
+        ...more,
+      })
+    }
   })
 
   const frozen = Object.freeze({ message: 'frozen', stack: 'secret' })

@@ -18,7 +18,7 @@ import {
 } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
 import { type BoundTool, BoundTools } from './bound-tool.ts'
-import { Call } from './call.ts'
+import { Call, timedOut } from './call.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
 import { callKey, ResultCache } from './result-cache.ts'
@@ -185,12 +185,15 @@ export class ToolExecutor {
   #succeed(call: Call, tool: BoundTool, value: unknown): ToolResult {
     const { maxResultBytes, cacheTtlMs } = tool.limits
     const result = snapshotResult(value, maxResultBytes)
+    // A handler that blocked the thread past its deadline could not be interrupted.
+    const now = this.#clock.now()
+    if (now > call.deadline) throw timedOut(call.timeoutMs)
     if (call.key !== undefined && cacheTtlMs !== undefined) this.#cache.set(call.key, result, cacheTtlMs)
-    return this.#envelope(call, result)
+    return this.#envelope(call, result, now)
   }
 
-  #envelope(call: Call, result: unknown): ToolResult {
-    const execution_time_ms = this.#end(call, undefined, result)
+  #envelope(call: Call, result: unknown, now = this.#clock.now()): ToolResult {
+    const execution_time_ms = this.#end(call, now, undefined, result)
     const envelope = { success: true, result, tool_name: call.tool, execution_time_ms } as const
     logCall(this.#log, call, envelope, this.#clock)
     return envelope
@@ -201,7 +204,7 @@ export class ToolExecutor {
     const { code: error_code, message, cause } = error
     const more = extrasOf(call, error)
     call.outcomeUnknown = more.outcome !== undefined
-    const execution_time_ms = this.#end(call, error_code)
+    const execution_time_ms = this.#end(call, this.#clock.now(), error_code)
     const envelope = {
       success: false,
       error: withoutCredentials(message),
@@ -214,8 +217,8 @@ export class ToolExecutor {
     return envelope
   }
 
-  #end(call: Call, code: ToolErrorCode | undefined, result?: unknown): number {
-    const executionTimeMs = Math.round((this.#clock.now() - call.startedMs) * 1_000) / 1_000
+  #end(call: Call, now: number, code: ToolErrorCode | undefined, result?: unknown): number {
+    const executionTimeMs = Math.round((now - call.startedMs) * 1_000) / 1_000
     call.code = code
     call.executionTimeMs = executionTimeMs
     // The record outlives the call and must not retain the tool's result.
