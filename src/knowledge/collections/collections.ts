@@ -79,7 +79,7 @@ export class Collections {
     const there = await store.document(tenant, name, document_id)
     if (there?.version === version) return { document_id, chunks: there.chunks, complete: true }
     signal?.throwIfAborted()
-    const vectors = own && (await this.#vectors(store, own, part.chunks, signal, onProgress))
+    const vectors = own && (await this.#vectors(store, own, tenant, part.chunks, signal, onProgress))
     const chunks = part.chunks.map((chunk, index) => {
       const vector = vectors?.[index]
       return vector === undefined ? chunk : { ...chunk, vector }
@@ -171,7 +171,7 @@ export class Collections {
       last = waiting[0]?.chunk_id ?? ''
       signal?.throwIfAborted()
       const began = clock.now()
-      const vectors = await this.#vectors(store, own, waiting, signal)
+      const vectors = await this.#vectors(store, own, tenant, waiting, signal)
       const found = waiting.map(({ chunk_id }, index) => ({ chunk_id, vector: vectors[index] as Float32Array }))
       await store.setVectors(tenant, name, found)
       done += waiting.length
@@ -229,12 +229,13 @@ export class Collections {
   async #vectors(
     store: KnowledgeStore,
     embedder: Embedder,
+    tenant: string,
     chunks: readonly { readonly heading: string; readonly text: string }[],
     signal?: AbortSignal,
     onProgress?: EmbeddingProgress,
   ): Promise<Float32Array[]> {
     try {
-      return await embedDocuments(embedder, store, chunks.map(embeddedText), signal, onProgress)
+      return await embedDocuments(embedder, store, tenant, chunks.map(embeddedText), signal, onProgress)
     } catch (error) {
       signal?.throwIfAborted()
       throw modelFailure(error, 'ingest_docs')

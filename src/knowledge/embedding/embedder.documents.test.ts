@@ -51,13 +51,22 @@ class CountingEmbedder implements Embedder {
 const open = (cache = new MemoryCache(), embedder = new CountingEmbedder()) => ({
   cache,
   embedder,
-  embed: (texts: readonly string[], signal?: AbortSignal, onProgress?: EmbeddingProgress) =>
-    embedDocuments(embedder, cache, texts, signal, onProgress),
+  embed: (texts: readonly string[], signal?: AbortSignal, onProgress?: EmbeddingProgress, tenant = 'acme') =>
+    embedDocuments(embedder, cache, tenant, texts, signal, onProgress),
 })
 const firsts = (vectors: readonly Float32Array[]) => vectors.map(([first]) => first)
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => 'x'.repeat(index + 1))
 
 describe('embedDocuments', () => {
+  test('never uses the vectors of another tenant', async () => {
+    const { embed, embedder } = open()
+    await embed(['secret'])
+    await embed(['secret'])
+    expect(embedder.asked).toEqual([['secret']])
+    await embed(['secret'], undefined, undefined, 'globex')
+    expect(embedder.asked).toEqual([['secret'], ['secret']])
+  })
+
   test('returns vectors in the order of the texts, in batches, and embeds each text once', async () => {
     const { embed, embedder, cache } = open()
     expect(firsts(await embed(['a', 'bb', 'a', 'ccc', 'bb']))).toEqual([1, 2, 1, 3, 2])

@@ -80,19 +80,21 @@ interface HashedText {
 }
 
 /**
- * Embeds each text of a document once, by content hash. Stores vectors as they arrive, so that a retry doesn't pay for
+ * Embeds each text of a document once per tenant, by content hash: a shared cache would tell a tenant, by its speed, which
+ * texts others have. Stores vectors as they arrive, so that a retry doesn't pay for
  * them again. After a failure, starts no request but stores the results of running ones.
  */
 export async function embedDocuments(
   embedder: Embedder,
   cache: VectorCache,
+  tenant: string,
   texts: readonly string[],
   signal?: AbortSignal,
   onProgress: EmbeddingProgress = () => {},
 ): Promise<Float32Array[]> {
   signal?.throwIfAborted()
   requireTexts(texts)
-  const hashed = texts.map((text) => ({ hash: hash('sha256', text), text }))
+  const hashed = texts.map((text) => ({ hash: hash('sha256', JSON.stringify([tenant, text])), text }))
   const byHash = Map.groupBy(hashed, (one) => one.hash)
   const vectors = await knownVectors(embedder, cache, [...byHash.keys()])
   let done = 0
