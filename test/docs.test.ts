@@ -13,7 +13,7 @@ const MOST_IMAGE_BYTES = 150_000
 const root = new URL('..', import.meta.url).pathname
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
-const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
+const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
 for (const entry of readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })) {
   if (entry.endsWith('.md')) pages.push(join('docs', entry))
 }
@@ -147,4 +147,12 @@ describe('code on the pages', () => {
       expect(code, `${words.replaceAll('\0', ' ')}: ${err}`).toBe(0)
     }
   })
+})
+
+test('docs/security.md names tests that exist', () => {
+  const named = [...read('docs/security.md').matchAll(/`((?:src|test|spec)\/[^`]+)`/g)].map(
+    ([, path]) => path as string,
+  )
+  expect(named.length).toBeGreaterThan(15)
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
 })
