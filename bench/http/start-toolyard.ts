@@ -41,6 +41,7 @@ const CONFIG: Config = {
     ],
   },
   limits: { calls_per_minute: 10_000_000 },
+  server: { drain_ms: 0 },
   // The vectors of its own docs, which a new server makes in the background, are another matter.
   knowledge: { embedder: 'none' },
   responses: [{ llm: 'mini', model: 'v1', prompt: 'Use the tools.', tools: { enabled: true } }],

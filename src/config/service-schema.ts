@@ -122,6 +122,12 @@ export const SERVICE_SCHEMA = {
         description:
           'Addresses and CIDRs of reverse proxies whose X-Forwarded-For header names the client. Default: none.',
       },
+      drain_ms: {
+        type: 'integer',
+        minimum: 0,
+        description:
+          'How long the server still accepts requests after SIGTERM, while GET /ready answers "draining". Default: 5 seconds.',
+      },
       shutdown_ms: {
         type: 'integer',
         minimum: 0,

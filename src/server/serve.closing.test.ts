@@ -1,8 +1,11 @@
 import { expect, test, vi } from 'vitest'
+import { systemClock } from '../core/clock.ts'
 import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
+import { Prometheus } from '../telemetry/prometheus.ts'
+import { openTestServer } from './fixtures/open-server.ts'
 import { openToolServer } from './fixtures/open-tool-server.ts'
 import { type ReadEvent, readEvents } from './fixtures/read-events.ts'
-import { closeGracefully } from './serve.ts'
+import { closeGracefully, serve } from './serve.ts'
 
 const LONG = 60_000
 
@@ -88,4 +91,26 @@ test('running calls of MCP clients may end, too', async () => {
   end('in time')
   expect(await (await answer).text()).toContain('in time')
   await closed
+})
+
+test('still accepts requests while it drains, and says so to load balancers', async () => {
+  const drainMs = 4_321
+  let drained = () => {}
+  const after: typeof systemClock.after = (ms, callback) => {
+    if (ms !== drainMs) return systemClock.after(ms, callback)
+    drained = callback
+    return () => {}
+  }
+  const test = await openTestServer({ server: { drain_ms: drainMs } }, { clock: { ...systemClock, after } })
+  const prometheus = new Prometheus()
+  const { installation } = test
+  const server = await serve({ installation, host: '127.0.0.1', port: 0, prometheus, version: '1.2.3' })
+  const closed = server.close({ drain: true })
+  const ready = await fetch(`${server.url}/ready`)
+  expect([ready.status, await ready.json()]).toMatchObject([503, { status: 'draining' }])
+  expect((await fetch(`${server.url}/api/tools/list`)).status).toBe(200)
+  drained()
+  await closed
+  await expect(fetch(`${server.url}/ready`)).rejects.toThrow()
+  await test.close()
 })

@@ -51,6 +51,7 @@ const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 1_000
+const DRAIN_MS = 5_000
 const SHUTDOWN_TIMEOUT_MS = 10_000
 const IDLE_CHECK_MS = 20
 /** How long clients have to read their last responses during a shutdown. */
@@ -81,8 +82,11 @@ export interface ServeOptions extends Pick<AppOptions, 'prometheus' | 'version'>
 /** A listening server. */
 interface HttpService {
   readonly url: string
-  /** Shuts the server down gracefully; the installation stays open. */
-  close(): Promise<void>
+  /**
+   * Shuts the server down gracefully; the installation stays open. With `drain`, load balancers first get
+   * `server.drain_ms` to notice it.
+   */
+  close(options?: { readonly drain?: boolean }): Promise<void>
 }
 
 /** The server could not start. The message says what to do. */
@@ -116,17 +120,22 @@ export async function serve(options: ServeOptions): Promise<HttpService> {
   else if (local !== 'never') log.warn({ host }, 'There are no API keys: requests from this machine need none')
   const upkeep = new Upkeep({ collections: () => manager.getCollections(), clock, log })
   const stopListening = installation.onReload(() => upkeep.again())
-  const close = async () => {
+  const close = async (drain: boolean) => {
     stopListening()
     const upkeepEnded = upkeep.end()
-    await closeGracefully(app, installation.config.server?.shutdown_ms ?? SHUTDOWN_TIMEOUT_MS)
+    const { drain_ms = DRAIN_MS, shutdown_ms = SHUTDOWN_TIMEOUT_MS } = installation.config.server ?? {}
+    if (drain) {
+      app.traffic.drain()
+      await new Promise<void>((resolve) => void clock.after(drain_ms, resolve))
+    }
+    await closeGracefully(app, shutdown_ms)
     await upkeepEnded
   }
   let closed: Promise<void> | undefined
   return {
     url: urlOf(app.server.address() as AddressInfo),
-    close() {
-      closed ??= close()
+    close({ drain = false } = {}) {
+      closed ??= close(drain)
       return closed
     },
   }

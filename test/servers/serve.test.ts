@@ -33,7 +33,7 @@ afterAll(async () => {
 function configure(config: object): Promise<void> {
   const notingServer = fileURLToPath(new URL('./noting-server.ts', import.meta.url))
   const notes = { command: process.execPath, args: [notingServer, join(folder, 'notes')] }
-  const content = JSON.stringify({ ...config, mcpServers: { notes } })
+  const content = JSON.stringify({ server: { drain_ms: 0 }, ...config, mcpServers: { notes } })
   return writeFile(join(folder, 'toolyard.config.json'), content)
 }
 

@@ -35,6 +35,7 @@ beforeAll(async () => {
   const config = {
     tools: { enabled: true, registry: [limited, guarded] },
     storage: { audit: 'durable' },
+    server: { drain_ms: 0 },
     mcpServers: { notes: { command: process.execPath, args: [notingServer, join(folder, 'notes')] } },
   }
   await writeFile(join(folder, 'toolyard.config.json'), JSON.stringify(config))

@@ -50,6 +50,7 @@ interface ServeOptions extends GlobalOptions {
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = '4747'
 const MIN_KEY_LENGTH = 32
+const SIGTERM_EXIT = 143
 
 /** `toolyard serve`: the HTTP server, until a signal stops it. A second signal exits immediately. */
 export async function runServer(terminal: Terminal, options: ServeOptions): Promise<number> {
@@ -87,7 +88,8 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     await once(interrupt.signal, 'abort')
     terminal.note('Stopping after the running calls. Press Ctrl-C again to stop now.')
     process.off('SIGHUP', reload)
-    await server.close()
+    // Nothing balances the load of a server that only this machine can reach.
+    await server.close({ drain: interrupt.exitCode === SIGTERM_EXIT && installation.callers.keyed })
     return 0
   } finally {
     await installation.close()
