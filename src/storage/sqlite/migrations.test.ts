@@ -106,3 +106,10 @@ test('gives an old database the layout of a new one', () => {
     )
   expect(columns(old)).toEqual(columns(fresh))
 })
+
+test.each([1, 3])('refuses a database of the unreleased version %d and changes nothing', (version) => {
+  const { database } = oldDatabase()
+  database.exec(`PRAGMA user_version = ${version}`)
+  expect(() => migrate(database)).toThrow(`(its version is ${version}): use another data folder`)
+  expect(database.get('PRAGMA user_version')).toEqual({ user_version: version })
+})

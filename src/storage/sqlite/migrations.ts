@@ -1,8 +1,10 @@
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
-/** The version of the layout. The first edition wrote version 4; the versions before it were never released. */
+/** The version of the layout. */
 export const VERSION = 6
+/** Earlier versions were never released. */
+const FIRST_EDITION = 4
 
 /** Creates or migrates a database. If several processes open it at once, one does so and the others wait. */
 export function migrate(database: SqliteDatabase): void {
@@ -14,6 +16,13 @@ export function migrate(database: SqliteDatabase): void {
         'SERVICE_UNAVAILABLE',
         `${database.name} was written by a newer version of Toolyard (its version is ${version}, this one knows up to ` +
           `${VERSION}): use that version, or another data folder`,
+      )
+    }
+    if (version > 0 && version < FIRST_EDITION) {
+      throw new ToolExecutionError(
+        'SERVICE_UNAVAILABLE',
+        `${database.name} was written by a version of Toolyard that was never released (its version is ${version}): use ` +
+          'another data folder',
       )
     }
     if (version === 0) for (const sql of [LAYOUT, AUDIT, AUDIT_INDEXES]) database.exec(sql)
