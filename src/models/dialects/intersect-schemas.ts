@@ -1,3 +1,4 @@
+import { canonicalText } from '../../core/schema/canonical-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { SchemaReferences } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
@@ -75,7 +76,8 @@ function commonTypes(one: unknown, other: unknown): unknown {
 }
 
 function commonValues(one: unknown[], other: unknown[]): unknown {
-  const values = one.filter((value) => other.some((another) => same(value, another)))
+  const others = new Set(other.map(canonicalText))
+  const values = one.filter((value) => others.has(canonicalText(value)))
   return values.length > 0 ? values : undefined
 }
 
