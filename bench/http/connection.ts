@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 
 const MOST_BYTES = 64 * 1024
+const CHUNKED = /\r\ntransfer-encoding: *chunked/i
 const LENGTH = /\r\ncontent-length: *(\d+)/i
 
 /**
@@ -51,10 +52,7 @@ export class Connection {
 
   #read(bytes: number, buffer: Uint8Array): boolean {
     const text = this.#rest + (buffer as Buffer).toString('latin1', 0, bytes)
-    const head = text.indexOf('\r\n\r\n')
-    const length = head === -1 ? undefined : LENGTH.exec(text)?.[1]
-    if (head !== -1 && length === undefined) fail(new Error(`An answer does not say how long it is: ${text}`))
-    if (length === undefined || text.length < head + 4 + Number(length)) {
+    if (!isWhole(text)) {
       this.#rest = text
       return true
     }
@@ -63,6 +61,15 @@ export class Connection {
     this.#answered(this)
     return true
   }
+}
+
+function isWhole(text: string): boolean {
+  const head = text.indexOf('\r\n\r\n')
+  if (head === -1) return false
+  const length = LENGTH.exec(text)?.[1]
+  if (length !== undefined) return text.length >= head + 4 + Number(length)
+  if (!CHUNKED.test(text)) fail(new Error(`A response has no length: ${text}`))
+  return text.endsWith('\r\n0\r\n\r\n')
 }
 
 /** A load with a wrong answer in it has measured nothing. */
