@@ -23,6 +23,15 @@ test('TOOLYARD_ADMIN_KEY is the first key, of an admin of all tenants', async ()
   expect(callers.find('o'.repeat(32))).toBe(undefined)
 })
 
+test('TOOLYARD_ADMIN_KEY is created once by servers that start at the same time', async () => {
+  await using server = await opened()
+  const { installation } = server
+  const start = () => createFirstKey({ env: { TOOLYARD_ADMIN_KEY: KEY } }, installation)
+  await Promise.all([start(), start()])
+  expect(await installation.storage.keys.list()).toHaveLength(1)
+  expect(installation.callers.find(KEY)).toMatchObject({ role: 'admin' })
+})
+
 test.each(['short', 'with a space'.padEnd(32, 'x'), 'ü'.repeat(32)])(
   'TOOLYARD_ADMIN_KEY can not be %j',
   async (TOOLYARD_ADMIN_KEY) => {

@@ -6,6 +6,7 @@ import { createLog } from '../../app/create-log.ts'
 import { Installation } from '../../app/installation.ts'
 import { ConfigError } from '../../config/check-config.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import type { StoredKey } from '../../core/storage/key-store.ts'
 import { ServeError, serve } from '../../server/serve.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
@@ -109,7 +110,7 @@ export async function createFirstKey(
   if (key.length < MIN_KEY_LENGTH || /[^\x21-\x7e]/.test(key)) {
     throw new UsageError(`TOOLYARD_ADMIN_KEY takes at least ${MIN_KEY_LENGTH} visible ASCII characters.`)
   }
-  await storage.keys.create({
+  const stored: StoredKey = {
     id: randomUUID(),
     hash: hashApiKey(key),
     tenant: LOCAL_TENANT,
@@ -120,8 +121,15 @@ export async function createFirstKey(
     created_at: new Date(clock.wall()).toISOString(),
     expires_at: null,
     revoked_at: null,
-  })
-  await callers.load(storage.keys)
+  }
+  try {
+    await storage.keys.create(stored)
+    await callers.load(storage.keys)
+  } catch (error) {
+    // Another server that started at the same time may have created it.
+    await callers.load(storage.keys)
+    if (callers.find(key) === undefined) throw error
+  }
 }
 
 function introduce(
