@@ -1,8 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
 import { later, toolyard } from '../fixtures/code-yard.ts'
 import type { CallBatch } from '../recorder.ts'
 import type { SpanFacts, SpanKind } from '../tracer.ts'
+
+/** Until a call waits for its record: the recorder collects the records of one turn of the event loop. */
+async function recorded(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
+}
 
 test('a durable call waits for its record, and calls that end together are written together', async () => {
   const batches: CallBatch[] = []
@@ -19,7 +25,7 @@ test('a durable call waits for its record, and calls that end together are writt
   add('tool', () => 1)
   let answered = 0
   const calls = [1, 2, 3].map(() => executor.execute('tool', {}).then(() => answered++))
-  await later(20)
+  await recorded()
   expect([answered, batches.length, batches[0]?.records.length]).toEqual([0, 1, 3])
   written()
   await Promise.all(calls)
@@ -40,7 +46,7 @@ test('a store that never answers delays a durable call by less than a second', a
   const { executor, add } = toolyard({ durable: true, sinks: [{ write: () => new Promise<void>(() => {}) }], clock })
   add('tool', () => 1)
   const call = executor.execute('tool', {})
-  await later(10)
+  await recorded()
   clock.advance(999)
   expect(await call).toMatchObject({ success: true })
 })
