@@ -1,5 +1,4 @@
 import { expect, test, vi } from 'vitest'
-import * as canonical from '../../core/schema/canonical-text.ts'
 import { intersectSchemas } from './intersect-schemas.ts'
 
 const lost = (keyword: string) => {
@@ -19,7 +18,6 @@ test('reads each value of two large enums once', () => {
   const reads = read.mock.calls.length
   read.mockRestore()
   expect(common).toEqual(values)
-  expect(canonical.canonicalText(values[0])).toBe('{"id":0,"name":"value 0"}')
   // Keys and values of both, but no pair of them.
   expect(reads).toBeLessThan(900 * 20)
 })
