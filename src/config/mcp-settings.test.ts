@@ -32,7 +32,9 @@ describe('configurations of other clients', () => {
       { TOKEN: 't0k\n' },
     )
     const headers = { Authorization: 'Bearer t0k' }
-    expect(servers).toEqual([{ name: 'one', reach: { type: expected, url: 'https://x.example/mcp', headers } }])
+    expect(servers).toEqual([
+      { name: 'one', reach: { type: expected, url: 'https://x.example/mcp', headers, fetch: expect.any(Function) } },
+    ])
   })
 
   test('VS Code: servers and inputs, each input by a variable', () => {
@@ -169,7 +171,7 @@ describe('a registered client', () => {
   ])('accepts %j', (oauth, expected) => {
     const { servers, skipped, warnings } = one({ url, oauth }, env)
     expect({ skipped, warnings }).toEqual({ skipped: [], warnings: [] })
-    expect(servers[0]?.reach).toEqual({ type: 'auto', url, headers: {}, oauth: expected })
+    expect(servers[0]?.reach).toMatchObject({ type: 'auto', url, headers: {}, oauth: expected })
   })
 
   test.each([

@@ -5,7 +5,7 @@ import { type Environment, variableIn } from '../core/environment.ts'
 import { redact } from '../core/redact.ts'
 import { pathText } from '../core/schema/explanation.ts'
 import { suggest } from '../core/suggest.ts'
-import type { McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
+import type { HttpReach, McpServerSettings, OAuthClientSettings } from '../mcp/client/server-settings.ts'
 import type { Config, McpInput, McpOAuthConfig, McpServerConfig } from './config.ts'
 import { CONFIG_SCHEMA } from './config-schema.ts'
 import { isWebAddress } from './model-settings.ts'
@@ -15,6 +15,8 @@ interface McpScope {
   readonly inputs: readonly McpInput[]
   /** The workspace folder of editors: here the current folder. */
   readonly folder: string
+  /** `http.allow_private`. */
+  readonly allowPrivate: readonly string[] | undefined
 }
 
 const VARIABLE = /\$\{([^{}]+)\}/g
@@ -129,7 +131,7 @@ const LOST: Readonly<Record<string, string>> = {
 /** Reads the servers of a checked configuration and replaces the variables. */
 export function readMcpServers(config: Config, env: Environment, folder = process.cwd()): McpReading {
   const reading: McpReading = { servers: [], skipped: [], warnings: [], disabled: [] }
-  const scope: McpScope = { env, inputs: config.inputs ?? [], folder }
+  const scope: McpScope = { env, inputs: config.inputs ?? [], folder, allowPrivate: config.http?.allow_private }
   for (const entry of mcpEntries(config)) {
     const { name, server } = entry
     if (server.disabled === true) {
@@ -179,8 +181,20 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
   const how = type === undefined ? 'auto' : type === 'sse' ? 'sse' : 'http'
   const client = oauth?.client_id && oauthClient(each(oauthKeys(oauth), 'oauth', NO_NUL))
   if (typeof client === 'string') problems.push(`${place}.oauth: ${client}`)
-  const reach = { type: how, url: address, headers: each(headers, 'headers', HEADER_VALUE) } as const
+  const fetch = guarded(address, scope.allowPrivate)
+  const reach = { type: how, url: address, headers: each(headers, 'headers', HEADER_VALUE), fetch } as const
   return { ...more, reach: typeof client === 'object' ? { ...reach, oauth: client } : reach }
+}
+
+/** Loads the network guard with the first request. */
+function guarded(url: string, allowPrivate: McpScope['allowPrivate']): HttpReach['fetch'] {
+  let fetch: Promise<HttpReach['fetch']> | undefined
+  return async (asked, init) => {
+    fetch ??= import('../kinds/http/network/guarded-agent.ts').then(({ guardedFetch }) =>
+      guardedFetch(new URL(url), allowPrivate),
+    )
+    return (await fetch)(asked, init)
+  }
 }
 
 const NO_NUL = /^[^\0]*$/

@@ -17,7 +17,7 @@ async function serve(run: Handler, port = 0): Promise<HttpService> {
   return service
 }
 
-const reach = ({ url }: HttpService) => ({ type: 'auto', url, headers: {} }) as const
+const reach = ({ url }: HttpService) => ({ type: 'auto', url, headers: {}, fetch }) as const
 
 describe('tools of an MCP server over HTTP', () => {
   test('are called, with progress', async () => {

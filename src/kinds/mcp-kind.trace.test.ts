@@ -53,7 +53,7 @@ describe('a call of a tool of an MCP server is one trace', () => {
     add('echo', async ({ text }) => `said ${text}`)
     const service = await serveHttp(new ToolServer({ registry, executor, version: '1' }), { port: 0 })
     onTestFinished(() => service.close())
-    const reach = { type: 'auto', url: service.url, headers: {} } as const
+    const reach = { type: 'auto', url: service.url, headers: {}, fetch } as const
     const { mcp, call } = mcpYard({ web: reach }, { tracer: here.tracer })
     await mcp.start()
     expect(await call('echo', { text: 'hi' })).toMatchObject({ success: true, result: 'said hi' })

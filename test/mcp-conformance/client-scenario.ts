@@ -24,7 +24,12 @@ export function configOf(url: string, scenario: string, context: Context): Confi
     ...(isMachine && { grant_type: 'client_credentials' as const }),
   }
   const oauth = scenario === 'auth/basic-cimd' ? { client_id: CLIENT_DOCUMENT } : given
-  return { tools: { enabled: true }, mcpServers: { suite: { url, ...(Object.keys(oauth).length > 0 && { oauth }) } } }
+  return {
+    tools: { enabled: true },
+    // The suite's authorization server is on this machine.
+    http: { allow_private: ['127.0.0.1', '::1'] },
+    mcpServers: { suite: { url, ...(Object.keys(oauth).length > 0 && { oauth }) } },
+  }
 }
 
 /** The calls that the scenario names, else one of every tool. */

@@ -65,10 +65,11 @@ async function callAll(settings: McpServerSettings): Promise<void> {
 
 /** Logs in as somebody at a terminal does whose browser says yes at once; says whether that was needed. */
 async function visited(settings: McpServerSettings): Promise<boolean> {
-  if (logins++ === MOST_LOGINS) return false
+  const { reach } = settings
+  if (reach.type === 'stdio' || logins++ === MOST_LOGINS) return false
   const visit = (address: string) => void fetch(address).catch(() => {})
   try {
-    return (await logIn(settings, new URL(url).href, { file, log, clock, signal }, visit)) === 'done'
+    return (await logIn({ ...settings, reach }, new URL(url).href, { file, log, clock, signal }, visit)) === 'done'
   } catch (error) {
     if (!(error instanceof ConnectFailure)) throw error
     return visited(settings)

@@ -20,7 +20,7 @@ async function yardWith(tools: Readonly<Record<string, object>>, extend?: (clien
   const log = captureLog()
   const registry = new ToolRegistry({ log })
   const pins = { read: async () => undefined, write: async () => {} }
-  const settings = { name: 'web', reach: { type: 'http', url: service.url, headers: {} } } as const
+  const settings = { name: 'web', reach: { type: 'http', url: service.url, headers: {}, fetch } } as const
   const parts = { registry, log, clock: systemClock, pins, ...(extend && { extend }) }
   const servers = new McpServers([settings], parts)
   onTestFinished(() => servers.close())

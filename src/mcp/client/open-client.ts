@@ -107,7 +107,7 @@ function openTransport({ name, reach }: McpServerSettings, parts: OpenParts, sse
   const url = URL.parse(reach.url)
   if (url === null) throw new TypeError(`mcpServers.${name}.url is not a URL`)
   const requestInit = { headers: { ...reach.headers } }
-  const options = { requestInit, ...(authProvider && { authProvider, fetch: authProvider.fetch }) }
+  const options = { requestInit, fetch: reach.fetch, ...(authProvider && { authProvider, fetch: authProvider.fetch }) }
   return sse ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
 }
 

@@ -10,6 +10,9 @@ export interface McpServerSettings {
   readonly check?: string
 }
 
+/** A server that is reached over HTTP. */
+export type HttpServerSettings = McpServerSettings & { readonly reach: HttpReach }
+
 export interface StdioReach {
   readonly type: 'stdio'
   readonly command: string
@@ -25,6 +28,8 @@ export interface HttpReach {
   readonly headers: Readonly<Record<string, string>>
   /** A registered OAuth client; by default Toolyard registers itself. */
   readonly oauth?: OAuthClientSettings
+  /** Sends all requests to the server, and those that its answers cause. */
+  readonly fetch: FetchLike
 }
 
 export interface OAuthClientSettings {

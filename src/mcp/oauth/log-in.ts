@@ -6,7 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { AuthorizationFailure, type ConnectFailure } from '../client/failures.ts'
 import { listAll } from '../client/listed-tool.ts'
 import { connectFailure, openClient } from '../client/open-client.ts'
-import type { McpServerSettings } from '../client/server-settings.ts'
+import type { HttpServerSettings } from '../client/server-settings.ts'
 import { REGISTERED_PORT } from './oauth-provider.ts'
 import { authorizationAt, finishAuthorization } from './server-authorization.ts'
 import type { TokenFile } from './token-file.ts'
@@ -94,7 +94,7 @@ export interface LogInParts {
  * answer. Rejects with a `ConnectFailure` or an `AuthorizationFailure`.
  */
 export async function logIn(
-  settings: McpServerSettings,
+  settings: HttpServerSettings,
   url: string,
   parts: LogInParts,
   show: (address: string) => void,
@@ -113,7 +113,7 @@ export async function logIn(
     show(address)
     const answer = await waiting
     if (answer === undefined) throw new AuthorizationFailure(name, 'the address was not opened within 5 minutes')
-    await finishAuthorization({ name, url, file }, answer)
+    await finishAuthorization({ name, url, file, fetch: settings.reach.fetch }, answer)
   } finally {
     await listener.close()
   }
@@ -122,14 +122,14 @@ export async function logIn(
 }
 
 /** Connects with the stored tokens; rejects with a `ConnectFailure`. */
-export async function checkLogIn(settings: McpServerSettings, url: string, parts: LogInParts): Promise<void> {
+export async function checkLogIn(settings: HttpServerSettings, url: string, parts: LogInParts): Promise<void> {
   const failure = await connect(settings, url, parts)
   if (failure !== undefined) throw failure
 }
 
 /** Connects and lists the tools: some servers require authorization only for requests. */
 async function connect(
-  settings: McpServerSettings,
+  settings: HttpServerSettings,
   url: string,
   { file, log, clock, signal }: LogInParts,
   redirectUrl?: string,
@@ -152,7 +152,7 @@ async function connect(
 
 /** Restarts a pending authorization for a wider scope, now with a listener. */
 async function widen(
-  settings: McpServerSettings,
+  settings: HttpServerSettings,
   url: string,
   { file }: LogInParts,
   redirectUrl: string,
@@ -169,8 +169,8 @@ async function widen(
 }
 
 /** A registered client has a fixed redirect address. */
-function openListener({ name, reach }: McpServerSettings): Promise<RedirectListener> {
-  const isRegistered = reach.type !== 'stdio' && reach.oauth !== undefined
+function openListener({ name, reach }: HttpServerSettings): Promise<RedirectListener> {
+  const isRegistered = reach.oauth !== undefined
   return RedirectListener.open(isRegistered ? REGISTERED_PORT : 0).catch(() => {
     throw new AuthorizationFailure(name, `port ${REGISTERED_PORT}, which its redirect address needs, is in use`)
   })

@@ -38,7 +38,7 @@ test('uses a registered client, with a fixed redirect address, if registration i
   expect(new URL(address).searchParams.get('client_id')).toBe('ours')
   expect(redirect_url).toBe(REDIRECT)
   const answer = new URL((await browse(address, redirect_url)).address).searchParams
-  await finishAuthorization({ name: 'one', url: one.url, file }, answer)
+  await finishAuthorization({ name: 'one', url: one.url, file, fetch }, answer)
   expect(await connection(one, {}, registered).call('hi')).toBe('said hi')
   expect(await text()).not.toContain(SECRET)
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 7_200_000 })

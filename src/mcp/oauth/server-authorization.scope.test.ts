@@ -52,7 +52,7 @@ test('the address to open stays the same for all calls, and its answer can be br
   expect((await entry(one)).pending?.address).toBe(address)
   expect(authority.asked('POST /reg')).toBe(registered + 1)
   const answer = new URL((await browse(address, redirect_url)).address).searchParams
-  await finishAuthorization({ name: 'one', url: one.url, file }, answer)
+  await finishAuthorization({ name: 'one', url: one.url, file, fetch }, answer)
   expect(await running.call('d')).toBe('said d')
 })
 

@@ -47,7 +47,7 @@ test('without a terminal connecting fails at once, with the address to open', as
 
 test('an SSE server requires authorization in the same way', async () => {
   const { one, file, log } = await oauthYard()
-  const settings = { name: 'one', reach: { type: 'sse', url: one.url, headers: {} } } as const
+  const settings = { name: 'one', reach: { type: 'sse', url: one.url, headers: {}, fetch } } as const
   const authProvider = serverAuthorization(settings, file)
   const { signal } = new AbortController()
   const parts = { log, clock: systemClock, signal, era: undefined, onChanged: () => {}, authProvider }
@@ -63,7 +63,7 @@ test('the address stays the same until it is used, and its answer can be brought
   expect(yard.authority.asked('POST /reg')).toBe(1)
   const { address = '', redirect_url } = (await yard.entry(one)).pending ?? {}
   const answer = new URL((await browse(address, redirect_url)).address).searchParams
-  const server = { name: 'one', url: one.url, file }
+  const server = { name: 'one', url: one.url, file, fetch }
   const forged = new URLSearchParams({ code: answer.get('code') ?? '', state: 'guessed' })
   await expect(finishAuthorization(server, forged)).rejects.toThrow(
     'the answer does not match the pending authorization',

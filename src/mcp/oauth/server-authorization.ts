@@ -14,7 +14,13 @@ import {
 import { connectionCode } from '../../core/failure.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { AuthorizationFailure } from '../client/failures.ts'
-import type { McpServerSettings, OAuthClientSettings, TokenSupply } from '../client/server-settings.ts'
+import type {
+  HttpReach,
+  HttpServerSettings,
+  McpServerSettings,
+  OAuthClientSettings,
+  TokenSupply,
+} from '../client/server-settings.ts'
 import { checkIssuer, OAuthProvider, type OAuthProviderOptions, registeredClient } from './oauth-provider.ts'
 import type { TokenFile } from './token-file.ts'
 
@@ -74,14 +80,16 @@ const REQUEST_TIMEOUT_MS = 10_000
 export class ServerAuthorization implements TokenSupply {
   readonly #name: string
   readonly #url: URL
+  readonly #fetch: FetchLike
   readonly #source: TokenSource
   #token: Promise<string | undefined> | undefined
   #renewal: Promise<void> | undefined
   #widening: Promise<void> | undefined
 
-  constructor(name: string, url: string, source: TokenSource) {
+  constructor(name: string, url: string, fetch: FetchLike, source: TokenSource) {
     this.#name = name
     this.#url = new URL(url)
+    this.#fetch = fetch
     this.#source = source
   }
 
@@ -101,15 +109,15 @@ export class ServerAuthorization implements TokenSupply {
 
   /** Sends a refused request again if there is a newer token. */
   readonly fetch: FetchLike = async (url, init) => {
-    const response = await fetch(url, init)
+    const response = await this.#fetch(url, init)
     if (response.status !== 401 && response.status !== 403) return response
     const sent = bearerOf(init)
     // Requests to an authorization server on the same origin aren't repeated.
     if (sent === undefined && new URL(url).href !== this.#url.href) return response
     const newer = await this.#takeUp(sent)
-    const answer = newer === undefined ? response : await again(url, init, newer)
+    const answer = newer === undefined ? response : await this.#again(url, init, newer)
     if (answer.status !== 403 || !(await this.#widen(answer))) return answer
-    return again(url, init, (await this.token()) ?? '')
+    return this.#again(url, init, (await this.token()) ?? '')
   }
 
   /** Starts an authorization for a wider scope; rejects with the address to open. */
@@ -122,7 +130,7 @@ export class ServerAuthorization implements TokenSupply {
         'it refuses the request, although the tokens have the scope that it asks for',
       )
     }
-    await this.#auth({ scope: wanted, resourceMetadataUrl, fetchFn: fetch }, wanted)
+    await this.#auth({ scope: wanted, resourceMetadataUrl, fetchFn: this.#fetch }, wanted)
     this.#token = undefined
   }
 
@@ -152,7 +160,7 @@ export class ServerAuthorization implements TokenSupply {
     const provider = this.#source.provider(widerScope)
     const options = {
       serverUrl: this.#url,
-      fetchFn: boundedFetch(this.#url, fetchFn),
+      fetchFn: boundedFetch(this.#url, fetchFn, this.#fetch),
       ...(resourceMetadataUrl && { resourceMetadataUrl }),
       ...(scope && { scope }),
       forceReauthorization: widerScope !== undefined,
@@ -173,6 +181,12 @@ export class ServerAuthorization implements TokenSupply {
     return now
   }
 
+  #again(url: string | URL, init: RequestInit | undefined, token: string): Promise<Response> {
+    const headers = new Headers(init?.headers)
+    headers.set('authorization', `Bearer ${token}`)
+    return this.#fetch(url, { ...init, headers })
+  }
+
   async #read(): Promise<string | undefined> {
     return (await this.#source.tokens())?.access_token
   }
@@ -183,35 +197,28 @@ export function serverAuthorization(settings: McpServerSettings, file: TokenFile
   const { reach } = settings
   if (reach.type === 'stdio' || !URL.canParse(reach.url)) return undefined
   if (Object.keys(reach.headers).some((header) => header.toLowerCase() === 'authorization')) return undefined
-  return authorizationAt(new URL(reach.url).href, settings, file)
+  return authorizationAt(new URL(reach.url).href, { ...settings, reach }, file)
 }
 
 /** The authorization for a URL. `redirectUrl` is the address of the local listener. */
 export function authorizationAt(
   url: string,
-  { name, reach }: McpServerSettings,
+  { name, reach: { oauth: client, fetch } }: HttpServerSettings,
   file: TokenFile,
   redirectUrl?: string,
 ): ServerAuthorization {
-  const client = reach.type === 'stdio' ? undefined : reach.oauth
-  if (client?.isMachine) return new ServerAuthorization(name, url, machineTokens(name, client))
+  if (client?.isMachine) return new ServerAuthorization(name, url, fetch, machineTokens(name, client))
   const options = { name, url, file, ...(client && { client }), ...(redirectUrl !== undefined && { redirectUrl }) }
-  return new ServerAuthorization(name, url, personTokens(options))
+  return new ServerAuthorization(name, url, fetch, personTokens(options))
 }
 
 const bearerOf = (init: RequestInit | undefined): string | undefined =>
   new Headers(init?.headers).get('authorization')?.match(/^Bearer (.*)$/)?.[1]
 
-function again(url: string | URL, init: RequestInit | undefined, token: string): Promise<Response> {
-  const headers = new Headers(init?.headers)
-  headers.set('authorization', `Bearer ${token}`)
-  return fetch(url, { ...init, headers })
-}
-
 /** Sends the configured headers to the server only, not to its authorization server. */
-export function boundedFetch({ origin }: URL, fetchFn: FetchLike): FetchLike {
+function boundedFetch({ origin }: URL, fetchFn: FetchLike, others: FetchLike): FetchLike {
   return (url, init) => {
-    const own = new URL(url).origin === origin ? fetchFn : fetch
+    const own = new URL(url).origin === origin ? fetchFn : others
     return own(url, { ...init, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) })
   }
 }
@@ -233,7 +240,7 @@ function problemOf(server: string, error: unknown, isStranger: boolean): string 
 
 /** Exchanges the answer to a pending authorization for tokens and stores them. Each answer works once. */
 export async function finishAuthorization(
-  options: Pick<OAuthProviderOptions, 'name' | 'url' | 'file'>,
+  { fetch, ...options }: Pick<OAuthProviderOptions, 'name' | 'url' | 'file'> & Pick<HttpReach, 'fetch'>,
   answer: URLSearchParams,
 ): Promise<void> {
   const { name, url, file } = options
@@ -252,7 +259,7 @@ export async function finishAuthorization(
   await auth(new OAuthProvider({ ...options, resume: pending }), {
     serverUrl,
     authorizationCode: code,
-    fetchFn: boundedFetch(serverUrl, fetch),
+    fetchFn: boundedFetch(serverUrl, fetch, fetch),
     ...(iss !== null && { iss }),
   }).catch((error: unknown) => {
     throw authorizationFault(name, error)

@@ -9,7 +9,7 @@ import { main } from '../../main.ts'
 afterAll(emptyFolder)
 
 /** A configuration with a server that wants authorization, and others that are not logged in to. */
-async function yardWithConfig() {
+async function yardWithConfig(allow_private: readonly string[] = ['127.0.0.1']) {
   const yard = await oauthYard()
   const file = join(yard.folder, 'toolyard.config.json')
   const mcpServers = {
@@ -17,7 +17,7 @@ async function yardWithConfig() {
     keyed: { url: yard.one.url, headers: { Authorization: 'Bearer mine' } },
     local: { command: BIN },
   }
-  await writeFile(file, JSON.stringify({ tools: { enabled: true, registry: [] }, mcpServers }))
+  await writeFile(file, JSON.stringify({ tools: { enabled: true, registry: [] }, http: { allow_private }, mcpServers }))
   const run = (...words: string[]) =>
     toolyard(['--config', file, 'mcp', ...words], { env: { TOOLYARD_DATA: yard.folder } })
   return { ...yard, config: file, run }
@@ -41,6 +41,15 @@ test('without a terminal prints the URL, and takes the redirect as an argument',
   expect((await yard.run('call', 'web', 'echo', 'text=hi')).out).toBe('said hi\n')
   expect((await yard.run('logout', 'web')).out).toBe('Logged out of web.\n')
   expect((await yard.entry(yard.one)).tokens).toBeUndefined()
+})
+
+test('asks no authorization server at a private address that the configuration does not allow', async () => {
+  const { run, authority } = await yardWithConfig([])
+  const refused = await run('login', 'web')
+  expect(refused.code).toBe(1)
+  expect(refused.err).toContain("The host '127.0.0.1' was refused: it is a loopback address")
+  expect(refused.err).toContain('add "127.0.0.1" to http.allow_private')
+  expect(authority.requests).toEqual([])
 })
 
 test.each([

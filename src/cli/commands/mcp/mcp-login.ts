@@ -2,7 +2,7 @@ import { readMcpServers } from '../../../config/mcp-settings.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { dataFolder } from '../../../core/environment.ts'
 import { AuthorizationFailure, ConnectFailure } from '../../../mcp/client/failures.ts'
-import type { McpServerSettings } from '../../../mcp/client/server-settings.ts'
+import type { HttpServerSettings } from '../../../mcp/client/server-settings.ts'
 import { checkLogIn, type LogInParts, logIn } from '../../../mcp/oauth/log-in.ts'
 import { finishAuthorization } from '../../../mcp/oauth/server-authorization.ts'
 import { type TokenFile, tokenFile } from '../../../mcp/oauth/token-file.ts'
@@ -49,7 +49,10 @@ async function authorize(
   if (answer !== undefined) {
     if (!URL.canParse(answer))
       throw new UsageError('The answer must be the full URL that the browser was redirected to.')
-    await finishAuthorization({ name: settings.name, url, file }, new URL(answer).searchParams)
+    await finishAuthorization(
+      { name: settings.name, url, file, fetch: settings.reach.fetch },
+      new URL(answer).searchParams,
+    )
     await checkLogIn(settings, url, parts)
     return true
   }
@@ -86,7 +89,7 @@ export async function mcpLogout(terminal: Terminal, asked: string, options: Glob
 
 /** An MCP server over HTTP, and where its tokens are stored. */
 interface HttpServer {
-  readonly settings: McpServerSettings
+  readonly settings: HttpServerSettings
   readonly url: string
   readonly file: TokenFile
 }
@@ -105,5 +108,9 @@ async function httpServer(terminal: Terminal, asked: string, options: GlobalOpti
       `MCP server '${name}' already has an Authorization header: remove it from ${place}.headers first.`,
     )
   }
-  return { settings, url: new URL(url).href, file: tokenFile(dataFolder(terminal.env)) }
+  return {
+    settings: { ...settings, reach: settings.reach },
+    url: new URL(url).href,
+    file: tokenFile(dataFolder(terminal.env)),
+  }
 }

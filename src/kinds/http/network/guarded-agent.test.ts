@@ -6,7 +6,7 @@ import { connectionCode } from '../../../core/failure.ts'
 import { AddressRules } from './address-rules.ts'
 import { ask } from './fixtures/ask.ts'
 import { NOT_DIALLED, recordedAgent } from './fixtures/recorded-agent.ts'
-import { type AgentParts, type DialTarget, guardedAgent } from './guarded-agent.ts'
+import { type AgentParts, type DialTarget, guardedAgent, guardedFetch } from './guarded-agent.ts'
 import { RefusedAddress } from './network-rules.ts'
 
 const open = new AddressRules(['127.0.0.1/32'])
@@ -30,6 +30,46 @@ function agentWith(addresses: AddressRules, parts: AgentParts = {}) {
 }
 
 const failingWith = (code: string) => Object.assign(new Error(code), { code })
+
+describe('guardedFetch', () => {
+  test('reaches the configured server, and no private address that it redirects to', async () => {
+    const asked: string[] = []
+    const inside = await serve((request, response) => {
+      asked.push(request.url ?? '')
+      response.end('secret')
+    })
+    const port = await serve((request, response) => {
+      if (request.url === '/away') response.writeHead(302, { location: `http://127.0.0.1:${inside}/x` }).end()
+      else response.end('hello')
+    })
+    const own = new URL(`http://127.0.0.1:${port}/mcp`)
+    const guarded = guardedFetch(own)
+    expect(await (await guarded(own)).text()).toBe('hello')
+    const refusal = "The host '127.0.0.1' was refused: it is a loopback address"
+    await expect(guarded(new URL('/away', own))).rejects.toThrow(refusal)
+    await expect(guarded(`http://127.0.0.1:${inside}/x`)).rejects.toThrow(refusal)
+    expect(asked).toEqual([])
+    const opened = guardedFetch(own, ['127.0.0.1'])
+    expect(await (await opened(new URL('/away', own))).text()).toBe('secret')
+  })
+
+  test('checks names that resolve to private addresses, and dials none of them', async () => {
+    const dialled: DialTarget[] = []
+    const guarded = guardedFetch(new URL('https://mcp.example/mcp'), [], {
+      lookup: async () => ['10.0.0.7'],
+      dial: async (target) => {
+        dialled.push(target)
+        throw failingWith(NOT_DIALLED)
+      },
+    })
+    await expect(guarded('https://login.example/token')).rejects.toThrow("The host 'login.example' was refused")
+    await expect(guarded('https://mcp.example:8443/mcp')).rejects.toThrow("The host 'mcp.example' was refused")
+    expect(dialled).toEqual([])
+    // The operator configured this one, wherever it is.
+    await expect(guarded('https://mcp.example/other')).rejects.toThrow('fetch failed')
+    expect(dialled).toHaveLength(1)
+  })
+})
 
 describe('a real server', () => {
   test('is reached only if its address is opened', async () => {

@@ -1,15 +1,18 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
-import { Agent, buildConnector, errors } from 'undici'
+import { Agent, buildConnector, errors, fetch } from 'undici'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { connectionCode, mayHaveLeft } from '../../../core/failure.ts'
-import type { AddressRules } from './address-rules.ts'
-import { RefusedAddress } from './network-rules.ts'
+import { ToolExecutionError } from '../../../core/tool-result.ts'
+import { AddressRules } from './address-rules.ts'
+import { RefusedAddress, refusedAddress } from './network-rules.ts'
 
 export interface AgentParts {
   readonly lookup?: Lookup
   readonly dial?: Dial
   readonly clock?: Clock
+  /** Connections to this origin aren't checked: the operator configured it. */
+  readonly trusted?: URL
 }
 
 const MAX_ADDRESSES_TRIED = 4
@@ -34,7 +37,8 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
   const open = async ({ hostname, port, protocol }: buildConnector.Options): Promise<Socket> => {
     const isName = isIP(hostname) === 0
     const found = isName ? await find(hostname) : [hostname]
-    for (const address of found) {
+    const checked = isOrigin(parts.trusted, protocol, hostname, port) ? [] : found
+    for (const address of checked) {
       const what = addresses.refusal(address)
       if (what !== undefined) throw new RefusedAddress(hostname, what)
     }
@@ -51,6 +55,27 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
       )
     },
   })
+}
+
+const isOrigin = (origin: URL | undefined, protocol: string, hostname: string, port: string): boolean =>
+  origin !== undefined &&
+  URL.parse(`${protocol}//${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port}`)?.origin === origin.origin
+
+type Fetch = typeof globalThis.fetch
+
+/**
+ * `fetch` for one configured server. The server may be anywhere; addresses that its redirects and answers name are
+ * checked.
+ */
+export function guardedFetch(server: URL, allowPrivate: readonly string[] = [], parts: AgentParts = {}): Fetch {
+  const agent = guardedAgent(new AddressRules(allowPrivate), { ...parts, trusted: server })
+  // The types of undici and of Node.js describe the same objects.
+  const guarded = fetch as unknown as (url: unknown, init: object) => ReturnType<Fetch>
+  return (url, init) =>
+    guarded(url, { ...init, dispatcher: agent }).catch((error: unknown) => {
+      const refused = refusedAddress(error)
+      throw refused === undefined ? error : new ToolExecutionError('SERVICE_UNAVAILABLE', refused.message)
+    })
 }
 
 /** Tries the next address only if one is unreachable: other failures would repeat. */
