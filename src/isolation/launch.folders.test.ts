@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { moduleFolder, OWN, readableFolders } from './launch.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'isolated-')))
@@ -17,6 +17,16 @@ describe('readableFolders', () => {
     writeFileSync(join(app, '.env'), 'SECRET=1')
     const inside = readableFolders(own).filter((path) => path.startsWith(root))
     expect(inside).toEqual([own, join(app, 'node_modules'), join(app, 'package.json')])
+  })
+
+  it('leaves out .env files, the data folder and the .env file of the server', () => {
+    const app = join(root, 'secretive')
+    mkdirSync(join(app, 'data/store'), { recursive: true })
+    for (const name of ['tools.js', '.env', '.env.local', 'data/readme.md']) writeFileSync(join(app, name), '')
+    vi.stubEnv('TOOLYARD_DATA', join(app, 'data/store'))
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const inside = readableFolders(app).filter((path) => path.startsWith(root))
+    expect(inside).toEqual([join(app, 'data/readme.md'), join(app, 'tools.js')])
   })
 
   it('includes the target of a link', () => {

@@ -1,12 +1,17 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { basename, dirname, extname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { dataFolder } from '../core/environment.ts'
 
 const extension = extname(import.meta.filename)
 const program = join(import.meta.dirname, `child${extension}`)
 
 let guard: string[] | undefined
+
+/** The running children of this process. */
+const children = new Set<ChildProcess>()
 
 /** Whether children are sure to end with us. Otherwise one in an endless loop outlives us. */
 export const endsWithParent = (): boolean => {
@@ -38,7 +43,7 @@ export function launch({ folders, memoryMb, trusted = false }: LaunchOptions): C
     ...(extension === '.ts' ? ['--conditions=toolyard-source'] : []),
     program,
   ]
-  return spawn(command[0] as string, command.slice(1), {
+  const child = spawn(command[0] as string, command.slice(1), {
     cwd: '/',
     env: {},
     // A process group of its own: Ctrl-C in a terminal reaches only us, and we cancel the calls.
@@ -46,6 +51,9 @@ export function launch({ folders, memoryMb, trusted = false }: LaunchOptions): C
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     windowsHide: true,
   })
+  children.add(child)
+  child.once('exit', () => children.delete(child)).once('error', () => children.delete(child))
+  return child
 }
 
 /**
@@ -84,8 +92,8 @@ export function moduleFolder(module: string): string | undefined {
 }
 
 /**
- * The paths that Node.js reads to load code in `folder`: the folder itself, and `node_modules` and `package.json` in it
- * and its parents.
+ * The paths that Node.js reads to load code in `folder`: the folder itself without the server's secrets, and
+ * `node_modules` and `package.json` in it and its parents.
  */
 export function readableFolders(folder: string): string[] {
   const readable = new Set([folder])
@@ -100,8 +108,54 @@ export function readableFolders(folder: string): string[] {
       if (at === dirname(at)) break
     }
   }
-  return [...readable]
+  const hidden = [dataFolder(process.env), resolve('.env')].flatMap((path) => [path, realPath(path)])
+  return [...readable].flatMap((path) => withoutSecrets(path, hidden))
 }
+
+const realPath = (path: string): string => (existsSync(path) ? realpathSync(path) : path)
+const isIn = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep)
+
+/** Node.js can't exclude a path from a readable folder, so a folder with secrets becomes the list of its other entries. */
+function withoutSecrets(path: string, hidden: readonly string[]): string[] {
+  if (hidden.some((secret) => isIn(path, secret))) return []
+  if (!existsSync(path) || !statSync(path).isDirectory()) return [path]
+  const names = readdirSync(path)
+  const shown = names.filter((name) => !name.startsWith('.env'))
+  if (shown.length === names.length && !hidden.some((secret) => isIn(secret, path))) return [path]
+  return shown.flatMap((name) => withoutSecrets(join(path, name), hidden))
+}
+
+/**
+ * Whether a connection on the loopback address comes from a child. A server without keys would give it all rights.
+ * False except on Linux, which tells who has a socket.
+ */
+export function isFromChild({ localPort = 0, remotePort = 0 }: Socket): boolean {
+  if (children.size === 0) return false
+  try {
+    const inode = ['tcp', 'tcp6'].map((table) => inodeOf(table, remotePort, localPort)).find(Boolean)
+    return inode !== undefined && [...children].some(({ pid }) => pid !== undefined && hasSocket(pid, inode))
+  } catch {
+    return false
+  }
+}
+
+/** The inode of the socket of a connection between two ports of this machine. */
+function inodeOf(table: string, from: number, to: number): string | undefined {
+  const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, '0')
+  const row = new RegExp(`^ *\\d+: [0-9A-F]+:${hex(from)} [0-9A-F]+:${hex(to)} (?:\\S+ +){6}(\\d+)`, 'm')
+  const path = `/proc/net/${table}`
+  return existsSync(path) ? row.exec(readFileSync(path, 'latin1'))?.[1] : undefined
+}
+
+const hasSocket = (pid: number, inode: string): boolean =>
+  readdirSync(`/proc/${pid}/fd`).some((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`
+    } catch {
+      // Closed meanwhile.
+      return false
+    }
+  })
 
 const WATCH_MS = 50
 

@@ -1,12 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Installation } from '../app/installation.ts'
+import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { captureLog } from '../testing/stand-ins.ts'
 import { newStoredKey } from './fixtures/new-stored-key.ts'
+import { openTestServer } from './fixtures/open-server.ts'
 import { ServeError, serve } from './serve.ts'
 
 async function open() {
@@ -69,4 +72,40 @@ describe('serve', () => {
       `Port ${port} is already in use. Choose another port, or 0 for any free one`,
     )
   })
+})
+
+test('an isolated handler has no rights on a server without keys, and reads no .env file beside its module', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-handler-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  await writeFile(join(folder, '.env'), 'SECRET=1')
+  await writeFile(join(folder, 'package.json'), '{"type": "module"}')
+  await writeFile(join(folder, 'word.js'), "export const word = 'loaded'")
+  await writeFile(
+    join(folder, 'probe.js'),
+    `import { readFileSync } from 'node:fs'
+    import { word } from './word.js'
+    export async function probe({ url }) {
+      const statusOf = async (path) => (await fetch(url + path)).status
+      let read = 'read'
+      try { readFileSync(new URL('.env', import.meta.url)) } catch (error) { read = error.code }
+      return { word, read, list: await statusOf('/api/tools/list'), health: await statusOf('/health') }
+    }`,
+  )
+  const handlers = new ToolHandlers()
+  handlers.register('probe', isolated(pathToFileURL(join(folder, 'probe.js')), 'probe'))
+  const registry = [
+    {
+      name: 'probe',
+      description: 'Tries what it must not.',
+      parameters: { type: 'object', properties: { url: { type: 'string' } } },
+      implementation: { type: 'internal', handler: 'probe' },
+    },
+  ]
+  const server = await openTestServer({ tools: { enabled: true, registry } }, { local: true, handlers })
+  onTestFinished(() => server.close())
+  expect((await fetch(`${server.url}/api/tools/list`)).status).toBe(200)
+  const result = await server.installation.manager.getExecutor().execute('probe', { url: server.url })
+  // Only Linux tells whose connection it is.
+  const list = process.platform === 'linux' ? 401 : 200
+  expect(result).toMatchObject({ result: { word: 'loaded', read: 'ERR_ACCESS_DENIED', list, health: 200 } })
 })

@@ -1,9 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { type Caller, LOCAL_CALLER, type Scope } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { Config } from '../../config/config.ts'
+import { isFromChild } from '../../isolation/launch.ts'
 import {
   type Address,
   type AddressRange,
@@ -160,6 +162,8 @@ export class Authenticator {
   readonly #installation: Installation
   readonly #unknown: UnknownCallers
   #local: LocalAccess
+  /** Whether a connection comes from an isolated handler. */
+  readonly #isolated = new WeakMap<Socket, boolean>()
 
   constructor(installation: Installation, local: LocalAccess) {
     this.#installation = installation
@@ -197,7 +201,7 @@ export class Authenticator {
    */
   authenticate(request: IncomingMessage, scope: Scope | undefined): Caller {
     const key = keyOf(request.headers)
-    const caller = this.#holder(key)
+    const caller = this.#holder(key, request)
     if (caller === undefined) {
       this.#unknown.count(request)
       throw unauthorized(key)
@@ -209,7 +213,7 @@ export class Authenticator {
   /** The caller of the request, whatever its scopes; undefined without a valid key. A wrong key counts as in `authenticate`. */
   find(request: IncomingMessage): Caller | undefined {
     const key = keyOf(request.headers)
-    const caller = this.#holder(key)
+    const caller = this.#holder(key, request)
     if (caller === undefined && key !== undefined) this.#unknown.count(request)
     return caller
   }
@@ -219,10 +223,16 @@ export class Authenticator {
     if (!this.local) this.#unknown.count(request)
   }
 
-  #holder(key: string | undefined): Caller | undefined {
+  #holder(key: string | undefined, { socket }: IncomingMessage): Caller | undefined {
     // Without keys, any key is ignored: many clients can't send none.
     const caller = key === undefined ? undefined : this.#installation.callers.find(key)
-    return caller ?? (this.local ? LOCAL_CALLER : undefined)
+    return caller ?? (this.local && !this.#isIsolated(socket) ? LOCAL_CALLER : undefined)
+  }
+
+  #isIsolated(socket: Socket): boolean {
+    const known = this.#isolated.get(socket) ?? isFromChild(socket)
+    this.#isolated.set(socket, known)
+    return known
   }
 }
 
