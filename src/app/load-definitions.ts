@@ -37,7 +37,8 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
   ]
   for (const [index, entry] of definitions.entries()) {
     const place = placeOf(definitions, index)
-    const definition = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
+    const written = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
+    const { definition, added } = completed(written)
     const name = nameOf(definition) ?? place
     const problem = problemOf(definition, options) ?? taken(name, place, places)
     if (problem !== undefined) {
@@ -49,12 +50,44 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
     options.registry.register(tool)
     places.set(name, place)
     loaded.push(name)
-    for (const warning of warningsOf(tool, options.kinds)) {
+    for (const warning of [...added, ...warningsOf(tool, options.kinds)]) {
       warnings.push({ name, problem: warning })
       options.log.warn({ tool: name, place, problem: warning }, 'Tool definition loaded with a warning')
     }
   }
   return { loaded, skipped, warnings }
+}
+
+/** Adds a missing description and missing parameters. `added` says what a model sees instead. */
+function completed(written: unknown): { readonly definition: unknown; readonly added: readonly string[] } {
+  const name = nameOf(written)
+  if (name === undefined) return { definition: written, added: [] }
+  const { description, parameters, implementation } = written as Partial<ToolDefinition>
+  const definition: Record<string, unknown> = { ...(written as object) }
+  const added: string[] = []
+  if (description === undefined) {
+    definition.description = inWords(name)
+    added.push(`It has no description: models see "${inWords(name)}". Say what the tool does and when to use it`)
+  }
+  if (parameters === undefined) {
+    const { url, params_mapping } = Object(implementation) as { url?: unknown; params_mapping?: object }
+    const required = [...String(url ?? '').matchAll(/(?<!\$)\{(\w+)\}/g)].map(([, parameter]) => parameter as string)
+    const names = [...new Set([...required, ...Object.keys(params_mapping ?? {})])]
+    const properties = Object.fromEntries(names.map((one) => [one, { type: ['string', 'number', 'boolean'] }]))
+    definition.parameters = { type: 'object', properties, required: [...new Set(required)] }
+    added.push(`It has no parameters: it takes ${names.length > 0 ? names.join(', ') : 'none'}. Add a JSON Schema`)
+  }
+  return { definition, added }
+}
+
+/** `get_weather` → "Get weather". */
+function inWords(name: string): string {
+  const words = name
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .trim()
+    .toLowerCase()
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 function nameOf(definition: unknown): string | undefined {

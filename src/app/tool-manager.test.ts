@@ -31,7 +31,7 @@ const { implementation: _, ...bare } = mock('bad')
 describe('loading definitions', () => {
   test.each<[string, unknown, string]>([
     ['no name', { description: 'x' }, 'Tool must have name and description'],
-    ['no schema', { name: 'bad', description: 'x' }, 'Tool parameters must be an object schema'],
+    ['no object schema', mock('bad', { parameters: {} }), 'Tool parameters must be an object schema'],
     ['a Zod schema', { name: 'bad', description: 'x', parameters: z.object({}) }, 'not a schema of zod'],
     ['no implementation', bare, "missing 'implementation'"],
     ['no type', mock('bad', { implementation: {} }), "missing 'implementation.type'"],
@@ -58,6 +58,27 @@ describe('loading definitions', () => {
     expect(report.skipped[0]?.problem).toContain(problem)
     expect(log.lines).toMatchObject([{ level: 'warn', fields: { place: 'tools.registry[1]' } }])
     expect(manager.getRegistry().list()).toHaveLength(2)
+  })
+
+  test('completes a definition without a description and parameters, with warnings', async () => {
+    const mapped = { type: 'http', url: 'https://x.test/{city}/weather', params_mapping: { maxResults: 'limit' } }
+    const registry = [
+      { name: 'get_weather', implementation: mapped },
+      { name: 'listAll', implementation: { type: 'mock', mock_response: 1 } },
+    ]
+    const { manager } = manage({ tools: { enabled: true, registry } })
+    const { loaded, warnings } = await manager.loadTools()
+    expect(loaded).toEqual(['get_weather', 'listAll'])
+    const [weather, list] = manager.getRegistry().definitions()
+    expect(weather).toMatchObject({ description: 'Get weather', parameters: { required: ['city'] } })
+    expect(Object.keys(weather?.parameters.properties ?? {})).toEqual(['city', 'maxResults'])
+    expect(list).toMatchObject({ description: 'List all', parameters: { type: 'object', properties: {} } })
+    expect(warnings.map(({ problem }) => problem)).toEqual([
+      'It has no description: models see "Get weather". Say what the tool does and when to use it',
+      'It has no parameters: it takes city, maxResults. Add a JSON Schema',
+      'It has no description: models see "List all". Say what the tool does and when to use it',
+      'It has no parameters: it takes none. Add a JSON Schema',
+    ])
   })
 
   test('skips a duplicate name and reports both places', async () => {

@@ -22,6 +22,7 @@ import {
   PROVIDER_TYPES,
   providerNotFound,
   typeOf,
+  withUsualProviders,
 } from './model-settings.ts'
 
 /** Most providers limit tool names to 64 characters, and tool names may contain the server's. */
@@ -73,7 +74,8 @@ const headerProblems = ({ place, server: { headers = {} } }: McpEntry): string[]
 
 /** Problems beyond the schema, each with its path and a fix. */
 function configProblems(config: Config): string[] {
-  const { providers = {}, models = [], responses = [] } = config
+  const { models = [], responses = [] } = config
+  const { providers = {} } = withUsualProviders(config)
   const known = [...new Set([...Object.keys(providers), EMBEDDED_PROVIDER])]
   const ids = models.map(({ id }) => id)
   return [
@@ -199,7 +201,7 @@ export function checkConfig(value: unknown, place: string): Config {
     ? configProblems(value as Config)
     : schemaProblems(compiled.explain(value), value)
   if (problems.length > 0) throw new ConfigError(`${place}: ${problems.join(' ')}`)
-  return value as Config
+  return withUsualProviders(value as Config)
 }
 
 function schemaProblems(explained: ReturnType<ReturnType<typeof compileSchema>['explain']>, value: unknown): string[] {

@@ -1,7 +1,7 @@
 import { suggest } from '../core/suggest.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import { splitModelId } from '../models/model-info.ts'
-import type { Config } from './config.ts'
+import type { Config, ProviderConfig } from './config.ts'
 
 /** The provider types. */
 export const PROVIDER_TYPES = ['openai', 'anthropic', 'gemini', 'ollama', 'llama', 'mini'] as const
@@ -37,6 +37,25 @@ function namedModels({ knowledge, responses = [], models = [] }: Config): readon
     ...responses.map(({ llm, model }) => `${llm}:${model}`),
     ...models.map(({ id }) => id),
   ]
+}
+
+/** Providers that need no entry: it is assumed if a model of theirs is named. */
+const USUAL_PROVIDERS: Readonly<Record<string, ProviderConfig>> = {
+  openai: { api_key: '${OPENAI_API_KEY}' },
+  anthropic: { api_key: '${ANTHROPIC_API_KEY}' },
+  gemini: { api_key: '${GEMINI_API_KEY}' },
+  google: { type: 'gemini', api_key: '${GOOGLE_API_KEY}' },
+  ollama: {},
+}
+
+/** Adds the entries of well-known providers that a rule or a model names. */
+export function withUsualProviders(config: Config): Config {
+  const { providers = {} } = config
+  const named = namedModels(config).map((id) => splitModelId(id)?.provider ?? '')
+  const missing = named.filter((name) => Object.hasOwn(USUAL_PROVIDERS, name) && !Object.hasOwn(providers, name))
+  if (missing.length === 0) return config
+  const usual = Object.fromEntries(missing.map((name) => [name, USUAL_PROVIDERS[name] as ProviderConfig]))
+  return { ...config, providers: { ...providers, ...usual } }
 }
 
 /** The model of the knowledge tools: the first that can write text. */

@@ -37,7 +37,7 @@ describe('tools', () => {
     expect(code).toBe(1)
     expect(out).toMatch(/^good .*Answers for good/m)
     expect(out).toMatch(/^broken .*BROKEN: /m)
-    expect(err).toContain('Skipped: nothing: Tool must have name and description\n')
+    expect(err).toContain("Skipped: nothing: missing 'implementation'\n")
     expect(err).toContain('Checked 2 tools: 2 faulty.')
     const json = await toolyard(['tools', '--check', '--json', '--config', file])
     expect(json.code).toBe(1)

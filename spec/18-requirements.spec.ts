@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Config, ToolManager } from 'toolyard'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { captureLog } from '../src/testing/stand-ins.ts'
+import { dataFolder, haveData } from '../test/data/real-tools.ts'
+
+const ORIGINAL = join(dataFolder, 'original-configurations')
+
+/** Opens a configuration on a machine without any variables but these. */
+async function open(config: Config, env: Record<string, string> = {}) {
+  const log = captureLog()
+  const manager = new ToolManager(config, { log, env })
+  onTestFinished(() => manager.close())
+  return { manager, log, report: await manager.loadTools() }
+}
+
+/** The original configurations as they are; single definitions inside `tools.registry`. */
+function originals(): [string, Config][] {
+  if (!haveData()) return []
+  return readdirSync(ORIGINAL).map((file) => {
+    const content = JSON.parse(readFileSync(join(ORIGINAL, file), 'utf8'))
+    return [file, 'implementation' in content ? { tools: { enabled: true, registry: [content] } } : content]
+  })
+}
+
+describe('18.1 Requirements', () => {
+  test.todo('[18.1-1] S1 the five text tools are in the shipped configuration and work without a language model')
+
+  test('[18.1-2] S2 the original configurations start as they are, and a provider needs its variable only', async () => {
+    const variables = { API_TOKEN: 'a', WEATHER_API_KEY: 'b' }
+    for (const [file, config] of originals()) {
+      const { report } = await open(config, variables)
+      expect(report.skipped, file).toEqual([])
+    }
+    const config: Config = { responses: [{ llm: 'openai', model: 'gpt-4o', prompt: 'Be kind.' }] }
+    const { manager, log } = await open(config)
+    const models = await manager.getModels()
+    await models.discover('openai').catch(() => {})
+    const disabled = log.lines.filter(({ message }) => message === 'Provider disabled')
+    expect(disabled).toHaveLength(1)
+    expect(disabled[0]?.fields).toMatchObject({ problem: expect.stringContaining('OPENAI_API_KEY is not set') })
+    const asked = models.get('openai:gpt-4o').stream({ messages: [], tools: [] })
+    await expect(asked[Symbol.asyncIterator]().next()).rejects.toThrow('OPENAI_API_KEY is not set')
+    for (const llm of ['openai', 'anthropic', 'gemini', 'google', 'ollama']) {
+      const named = await open({ responses: [{ llm, model: 'x', prompt: 'Be kind.' }] }, { GOOGLE_API_KEY: 'k' })
+      expect((await named.manager.getModels()).providers).toContain(llm)
+    }
+    expect(() => new ToolManager({ responses: [{ llm: 'openia', model: 'x', prompt: 'p' }] })).toThrow('openia')
+  })
+
+  test('[18.1-3] S2 a definition without a description or parameters gets its name in words and its parameters', async () => {
+    const implementation = { type: 'http', url: 'https://api.example.com/{city}', params_mapping: { units: 'u' } }
+    const { manager, report } = await open({
+      tools: { enabled: true, registry: [{ name: 'get_weather', implementation }] },
+    })
+    const [tool] = manager.getRegistry().definitions()
+    expect(tool).toMatchObject({ description: 'Get weather', parameters: { required: ['city'] } })
+    expect(Object.keys(tool?.parameters.properties ?? {})).toEqual(['city', 'units'])
+    expect(report.warnings).toHaveLength(2)
+  })
+
+  test.todo('[18.1-4] S3 every model that a rule names is listed, and unknown models are refused')
+  test.todo('[18.1-5] S5 a failed provider is an HTTP error')
+  test.todo('[18.1-6] S6 S7 toolyard check reports what is wrong with a configuration')
+  test.todo('[18.1-7] S8 broken tools are never offered, and are marked with the reason')
+  test.todo('[18.1-8] S9 every shipped tool has a contract page')
+  test.todo('[18.1-9] S10 ingest_docs of 100 chunks works within its deadline')
+  test.todo('[18.1-10] S11 arguments that are not JSON are answered with the position of the error')
+  test.todo('[18.1-11] S13 classify_intent has default categories')
+  test.todo('[18.1-12] S14 parameter names of MCP servers are configuration, and the provider clients are exported')
+})
+
+describe('18.2 Use', () => {
+  test.todo('[18.2-1] U2 media in results reach models that take them')
+  test.todo('[18.2-2] U4 well-formed and right calls are told apart')
+  test.todo('[18.2-3] U8 creating the first key keeps the browser signed in')
+  test.todo('[18.2-4] U9 chat and tools wait for MCP servers')
+  test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
+  test.todo('[18.2-6] U12 the mock weather follows units')
+  test.todo('[18.2-7] U13 U15 models of an unavailable provider cannot be chosen')
+  test.todo('[18.2-8] U16 every operation has an operationId')
+  test.todo('[18.2-9] missing and misspelled parameters are explained')
+  test.todo('[18.2-10] the first calls find warm processes')
+  test.todo('[18.2-11] proxies and certificates of the environment are used')
+  test.todo('[18.2-12] storage copy moves everything between SQLite and PostgreSQL')
+})
