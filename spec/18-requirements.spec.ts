@@ -1,9 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Config, ToolManager } from 'toolyard'
+import {
+  AnthropicClient,
+  type Config,
+  GeminiClient,
+  type Message,
+  type Model,
+  type ModelEvent,
+  OllamaClient,
+  OpenAIClient,
+  openProvider,
+  ToolLoop,
+  ToolManager,
+} from 'toolyard'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
+import { withTools } from './fixtures/tool-manager.ts'
 
 const ORIGINAL = join(dataFolder, 'original-configurations')
 
@@ -66,9 +80,61 @@ describe('18.1 Requirements', () => {
   test.todo('[18.1-7] S8 broken tools are never offered, and are marked with the reason')
   test.todo('[18.1-8] S9 every shipped tool has a contract page')
   test.todo('[18.1-9] S10 ingest_docs of 100 chunks works within its deadline')
-  test.todo('[18.1-10] S11 arguments that are not JSON are answered with the position of the error')
+  test('[18.1-10] S11 arguments that are not JSON are answered with the position of the error', async () => {
+    const { registry, executor, log } = await withTools({ weather: { run: async () => 'sunny' } })
+    const loop = new ToolLoop(registry, executor, { log })
+    const call = { id: 'c', type: 'function' as const, function: { name: 'weather', arguments: '{"place": Paris}' } }
+    const turns: ModelEvent[][] = [
+      [
+        { type: 'tool-call-end', call },
+        { type: 'finish', reason: 'tool_calls' },
+      ],
+      [{ type: 'finish', reason: 'error', raw_reason: 'melted' }],
+    ]
+    const model: Model = {
+      id: 'test:model',
+      async *stream() {
+        yield* turns.shift() ?? []
+      },
+    }
+    const { tool_calls } = await loop.answer({ model, messages: [{ role: 'user', content: 'Go' }] })
+    expect(tool_calls[0]?.result).toMatchObject({
+      error_code: 'INVALID_PARAMETERS',
+      error:
+        'Invalid parameters: the parameters are not valid JSON: unexpected "Paris}" at position 10 (line 1, column 11). ' +
+        'Send one valid JSON object',
+    })
+    const [unexpected] = log.lines.filter(({ message }) => message === 'Unexpected finish reason')
+    expect(unexpected?.fields).toMatchObject({ finish_reason: 'error', raw_finish_reason: 'melted' })
+  })
+
+  test('[18.1-10] S11 the reason of a provider is kept as it is', async () => {
+    const server = await startOllamaServer(() => ({
+      parts: [{ message: { role: 'assistant', content: 'x' }, done: true, done_reason: 'melted' }],
+    }))
+    onTestFinished(() => server.stop())
+    const provider = await openProvider({ type: 'ollama', base_url: server.url })
+    const events: ModelEvent[] = []
+    for await (const event of provider.model('m').stream({ messages: [{ role: 'user', content: 'Go' }], tools: [] })) {
+      events.push(event)
+    }
+    expect(events.at(-1)).toMatchObject({ type: 'finish', reason: 'error', raw_reason: 'melted' })
+  })
+
   test.todo('[18.1-11] S13 classify_intent has default categories')
-  test.todo('[18.1-12] S14 parameter names of MCP servers are configuration, and the provider clients are exported')
+  test('[18.1-12] S14 the provider clients are exported, and a message without a role is a user message', async () => {
+    const server = await startOllamaServer(() => ({
+      parts: [{ message: { role: 'assistant', content: 'Hello' }, done: true, done_reason: 'stop' }],
+    }))
+    onTestFinished(() => server.stop())
+    const client = new OllamaClient({ base_url: server.url })
+    expect(await client.generateChat([{ content: 'Hi' } as Message], 'm')).toMatchObject({ content: 'Hello' })
+    expect(server.requests[0]?.body.messages).toMatchObject([{ role: 'user', content: 'Hi' }])
+    for (const Client of [OpenAIClient, AnthropicClient, GeminiClient]) {
+      const asked = new Client({ api_key: '' }).generateChat([], 'm')
+      await expect(asked).rejects.toThrow('has no api_key')
+    }
+  })
 })
 
 describe('18.2 Use', () => {

@@ -12,7 +12,8 @@ const echo = {
 describe('Parameter names', () => {
   let home: Awaited<ReturnType<typeof openMcpServers>>
   beforeAll(async () => {
-    home = await openMcpServers({ home: household() }, { registry: [echo] })
+    const parameter_names = { set_scene: { place: 'room_name' } }
+    home = await openMcpServers({ home: { ...household(), parameter_names } }, { registry: [echo] })
     await home.connected()
   })
   afterAll(() => home.manager.close())
@@ -27,6 +28,11 @@ describe('Parameter names', () => {
   test('[5.2-1] applies static mappings first', async () => {
     const received = await sent('control_zwave_device', { device_name: 'lamp', command: 'on' })
     expect(received).toEqual({ deviceName: 'lamp', action: 'on' })
+  })
+
+  test('[18.1-12] S14 a server may have a mapping of its own', async () => {
+    const received = await sent('set_scene', { place: 'kitchen', light_level: 3 })
+    expect(received).toEqual({ room_name: 'kitchen', lightLevel: 3 })
   })
 
   test('[5.2-2] passes names that the schema declares', async () => {

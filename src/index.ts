@@ -52,7 +52,13 @@ export { ModelCatalogue } from './models/model-catalogue.ts'
 export { ModelError, UnknownModelError } from './models/model-error.ts'
 export type { ModelInfo, ModelPrices } from './models/model-info.ts'
 export type { ProviderSettings } from './models/provider.ts'
-export { openProvider } from './models/providers/open-provider.ts'
+export {
+  AnthropicClient,
+  GeminiClient,
+  OllamaClient,
+  OpenAIClient,
+  openProvider,
+} from './models/providers/open-provider.ts'
 export { type ChatOptions, type ChatReply, generateChat, ProviderClient } from './models/providers/provider-client.ts'
 export { openTelemetryTracer } from './telemetry/otel-tracer.ts'
 export {

@@ -17,13 +17,17 @@ import { parseSource, readSources } from './setup/source-file.ts'
 
 /** The public surface. A name is added or taken away here first: it is a decision. */
 const PUBLIC: readonly string[] = [
+  'AnthropicClient',
   'Chat',
   'ConfigError',
+  'GeminiClient',
   'ModelCatalogue',
   'ModelError',
   'ModelValidationError',
   'ModelValidationTracker',
   'NoResponseRuleError',
+  'OllamaClient',
+  'OpenAIClient',
   'ProcessPool',
   'ProviderClient',
   'ToolErrorCode',

@@ -156,7 +156,9 @@ export class ToolLoop {
     const { reason, calls } = turn
     const fields = { model: run.model.id, iteration: run.iteration, tool_calls: calls.length, finish_reason: reason }
     this.#log.info(fields, 'Model turn')
-    if (reason !== 'stop' && calls.length === 0) this.#log.warn(fields, 'Unexpected finish reason')
+    if (reason === 'stop' || calls.length > 0) return
+    const raw = turn.rawReason !== undefined && { raw_finish_reason: turn.rawReason }
+    this.#log.warn({ ...fields, ...raw }, 'Unexpected finish reason')
   }
 
   #failed(run: RunState, turn: TurnReader): Ending {

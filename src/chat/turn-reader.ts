@@ -13,6 +13,8 @@ export interface SilenceWatch {
   readonly wheel: DeadlineWheel
 }
 
+const MAX_RAW_REASON = 100
+
 type Spoken = Exclude<ModelEvent, { type: 'finish' }>
 
 /** Reads a turn event by event, and collects its text, calls and usage. */
@@ -20,6 +22,7 @@ export class TurnReader extends DeadlineEntry {
   text = ''
   readonly calls: ToolCall[] = []
   reason: FinishReason = 'error'
+  rawReason: string | undefined = undefined
   usage: Usage | undefined = undefined
   metadata: Metadata | undefined = undefined
   /** Set if the turn didn't finish. */
@@ -79,9 +82,10 @@ export class TurnReader extends DeadlineEntry {
     return new ModelError(`Model ${this.#model.id} stopped in mid-answer. Try again`)
   }
 
-  #finish({ reason, usage, metadata }: ModelEvent & { type: 'finish' }): void {
+  #finish({ reason, raw_reason, usage, metadata }: ModelEvent & { type: 'finish' }): void {
     // Some providers report another reason beside calls.
     this.reason = this.calls.length > 0 ? 'tool_calls' : reason
+    this.rawReason = raw_reason?.slice(0, MAX_RAW_REASON)
     this.usage = usage
     this.metadata = metadata
     this.#close()

@@ -44,6 +44,11 @@ const MCP_SERVERS = {
         },
       },
       disabled: { type: 'boolean', description: 'true disables the server.' },
+      parameter_names: {
+        type: 'object',
+        description: "By tool: the server's name of each parameter that models call otherwise.",
+        additionalProperties: { type: 'object', additionalProperties: { type: 'string', minLength: 1 } },
+      },
       pin: { type: 'boolean', description: 'true refuses changed tools until they are approved.' },
       check: { type: 'string', minLength: 1, description: "What to check if the server can't be reached." },
     },

@@ -90,7 +90,11 @@ export interface McpServerConfig {
   readonly pin?: boolean
   /** What to check if the server can't be reached. */
   readonly check?: string
+  /** By tool: the server's name of each parameter that models call otherwise. */
+  readonly parameter_names?: ParameterNames
 }
+
+export type ParameterNames = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 export interface McpOAuthConfig {
   readonly client_id?: string

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { isDeep, parseBody, parseJson, RefusedJsonError } from './json-depth.ts'
+import { isDeep, jsonProblem, parseBody, parseJson, RefusedJsonError } from './json-depth.ts'
 
 it.each([
   ['[[1]]', false],
@@ -47,3 +47,43 @@ it('refuses a body that is not UTF-8', () => {
   expect(() => parseBody(Buffer.from([0x22, 0xff, 0x22]), 72)).toThrow(new RefusedJsonError('is not valid UTF-8'))
   expect(parseBody(Buffer.from('"\ufffd ü"'), 72)).toBe('\ufffd ü')
 })
+
+it.each([
+  '{"a": x}',
+  '{"a": 1,}',
+  '{"a": 1',
+  '{a: 1}',
+  '{"a": "b\nc"}',
+  '{"a": "x"} more',
+  '{"a":}',
+  '["a" "b"]',
+  '[1, 02]',
+  '[1,, 2]',
+  '{"a": "\\x"}',
+  '{"a": [}',
+  '"open',
+  '',
+  '}',
+  '{"a" 1}',
+  '[tru]',
+  "{'a': 1}",
+  '[1}',
+])('jsonProblem finds the position in %j', (text) => {
+  expect(() => JSON.parse(text)).toThrow()
+  expect(jsonProblem(text)).toMatch(/position \d+/)
+})
+
+it('jsonProblem quotes what is unexpected, with line and column', () => {
+  expect(jsonProblem('{"location": "Paris",\n "units": celsius}')).toBe(
+    'unexpected "celsius}" at position 32 (line 2, column 11)',
+  )
+  expect(jsonProblem('{"a": 1')).toBe('it ends too early, at position 7')
+})
+
+it.each(['{}', '[]', ' {"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {"c": []}} ', '"x"', '0', '[[], {}]'])(
+  'jsonProblem finds none in %s',
+  (text) => {
+    expect(JSON.parse(text)).toBeDefined()
+    expect(jsonProblem(text)).toBeUndefined()
+  },
+)

@@ -55,5 +55,53 @@ export function isDeep(text: string, limit: number): boolean {
   return false
 }
 
+const TOKEN =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings
+  /[\t\n\r ]*(?:("(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)|([[\]{},:]))/y
+const SPACE = /[\t\n\r ]*/y
+
+/** What is wrong with text that isn't JSON, and where; undefined for JSON. V8 names no position for a wrong token. */
+export function jsonProblem(text: string): string | undefined {
+  const open: string[] = []
+  let expected: 'value' | 'value or ]' | 'key' | 'key or }' | 'colon' | 'comma or end' = 'value'
+  let at = 0
+  for (;;) {
+    SPACE.lastIndex = at
+    SPACE.test(text)
+    const start = SPACE.lastIndex
+    if (start === text.length) break
+    TOKEN.lastIndex = at
+    const [, string, literal, sign] = TOKEN.exec(text) ?? []
+    const isValue = string !== undefined || literal !== undefined || sign === '[' || sign === '{'
+    if (expected === 'comma or end') {
+      const inside = open.at(-1)
+      if (sign !== undefined && sign === inside) open.pop()
+      else if (sign === ',' && inside !== undefined) expected = inside === '}' ? 'key' : 'value'
+      else return unexpected(text, start)
+    } else if (expected === 'colon' && sign === ':') expected = 'value'
+    else if (expected === 'key or }' && sign === '}') closed()
+    else if (expected === 'value or ]' && sign === ']') closed()
+    else if (expected.startsWith('key') && string !== undefined) expected = 'colon'
+    else if (expected.startsWith('value') && isValue) {
+      if (sign !== undefined) open.push(sign === '[' ? ']' : '}')
+      expected = sign === '[' ? 'value or ]' : sign === '{' ? 'key or }' : 'comma or end'
+    } else return unexpected(text, start)
+    at = TOKEN.lastIndex
+  }
+  return expected === 'comma or end' && open.length === 0 ? undefined : `it ends too early, at position ${text.length}`
+
+  function closed(): void {
+    open.pop()
+    expected = 'comma or end'
+  }
+}
+
+/** A string that doesn't end is unexpected from its quote on. */
+function unexpected(text: string, at: number): string {
+  const before = text.slice(0, at).split('\n')
+  const column = (before.at(-1)?.length ?? 0) + 1
+  return `unexpected ${JSON.stringify(text.slice(at, at + 10))} at position ${at} (line ${before.length}, column ${column})`
+}
+
 /** A result as text: a string unchanged, anything else as JSON. */
 export const asText = (result: unknown): string => (typeof result === 'string' ? result : JSON.stringify(result))

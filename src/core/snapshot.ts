@@ -1,3 +1,4 @@
+import { jsonProblem } from './json-depth.ts'
 import type { Params } from './tool.ts'
 import { ToolExecutionError } from './tool-result.ts'
 
@@ -229,6 +230,8 @@ const oversized = (maxBytes: number) =>
   )
 
 function noObject(value: unknown): string {
+  const problem = typeof value === 'string' ? jsonProblem(value.slice(0, LIMITS.paramsBytes)) : undefined
+  if (problem !== undefined) return `the parameters are not valid JSON: ${problem}. Send one valid JSON object`
   const what = value === null ? 'null' : value === undefined ? 'nothing' : `a ${typeof value}`
   return `parameters must be one JSON object, not ${Array.isArray(value) ? 'an array' : what}`
 }

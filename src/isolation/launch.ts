@@ -141,11 +141,17 @@ export function isFromChild({ localPort = 0, remotePort = 0 }: Socket): boolean 
 
 /** The inode of the socket of a connection between two ports of this machine. */
 function inodeOf(table: string, from: number, to: number): string | undefined {
-  const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, '0')
-  const row = new RegExp(`^ *\\d+: [0-9A-F]+:${hex(from)} [0-9A-F]+:${hex(to)} (?:\\S+ +){6}(\\d+)`, 'm')
   const path = `/proc/net/${table}`
-  return existsSync(path) ? row.exec(readFileSync(path, 'latin1'))?.[1] : undefined
+  if (!existsSync(path)) return undefined
+  const isPort = (address: string | undefined, port: number) =>
+    Number.parseInt(address?.split(':')[1] ?? '', 16) === port
+  const rows = readFileSync(path, 'latin1')
+    .split('\n', MAX_CONNECTIONS)
+    .map((row) => row.trim().split(/\s+/))
+  return rows.find(([, local, remote]) => isPort(local, from) && isPort(remote, to))?.[9]
 }
+
+const MAX_CONNECTIONS = 100_000
 
 const hasSocket = (pid: number, inode: string): boolean =>
   readdirSync(`/proc/${pid}/fd`).some((fd) => {

@@ -17,7 +17,14 @@ export const mcpKind = ({ servers, log }: McpParts): Kind => ({
     servers.names.includes(String(implementation.server))
       ? undefined
       : `MCP server '${implementation.server}' is not configured`,
-  rename: (tool, params) => logRenamed(tool.name, params, serverNames(toolOf(tool), params, tool.parameters), log),
+  rename(tool, params) {
+    const server = String(tool.implementation.server)
+    const settings = servers.names.includes(server) ? servers.connection(server).settings : undefined
+    const name = toolOf(tool)
+    const table = settings?.parameterNames
+    const own = table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
+    return logRenamed(tool.name, params, serverNames(name, params, tool.parameters, own), log)
+  },
   bind(tool) {
     const server = String(tool.implementation.server)
     return () => (params, context) => servers.call(server, toolOf(tool), params, context)

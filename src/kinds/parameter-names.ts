@@ -12,10 +12,18 @@ const STATIC_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> =
   control_zwave_device: { device_name: 'deviceName', command: 'action' },
 }
 
-/** Renames top-level parameters to the server's names; returns the same object if nothing changes. */
-export function serverNames(tool: string, params: Params, schema: JsonSchema): Params {
+/**
+ * Renames top-level parameters to the server's names; returns the same object if nothing changes. `configured` takes the
+ * place of the table.
+ */
+export function serverNames(
+  tool: string,
+  params: Params,
+  schema: JsonSchema,
+  configured?: Readonly<Record<string, string>>,
+): Params {
   const declared = Object(schema.properties) as Record<string, unknown>
-  const table = Object.hasOwn(STATIC_NAMES, tool) ? (STATIC_NAMES[tool] ?? {}) : {}
+  const table = configured ?? (Object.hasOwn(STATIC_NAMES, tool) ? (STATIC_NAMES[tool] ?? {}) : {})
   const nameOf = (name: string): string => {
     if (Object.hasOwn(table, name)) return table[name] as string
     return Object.hasOwn(declared, name) ? name : camelCase(name)

@@ -61,6 +61,8 @@ export type ModelEvent =
   | {
       readonly type: 'finish'
       readonly reason: FinishReason
+      /** The provider's own word, if `reason` is `error`. */
+      readonly raw_reason?: string
       readonly usage?: Usage
       readonly metadata?: Metadata
     }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { ModelValidation } from '../core/storage/validation-store.ts'
-import { ManualClock } from '../testing/stand-ins.ts'
+import { captureLog, ManualClock } from '../testing/stand-ins.ts'
 import { MemoryValidations, ModelValidationError, ModelValidationTracker } from './model-validation.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'toolyard-validation-'))
@@ -238,9 +238,13 @@ describe('files', () => {
     expect(await tracker.getAllValidations()).toEqual(before)
   })
 
-  test('a missing file is reported as missing', async () => {
-    const loaded = new ModelValidationTracker().load(join(folder, 'none.json'))
-    await expect(loaded).rejects.toThrow('there is no such file or folder. Nothing was changed.')
+  test('a missing file is logged, and changes nothing', async () => {
+    const log = captureLog()
+    const tracker = new ModelValidationTracker({ log })
+    await tracker.recordSuccess(MODEL)
+    await tracker.load(join(folder, 'none.json'))
+    expect(await tracker.getAllValidations()).toHaveLength(1)
+    expect(log.lines).toMatchObject([{ level: 'warn', message: 'There is no file of model tests yet' }])
   })
 
   test('a saved file is readable JSON with the records', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
+import { type Log, silentLog } from '../core/log.ts'
 import { isObject } from '../core/schema/schema-keywords.ts'
 import {
   KEPT_TESTS,
@@ -154,6 +155,7 @@ export interface ModelValidationTrackerOptions {
   readonly store?: ValidationStore
   readonly tenant?: string
   readonly clock?: Clock
+  readonly log?: Log
 }
 
 const MAX_SHOWN_CHARACTERS = 200
@@ -165,11 +167,13 @@ export class ModelValidationTracker {
   readonly #store: ValidationStore
   readonly #tenant: string
   readonly #clock: Clock
+  readonly #log: Log
 
-  constructor({ store, tenant, clock }: ModelValidationTrackerOptions = {}) {
+  constructor({ store, tenant, clock, log }: ModelValidationTrackerOptions = {}) {
     this.#store = store ?? new MemoryValidations()
     this.#tenant = tenant ?? LOCAL_TENANT
     this.#clock = clock ?? systemClock
+    this.#log = log ?? silentLog
   }
 
   /** Records a test that the model passed, and returns the model's updated status. */
@@ -201,9 +205,14 @@ export class ModelValidationTracker {
     await writeValidations(file, await this.getAllValidations())
   }
 
-  /** Replaces all test results with those in a file; an invalid file changes nothing. */
+  /** Replaces all test results with those in a file. A missing or invalid file changes nothing. */
   async load(file: string): Promise<void> {
-    await this.#store.replace(this.#tenant, await readValidations(file))
+    const found = await readValidations(file).catch((error: ModelValidationError) => {
+      if ((Object(error.cause) as { code?: unknown }).code !== 'ENOENT') throw error
+      this.#log.warn({ file }, 'There is no file of model tests yet')
+      return undefined
+    })
+    if (found !== undefined) await this.#store.replace(this.#tenant, found)
   }
 
   async #record(model: string, test: Omit<ModelTest, 'timestamp'>, details: unknown): Promise<ModelValidation> {

@@ -8,6 +8,8 @@ export interface McpServerSettings {
   /** Rejects tools whose definition changed until the operator approves them. */
   readonly pin?: boolean
   readonly check?: string
+  /** By tool: the server's name of each parameter that models call otherwise. */
+  readonly parameterNames?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
 /** A server that is reached over HTTP. */

@@ -92,6 +92,7 @@ export class AnswerReader {
     yield {
       type: 'finish',
       reason: this.#calls > 0 ? 'tool_calls' : finish.reason,
+      ...(finish.reason === 'error' && finish.raw !== undefined && { raw_reason: finish.raw }),
       ...(finish.usage && { usage: finish.usage }),
       ...(metadata && { metadata }),
     }
@@ -239,11 +240,14 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 
 function readFinish({ finishReason, usage }: FinishPart): {
   readonly reason: FinishReason
+  /** The provider's own word. */
+  readonly raw: string | undefined
   readonly brokenOff: boolean
   readonly usage: Usage | undefined
 } {
-  const unified = typeof finishReason === 'string' ? finishReason : finishReason.unified
-  return { reason: REASONS[unified] ?? 'error', brokenOff: unified === 'interrupted', usage: readUsage(usage) }
+  const { unified, raw } =
+    typeof finishReason === 'string' ? { unified: finishReason, raw: finishReason } : finishReason
+  return { reason: REASONS[unified] ?? 'error', raw, brokenOff: unified === 'interrupted', usage: readUsage(usage) }
 }
 
 function readUsage({ inputTokens, outputTokens, ...rest }: FinishPart['usage']): Usage | undefined {

@@ -88,6 +88,7 @@ export class LangchainReader {
     yield {
       type: 'finish',
       reason: this.#calls.length > 0 ? 'tool_calls' : reason,
+      ...(reason === 'error' && this.#reason !== undefined && { raw_reason: this.#reason }),
       ...(usage && { usage }),
       ...(metadata && { metadata }),
     }

@@ -93,7 +93,8 @@ describe('what comes from Ollama', () => {
     [undefined, 'stop'],
   ])('done_reason %j means %s', async (done_reason, reason) => {
     const { wire } = await wireTo(parts(part({ content: 'x' }), done({ done_reason })))
-    expect((await ask(wire)).finish).toEqual({ type: 'finish', reason })
+    const raw = reason === 'error' ? { raw_reason: done_reason } : {}
+    expect((await ask(wire)).finish).toEqual({ type: 'finish', reason, ...raw })
   })
 
   test('calls win over the reason', async () => {

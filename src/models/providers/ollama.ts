@@ -230,11 +230,16 @@ async function* answerEvents(parts: AsyncIterable<AnswerPart>): AsyncGenerator<M
     const thought = thoughts.join('') + printed.thinking
     yield {
       type: 'finish',
-      reason: ids.size > 0 ? 'tool_calls' : (REASONS.get(part.done_reason ?? '') ?? 'error'),
+      ...reasonOf(ids.size > 0, part.done_reason),
       ...(usage !== undefined && { usage }),
       ...(thought !== '' && { metadata: { ollama: { thinking: thought } } }),
     }
   }
+}
+
+function reasonOf(called: boolean, named = ''): { readonly reason: FinishReason; readonly raw_reason?: string } {
+  const reason = called ? 'tool_calls' : REASONS.get(named)
+  return reason === undefined ? { reason: 'error', raw_reason: named } : { reason }
 }
 
 /** Ollama doesn't count a prompt that is still in its cache. */

@@ -2,11 +2,12 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { llamaWire } from '../llama/llama-wire.ts'
 import { miniWire } from '../mini-wire.ts'
+import type { Message } from '../model.ts'
 import { ModelError } from '../model-error.ts'
 import type { ProviderContext, ProviderSettings, WireMaker } from '../provider.ts'
 import { anthropicWire, geminiWire, openaiWire } from './hosted.ts'
 import { ollamaWire } from './ollama.ts'
-import { ProviderClient } from './provider-client.ts'
+import { type ChatOptions, type ChatReply, ProviderClient } from './provider-client.ts'
 
 const wires: Readonly<Record<string, WireMaker>> = {
   openai: openaiWire,
@@ -15,6 +16,49 @@ const wires: Readonly<Record<string, WireMaker>> = {
   ollama: ollamaWire,
   llama: llamaWire,
   mini: miniWire,
+}
+
+type ClientSettings = Omit<ProviderSettings, 'name' | 'type'>
+
+/** A provider by its type. The key is by default in the usual environment variable. */
+abstract class NamedClient {
+  readonly #open: () => Promise<ProviderClient>
+  #client: Promise<ProviderClient> | undefined
+
+  constructor(type: string, settings: ClientSettings, variable?: string) {
+    const key = settings.api_key ?? (variable === undefined ? undefined : process.env[variable])
+    this.#open = () => openProvider({ ...settings, type, ...(key !== undefined && { api_key: key }) })
+  }
+
+  /** Sends one request and returns the whole response. Rejects with a `ModelError`. */
+  async generateChat(messages: readonly Message[], model: string, options: ChatOptions = {}): Promise<ChatReply> {
+    this.#client ??= this.#open()
+    return (await this.#client).generateChat(messages, model, options)
+  }
+}
+
+export class OpenAIClient extends NamedClient {
+  constructor(settings: ClientSettings = {}) {
+    super('openai', settings, 'OPENAI_API_KEY')
+  }
+}
+
+export class AnthropicClient extends NamedClient {
+  constructor(settings: ClientSettings = {}) {
+    super('anthropic', settings, 'ANTHROPIC_API_KEY')
+  }
+}
+
+export class GeminiClient extends NamedClient {
+  constructor(settings: ClientSettings = {}) {
+    super('gemini', settings, 'GEMINI_API_KEY')
+  }
+}
+
+export class OllamaClient extends NamedClient {
+  constructor(settings: ClientSettings = {}) {
+    super('ollama', settings)
+  }
 }
 
 /** Opens a provider; rejects with a `ModelError` that names a missing key or package. */

@@ -145,8 +145,10 @@ async function* settled(events: AsyncIterable<ModelEvent>): AsyncGenerator<Model
 
 type Rename = (name: string) => string
 
+/** A message without a role is the user's. */
 function renameMessages(messages: readonly Message[], rename: Rename): readonly Message[] {
   return messages.map((message) => {
+    if (message.role === undefined) return { ...(message as object), role: 'user' } as Message
     if (message.role === 'tool') return { ...message, name: rename(message.name) }
     if (message.role !== 'assistant' || message.tool_calls === undefined) return message
     return { ...message, tool_calls: message.tool_calls.map((call) => renameCall(call, rename)) }

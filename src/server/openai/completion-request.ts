@@ -107,7 +107,7 @@ function readMessages(messages: readonly unknown[]): Message[] {
 }
 
 function readMessage(message: Wire, place: string, open: Map<string, string>): Message {
-  const { role } = message
+  const { role = 'user' } = message
   switch (role) {
     case 'system':
     case 'developer':
