@@ -17,6 +17,9 @@ const row = (id: string, tool = 'hello'): AuditRow => ({
   error_code: null,
   duration_ms: 1.5,
   attempts: 1,
+  event: null,
+  subject: null,
+  detail: null,
   hash: 'def',
 })
 

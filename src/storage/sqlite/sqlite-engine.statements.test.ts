@@ -38,6 +38,9 @@ const row = (index: number): ChainRow => ({
   code: null,
   durationMs: 1,
   attempts: 1,
+  event: null,
+  subject: null,
+  detail: null,
   hash: `${index}`,
 })
 
@@ -94,6 +97,18 @@ describe('a search for few rows among many', () => {
     expect(await sliced.rows({ ...filter, limit: 3 }, undefined)).toEqual(all.slice(0, 3))
     const [first] = all
     if (first !== undefined) expect(await sliced.rows({ ...filter, limit: 3 }, first)).toEqual(all.slice(1, 4))
+  })
+
+  it.each([undefined, 'tenant-1'])('reads the events of %s by an index that holds no calls', (tenant) => {
+    const byTenant = tenant === undefined ? '' : 'tenant = ? AND'
+    const plan = database.all<{ detail: string }>(
+      `EXPLAIN QUERY PLAN SELECT * FROM audit JOIN chains ON chains.id = audit.chain
+       WHERE event IS NOT NULL AND ${byTenant} (at, audit.chain, seq) < (?, ?, ?)
+       ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT ?`,
+      ...(tenant === undefined ? [] : [tenant]),
+      ...[9e15, 0, 0, 10],
+    )
+    expect(plan[0]?.detail).toContain(tenant === undefined ? 'audit_event_by_time' : 'audit_event_by_tenant')
   })
 
   it('lets other work run between slices', async () => {
