@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Installation } from '../app/installation.ts'
+import type { AuditPage } from '../core/storage/ledger.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { captureLog } from '../testing/stand-ins.ts'
 import { newStoredKey } from './fixtures/new-stored-key.ts'
@@ -34,6 +35,8 @@ describe('serve', () => {
     expect(log.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', message: expect.stringContaining('There are no API keys') }),
     )
+    const { rows } = (await (await fetch(`${server.url}/audit?tenant=*`)).json()) as AuditPage
+    expect(rows).toMatchObject([{ event: 'config.loaded', tenant: '*', params_hash: expect.any(String) }])
     await Promise.all([server.close(), server.close()])
     await expect(fetch(`${server.url}/health`)).rejects.toThrow()
   })
