@@ -144,7 +144,7 @@ test('the queries in docs/audit.md run', () => {
   migrate(database)
   const page = readFileSync(new URL('../../../docs/audit.md', import.meta.url), 'utf8')
   const queries = [...page.matchAll(/^sqlite3 \.toolyard\/toolyard\.db "(.*)"$/gm)].map(([, query]) => query as string)
-  expect(queries).toHaveLength(3)
+  expect(queries).toHaveLength(4)
   const [failures, byTool] = queries.map((query) => database.all(query))
   expect(failures?.[0]).toMatchObject({ time: '2026-11-01T12:00:00.016Z', tenant: 'acme', error_code: 'TIMEOUT' })
   expect(byTool?.[0]).toMatchObject({ tool: 'add', calls: 18, failed: 2 })
