@@ -19,7 +19,7 @@ const time = ({ time }: AuditRow) => <time dateTime={time}>{inDate(time)}</time>
 /** Two columns, with what matters most of the others in them. */
 const NARROW = helper.columns([
   helper.accessor('tool', {
-    header: 'Tool and time',
+    header: 'Tool or event, and time',
     cell: ({ row }) => (
       <>
         <OpenRow row={row} />
@@ -39,7 +39,7 @@ const NARROW = helper.columns([
 ])
 
 const MIDDLE = helper.columns([
-  helper.accessor('tool', { header: 'Tool', cell: ({ row }) => <OpenRow row={row} /> }),
+  helper.accessor('tool', { header: 'Tool or event', cell: ({ row }) => <OpenRow row={row} /> }),
   helper.accessor('outcome', { header: 'Outcome', cell: ({ row }) => <OutcomeChip {...row.original} /> }),
   helper.accessor('time', { header: 'Time', cell: ({ row }) => time(row.original) }),
   helper.accessor('duration_ms', { header: 'Took', cell: ({ row }) => extent(row.original) }),
