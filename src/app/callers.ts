@@ -92,6 +92,8 @@ export class Callers {
   readonly #clock: Clock
   #limits: LimitsConfig = {}
   #known = new Map<string, Known>()
+  /** Keys that are no longer valid. */
+  #revoked = new Map<string, StoredKey>()
   #keyed = false
   #loads = 0
 
@@ -118,6 +120,13 @@ export class Callers {
     const before = this.#known
     const valid = stored.filter((key) => key.revoked_at === null)
     this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
+    this.#revoked = new Map(stored.filter((key) => key.revoked_at !== null).map((key) => [key.hash, key]))
+  }
+
+  /** The key that this one was, if it is revoked or expired. */
+  former(key: string): Pick<StoredKey, 'id' | 'name' | 'tenant'> | undefined {
+    const hash = hashApiKey(key)
+    return this.#revoked.get(hash) ?? this.#known.get(hash)?.caller
   }
 
   /** Finds the caller of a key. Unknown, revoked and expired keys have none. */

@@ -24,6 +24,7 @@ import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
+import { Access, AuditEvents } from './audit-events.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { Tenants } from './tenants.ts'
 import { type Parts, ToolManager } from './tool-manager.ts'
@@ -34,10 +35,12 @@ type Pins = Readonly<Record<string, string>>
 class StoredPins implements PinStore {
   readonly #settings: SettingStore
   readonly #file: PinStore
+  readonly #events: AuditEvents
 
-  constructor(settings: SettingStore, file: PinStore) {
+  constructor(settings: SettingStore, file: PinStore, events: AuditEvents) {
     this.#settings = settings
     this.#file = file
+    this.#events = events
   }
 
   async read(server: string): Promise<Pins | undefined> {
@@ -47,6 +50,8 @@ class StoredPins implements PinStore {
 
   async write(server: string, pins: Pins): Promise<void> {
     await this.#settings.put({ kind: 'pin', name: server, value: pins })
+    const detail = { tools: Object.keys(pins).length }
+    await this.#events.record('mcp.pinned', { subject: server, content: pins, detail })
   }
 }
 
@@ -77,6 +82,10 @@ export class Installation {
   readonly instance: string
   readonly storage: Storage
   readonly sink: LedgerSink
+  /** Records what happens besides calls. */
+  readonly events: AuditEvents
+  /** Changes keys and flags. */
+  readonly access: Access
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -133,9 +142,11 @@ export class Installation {
     this.callers = new Callers(this.tenants, this.clock)
     const durable = config.storage?.audit === 'durable'
     this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
+    this.events = new AuditEvents({ write: (entry) => this.sink.event(entry), clock: this.clock, log: this.log })
+    this.access = new Access(storage, this.events)
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
-    this.pins = new StoredPins(storage.settings, new PinFile(dataFolder(options.env ?? process.env)))
+    this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
     this.#cache = new ResultCache(this.clock)
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
   }
@@ -187,8 +198,15 @@ export class Installation {
     this.#manager = manager
     this.#configure()
     for (const listener of this.#reloaded) listener()
+    this.recordConfig()
     this.log.info({ tools: manager.getRegistry().list().length }, 'Configuration reloaded')
     if (before !== undefined) this.#retire(before, this.clock.now() + (config.limits?.job_timeout_ms ?? JOB_TIMEOUT_MS))
+  }
+
+  /** Records the configuration that is in use from now on. Only its keyed hash is stored. */
+  recordConfig(): void {
+    const detail = { tools: this.manager.getRegistry().list().length }
+    void this.events.record('config.loaded', { subject: this.#options.file, content: this.#config, detail })
   }
 
   /** Closes replaced tools when no call has used them for a while. */
@@ -266,6 +284,7 @@ export class Installation {
     for (const cancel of this.#retired.values()) cancel()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
+    this.events.flush()
     await this.sink.close(LAST_RECORDS_TIMEOUT_MS)
     await this.toolUse.close()
     await this.storage.close()

@@ -30,21 +30,6 @@ export async function storedFlags(settings: SettingStore): Promise<Map<string, F
   return new Map(stored.map(({ name, value }) => [name, (value as TenantConfig).flags ?? {}]))
 }
 
-/** Changes stored flags of a tenant; null removes one. Returns all stored flags of the tenant. */
-export async function changeFlags(
-  settings: SettingStore,
-  tenant: string,
-  changes: ReadonlyMap<string, boolean | null>,
-): Promise<Flags> {
-  const before = (await storedFlags(settings)).get(tenant) ?? {}
-  const unchanged = Object.entries(before).filter(([flag]) => !changes.has(flag))
-  const set = [...changes].filter((change): change is [string, boolean] => change[1] !== null)
-  const after: Flags = Object.fromEntries([...unchanged, ...set])
-  if (Object.keys(after).length === 0) await settings.remove('tenant', tenant)
-  else await settings.put({ kind: 'tenant', name: tenant, value: { flags: after } })
-  return after
-}
-
 /** Lists every tenant that has flags or valid keys, sorted by name. */
 export function listTenants(
   { tenants: configured = {} }: Config,

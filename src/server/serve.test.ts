@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Installation } from '../app/installation.ts'
+import type { AuditPage } from '../core/storage/ledger.ts'
 import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
 import { captureLog } from '../testing/stand-ins.ts'
@@ -37,6 +38,8 @@ describe('serve', () => {
     expect(log.lines).toContainEqual(
       expect.objectContaining({ level: 'warn', message: expect.stringContaining('There are no API keys') }),
     )
+    const { rows } = (await (await fetch(`${server.url}/audit?tenant=*`)).json()) as AuditPage
+    expect(rows).toMatchObject([{ event: 'config.loaded', tenant: '*', params_hash: expect.any(String) }])
     await Promise.all([server.close(), server.close()])
     await expect(fetch(`${server.url}/health`)).rejects.toThrow()
   })

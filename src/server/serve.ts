@@ -116,6 +116,7 @@ export async function serve(options: ServeOptions): Promise<HttpService> {
     await closeGracefully(app, 0)
     throw listenError(error as NodeJS.ErrnoException, host, port)
   }
+  installation.recordConfig()
   if (insecureLocal) log.warn({ host }, '--insecure-local: requests from this machine need no API key')
   else if (local !== 'never') log.warn({ host }, 'There are no API keys: requests from this machine need none')
   const upkeep = new Upkeep({ collections: () => manager.getCollections(), clock, log })

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Log, writeLog } from '../core/log.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
-import type { CallEntry } from '../core/storage/ledger.ts'
+import type { CallEntry, EventEntry } from '../core/storage/ledger.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Change, Storage, StorageStatus } from '../core/storage/storage.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
@@ -36,8 +36,8 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
   return {
     ledger: {
       ...part('ledger'),
-      async append(calls: readonly CallEntry[], runs: readonly StoredRun[]) {
-        await thread.call('ledger', 'append', [packCalls(calls), runs])
+      async append(calls: readonly CallEntry[], runs: readonly StoredRun[], events: readonly EventEntry[] = []) {
+        await thread.call('ledger', 'append', [packCalls(calls), runs, events])
       },
     },
     runs: part('runs'),

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const newest = async (query = ''): Promise<readonly AuditRow[]> =>
-  (await server.answer<{ rows: AuditRow[] }>(`/audit?limit=1000${query}`)).rows
+  (await server.answer<{ rows: AuditRow[] }>(`/audit?limit=1000&type=call${query}`)).rows
 
 /** The tools of the rows that are shown. */
 const shownTools = (page: Page) => page.locator('tbody button').allTextContents()
@@ -87,6 +87,26 @@ describe('the audit log', () => {
     await page.getByLabel('To', { exact: true }).fill('2020-01-01T00:00')
     await page.getByText('No call fits').waitFor()
     expect(new URL(page.url()).searchParams.get('to')).toMatch(/^20(19|20)-/)
+  })
+
+  test('shows events with their details', async () => {
+    const { page } = await open()
+    await server.installation.events.record('flag.set', {
+      by: { id: 'key-1', name: 'ops' },
+      tenant: 'local',
+      subject: 'search',
+      detail: { old: null, new: true },
+    })
+    await page.goto(`${server.url}/activity`)
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('event')
+    await page.getByText('1 event', { exact: true }).waitFor()
+    expect(addressOf(page)).toEqual({ type: 'event' })
+    await page.getByRole('button', { name: 'flag.set' }).click()
+    await page.getByText('A flag of the tenant was set.').waitFor()
+    await page.getByText('{"by":"ops","old":null,"new":true}').waitFor()
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('call')
+    await page.getByText('50 calls, and more').waitFor()
+    expect(await shownTools(page)).not.toContain('flag.set')
   })
 
   test('exports all filtered calls', async () => {

@@ -23,6 +23,9 @@ const chainRow = (chain: string, seq: number, more: Partial<ChainRow> = {}): Cha
   code: null,
   durationMs: 0.001,
   attempts: 1,
+  event: null,
+  subject: null,
+  detail: null,
   hash: `hash ${seq}`,
   ...more,
 })

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
 import type { Change } from '../../src/core/storage/storage.ts'
+import { call, event } from '../../src/storage/fixtures/call-entry.ts'
+import { chainRow, GENESIS } from '../../src/storage/ledger/chain-row.ts'
+import { OwnChain, verifyChains } from '../../src/storage/ledger/verify-chain.ts'
 import { migrations } from '../../src/storage/postgres/migrations.ts'
 import { captureLog } from '../../src/testing/stand-ins.ts'
 import { FULL } from '../setup/full.ts'
@@ -14,6 +18,16 @@ beforeAll(async () => {
   databases = await startDatabases()
 })
 afterAll(() => databases.stop())
+
+/** Creates the schema of an older version. */
+async function createOld(url: string, version: number): Promise<void> {
+  await ask(url, 'CREATE SCHEMA toolyard')
+  await ask(url, 'CREATE TABLE toolyard.migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())')
+  for (const [index, migration] of migrations.slice(0, version).entries()) {
+    await ask(url, migration)
+    await ask(url, 'INSERT INTO toolyard.migrations (version) VALUES ($1)', [index + 1])
+  }
+}
 
 describe('migrations', () => {
   test('any number of servers that start at once on an empty database all find it whole', async () => {
@@ -36,15 +50,7 @@ describe('migrations', () => {
 
   test('keys and test results of an older version are read after the migration', async () => {
     const url = await databases.create()
-    await ask(url, 'CREATE SCHEMA toolyard')
-    await ask(
-      url,
-      'CREATE TABLE toolyard.migrations (version integer PRIMARY KEY, applied_at timestamptz DEFAULT now())',
-    )
-    for (const [index, migration] of migrations.slice(0, 3).entries()) {
-      await ask(url, migration)
-      await ask(url, 'INSERT INTO toolyard.migrations (version) VALUES ($1)', [index + 1])
-    }
+    await createOld(url, 3)
     const key = "'acme', 'name', 'user'"
     await ask(url, `INSERT INTO toolyard.keys VALUES ('a', 'h1', ${key}, '{"x,y",z}', NULL, 'now', NULL, NULL)`)
     await ask(url, `INSERT INTO toolyard.keys VALUES ('b', 'h2', ${key}, NULL, NULL, 'now', NULL, NULL)`)
@@ -63,6 +69,37 @@ describe('migrations', () => {
       { model_id: 'mini:one', test_count: 2, success_count: 1, test_history: tests },
       { model_id: 'two', test_count: 0, success_count: 0, test_history: [] },
     ])
+  })
+
+  test('a chain from before events verifies after the migration, and takes events', async () => {
+    const url = await databases.create()
+    await createOld(url, 6)
+    await ask(url, "INSERT INTO toolyard.chains (name) VALUES ('old')")
+    let before = GENESIS
+    for (const [index, entry] of [call(), call({ model: 'mini:v1' }), call({ code: 'TIMEOUT' })].entries()) {
+      const row = chainRow(entry, { chain: 'old', seq: index + 1, before }, () => null)
+      before = row.hash
+      await ask(
+        url,
+        `INSERT INTO toolyard.audit (chain, seq, at, tenant, caller, source, tool, model, schema_hash, outcome, code,
+           duration_ms, attempts, hash)
+         VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+        [
+          ...[row.seq, row.at, row.tenant, row.caller, row.source, row.tool, row.model, row.schemaHash, row.outcome],
+          ...[row.code, row.durationMs, row.attempts, row.hash],
+        ],
+      )
+    }
+    const { tables } = await databases.open({ url })
+    expect(await verifyChains(tables, 'key', new Map())).toMatchObject({ rows: 3, faults: [] })
+    const later = new OwnChain(tables, 'later', 'key', systemClock)
+    await later.append([call(), event()], (rows) => tables.write({ rows, runs: [], cells: [] }))
+    expect(await verifyChains(tables, 'key', new Map())).toMatchObject({ chains: 2, rows: 5, faults: [] })
+    expect(await ask(url, 'SELECT event, subject, detail FROM toolyard.audit_log WHERE event IS NOT NULL')).toEqual([
+      { event: 'key.created', subject: 'key-2', detail: '{"name":"ci"}' },
+    ])
+    await ask(url, "UPDATE toolyard.audit SET detail = '{}' WHERE event IS NOT NULL")
+    expect((await verifyChains(tables, 'key', new Map())).faults).toMatchObject([{ chain: 'later', at: 2 }])
   })
 
   test('a database of a newer version is refused by a sentence that says so', async () => {

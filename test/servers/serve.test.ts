@@ -84,7 +84,7 @@ describe('toolyard serve', () => {
 
   test('calls of the command line are recorded beside those of the server', async () => {
     await command(['exec', 'one'], {}, folder)
-    const rows = async () => (await command(['audit', 'list'], {}, folder)).document.rows
+    const rows = async () => (await command(['audit', 'list', '--type', 'call'], {}, folder)).document.rows
     const row = { tool: 'one', tenant: 'local', outcome: 'success' }
     await expect.poll(rows).toHaveLength(2)
     expect(await rows()).toMatchObject([
@@ -110,7 +110,12 @@ describe('toolyard serve', () => {
     server = await startServer({}, folder)
     expect(await status()).toBe(200)
     expect((await fetch(`${server.url}/api/tools/list`)).status).toBe(401)
-    expect((await command(['audit', 'verify'], {}, folder)).document).toMatchObject({ rows: 3, faults: [] })
+    const list = async (...words: string[]) => (await command(['audit', 'list', ...words], {}, folder)).document.rows
+    expect(await list('--type', 'call')).toHaveLength(3)
+    const events = (await list('--type', 'event')).map(({ event }: { event: string }) => event)
+    expect(new Set(events)).toEqual(new Set(['config.loaded', 'key.created', 'tenant.created']))
+    const { rows, faults } = (await command(['audit', 'verify'], {}, folder)).document
+    expect([rows, faults]).toEqual([3 + events.length, []])
   })
 
   test('a second signal ends it at once', async () => {

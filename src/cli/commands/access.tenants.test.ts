@@ -1,9 +1,14 @@
 import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import type { Config } from '../../config/config.ts'
+import type { AuditRow } from '../../core/storage/ledger.ts'
 import type { GlobalOptions, Terminal } from '../common/terminal.ts'
 import { installationFolder } from '../fixtures/installation-folder.ts'
 import { keysCreate, keysRevoke, tenantsList, tenantsRemove, tenantsSet } from './access.ts'
+import { auditList } from './records.ts'
 
 /** The commands with their folder. */
 async function setup(tenants: Config['tenants'] = {}) {
@@ -16,6 +21,46 @@ async function setup(tenants: Config['tenants'] = {}) {
   const key = (tenant: string) => (terminal: Terminal) => keysCreate(terminal, { tenant, role: 'user' })
   return { ...opened, set, remove, key, list: tenantsList }
 }
+
+describe('the audit log', () => {
+  test('records changes of keys and flags by commands, with the user who ran them', async () => {
+    const { toolyard, json, run, set, remove, key, data } = await setup()
+    const { id, key: secret } = await json(key('acme'))
+    await run(set('acme', ['search=true', 'beta=false']))
+    await run(set('acme', ['search=false'], ['beta']))
+    await run(set('acme', ['search=false']))
+    await run(remove('acme'))
+    await toolyard('keys', 'revoke', id)
+    await toolyard('keys', 'revoke', id)
+    const { rows } = await json((terminal) => auditList(terminal, { type: 'event' }))
+    const by = userInfo().username
+    const seen = rows.map((row: AuditRow) => [row.event, row.subject, JSON.parse(row.detail ?? 'null')])
+    const found = seen.toReversed()
+    expect(found).toEqual([
+      ['tenant.created', 'acme', { by }],
+      ['key.created', id, expect.objectContaining({ by, role: 'user', scopes: null })],
+      ['flag.set', 'search', { by, old: null, new: true }],
+      ['flag.set', 'beta', { by, old: null, new: false }],
+      ['flag.set', 'search', { by, old: true, new: false }],
+      ['flag.removed', 'beta', { by, old: false, new: null }],
+      ['flag.removed', 'search', { by, old: false, new: null }],
+      ['key.revoked', id, { by, name: expect.any(String) }],
+    ])
+    expect(rows.every((row: AuditRow) => row.caller === 'local' && row.source === 'cli')).toBe(true)
+    expect(JSON.stringify(rows)).not.toContain(secret)
+    const { out } = await toolyard('audit', 'list', '--type', 'event', '--limit', '1')
+    expect(out).toMatch(
+      /^TIME +TENANT +CALLER +SOURCE +EVENT +SUBJECT +TIMES +DETAIL\n\S+ +acme +local +cli +key\.revoked/,
+    )
+    expect((await toolyard('audit', 'list')).out).toMatch(/ acme +local +cli +\(key\.created\) +success/)
+    expect((await toolyard('audit', 'list', '--type', 'call')).err).toBe('No matching rows.\n')
+    expect(await toolyard('audit', 'verify')).toMatchObject({ code: 0, out: 'The audit log is intact.\n' })
+    const database = new DatabaseSync(join(data, 'toolyard.db'))
+    database.exec("UPDATE audit SET event = 'flag.set' WHERE event = 'key.created'")
+    database.close()
+    expect(await toolyard('audit', 'verify')).toMatchObject({ code: 1 })
+  })
+})
 
 describe('tenants', () => {
   test('set stores flags over those that are configured, and a running server takes them up', async () => {

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
+import type { Access, Actor } from '../../app/audit-events.ts'
 import { hashApiKey, newApiKey, ROLES, SCOPES, type Scope } from '../../app/callers.ts'
-import { changeFlags, type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } from '../../app/tenants.ts'
+import { type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } from '../../app/tenants.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
-import { configFile, readConfig, readStore, withStore } from '../common/open.ts'
+import type { Storage } from '../../core/storage/storage.ts'
+import { configFile, hasStore, readConfig, readStore, withAccess } from '../common/open.ts'
 import { readInteger, type TenantOptions, tenantName } from '../common/params.ts'
 import {
   actions,
@@ -71,7 +73,7 @@ const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 export async function keysCreate(terminal: Terminal, options: KeysCreateOptions): Promise<number> {
   const key = newApiKey()
   const stored = storedKey(key, options, Date.now())
-  await withStore(terminal, options, (storage) => storage.keys.create(stored))
+  await withAccess(terminal, options, (access, by) => access.createKey(stored, by))
   const { hash: _, revoked_at: __, ...shown } = stored
   if (terminal.json) {
     terminal.document({ key, ...shown })
@@ -169,7 +171,8 @@ function stateOf({ revoked_at, expires_at }: Omit<StoredKey, 'hash'>, now: numbe
 
 /** `toolyard keys revoke`: the key is invalid from now on. */
 export async function keysRevoke(terminal: Terminal, id: string, options: GlobalOptions): Promise<number> {
-  const known = await readStore(terminal, options, ({ keys }) => keys.revoke(id, new Date().toISOString()), false)
+  const revoke = (access: Access, by: Actor) => access.revokeKey(id, new Date().toISOString(), by)
+  const known = hasStore(terminal) && (await withAccess(terminal, options, revoke))
   if (!known) throw new UsageError(`There is no key with the id '${printableLine(id)}': see "toolyard keys list".`)
   if (terminal.json) terminal.document({ id, revoked: true })
   else terminal.result(`Revoked ${printableLine(id)}`)
@@ -250,7 +253,7 @@ export async function tenantsSet(
   const both = [...set.keys()].find((flag) => unset.has(flag))
   if (both !== undefined) throw new UsageError(`The flag '${printableLine(both)}' cannot be both set and unset.`)
   const changes = new Map<string, boolean | null>([...set, ...[...unset].map((flag) => [flag, null] as const)])
-  const flags = await withStore(terminal, options, ({ settings }) => changeFlags(settings, tenant, changes))
+  const flags = await withAccess(terminal, options, (access, by) => access.changeFlags(tenant, changes, by))
   if (terminal.json) terminal.document({ id: tenant, stored: flags })
   else terminal.result(printableLine(`${tenant}  ${flagWords(flags) || 'no stored flags'}`))
   return 0
@@ -259,13 +262,10 @@ export async function tenantsSet(
 /** `toolyard tenants remove`: removes the stored flags of a tenant. */
 export async function tenantsRemove(terminal: Terminal, name: string, options: GlobalOptions): Promise<number> {
   const tenant = tenantName(name)
-  const [removed, keys] = await readStore(
-    terminal,
-    options,
-    ({ settings, keys }) => Promise.all([settings.remove('tenant', tenant), keys.list()]),
-    [false, []],
-  )
-  if (!removed) throw new UsageError(`Tenant '${tenant}' has no stored flags: see "toolyard tenants list".`)
+  const remove = async (access: Access, by: Actor, { keys }: Storage) =>
+    (await access.removeFlags(tenant, by)) ? await keys.list() : undefined
+  const keys = hasStore(terminal) ? await withAccess(terminal, options, remove) : undefined
+  if (keys === undefined) throw new UsageError(`Tenant '${tenant}' has no stored flags: see "toolyard tenants list".`)
   const valid = keys.filter((key) => key.tenant === tenant && key.revoked_at === null).length
   if (terminal.json) terminal.document({ id: tenant, removed: true, keys: valid })
   else {

@@ -34,7 +34,7 @@ describe('audit list', () => {
     expect(head).toMatch(/^TIME +TENANT +CALLER +SOURCE +TOOL +OUTCOME +MS$/)
     expect(first).toMatch(/^\d{4}-\S+Z +acme +acme-key +rest +nothing +TOOL_NOT_FOUND +\d+$/)
     expect(second).toMatch(/ other +other-key +rest +weather +success +\d+$/)
-    const cursor = /^More calls: --cursor (\S+)\n$/.exec(err)?.[1] as string
+    const cursor = /^More rows: --cursor (\S+)\n$/.exec(err)?.[1] as string
     const { rows, next } = await json(list({ cursor }))
     expect(rows).toMatchObject([{ tenant: 'acme', tool: 'weather', outcome: 'success' }])
     expect(next).toBeUndefined()
@@ -82,7 +82,7 @@ describe('audit list', () => {
 
   test('of an installation that has no store is empty, and makes none', async () => {
     const { run, json, toolyard, data } = await installationFolder()
-    expect(await run(list({}))).toEqual({ code: 0, out: '', err: 'No matching calls.\n' })
+    expect(await run(list({}))).toEqual({ code: 0, out: '', err: 'No matching rows.\n' })
     expect(await json(list({}))).toEqual({ rows: [] })
     expect(await toolyard('audit', 'export', '--json')).toMatchObject({ code: 0, out: '[\n]\n' })
     expect(await run(auditVerify)).toMatchObject({ code: 0 })

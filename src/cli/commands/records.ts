@@ -230,6 +230,7 @@ async function readCassetteFile(file: string): Promise<Cassette> {
 const AUDIT_HELP = `
 Examples:
   $ toolyard audit list --tenant acme --outcome failure --from 2026-01-31
+  $ toolyard audit list --type event
   $ toolyard audit export --format csv > audit.csv
   $ toolyard audit verify`
 
@@ -237,12 +238,12 @@ export function defineAudit(audit: Command, terminal: Terminal, done: Done): voi
   const run = actions(terminal, done)
   audit.addHelpText('after', AUDIT_HELP)
 
-  withFilter(audit.command('list').description('List calls, newest first'))
-    .option('--limit <n>', 'maximum number of calls, 1 to 1000 (default 50)')
+  withFilter(audit.command('list').description('List calls and events, newest first'))
+    .option('--limit <n>', 'maximum number of rows, 1 to 1000 (default 50)')
     .option('--cursor <text>', 'continue after an earlier list')
     .action(run(auditList))
 
-  withFilter(audit.command('export').description('Print all matching calls as CSV or JSON'))
+  withFilter(audit.command('export').description('Print all matching rows as CSV or JSON'))
     .addOption(new Option('--format <format>', 'output format (default csv)').choices(['csv', 'json']))
     .action(run(auditExport))
 
@@ -254,9 +255,10 @@ export function defineAudit(audit: Command, terminal: Terminal, done: Done): voi
 
 const withFilter = (command: Command): Command =>
   command
-    .option('--tenant <id>', 'only calls of this tenant')
+    .addOption(new Option('--type <type>', 'only calls, or only events').choices(['call', 'event']))
+    .option('--tenant <id>', 'only rows of this tenant')
     .option('--tool <name>', 'only calls of this tool')
-    .option('--caller <id>', 'only calls with this key')
+    .option('--caller <id>', 'only rows of this key')
     .option('--run <id>', 'only calls of this run')
     .addOption(new Option('--outcome <outcome>', 'only this outcome').choices(['success', 'failure', 'unknown']))
     .addOption(new Option('--error-code <code>', 'only this error code').choices(Object.keys(TOOL_ERRORS)))
@@ -264,6 +266,7 @@ const withFilter = (command: Command): Command =>
     .option('--to <time>', 'end time, exclusive')
 
 interface AuditOptions extends GlobalOptions {
+  readonly type?: 'call' | 'event'
   readonly tenant?: string
   readonly tool?: string
   readonly caller?: string
@@ -284,35 +287,45 @@ interface AuditExportOptions extends AuditOptions {
 }
 
 const AUDIT_HEAD = ['TIME', 'TENANT', 'CALLER', 'SOURCE', 'TOOL', 'OUTCOME', 'MS']
+const EVENT_HEAD = ['TIME', 'TENANT', 'CALLER', 'SOURCE', 'EVENT', 'SUBJECT', 'TIMES', 'DETAIL']
 const NO_ROWS: AuditPage = { rows: [] }
 const EMPTY_REPORT: AuditReport = { chains: 0, rows: 0, expired: 0, seals: 0, unsealed: 0, faults: [] }
 const EXPORT_PAGE_SIZE = 1_000
 
-/** `toolyard audit list`: calls, newest first. */
+/** `toolyard audit list`: calls and events, newest first. */
 export async function auditList(terminal: Terminal, options: AuditListOptions): Promise<number> {
   const limit = readInteger('--limit', options.limit ?? '50', 1, 1_000)
   const filter = { ...auditFilter(options), limit, cursor: options.cursor || undefined }
   const page = await readStore(terminal, options, ({ ledger }) => ledger.audit(filter), NO_ROWS)
   if (terminal.json) terminal.document(page)
-  else if (page.rows.length === 0) terminal.note('No matching calls.')
+  else if (page.rows.length === 0) terminal.note('No matching rows.')
   else {
-    showTable(terminal, [AUDIT_HEAD, ...page.rows.map(callRow)])
-    if (page.next !== undefined) terminal.note(`More calls: --cursor ${page.next}`)
+    if (options.type === 'event') showTable(terminal, [EVENT_HEAD, ...page.rows.map(eventRow)])
+    else showTable(terminal, [AUDIT_HEAD, ...page.rows.map(auditRow)])
+    if (page.next !== undefined) terminal.note(`More rows: --cursor ${page.next}`)
   }
   return 0
 }
 
-const callRow = ({ time, tenant, caller, source, tool, outcome, error_code, duration_ms }: AuditRow): string[] => [
-  time,
-  tenant,
-  caller ?? '',
-  source ?? '',
-  tool,
-  error_code === null ? outcome : `${error_code}${outcome === 'unknown' ? ' (unknown)' : ''}`,
-  String(Math.round(duration_ms)),
+/** In a list of both, an event stands where the tool of a call does. */
+const auditRow = (row: AuditRow): string[] => [
+  ...whoAndWhen(row),
+  row.event === null ? row.tool : `(${row.event})`,
+  row.error_code === null ? row.outcome : `${row.error_code}${row.outcome === 'unknown' ? ' (unknown)' : ''}`,
+  row.event === null ? String(Math.round(row.duration_ms)) : '',
 ]
 
-/** `toolyard audit export`: all matching calls, newest first. */
+const eventRow = (row: AuditRow): string[] => [
+  ...whoAndWhen(row),
+  row.event ?? '',
+  row.subject ?? '',
+  String(row.attempts),
+  row.detail ?? '',
+]
+
+const whoAndWhen = ({ time, tenant, caller, source }: AuditRow): string[] => [time, tenant, caller ?? '', source ?? '']
+
+/** `toolyard audit export`: all matching rows, newest first. */
 async function auditExport(terminal: Terminal, options: AuditExportOptions): Promise<number> {
   const format = options.format ?? (terminal.json ? 'json' : 'csv')
   if (terminal.json && format === 'csv') {
@@ -355,11 +368,11 @@ export async function auditVerify(terminal: Terminal, options: GlobalOptions): P
   return faults.length === 0 ? 0 : 1
 }
 
-/** Without a tenant the filter matches calls of all tenants. */
+/** Without a tenant the filter matches rows of all tenants. */
 function auditFilter(options: AuditOptions): Omit<AuditFilter, 'limit'> {
-  const { tenant, tool, caller, run, outcome, errorCode, from, to } = options
+  const { tenant, type, tool, caller, run, outcome, errorCode, from, to } = options
   const times = { from: readTime('--from', from), to: readTime('--to', to) }
-  return { tenant, tool, caller, runId: run, outcome, errorCode, ...times }
+  return { tenant, type, tool, caller, runId: run, outcome, errorCode, ...times }
 }
 
 function readTime(option: string, text: string | undefined): number | undefined {

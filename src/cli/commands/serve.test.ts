@@ -21,6 +21,15 @@ test('TOOLYARD_ADMIN_KEY is the first key, of an admin of all tenants', async ()
   expect(callers.find(KEY)).toMatchObject({ tenant: 'local', role: 'admin', scopes: new Set(SCOPES) })
   await createFirstKey({ env: { TOOLYARD_ADMIN_KEY: 'o'.repeat(32) } }, server.installation)
   expect(callers.find('o'.repeat(32))).toBe(undefined)
+  await server.installation.sink.flush()
+  const { rows } = await server.installation.storage.ledger.audit({ tenant: 'local', type: 'event', limit: 10 })
+  const named = {
+    event: 'key.created',
+    caller: 'local',
+    source: 'cli',
+    detail: expect.stringContaining('TOOLYARD_ADMIN_KEY'),
+  }
+  expect(rows).toMatchObject([named, { event: 'tenant.created' }])
 })
 
 test('TOOLYARD_ADMIN_KEY is created once by servers that start at the same time', async () => {

@@ -10,7 +10,7 @@ import type { StoredKey } from '../../core/storage/key-store.ts'
 import { ServeError, serve } from '../../server/serve.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
 import { Prometheus } from '../../telemetry/prometheus.ts'
-import { configFile, SWITCHED_OFF } from '../common/open.ts'
+import { commandUser, configFile, SWITCHED_OFF } from '../common/open.ts'
 import { readInteger } from '../common/params.ts'
 import {
   actions,
@@ -103,7 +103,7 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
 /** `TOOLYARD_ADMIN_KEY` becomes the first key, of an admin of all tenants. It does nothing once a key exists. */
 export async function createFirstKey(
   { env }: Pick<Terminal, 'env'>,
-  { callers, storage, clock }: Installation,
+  { callers, storage, clock, access }: Installation,
 ): Promise<void> {
   const key = env.TOOLYARD_ADMIN_KEY
   if (!key || callers.keyed) return
@@ -123,7 +123,7 @@ export async function createFirstKey(
     revoked_at: null,
   }
   try {
-    await storage.keys.create(stored)
+    await access.createKey(stored, commandUser())
     await callers.load(storage.keys)
   } catch (error) {
     // Another server that started at the same time may have created it.

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Access, Actor } from '../../app/audit-events.ts'
 import { createLog } from '../../app/create-log.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { LoadReport } from '../../app/load-definitions.ts'
@@ -195,6 +197,41 @@ export async function withStore<T>(
   } finally {
     await storage.close()
   }
+}
+
+/** The user of this machine, who runs the command. */
+export function commandUser(): Actor {
+  try {
+    return { id: LOCAL_TENANT, name: userInfo().username, source: 'cli' }
+  } catch {
+    // A container may run as a user that has no name.
+    return { id: LOCAL_TENANT, name: `uid ${process.getuid?.()}`, source: 'cli' }
+  }
+}
+
+const AUDIT_TIMEOUT_MS = 5_000
+
+/** Runs work that changes keys or flags, and records it in the audit log. */
+export async function withAccess<T>(
+  terminal: Terminal,
+  options: GlobalOptions,
+  work: (access: Access, by: Actor, storage: Storage) => Promise<T>,
+): Promise<T> {
+  const [{ Access, AuditEvents }, { LedgerSink }] = await Promise.all([
+    import('../../app/audit-events.ts'),
+    import('../../storage/ledger/ledger-sink.ts'),
+  ])
+  const around = { clock: systemClock, log: openLog(terminal, options) }
+  return withStore(terminal, options, async (storage) => {
+    const sink = new LedgerSink(storage.ledger, around)
+    const events = new AuditEvents({ write: (entry) => sink.event(entry), ...around })
+    try {
+      return await work(new Access(storage, events), commandUser(), storage)
+    } finally {
+      await sink.close(AUDIT_TIMEOUT_MS)
+      if (sink.dropped > 0) terminal.note('The change was not recorded in the audit log: the store did not accept it.')
+    }
+  })
 }
 
 /** Runs work that only reads. Without a store it creates none and returns `nothing`. */

@@ -27,6 +27,8 @@ export type NewJob = Pick<Job, 'id' | 'tenant' | 'caller' | 'tool' | 'params' | 
 export interface JobStore {
   create(job: NewJob): Promise<void>
   get(tenant: string, id: string): Promise<Job | undefined>
+  /** The tenant of a job, to record that another one asked for it. */
+  tenantOf(id: string): Promise<string | undefined>
   /** Newest first, optionally of one caller and one tool. */
   list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>
   /** Claims a queued job, or one whose server has died. Undefined if another server has it or it has ended. */

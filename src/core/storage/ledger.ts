@@ -22,10 +22,31 @@ export interface CallEntry {
   readonly attempts: number
 }
 
+/** What the audit log records besides calls. `*` stands for the whole installation. */
+export interface EventEntry {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly tenant: string
+  /** The id of the key that did it; null if nobody is known. */
+  readonly caller: string | null
+  readonly source: string | null
+  /** Such as `key.created`. */
+  readonly event: string
+  /** What it happened to, such as the id of a key. */
+  readonly subject: string | null
+  /** A JSON object; null if there is nothing to add. */
+  readonly detail: string | null
+  /** JSON text of which only the keyed hash is stored, as for the parameters of a call. */
+  readonly params: string | null
+  readonly failed: boolean
+  /** How many times it happened. */
+  readonly count: number
+}
+
 /** The audit chain, and the metrics derived from it. */
 export interface Ledger {
-  /** Settles when everything is durable. */
-  append(calls: readonly CallEntry[], runs: readonly StoredRun[]): Promise<void>
+  /** Settles when everything is durable. Events count in no metrics. */
+  append(calls: readonly CallEntry[], runs: readonly StoredRun[], events?: readonly EventEntry[]): Promise<void>
   audit(filter: AuditFilter): Promise<AuditPage>
   verify(): Promise<AuditReport>
   executions(query: MetricsQuery): Promise<ExecutionMetrics>
@@ -112,6 +133,7 @@ export interface AuditRow {
   readonly caller: string | null
   readonly source: string | null
   readonly run_id: string | null
+  /** Empty for an event. */
   readonly tool: string
   /** As `provider:model`. */
   readonly model: string | null
@@ -120,7 +142,13 @@ export interface AuditRow {
   readonly outcome: 'success' | 'failure' | 'unknown'
   readonly error_code: ToolErrorCode | null
   readonly duration_ms: number
+  /** How often the tool ran for the call, or how many times the event happened. */
   readonly attempts: number
+  /** Such as `key.created`; null for a call. */
+  readonly event: string | null
+  readonly subject: string | null
+  /** A JSON object as text, as the hash covers it. */
+  readonly detail: string | null
   /** Covers this row and the hash of the previous one. */
   readonly hash: string
 }
@@ -128,6 +156,8 @@ export interface AuditRow {
 export interface AuditFilter {
   /** Undefined: all tenants, for callers with the scope `installation`. */
   readonly tenant: string | undefined
+  /** Undefined: calls and events. */
+  readonly type?: 'call' | 'event' | undefined
   readonly tool?: string | undefined
   readonly caller?: string | undefined
   readonly runId?: string | undefined

@@ -77,4 +77,6 @@ export interface RunPage {
 export interface RunStore {
   list(filter: RunFilter): Promise<RunPage>
   get(tenant: string, id: string): Promise<StoredRun | undefined>
+  /** The tenant of a run, to record that another one asked for it. */
+  tenantOf(id: string): Promise<string | undefined>
 }

@@ -21,7 +21,7 @@ export interface StorageStatus {
   readonly vectors: boolean
 }
 
-/** Values must be plain data, because the store may run in another thread. Every query names its tenant. */
+/** Values must be plain data, because the store may run in another thread. Every query for contents names its tenant. */
 export interface Storage {
   readonly ledger: Ledger
   readonly runs: RunStore

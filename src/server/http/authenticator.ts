@@ -52,9 +52,14 @@ export class UnknownCallers {
     return this.#buckets.size
   }
 
+  /** The address of the client, or its IPv6 network. */
+  addressOf(request: IncomingMessage): string {
+    return addressKey(clientAddress(request, this.#trusted()))
+  }
+
   /** Counts a request. Throws the 429 if its address has sent too many. */
   count(request: IncomingMessage): void {
-    const key = addressKey(clientAddress(request, this.#trusted()))
+    const key = this.addressOf(request)
     const now = this.#installation.clock.now()
     let bucket = this.#buckets.get(key)
     if (bucket === undefined) {
@@ -108,7 +113,7 @@ function withoutPort(entry: string): string {
 function addressKey(address: Address | undefined): string {
   if (address === undefined) return 'unknown'
   if (address instanceof ipaddr.IPv4) return address.toString()
-  return ipaddr.IPv6.networkAddressFromCIDR(`${address}/${IPV6_PREFIX}`).toString()
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${IPV6_PREFIX}`)}/${IPV6_PREFIX}`
 }
 
 const tooMany = (seconds: number): HttpProblem =>
@@ -203,6 +208,7 @@ export class Authenticator {
     const key = keyOf(request.headers)
     const caller = this.#holder(key, request)
     if (caller === undefined) {
+      this.recordRefused(request, key)
       this.#unknown.count(request)
       throw unauthorized(key)
     }
@@ -214,8 +220,27 @@ export class Authenticator {
   find(request: IncomingMessage): Caller | undefined {
     const key = keyOf(request.headers)
     const caller = this.#holder(key, request)
-    if (caller === undefined && key !== undefined) this.#unknown.count(request)
+    if (caller === undefined && key !== undefined) {
+      this.recordRefused(request, key)
+      this.#unknown.count(request)
+    }
     return caller
+  }
+
+  /** Records a key that isn't valid in the audit log: never the key itself, but which one it was if that is known. */
+  recordRefused(request: IncomingMessage, key: string | undefined): void {
+    if (key === undefined) return
+    const { callers, events } = this.#installation
+    const { id, name, tenant } = callers.former(key) ?? {}
+    const address = this.#unknown.addressOf(request)
+    events.count('key.refused', address, { tenant, subject: id, failed: true, detail: { address, name } })
+  }
+
+  /** Records the start of a page session. */
+  recordSignIn(request: IncomingMessage, caller: Caller): void {
+    const { id, tenant } = caller
+    const detail = { address: this.#unknown.addressOf(request) }
+    this.#installation.events.count('session.started', id, { by: caller, tenant, subject: id, detail })
   }
 
   /** Counts an attempt to sign in, before its body is read. Throws 429 if the address has made too many. */

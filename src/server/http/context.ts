@@ -94,9 +94,10 @@ export const TENANT_QUERY = {
 } as const
 
 /** The tenant whose data a request may read; undefined means all tenants. Throws 403 if the caller may not. */
-export function tenantAsked({ caller }: FastifyRequest, tenant: string | undefined): string | undefined {
+export function tenantAsked({ caller, server }: FastifyRequest, tenant: string | undefined): string | undefined {
   if (tenant === undefined || tenant === caller.tenant) return caller.tenant
   if (!caller.scopes.has('installation')) {
+    server.installation.events.crossed(caller, 'tenant', tenant)
     throw new HttpProblem(403, "Only a key with the scope 'installation' may ask for other tenants")
   }
   return tenant === '*' ? undefined : tenant

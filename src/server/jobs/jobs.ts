@@ -230,7 +230,9 @@ export class Jobs {
   }
 
   async #find(caller: Caller, id: string, task: TaskName | undefined): Promise<Job | undefined> {
-    const job = await this.#installation.storage.jobs.get(caller.tenant, id)
+    const { storage, events } = this.#installation
+    const job = await storage.jobs.get(caller.tenant, id)
+    if (job === undefined) events.crossed(caller, `job ${id}`, storage.jobs.tenantOf(id))
     return job !== undefined && this.#does(job, task) && maySee(caller, job) ? job : undefined
   }
 

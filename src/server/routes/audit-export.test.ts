@@ -17,6 +17,9 @@ const row = (id: string, tool = 'hello'): AuditRow => ({
   error_code: null,
   duration_ms: 1.5,
   attempts: 1,
+  event: null,
+  subject: null,
+  detail: null,
   hash: 'def',
 })
 
@@ -33,10 +36,10 @@ describe('the audit as a file', () => {
   test('has all pages, as comma-separated values', async () => {
     const lines = (await text(auditCsv(pagesOf([row('1'), row('2')], [row('3')])))).split('\r\n')
     expect(lines[0]).toBe(
-      'id,time,tenant,caller,source,run_id,tool,model,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,hash',
+      'id,time,tenant,caller,source,run_id,tool,model,schema_hash,params_hash,outcome,error_code,duration_ms,attempts,event,subject,detail,hash',
     )
     expect(lines.slice(1)).toEqual([
-      ...['1', '2', '3'].map((id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,,abc,success,,1.5,1,def`),
+      ...['1', '2', '3'].map((id) => `${id},2026-01-01T00:00:00.000Z,acme,,rest,,hello,,,abc,success,,1.5,1,,,,def`),
       '',
     ])
   })

@@ -18,6 +18,9 @@ const COLUMNS: readonly (keyof AuditRow)[] = [
   'error_code',
   'duration_ms',
   'attempts',
+  'event',
+  'subject',
+  'detail',
   'hash',
 ]
 

@@ -11,7 +11,6 @@ import {
   type Scope,
 } from '../../app/callers.ts'
 import {
-  changeFlags,
   isFlagName,
   type ListedTenant,
   listTenants,
@@ -95,12 +94,13 @@ export function tenantRoutes(app: FastifyInstance): void {
     }),
     async ({ caller, params: { id }, body: { flags } }) => {
       if (!caller.scopes.has('installation')) {
+        installation.events.crossed(caller, 'flags', id)
         throw new HttpProblem(403, "Only a key with the scope 'installation' may change what a tenant may use")
       }
       if (!TENANT_NAME.test(id)) throw new HttpProblem(400, `Invalid tenant name '${id}'`, NAMES)
       const odd = Object.keys(flags).find((flag) => !isFlagName(flag))
       if (odd !== undefined) throw new HttpProblem(400, `Invalid flag name '${odd.slice(0, MAX_FLAG_LENGTH)}'`, A_FLAG)
-      await changeFlags(settings, id, new Map(Object.entries(flags)))
+      await installation.access.changeFlags(id, new Map(Object.entries(flags)), caller)
       await installation.tenants.load(settings)
       return one(id)
     },
@@ -182,7 +182,7 @@ export function keyRoutes(app: FastifyInstance): void {
         expires_at: expires_at === undefined ? null : new Date(expires_at).toISOString(),
         revoked_at: null,
       }
-      await keys.create(stored)
+      await installation.access.createKey(stored, caller)
       await installation.callers.load(keys)
       return reply.code(201).send({ key, ...shown(stored) })
     },
@@ -195,9 +195,10 @@ export function keyRoutes(app: FastifyInstance): void {
       response: { 204: { description: 'Revoked', type: 'null' } },
     }),
     async ({ caller, params: { id } }, reply) => {
-      const own = (await keys.list()).find((key) => key.id === id && key.tenant === caller.tenant)
-      found(own, `Key '${id}'`)
-      await keys.revoke(id, now())
+      const key = (await keys.list()).find((one) => one.id === id)
+      if (key?.tenant !== caller.tenant) installation.events.crossed(caller, `key ${id}`, key?.tenant)
+      found(key?.tenant === caller.tenant ? key : undefined, `Key '${id}'`)
+      await installation.access.revokeKey(id, now(), caller)
       await installation.callers.load(keys)
       return reply.code(204).send()
     },
@@ -281,13 +282,15 @@ export function sessionRoutes(app: FastifyInstance): void {
         response: { 200: SESSION },
       }),
     },
-    ({ headers, body }, reply) => {
+    ({ headers, body, raw }, reply) => {
       if (authenticator.local) return sessionOf(LOCAL_CALLER)
       const key = body.key.trim()
       const caller = installation.callers.find(key)
       if (caller === undefined) {
+        authenticator.recordRefused(raw, key)
         throw new HttpProblem(401, 'The API key is not valid', 'it is unknown, revoked or expired')
       }
+      authenticator.recordSignIn(raw, caller)
       reply.header('set-cookie', cookieWith(key, headers))
       return sessionOf(caller)
     },

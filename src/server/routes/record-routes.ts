@@ -19,6 +19,7 @@ const NAME = { type: 'string', minLength: 1, maxLength: 200 }
 const OUTCOME = { enum: ['success', 'failure', 'unknown'] }
 
 const AUDIT_QUERY = {
+  type: { enum: ['call', 'event'], description: 'Only calls, or only events. Default: both.' },
   tool: NAME,
   caller: { ...NAME, description: 'The id of an API key, or local.' },
   run_id: NAME,
@@ -28,7 +29,7 @@ const AUDIT_QUERY = {
   to: { type: 'string', pattern: ISO, description: 'End time, exclusive, ISO 8601.', examples: ['2026-02-01'] },
   limit: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
   cursor: { type: 'string', maxLength: 500, description: '`next` of the previous page.' },
-  format: { enum: ['csv', 'json'], description: 'Downloads all matching calls as a file.' },
+  format: { enum: ['csv', 'json'], description: 'Downloads all matching rows as a file.' },
 }
 
 const nullable = (description?: string) => ({ type: ['string', 'null'], ...(description && { description }) })
@@ -40,14 +41,17 @@ const AUDIT_COLUMNS = {
   caller: nullable('The id of the API key.'),
   source: nullable('The interface that the call came through.'),
   run_id: nullable('The run that the call belongs to.'),
-  tool: TEXT,
+  tool: { type: 'string', description: 'Empty for an event.' },
   model: nullable('The model that requested the call, as provider:model.'),
   schema_hash: nullable('The hash of the tool definition.'),
   params_hash: nullable('A keyed hash of the parameters, which are not stored.'),
   outcome: OUTCOME,
   error_code: nullable(),
   duration_ms: { type: 'number' },
-  attempts: COUNT,
+  attempts: { ...COUNT, description: 'How often the tool ran for the call, or how many times the event happened.' },
+  event: nullable('What happened, such as key.created; null for a call.'),
+  subject: nullable('What it happened to, such as the id of a key.'),
+  detail: nullable('More about the event: a JSON object as text.'),
   hash: { type: 'string', description: 'The hash of this row and the previous one in its chain.' },
 }
 
@@ -60,6 +64,7 @@ const AUDIT_PAGE = object(
 )
 
 interface AuditQuery {
+  readonly type?: 'call' | 'event'
   readonly tenant?: string
   readonly tool?: string
   readonly caller?: string
@@ -85,7 +90,7 @@ export function auditRoutes(app: FastifyInstance): void {
 
   app.get<{ Querystring: AuditQuery }>(
     '/audit',
-    route('observe', 'audit', 'Lists calls, newest first, or downloads all matching calls', {
+    route('observe', 'audit', 'Lists calls and events, newest first, or downloads all that match', {
       querystring: exactly({ ...AUDIT_QUERY, ...TENANT_QUERY }),
       response: { 200: AUDIT_PAGE },
     }),
@@ -105,9 +110,9 @@ export function auditRoutes(app: FastifyInstance): void {
 }
 
 function filterOf(query: AuditQuery, tenant: string | undefined): AuditFilter {
-  const { run_id: runId, error_code: errorCode, tool, caller, outcome, limit, cursor } = query
+  const { run_id: runId, error_code: errorCode, type, tool, caller, outcome, limit, cursor } = query
   const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
-  return { tenant, tool, caller, runId, outcome, errorCode, from, to, limit, cursor }
+  return { tenant, type, tool, caller, runId, outcome, errorCode, from, to, limit, cursor }
 }
 
 function timeOf(query: AuditQuery, name: 'from' | 'to'): number | undefined {
@@ -217,8 +222,12 @@ export function runRoutes(app: FastifyInstance): void {
     const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
     await settleRecords(installation)
     const run = await storage.runs.get(tenant, id)
-    if (run === undefined) throw new HttpProblem(404, `Run '${id}' not found`)
-    return run
+    if (run !== undefined) return run
+    const { caller } = request
+    if (!caller.scopes.has('installation')) {
+      installation.events.crossed(caller, `run ${id}`, storage.runs.tenantOf(id))
+    }
+    throw new HttpProblem(404, `Run '${id}' not found`)
   }
 
   app.get<{ Querystring: RunsQuery }>(

@@ -311,7 +311,8 @@ export class McpEndpoint {
       ...(servers.names.length > 0 && { library: servers.library }),
     })
     const hosts = config.server?.hosts ?? []
-    return { handler: new HttpHandler(server, { contextOf: this.#contextOf, hosts }), server, running: 0 }
+    const options = { contextOf: this.#contextOf, hosts, onForeignSession: this.#recordForeign }
+    return { handler: new HttpHandler(server, options), server, running: 0 }
   }
 
   readonly #contextOf = (request: IncomingMessage): CallContext => {
@@ -319,6 +320,9 @@ export class McpEndpoint {
     const session = sessionName(headers['mcp-session-id'] ?? headers['x-session-id'])
     return this.#installation.callers.context(this.#callers.get(request) as Caller, 'mcp', session)
   }
+
+  readonly #recordForeign = (request: IncomingMessage, tenant: string): void =>
+    this.#installation.events.crossed(this.#callers.get(request) as Caller, 'MCP session', tenant)
 
   #endIfIdle(generation: Generation): void {
     if (generation.running === 0 && this.#old.delete(generation)) void end(generation)

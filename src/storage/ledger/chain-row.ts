@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { canonicalText } from '../../core/schema/canonical-text.ts'
-import type { CallEntry } from '../../core/storage/ledger.ts'
+import type { CallEntry, EventEntry } from '../../core/storage/ledger.ts'
 import type { ChainRow } from './ledger-tables.ts'
 import { storableText } from './storable-text.ts'
 
@@ -11,11 +11,11 @@ export const GENESIS = '0'.repeat(64)
 /**
  * The hash of a row: SHA-256, in hexadecimal, of one JSON array without white space in UTF-8. Its members are the hash
  * of the row before (64 zeros before the first), then all fields of the row in this order. The model is left out when
- * it is null, so that rows from before it was recorded keep their hash.
+ * it is null, and so are the fields of events, so that rows from before these were recorded keep their hash.
  */
 export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
   const { chain, seq, at, tenant, caller, source, runId, tool } = row
-  const { schemaHash, paramsHash, outcome, code, durationMs, attempts, model } = row
+  const { schemaHash, paramsHash, outcome, code, durationMs, attempts, model, event, subject, detail } = row
   const fields: unknown[] = [
     before,
     chain,
@@ -34,13 +34,21 @@ export function rowHash(before: string, row: Omit<ChainRow, 'hash'>): string {
     attempts,
   ]
   if (model !== null) fields.push(model)
+  // An array, so that no model can be taken for an event.
+  if (event !== null || subject !== null || detail !== null) fields.push([event, subject, detail])
   return hash('sha256', JSON.stringify(fields), 'hex')
+}
+
+interface Place {
+  readonly chain: string
+  readonly seq: number
+  readonly before: string
 }
 
 /** The row of a call, which follows the row with the hash `before`. */
 export function chainRow(
   entry: CallEntry,
-  { chain, seq, before }: { readonly chain: string; readonly seq: number; readonly before: string },
+  { chain, seq, before }: Place,
   hashParams: (params: string) => string | null,
 ): ChainRow {
   const { code } = entry
@@ -61,10 +69,28 @@ export function chainRow(
     // To the microsecond: further digits carry no information.
     durationMs: Math.round(finite(entry.durationMs) * 1_000) / 1_000,
     attempts: Math.floor(finite(entry.attempts)),
+    event: null,
+    subject: null,
+    detail: null,
     hash: '',
   }
   row.hash = rowHash(before, row)
   return row
+}
+
+const NO_CALL = { runId: null, tool: '', model: null, schemaHash: null, code: null, unknown: false, durationMs: 0 }
+
+/** The row of an event. */
+export function eventRow(entry: EventEntry, place: Place, hashParams: (params: string) => string | null): ChainRow {
+  const { event, subject, detail, failed, count, ...rest } = entry
+  const row = {
+    ...chainRow({ ...rest, ...NO_CALL, attempts: count }, place, hashParams),
+    outcome: failed ? ('failure' as const) : ('success' as const),
+    event: storableText(event),
+    subject: storableText(subject),
+    detail,
+  }
+  return { ...row, hash: rowHash(place.before, row) }
 }
 
 /** One invalid number must not prevent a whole batch from being written. */

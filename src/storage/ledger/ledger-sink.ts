@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { CallBatch, CallRecord, RecordSink } from '../../core/recorder.ts'
-import type { CallEntry, Ledger } from '../../core/storage/ledger.ts'
+import type { CallEntry, EventEntry, Ledger } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 
 /** How long records wait for others, and the minimum time between two batches, unless a caller waits. */
@@ -27,7 +27,7 @@ interface Waiter {
   readonly resolve: () => void
 }
 
-/** Writes records of calls and runs to the ledger, in order and in batches, without delaying calls. */
+/** Writes records of calls, runs and events to the ledger, in order and in batches, without delaying calls. */
 export class LedgerSink implements RecordSink {
   readonly #ledger: Ledger
   readonly #clock: Clock
@@ -64,15 +64,25 @@ export class LedgerSink implements RecordSink {
 
   write({ records, epoch }: CallBatch): void | Promise<void> {
     this.#take(records.map((record) => callEntry(record, epoch)))
-    if (!this.#durable) return
-    // Calls do not wait while the ledger fails; the failure has been logged.
-    if (this.#failing) return Promise.resolve()
-    return this.#settledUpTo(this.#taken, true)
+    return this.#stored()
   }
 
   /** Records a run that has ended. */
   run(run: StoredRun): void {
     this.#take([run])
+  }
+
+  /** Records an event. */
+  event(event: EventEntry): void | Promise<void> {
+    this.#take([event])
+    return this.#stored()
+  }
+
+  #stored(): void | Promise<void> {
+    if (!this.#durable) return
+    // Calls do not wait while the ledger fails; the failure has been logged.
+    if (this.#failing) return Promise.resolve()
+    return this.#settledUpTo(this.#taken, true)
   }
 
   /** Settles when all records so far are written or dropped. */
@@ -86,7 +96,7 @@ export class LedgerSink implements RecordSink {
     return this.#closed
   }
 
-  #take(entries: readonly (CallEntry | StoredRun)[]): void {
+  #take(entries: readonly Entry[]): void {
     let dropped = 0
     for (const entry of entries) {
       if (this.#closed === undefined && this.#waiting.add(entry)) this.#taken++
@@ -116,15 +126,14 @@ export class LedgerSink implements RecordSink {
     this.#writing = true
     this.#beganAt = this.#clock.now()
     this.#batch ??= this.#waiting.first()
-    const { calls, runs } = this.#batch
-    this.#append(calls, runs).then(
+    this.#append(this.#batch).then(
       () => this.#written(),
       (error: unknown) => this.#failed(error),
     )
   }
 
-  async #append(calls: readonly CallEntry[], runs: readonly StoredRun[]): Promise<void> {
-    await this.#ledger.append(calls, runs)
+  async #append({ calls, runs, events }: EntryBatch): Promise<void> {
+    await this.#ledger.append(calls, runs, events)
   }
 
   #written(): void {
@@ -266,18 +275,21 @@ const BATCH_BYTES_LIMIT = 4 * 1024 * 1024
 /** The approximate size of an entry without its parameters. */
 const ENTRY_BYTES = 400
 
+type Entry = CallEntry | StoredRun | EventEntry
+
 interface EntryBatch {
   readonly calls: readonly CallEntry[]
   readonly runs: readonly StoredRun[]
-  /** The number of calls and runs. */
+  readonly events: readonly EventEntry[]
+  /** The number of calls, runs and events. */
   readonly size: number
 }
 
-/** Calls and runs that are not written yet, in order; limited in number and bytes. */
+/** Entries that are not written yet, in order; limited in number and bytes. */
 class WaitingEntries {
   readonly #maxEntries: number
   readonly #maxBytes: number
-  readonly #entries: (CallEntry | StoredRun)[] = []
+  readonly #entries: Entry[] = []
   readonly #sizes: number[] = []
   #bytes = 0
 
@@ -300,7 +312,7 @@ class WaitingEntries {
   }
 
   /** Returns false if the buffer is full. */
-  add(entry: CallEntry | StoredRun): boolean {
+  add(entry: Entry): boolean {
     const bytes = isRun(entry) ? 2 * JSON.stringify(entry).length : ENTRY_BYTES + 2 * (entry.params?.length ?? 0)
     if (this.#entries.length >= this.#maxEntries || this.#bytes + bytes > this.#maxBytes) return false
     this.#entries.push(entry)
@@ -313,15 +325,17 @@ class WaitingEntries {
   first(): EntryBatch {
     const calls: CallEntry[] = []
     const runs: StoredRun[] = []
+    const events: EventEntry[] = []
     let size = 0
     for (let bytes = 0; size < BATCH_LIMIT && bytes < BATCH_BYTES_LIMIT; size++) {
       const entry = this.#entries[size]
       if (entry === undefined) break
       if (isRun(entry)) runs.push(entry)
+      else if ('event' in entry) events.push(entry)
       else calls.push(entry)
       bytes += this.#sizes[size] as number
     }
-    return { calls, runs, size }
+    return { calls, runs, events, size }
   }
 
   remove(count: number): void {
@@ -330,4 +344,4 @@ class WaitingEntries {
   }
 }
 
-const isRun = (entry: CallEntry | StoredRun): entry is StoredRun => 'steps' in entry
+const isRun = (entry: Entry): entry is StoredRun => 'steps' in entry

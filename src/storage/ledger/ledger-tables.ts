@@ -24,6 +24,11 @@ export interface ChainRow {
   readonly code: string | null
   readonly durationMs: number
   readonly attempts: number
+  /** These three are null for a call. */
+  readonly event: string | null
+  readonly subject: string | null
+  /** JSON text. */
+  readonly detail: string | null
   /** Hexadecimal. */
   readonly hash: string
 }

@@ -27,6 +27,9 @@ describe('audit', () => {
         error_code: 'EXECUTION_ERROR',
         duration_ms: 12.5,
         attempts: 1,
+        event: null,
+        subject: null,
+        detail: null,
         hash: stored.rows[0]?.hash,
       },
     ])

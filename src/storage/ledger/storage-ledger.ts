@@ -8,6 +8,7 @@ import type {
   AuditRow,
   CallEntry,
   CallSeriesMetrics,
+  EventEntry,
   ExecutionMetrics,
   Ledger,
   MetricsQuery,
@@ -70,9 +71,9 @@ export class StorageLedger implements Ledger {
     })
   }
 
-  append(calls: readonly CallEntry[], runs: readonly StoredRun[]): Promise<void> {
+  append(calls: readonly CallEntry[], runs: readonly StoredRun[], events: readonly EventEntry[] = []): Promise<void> {
     if (this.#closed !== undefined) return Promise.reject(new Error('The ledger is closed'))
-    return this.#inTurn(() => this.#append(calls, runs))
+    return this.#inTurn(() => this.#append(events.length === 0 ? calls : [...calls, ...events], runs))
   }
 
   audit(filter: AuditFilter): Promise<AuditPage> {
@@ -121,17 +122,20 @@ export class StorageLedger implements Ledger {
     return this.#closed
   }
 
-  async #append(calls: readonly CallEntry[], runs: readonly StoredRun[]): Promise<void> {
+  async #append(entries: readonly (CallEntry | EventEntry)[], runs: readonly StoredRun[]): Promise<void> {
     await this.#attempt(NOT_SEALED, () => this.#sealIfDue())
     const now = this.#options.clock.wall()
     const due = now - this.#lookedAt >= LOOK_MS ? this.#figures.due(now, 'due') : undefined
     const kept = runs.map(storableRun)
-    const rows = await this.#chain.append(calls, async (rows) => {
+    const rows = await this.#chain.append(entries, async (rows) => {
       await this.#tables.write({ rows, runs: kept, cells: due?.cells ?? [] })
       due?.written()
     })
     if (due !== undefined) this.#lookedAt = now
-    this.#figures.calls(rows, now)
+    this.#figures.calls(
+      rows.filter(({ event }) => event === null),
+      now,
+    )
     for (const run of kept) this.#figures.run(run, now)
     this.#lookLater()
   }
@@ -224,6 +228,9 @@ const auditRow = (row: ChainRow): AuditRow => ({
   error_code: row.code as AuditRow['error_code'],
   duration_ms: row.durationMs,
   attempts: row.attempts,
+  event: row.event,
+  subject: row.subject,
+  detail: row.detail,
   hash: row.hash,
 })
 

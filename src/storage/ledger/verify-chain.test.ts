@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { event } from '../fixtures/call-entry.ts'
 import { GENESIS, rowHash } from './chain-row.ts'
 import type { Stored } from './fixtures/memory-tables.ts'
 import { call, openLedger } from './fixtures/open-ledger.ts'
@@ -17,7 +18,7 @@ async function fullChain(instance = 'server-1', stored?: Stored) {
   const { ledger, clock, tables } = opened
   const stretch = async () => {
     const at = clock.wall()
-    await ledger.append([call({ at }), call({ at: at + 1, tool: 'b' }), call({ at: at + 2, code: 'TIMEOUT' })], [])
+    await ledger.append([call({ at }), call({ at: at + 1, tool: 'b' })], [], [event({ at: at + 2 })])
   }
   await stretch()
   clock.advance(8 * DAY)
@@ -58,6 +59,12 @@ describe('finds changes by somebody with access to the database but without the 
   const tamperings: readonly Tampering[] = [
     ['a row is changed', (stored) => change(stored, 5, { tool: 'harmless' }), 5, changed(5)],
     ['a model is added', (stored) => change(stored, 5, { model: 'mini:one' }), 5, changed(5)],
+    ['a call becomes an event', (stored) => change(stored, 5, { event: 'key.created' }), 5, changed(5)],
+    ['a call gets a subject', (stored) => change(stored, 5, { subject: 'key-9' }), 5, changed(5)],
+    ['an event becomes a call', (stored) => change(stored, 6, { event: null }), 6, changed(6)],
+    ['the subject of an event is changed', (stored) => change(stored, 6, { subject: 'key-9' }), 6, changed(6)],
+    ['the detail of an event is changed', (stored) => change(stored, 6, { detail: '{}' }), 6, changed(6)],
+    ['the count of an event is changed', (stored) => change(stored, 6, { attempts: 0 }), 6, changed(6)],
     ['a hash is changed', (stored) => change(stored, 5, { hash: GENESIS }), 5, changed(5)],
     ['an unsealed row is changed', (stored) => change(stored, 13, { tenant: 'evil' }), 13, changed(13)],
     ['a row is removed', (stored) => remove(stored, 5), 5, 'Row 5 is missing'],

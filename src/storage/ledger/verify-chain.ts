@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../core/clock.ts'
-import type { AuditFault, AuditReport, CallEntry } from '../../core/storage/ledger.ts'
-import { chainRow, GENESIS, paramsHasher, rowHash } from './chain-row.ts'
+import type { AuditFault, AuditReport, CallEntry, EventEntry } from '../../core/storage/ledger.ts'
+import { chainRow, eventRow, GENESIS, paramsHasher, rowHash } from './chain-row.ts'
 import type { ChainRow, LedgerTables, Seal } from './ledger-tables.ts'
 import { isGenuine, MAX_ROWS_IN_STRETCH, sealed, sealTail } from './seal.ts'
 
@@ -228,17 +228,17 @@ export class OwnChain {
     return { seq: this.#seq, hash: this.#hash }
   }
 
-  /** Writes the rows of these calls with `write`, and continues the chain after them once they are stored. */
+  /** Writes the rows of these entries with `write`, and continues the chain after them once they are stored. */
   async append(
-    calls: readonly CallEntry[],
+    entries: readonly (CallEntry | EventEntry)[],
     write: (rows: readonly ChainRow[]) => Promise<void>,
   ): Promise<readonly ChainRow[]> {
-    let rows = this.#rowsOf(calls)
+    let rows = this.#rowsOf(entries)
     const doubtful = this.#doubtful
     if ((await this.#settleDoubt()) === 'there') {
       const again = doubtful?.length === rows.length && doubtful.at(-1)?.hash === rows.at(-1)?.hash
       if (again) return rows
-      rows = this.#rowsOf(calls)
+      rows = this.#rowsOf(entries)
     }
     try {
       await write(rows)
@@ -288,10 +288,11 @@ export class OwnChain {
     this.#open = undefined
   }
 
-  #rowsOf(calls: readonly CallEntry[]): readonly ChainRow[] {
+  #rowsOf(entries: readonly (CallEntry | EventEntry)[]): readonly ChainRow[] {
     let [seq, before] = [this.#seq, this.#hash]
-    return calls.map((call) => {
-      const row = chainRow(call, { chain: this.#name, seq: ++seq, before }, this.#hashParams)
+    return entries.map((entry) => {
+      const place = { chain: this.#name, seq: ++seq, before }
+      const row = 'event' in entry ? eventRow(entry, place, this.#hashParams) : chainRow(entry, place, this.#hashParams)
       before = row.hash
       return row
     })

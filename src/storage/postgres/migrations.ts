@@ -352,4 +352,16 @@ export const migrations: readonly string[] = [
   `DROP FUNCTION toolyard.share(text, text[], text[], double precision[]);
   DROP TABLE toolyard.cache_feed;
   DROP SEQUENCE toolyard.cache_seq`,
+  // Events in the audit log, and the tenant of a run that another tenant asks for.
+  `ALTER TABLE toolyard.audit ADD COLUMN event text, ADD COLUMN subject text, ADD COLUMN detail text;
+  CREATE INDEX audit_event_by_time ON toolyard.audit (at, chain, seq) WHERE event IS NOT NULL;
+  CREATE INDEX audit_event_by_tenant ON toolyard.audit (tenant, at, chain, seq) WHERE event IS NOT NULL;
+  CREATE INDEX runs_by_id ON toolyard.runs (id);
+  DROP VIEW toolyard.audit_log;
+  CREATE VIEW toolyard.audit_log AS
+    SELECT chains.name || ':' || seq AS id,
+      to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS time, at, tenant, caller,
+      source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts, event,
+      subject, detail, hash
+    FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain`,
 ]

@@ -83,6 +83,16 @@ export class Runs implements RunStore {
       ...(recording !== null && { recording }),
     }
   }
+
+  tenantOf(id: string): Promise<string | undefined> {
+    return tenantOf(this.#database, 'runs', id)
+  }
+}
+
+/** The tenant of a row, by its id. */
+export async function tenantOf(database: Database, table: 'runs' | 'jobs', id: string): Promise<string | undefined> {
+  const sql = ['SELECT tenant FROM', `toolyard.${table}`, 'WHERE id = ? LIMIT 1'].join(' ')
+  return (await database.run<{ tenant: string }>(sql, [id])).rows[0]?.tenant
 }
 
 /** A run that is stored already stays as it is: a batch whose answer was lost is written twice. */

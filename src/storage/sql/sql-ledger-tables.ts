@@ -26,11 +26,15 @@ const ROW_COLUMNS = {
   code: 'text',
   duration_ms: 'double precision',
   attempts: 'bigint',
+  event: 'text',
+  subject: 'text',
+  detail: 'text',
   hash: 'text',
 }
 const SELECT_ROWS = `
   SELECT chains.name AS chain, seq, at, tenant, caller, source, run_id AS "runId", tool, model,
-    schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts, hash
+    schema_hash AS "schemaHash", params_hash AS "paramsHash", outcome, code, duration_ms AS "durationMs", attempts,
+    event, subject, detail, hash
   FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain WHERE`
 const NEWEST_FIRST = 'ORDER BY at DESC, audit.chain DESC, seq DESC LIMIT'
 const CHAIN_ID = '(SELECT id FROM toolyard.chains WHERE name = ?)'
@@ -92,12 +96,13 @@ export class SqlLedgerTables implements LedgerTables {
 
   /** A search that reads many rows lets other work run in between. */
   async rows(...[filter, before]: Parameters<LedgerTables['rows']>): Promise<readonly ChainRow[]> {
-    const { tenant, tool, caller, runId, outcome, errorCode, from, to, limit } = filter
+    const { tenant, type, tool, caller, runId, outcome, errorCode, from, to, limit } = filter
     // An unknown chain comes from a made-up cursor: numbers begin at 1.
     const end = before && { ...before, chain: (await this.#chainId(before.chain)) ?? 0 }
     const least = from === undefined ? undefined : startOf(from)
     let most = earlier(end, to === undefined ? undefined : startOf(to))
-    const isRare = runId === undefined && [tool, caller, outcome, errorCode].some((each) => each !== undefined)
+    const isIndexed = runId !== undefined || type === 'event'
+    const isRare = !isIndexed && [tool, caller, outcome, errorCode].some((each) => each !== undefined)
     const found: ChainRow[] = []
     for (;;) {
       const start = isRare ? await this.#sliceStart(tenant, least, most) : undefined
@@ -219,6 +224,9 @@ function insertRows(database: Database, rows: readonly ChainRow[], chains: Reado
     row.code,
     row.durationMs,
     row.attempts,
+    row.event,
+    row.subject,
+    row.detail,
     row.hash,
   ])
   return database.insert('toolyard.audit', ROW_COLUMNS, values)
@@ -237,8 +245,10 @@ function insertCells(database: Database, cells: readonly Cell[]): Statement {
 }
 
 function rowsWhere(filter: Filter, least: Place | undefined, most: Place | undefined): Where {
-  const { tenant, tool, caller, runId, outcome, errorCode } = filter
+  const { tenant, type, tool, caller, runId, outcome, errorCode } = filter
   const where = new Where()
+  if (type !== undefined) where.and(type === 'event' ? 'event IS NOT NULL' : 'event IS NULL')
+  where
     .and('tenant = ?', tenant)
     .and('tool = ?', tool)
     .and('caller = ?', caller)

@@ -7,7 +7,7 @@ import type { Setting, SettingKind, SettingStore } from '../../core/storage/sett
 import type { ToolResult } from '../../core/tool-result.ts'
 import { ask, type Database, placeholders, Where } from './database.ts'
 import type { Engine } from './engine.ts'
-import { Runs, ToolUse, Validations } from './runs.ts'
+import { Runs, ToolUse, tenantOf, Validations } from './runs.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
 
 const DAY_MS = 86_400_000
@@ -231,6 +231,10 @@ class Jobs implements JobStore {
     const sql = 'SELECT * FROM toolyard.jobs WHERE tenant = ? AND id = ?'
     const { rows } = await this.#database.run<JobRow>(sql, [tenant, id])
     return rows[0] && readJob(rows[0])
+  }
+
+  tenantOf(id: string): Promise<string | undefined> {
+    return tenantOf(this.#database, 'jobs', id)
   }
 
   async list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]> {

@@ -2,8 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
-import { verifyChains } from '../ledger/verify-chain.ts'
+import { call, event } from '../fixtures/call-entry.ts'
+import { OwnChain, verifyChains } from '../ledger/verify-chain.ts'
+import { hostStorage } from '../worker/host-storage.ts'
 import { migrate } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { openSqliteEngine } from './sqlite-engine.ts'
@@ -22,6 +25,23 @@ function oldDatabase(): { readonly folder: string; readonly database: SqliteData
   database.exec('PRAGMA user_version = 4')
   return { folder, database }
 }
+
+function freshDatabase(): SqliteDatabase {
+  const folder = mkdtempSync(join(tmpdir(), 'new-layout-'))
+  const fresh = new SqliteDatabase(folder)
+  onTestFinished(() => {
+    fresh.close()
+    rmSync(folder, { recursive: true })
+  })
+  migrate(fresh)
+  return fresh
+}
+
+const layout = (database: SqliteDatabase) =>
+  database.all(
+    `SELECT master.type, master.name, columns.name AS part, columns.type AS holds, columns."notnull", columns.pk
+     FROM sqlite_schema AS master LEFT JOIN pragma_table_info(master.name) AS columns ORDER BY 2, columns.name`,
+  )
 
 async function openTables(folder: string) {
   const engine = await openSqliteEngine({ folder, instance: 'new', keepDays: 7 }, { log: captureLog() })
@@ -45,6 +65,44 @@ test('turns blocks into one row per call, and both chains still verify', async (
     { chain: 'sealed-server', seq: 16, tool: 'add', model: null, caller: 'key-1', attempts: 1 },
   ])
   expect(database.all("SELECT name FROM sqlite_schema WHERE name LIKE 'audit\\_%s' ESCAPE '\\'")).toEqual([])
+})
+
+/** The layout before the audit log had events, with one sealed chain. */
+async function databaseOfVersion6(): Promise<{ readonly folder: string; readonly database: SqliteDatabase }> {
+  const folder = mkdtempSync(join(tmpdir(), 'version-6-'))
+  const database = new SqliteDatabase(folder)
+  onTestFinished(() => {
+    database.close()
+    rmSync(folder, { recursive: true })
+  })
+  migrate(database)
+  const tables = await openTables(folder)
+  const chain = new OwnChain(tables, 'old-server', KEY, systemClock)
+  await chain.append([call(), call({ model: 'mini:v1' }), call({ code: 'TIMEOUT' })], (rows) =>
+    tables.write({ rows, runs: [], cells: [] }),
+  )
+  await chain.seal()
+  for (const index of ['audit_event_by_time', 'audit_event_by_tenant', 'runs_by_id'])
+    database.exec(`DROP INDEX ${index}`)
+  database.exec('DROP VIEW audit_log')
+  for (const column of ['event', 'subject', 'detail']) database.exec(`ALTER TABLE audit DROP COLUMN ${column}`)
+  database.exec('CREATE VIEW audit_log AS SELECT tool FROM audit')
+  database.exec('PRAGMA user_version = 6')
+  return { folder, database }
+}
+
+test('a chain from before events verifies after the migration, and takes events', async () => {
+  const { folder, database } = await databaseOfVersion6()
+  migrate(database)
+  const tables = await openTables(folder)
+  expect(await verifyChains(tables, KEY, new Map())).toMatchObject({ rows: 3, seals: 1, faults: [] })
+  expect(layout(database)).toEqual(layout(freshDatabase()))
+  const storage = await hostStorage({ folder, instance: 'later', keepDays: 7, auditKey: KEY }, { log: captureLog() })
+  onTestFinished(() => storage.close())
+  await storage.ledger.append([call()], [], [event()])
+  expect(await storage.ledger.verify()).toMatchObject({ chains: 2, rows: 5, faults: [] })
+  database.run("UPDATE audit SET subject = 'another' WHERE event = 'key.created'")
+  expect((await storage.ledger.verify()).faults).toMatchObject([{ chain: 'later', at: 2 }])
 })
 
 test('reports the rows of a block that somebody damaged as missing', async () => {
@@ -74,6 +132,9 @@ test('the audit_log view has the columns that the audit API shows', () => {
     error_code: 'TIMEOUT',
     duration_ms: 0,
     attempts: 1,
+    event: null,
+    subject: null,
+    detail: null,
     hash: '01d14b526c525e19a25a7811ebc58ee671d5cd1900b32b12fea545bf09b88262',
   })
 })
@@ -83,7 +144,7 @@ test('the queries in docs/audit.md run', () => {
   migrate(database)
   const page = readFileSync(new URL('../../../docs/audit.md', import.meta.url), 'utf8')
   const queries = [...page.matchAll(/^sqlite3 \.toolyard\/toolyard\.db "(.*)"$/gm)].map(([, query]) => query as string)
-  expect(queries).toHaveLength(3)
+  expect(queries).toHaveLength(4)
   const [failures, byTool] = queries.map((query) => database.all(query))
   expect(failures?.[0]).toMatchObject({ time: '2026-11-01T12:00:00.016Z', tenant: 'acme', error_code: 'TIMEOUT' })
   expect(byTool?.[0]).toMatchObject({ tool: 'add', calls: 18, failed: 2 })
@@ -92,19 +153,7 @@ test('the queries in docs/audit.md run', () => {
 test('gives an old database the layout of a new one', () => {
   const { database: old } = oldDatabase()
   migrate(old)
-  const folder = mkdtempSync(join(tmpdir(), 'new-layout-'))
-  const fresh = new SqliteDatabase(folder)
-  onTestFinished(() => {
-    fresh.close()
-    rmSync(folder, { recursive: true })
-  })
-  migrate(fresh)
-  const columns = (database: SqliteDatabase) =>
-    database.all(
-      `SELECT master.type, master.name, columns.name AS part, columns.type AS holds, columns."notnull", columns.pk
-       FROM sqlite_schema AS master LEFT JOIN pragma_table_info(master.name) AS columns ORDER BY 2, columns.name`,
-    )
-  expect(columns(old)).toEqual(columns(fresh))
+  expect(layout(old)).toEqual(layout(freshDatabase()))
 })
 
 test.each([1, 3])('refuses a database of the unreleased version %d and changes nothing', (version) => {

@@ -2,7 +2,7 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 6
+export const VERSION = 7
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -25,11 +25,13 @@ export function migrate(database: SqliteDatabase): void {
           'another data folder',
       )
     }
-    if (version === 0) for (const sql of [LAYOUT, AUDIT, AUDIT_INDEXES]) database.exec(sql)
+    if (version === 0) for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES]) database.exec(sql)
     else {
       if (version < 5) migrateFirstEdition(database)
       // The figures are in an older format.
       if (version < 6) database.exec('DELETE FROM cells')
+      if (version === 5 || version === 6) database.exec(ADD_EVENTS)
+      if (version < 7) database.exec(RUNS_BY_ID)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -56,18 +58,36 @@ const AUDIT = `
     duration_ms REAL NOT NULL,
     attempts INTEGER NOT NULL,
     hash TEXT NOT NULL,
+    event TEXT,
+    subject TEXT,
+    detail TEXT,
     PRIMARY KEY (chain, seq)
   ) STRICT, WITHOUT ROWID`
 
 const AUDIT_INDEXES = `
   CREATE INDEX audit_by_tenant ON audit (tenant, at, chain, seq);
   CREATE INDEX audit_by_time ON audit (at, chain, seq);
-  CREATE INDEX audit_by_run ON audit (run_id, at, chain, seq) WHERE run_id IS NOT NULL;
+  CREATE INDEX audit_by_run ON audit (run_id, at, chain, seq) WHERE run_id IS NOT NULL`
+
+/** Events are few among many calls. */
+const EVENT_INDEXES = `
+  CREATE INDEX audit_event_by_time ON audit (at, chain, seq) WHERE event IS NOT NULL;
+  CREATE INDEX audit_event_by_tenant ON audit (tenant, at, chain, seq) WHERE event IS NOT NULL;
   CREATE VIEW audit_log AS
     SELECT chains.name || ':' || seq AS id, strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS time, at, tenant,
       caller, source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts,
-      hash
+      event, subject, detail, hash
     FROM audit JOIN chains ON chains.id = audit.chain`
+
+const ADD_EVENTS = `
+  ALTER TABLE audit ADD COLUMN event TEXT;
+  ALTER TABLE audit ADD COLUMN subject TEXT;
+  ALTER TABLE audit ADD COLUMN detail TEXT;
+  DROP VIEW audit_log;
+  ${EVENT_INDEXES}`
+
+/** Finds the tenant of a run that another tenant asks for. */
+const RUNS_BY_ID = 'CREATE INDEX runs_by_id ON runs (id)'
 
 /**
  * Times are milliseconds since 1970, or ISO 8601 text if the port uses it. Names of chains are long and part of every
@@ -359,7 +379,7 @@ function migrateFirstEdition(database: SqliteDatabase): void {
       )
     }
   }
-  for (const sql of [AFTER_BLOCKS, AUDIT_INDEXES]) database.exec(sql)
+  for (const sql of [AFTER_BLOCKS, AUDIT_INDEXES, EVENT_INDEXES]) database.exec(sql)
 }
 
 const nextBlock = (database: SqliteDatabase, after: number): Block | undefined =>

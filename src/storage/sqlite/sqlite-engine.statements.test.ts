@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import type { ChainRow } from '../ledger/ledger-tables.ts'
@@ -38,6 +38,9 @@ const row = (index: number): ChainRow => ({
   code: null,
   durationMs: 1,
   attempts: 1,
+  event: null,
+  subject: null,
+  detail: null,
   hash: `${index}`,
 })
 
@@ -94,6 +97,18 @@ describe('a search for few rows among many', () => {
     expect(await sliced.rows({ ...filter, limit: 3 }, undefined)).toEqual(all.slice(0, 3))
     const [first] = all
     if (first !== undefined) expect(await sliced.rows({ ...filter, limit: 3 }, first)).toEqual(all.slice(1, 4))
+  })
+
+  it.each([
+    [undefined, 'audit_event_by_time'],
+    ['tenant-1', 'audit_event_by_tenant'],
+  ])('reads the events of the tenant %s by an index that holds no calls', async (tenant, index) => {
+    const run = vi.spyOn(statements, 'run')
+    onTestFinished(() => run.mockRestore())
+    await sliced.rows({ tenant, type: 'event', caller: 'key-1', limit: 10 }, { at: 100, chain: 'chain-1', seq: 5 })
+    const [[sql, values] = ['']] = run.mock.calls.slice(-1)
+    const plan = await statements.run<{ detail: string }>(['EXPLAIN QUERY PLAN', sql, '-- RETURNING'].join(' '), values)
+    expect(plan.rows[0]?.detail).toContain(index)
   })
 
   it('lets other work run between slices', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { AuditFilter, AuditRow, CallEntry } from '../../../src/core/storage/ledger.ts'
 import type { Storage } from '../../../src/core/storage/storage.ts'
-import { call } from '../../../src/storage/fixtures/call-entry.ts'
+import { call, event } from '../../../src/storage/fixtures/call-entry.ts'
 import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'
 
 // Recent: what is older than it is kept is removed in the background.
@@ -60,6 +60,9 @@ export const auditClauses: Clauses = {
       error_code: 'TIMEOUT',
       duration_ms: 12.125,
       attempts: 3,
+      event: null,
+      subject: null,
+      detail: null,
     })
     assert.match(hash, HEX)
     assert.match(params_hash ?? '', HEX)
@@ -77,6 +80,43 @@ export const auditClauses: Clauses = {
       Array(6).fill(null),
     )
     assert.deepEqual([first?.outcome, second?.outcome], ['success', 'failure'])
+  },
+
+  'audit: an event is a row of the same chain that counts in no figures': async (store) => {
+    const [one, other] = await store.openTwo()
+    const detail = JSON.stringify({ old: null, new: true, by: `${UNICODE}\0\ud800` })
+    const entry = event({ at: BASE, event: 'flag.set', subject: UNICODE, detail, failed: true, count: 7 })
+    await one.ledger.append([call({ at: BASE + 1 })], [], [entry, { ...entry, tenant: '*' }])
+    const [found, ...more] = await rowsOf(other, { type: 'event' })
+    assert.deepEqual(more, [])
+    const { id: _, hash, ...row } = found as AuditRow
+    assert.match(hash, HEX)
+    assert.deepEqual(row, {
+      time: new Date(BASE).toISOString(),
+      tenant: 'acme',
+      caller: 'key-1',
+      source: 'rest',
+      run_id: null,
+      tool: '',
+      model: null,
+      schema_hash: null,
+      params_hash: null,
+      outcome: 'failure',
+      error_code: null,
+      duration_ms: 0,
+      attempts: 7,
+      event: 'flag.set',
+      subject: UNICODE,
+      detail,
+    })
+    assert.deepEqual(await toolsOf(other, { type: 'call' }), ['add'])
+    assert.equal((await rowsOf(other)).length, 2)
+    assert.equal((await rowsOf(other, { type: 'event', tenant: undefined, outcome: 'failure' })).length, 2)
+    assert.equal((await rowsOf(other, { type: 'event', caller: 'key-2' })).length, 0)
+    const report = await other.ledger.verify()
+    assert.deepEqual([report.rows, report.chains, report.faults], [3, 1, []])
+    const { total, tools } = await one.ledger.executions({ tenant: undefined, window: '1h' })
+    assert.deepEqual([total, Object.keys(tools)], [1, ['add']])
   },
 
   'audit: equal parameters have equal hashes, in whatever order': async (store) => {

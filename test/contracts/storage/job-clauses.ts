@@ -39,6 +39,7 @@ export const jobClauses: Clauses = {
     })
     assert.equal(await one.jobs.get('other', 'one'), undefined)
     assert.equal(await one.jobs.get('acme', 'nothing'), undefined)
+    assert.deepEqual([await one.jobs.tenantOf('one'), await one.jobs.tenantOf('nothing')], ['acme', undefined])
   },
 
   'jobs: a second one with the same id is refused, and the first stays': async (store) => {

@@ -51,6 +51,7 @@ export const runClauses: Clauses = {
     await one.ledger.append([], [run('full'), bare])
     assert.deepEqual(await other.runs.get('acme', 'full'), run('full'))
     assert.deepEqual(await other.runs.get('acme', 'bare'), bare)
+    assert.deepEqual([await other.runs.tenantOf('bare'), await other.runs.tenantOf('none')], ['acme', undefined])
     assert.deepEqual(await other.runs.list({ tenant: 'acme', limit: 10 }), {
       runs: [withoutSteps(run('full')), withoutSteps(bare)],
     })

@@ -55,6 +55,8 @@ export interface HttpHandlerOptions extends Partial<SessionLimits> {
   readonly contextOf?: (request: IncomingMessage) => CallContext
   /** Host names, without ports, that clients may use besides those of the local machine. */
   readonly hosts?: readonly string[]
+  /** Called for a request that names a session of another caller, with the tenant of that caller. */
+  readonly onForeignSession?: (request: IncomingMessage, tenant: string) => void
 }
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -69,6 +71,7 @@ export class HttpHandler {
   readonly #guard: HostGuard
   readonly #sessions: SessionHandler
   readonly #stateless: StatelessHandler
+  readonly #onForeignSession: HttpHandlerOptions['onForeignSession']
   #closed = false
 
   constructor(server: ToolServer, options: HttpHandlerOptions = {}) {
@@ -76,6 +79,7 @@ export class HttpHandler {
     this.#server = server
     this.#contextOf = options.contextOf ?? (() => LOCAL)
     this.#guard = new HostGuard(options.hosts)
+    this.#onForeignSession = options.onForeignSession
     this.#sessions = new SessionHandler(server, { maxSessions, idleMs })
     this.#stateless = new StatelessHandler(server, maxSessions)
   }
@@ -112,6 +116,8 @@ export class HttpHandler {
     if (id !== undefined && isOlder(request, body)) {
       const session = this.#sessions.find(id, context)
       if (session !== undefined) return this.#sessions.handle(session, request, response, body)
+      const owner = this.#sessions.tenantOf(id)
+      if (owner !== undefined) this.#onForeignSession?.(request, owner)
       throw new Refusal(404, -32_001, 'The session does not exist or has ended: start again with initialize')
     }
     if (isInitializeRequest(body) && isOlder(request, body)) {

@@ -103,6 +103,11 @@ export class SessionHandler {
     return session
   }
 
+  /** The tenant of any session. */
+  tenantOf(id: string): string | undefined {
+    return this.#sessions.get(id)?.tenant
+  }
+
   /** Marks a session as used until the response closes. */
   #use(session: Session, response: ServerResponse): void {
     session.open++

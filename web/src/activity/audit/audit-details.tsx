@@ -4,18 +4,75 @@ import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { count, inTime } from '../../parts/figures.ts'
 import { useAddress } from '../address.ts'
-import { OUTCOMES } from './audit-view.ts'
+import { EVENTS, OUTCOMES } from './audit-view.ts'
 
 const LINK = 'text-accent underline underline-offset-2 wrap-anywhere'
 
-/** All that was kept of one call. */
-export const AuditDetails = ({ row }: { readonly row: AuditRow }) => (
+interface RowProps {
+  readonly row: AuditRow
+}
+
+/** All that was recorded of one call or event. */
+export const AuditDetails = ({ row }: RowProps) => (row.event === null ? <Call row={row} /> : <Event row={row} />)
+
+const Event = ({ row }: RowProps) => (
+  <div className="grid grid-cols-1 gap-3 px-4 py-3">
+    <p>
+      {EVENTS[row.event ?? ''] ?? row.event}
+      {row.attempts > 1 && ` It happened ${row.attempts} times.`}
+    </p>
+    <dl className={FACTS}>
+      {row.subject !== null && <Fact name="Subject">{row.subject}</Fact>}
+      <Fact name="Time">
+        <time dateTime={row.time}>{row.time}</time>
+      </Fact>
+      <Caller row={row} />
+      {row.detail !== null && (
+        <Fact name="Details">
+          <Code>{row.detail}</Code>
+        </Fact>
+      )}
+      {row.params_hash !== null && (
+        <Fact name="Hash of its content">
+          <Code>{row.params_hash}</Code>
+        </Fact>
+      )}
+      <Place row={row} />
+    </dl>
+    <div>
+      <CopyButton text={JSON.stringify(row, null, 2)} label="Copy as JSON" />
+    </div>
+  </div>
+)
+
+const FACTS = 'grid grid-cols-1 gap-x-4 gap-y-1.5 md:grid-cols-[9rem_minmax(0,1fr)]'
+
+const Caller = ({ row }: RowProps) => (
+  <Fact name="Caller">
+    {row.caller ?? 'nobody'}
+    {row.source !== null && `, through ${row.source}`}, of the tenant {row.tenant}
+    {row.caller !== null && <Same name="caller" value={row.caller} what="this caller" />}
+  </Fact>
+)
+
+const Place = ({ row }: RowProps) => (
+  <>
+    <Fact name="Row">
+      <Code>{row.id}</Code>
+    </Fact>
+    <Fact name="Hash of the row">
+      <Code>{row.hash}</Code>
+    </Fact>
+  </>
+)
+
+const Call = ({ row }: RowProps) => (
   <div className="grid grid-cols-1 gap-3 px-4 py-3">
     <p>
       {OUTCOMES[row.outcome]} It took {inTime(row.duration_ms)}
       {row.attempts === 0 ? ', and the tool was not run for it.' : `, in ${count(row.attempts, 'attempt')}.`}
     </p>
-    <dl className="grid grid-cols-1 gap-x-4 gap-y-1.5 md:grid-cols-[9rem_minmax(0,1fr)]">
+    <dl className={FACTS}>
       <Fact name="Tool">
         <Link href={`/tool/${encodeURIComponent(row.tool)}`} className={LINK}>
           {row.tool}
@@ -26,11 +83,7 @@ export const AuditDetails = ({ row }: { readonly row: AuditRow }) => (
       <Fact name="Began">
         <time dateTime={row.time}>{row.time}</time>
       </Fact>
-      <Fact name="Caller">
-        {row.caller ?? 'nobody'}
-        {row.source !== null && `, through ${row.source}`}, of the tenant {row.tenant}
-        {row.caller !== null && <Same name="caller" value={row.caller} what="this caller" />}
-      </Fact>
+      <Caller row={row} />
       {row.run_id !== null && (
         <Fact name="Run">
           <Link href={`/runs/${encodeURIComponent(row.run_id)}`} className={LINK}>
@@ -43,12 +96,7 @@ export const AuditDetails = ({ row }: { readonly row: AuditRow }) => (
         {row.params_hash === null ? 'They could not be read.' : <Code>{row.params_hash}</Code>}
       </Fact>
       <Fact name="Definition">{row.schema_hash === null ? 'There was none.' : <Code>{row.schema_hash}</Code>}</Fact>
-      <Fact name="Row">
-        <Code>{row.id}</Code>
-      </Fact>
-      <Fact name="Hash of the row">
-        <Code>{row.hash}</Code>
-      </Fact>
+      <Place row={row} />
     </dl>
     <p className="text-muted">
       Parameters are kept as a hash only: the same ones have the same hash. So are definitions, whose hash changes with

@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { toolsQuery, useMay } from '../../api/queries.ts'
 import { Choice } from '../../parts/choice.tsx'
 import { FilterText } from '../../parts/filter-text.tsx'
-import { type AuditView, ERROR_CODES, fromField, OUTCOMES, SPANS, toField } from './audit-view.ts'
+import { type AuditView, ERROR_CODES, fromField, OUTCOMES, SPANS, TYPES, toField } from './audit-view.ts'
 
 const CHOSEN = 'chosen'
 
+const TYPE_OPTIONS = Object.entries(TYPES).map(([value, { label }]) => ({ value, label }))
 const OUTCOME_OPTIONS = [
   { value: '', label: 'Any outcome' },
   ...Object.keys(OUTCOMES).map((value) => ({ value, label: value })),
@@ -35,7 +36,13 @@ export function AuditFilters({ view, change }: AuditFiltersProps) {
   )
   const byTime = filters.from !== undefined || filters.to !== undefined
   return (
-    <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-6">
+    <search aria-label="Narrow down" className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-4">
+      <Choice
+        label="Show"
+        value={filters.type ?? 'call'}
+        options={TYPE_OPTIONS}
+        onChange={(type) => change({ type: type === 'call' ? '' : type })}
+      />
       {text('tool', 'Tool', { suggestions: tools.map(({ name }) => name) })}
       {text('caller', 'Caller', { placeholder: 'Caller id' })}
       {text('run_id', 'Run', { placeholder: 'Run id' })}

@@ -8,9 +8,9 @@ import { useAddress } from '../address.ts'
 import { AuditFilters } from './audit-filters.tsx'
 import { auditQuery } from './audit-query.ts'
 import { AuditTable } from './audit-table.tsx'
-import { type AuditView, auditPath, isNarrowed, viewOf } from './audit-view.ts'
+import { type AuditView, auditPath, isNarrowed, TYPES, viewOf } from './audit-view.ts'
 
-/** Who called what, when, and how it ended. */
+/** Who called or changed what, when, and how it ended. */
 export function AuditLog() {
   const mayObserve = useMay('observe')
   const [params, change] = useAddress()
@@ -33,6 +33,7 @@ interface RowsProps {
 
 function Rows({ view, forget }: RowsProps) {
   const client = useQueryClient()
+  const one = TYPES[view.filters.type ?? 'call']?.one ?? 'row'
   const query = auditQuery(view)
   const log = useInfiniteQuery(query)
   const rows = useMemo(() => log.data?.pages.flatMap((page) => page.rows) ?? [], [log.data])
@@ -57,7 +58,7 @@ function Rows({ view, forget }: RowsProps) {
     <>
       <div className="flex flex-wrap items-center gap-2">
         <p role="status" className="mr-auto text-sm text-muted">
-          {log.isPlaceholderData ? 'Looking …' : `${count(rows.length, 'call')}${log.hasNextPage ? ', and more' : ''}`}
+          {log.isPlaceholderData ? 'Looking …' : `${count(rows.length, one)}${log.hasNextPage ? ', and more' : ''}`}
         </p>
         {isNarrowed(view) && <Clear forget={forget} />}
         <Button onClick={refresh} disabled={log.isFetching}>
@@ -66,15 +67,15 @@ function Rows({ view, forget }: RowsProps) {
         <Export view={view} at={log.dataUpdatedAt} format="csv" />
         <Export view={view} at={log.dataUpdatedAt} format="json" />
       </div>
-      {log.isRefetchError && <Failed error={log.error} what="newer calls" />}
+      {log.isRefetchError && <Failed error={log.error} what={`newer ${one}s`} />}
       {rows.length > 0 && <AuditTable rows={rows} tenants={view.filters.tenant !== undefined} />}
       {rows.length === 0 && !isNarrowed(view) && (
         <Empty title="There are no calls yet">Run a tool, or test a model: every call leaves a row here.</Empty>
       )}
       {rows.length === 0 && isNarrowed(view) && (
-        <Empty title="No call fits">Take away a filter. Names and ids are compared whole.</Empty>
+        <Empty title={`No ${one} fits`}>Take away a filter. Names and ids are compared whole.</Empty>
       )}
-      {log.isFetchNextPageError && <Failed error={log.error} what="older calls" />}
+      {log.isFetchNextPageError && <Failed error={log.error} what={`older ${one}s`} />}
       {log.hasNextPage && (
         <Button className="justify-self-center" onClick={() => void log.fetchNextPage()} disabled={log.isFetching}>
           {log.isFetchingNextPage ? 'Loading …' : 'Load more'}

@@ -10,12 +10,16 @@ import { AuditDetails } from './audit-details.tsx'
 const features = tableFeatures({ rowExpandingFeature })
 const helper = createColumnHelper<typeof features, AuditRow>()
 
+/** How long a call took, or how many times an event happened. */
+const extent = ({ event, duration_ms, attempts }: AuditRow): string =>
+  event === null ? inTime(duration_ms) : attempts === 1 ? '' : `${attempts} times`
+
 const time = ({ time }: AuditRow) => <time dateTime={time}>{inDate(time)}</time>
 
 /** Two columns, with what matters most of the others in them. */
 const NARROW = helper.columns([
   helper.accessor('tool', {
-    header: 'Tool and time',
+    header: 'Tool or event, and time',
     cell: ({ row }) => (
       <>
         <OpenRow row={row} />
@@ -28,17 +32,17 @@ const NARROW = helper.columns([
     cell: ({ row }) => (
       <>
         <OutcomeChip {...row.original} />
-        <div className="mt-0.5 text-xs text-muted tabular-nums">{inTime(row.original.duration_ms)}</div>
+        <div className="mt-0.5 text-xs text-muted tabular-nums">{extent(row.original)}</div>
       </>
     ),
   }),
 ])
 
 const MIDDLE = helper.columns([
-  helper.accessor('tool', { header: 'Tool', cell: ({ row }) => <OpenRow row={row} /> }),
+  helper.accessor('tool', { header: 'Tool or event', cell: ({ row }) => <OpenRow row={row} /> }),
   helper.accessor('outcome', { header: 'Outcome', cell: ({ row }) => <OutcomeChip {...row.original} /> }),
   helper.accessor('time', { header: 'Time', cell: ({ row }) => time(row.original) }),
-  helper.accessor('duration_ms', { header: 'Took', cell: ({ row }) => inTime(row.original.duration_ms) }),
+  helper.accessor('duration_ms', { header: 'Took', cell: ({ row }) => extent(row.original) }),
 ])
 
 const WIDE = helper.columns([
@@ -76,7 +80,7 @@ const OpenRow = ({ row }: OpenRowProps) => (
     <span className="shrink-0 text-muted group-aria-[expanded=false]:-rotate-90">
       <ChevronIcon />
     </span>
-    <span className="min-w-0 break-words">{row.original.tool}</span>
+    <span className="min-w-0 break-words">{row.original.event ?? row.original.tool}</span>
   </button>
 )
 
@@ -101,7 +105,7 @@ export function AuditTable({ rows, tenants }: AuditTableProps) {
   return (
     <div className="panel overflow-hidden">
       <table className="w-full table-fixed text-left text-sm">
-        <caption className="sr-only">Calls, the newest first</caption>
+        <caption className="sr-only">Audit log, the newest first</caption>
         <thead className="text-xs text-muted">
           {table.getHeaderGroups().map((group) => (
             <tr key={group.id}>

@@ -2,7 +2,28 @@ import type { AuditRow } from '../../../../src/core/storage/ledger.ts'
 import type { ToolErrorCode } from '../../../../src/core/tool-result.ts'
 
 /** What the endpoint is asked for; each name stands in the address as it is. */
-export const ASKED = ['tool', 'caller', 'run_id', 'outcome', 'error_code', 'from', 'to', 'tenant'] as const
+export const ASKED = ['type', 'tool', 'caller', 'run_id', 'outcome', 'error_code', 'from', 'to', 'tenant'] as const
+
+/** What the log can show, and what one row of it is called. Calls are shown unless something else is chosen. */
+export const TYPES: Readonly<Record<string, { readonly label: string; readonly one: string }>> = {
+  call: { label: 'Calls', one: 'call' },
+  event: { label: 'Events', one: 'event' },
+  all: { label: 'Calls and events', one: 'row' },
+}
+
+/** What each event means. */
+export const EVENTS: Readonly<Record<string, string>> = {
+  'config.loaded': 'A server loaded its configuration.',
+  'flag.removed': 'A flag of the tenant was removed.',
+  'flag.set': 'A flag of the tenant was set.',
+  'key.created': 'An API key was created.',
+  'key.refused': 'An API key was refused: it is unknown, revoked or expired.',
+  'key.revoked': 'An API key was revoked.',
+  'mcp.pinned': 'The tools of an MCP server were approved.',
+  'session.started': 'Somebody signed in to the web UI.',
+  'tenant.created': 'A tenant got its first key or flag.',
+  'tenant.crossed': 'A caller asked for data of another tenant and was refused.',
+}
 
 /** How far back one can look without naming a time. */
 export const SPANS: Readonly<Record<string, { readonly label: string; readonly ms: number }>> = {
@@ -43,7 +64,7 @@ export function viewOf(params: URLSearchParams): AuditView {
   const filters: Record<string, string> = {}
   for (const name of ASKED) {
     const value = params.get(name)
-    if (value) filters[name] = value
+    if (value && (name !== 'type' || Object.hasOwn(TYPES, value))) filters[name] = value
   }
   const last = params.get('last') ?? ''
   const named = 'from' in filters || 'to' in filters
@@ -55,7 +76,8 @@ export const isNarrowed = ({ filters, last }: AuditView): boolean => last !== ''
 
 /** The address of the endpoint for a view, as it is `at` this time. */
 export function auditPath({ filters, last }: AuditView, at: number, more: Readonly<Record<string, string>>): string {
-  const query = new URLSearchParams({ ...filters, ...more })
+  const query = new URLSearchParams({ type: 'call', ...filters, ...more })
+  if (query.get('type') === 'all') query.delete('type')
   const span = SPANS[last]
   if (span !== undefined) query.set('from', new Date(at - span.ms).toISOString())
   return `/audit?${query}`
