@@ -10,9 +10,12 @@ import {
   OllamaClient,
   OpenAIClient,
   openProvider,
+  silentLog,
+  ToolHandlers,
   ToolLoop,
   ToolManager,
 } from 'toolyard'
+import { scripted } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
@@ -77,7 +80,37 @@ describe('18.1 Requirements', () => {
   test.todo('[18.1-4] S3 every model that a rule names is listed, and unknown models are refused')
   test.todo('[18.1-5] S5 a failed provider is an HTTP error')
   test.todo('[18.1-6] S6 S7 toolyard check reports what is wrong with a configuration')
-  test.todo('[18.1-7] S8 broken tools are never offered, and are marked with the reason')
+  test('[18.1-7] S8 broken tools are never offered, and are marked with the reason', async () => {
+    const tool = (name: string, implementation: object, parameters: object = { type: 'object' }) => ({
+      ...{ name, description: name, parameters },
+      implementation: { type: 'internal', ...implementation },
+    })
+    const registry = [
+      tool('good', { type: 'mock', mock_response: 1 }),
+      tool('no_handler', { handler: 'later' }),
+      tool('no_kind', { type: 'mokc' }),
+      tool('blocked', { type: 'http', url: 'http://10.0.0.1/x' }),
+      tool('bad_schema', { type: 'mock', mock_response: 1 }, { type: 'object', properties: { a: { $ref: '#/none' } } }),
+    ]
+    const handlers = new ToolHandlers()
+    const manager = new ToolManager({ tools: { enabled: true, registry } }, { log: silentLog, handlers })
+    onTestFinished(() => manager.close())
+    await manager.loadTools()
+    manager.getExecutor().check('bad_schema')
+    const reason = (name: string) => manager.getRegistry().brokenReason(name)
+    expect(reason('no_handler')).toBe("Internal handler 'later' not found")
+    expect(reason('no_kind')).toBe('Unknown implementation type: mokc')
+    expect(reason('blocked')).toContain('blocked by network policy')
+    expect(reason('bad_schema')).toBeDefined()
+    const offered = async () => {
+      const model = scripted('Hello.')
+      await manager.getLoop().answer({ model, messages: [{ role: 'user', content: 'Hi' }] })
+      return model.requests[0]?.tools.map(({ name }) => name)
+    }
+    expect(await offered()).toEqual(['good'])
+    handlers.register('later', async () => 'now')
+    expect(await offered()).toEqual(['good', 'no_handler'])
+  })
   test.todo('[18.1-8] S9 every shipped tool has a contract page')
   test.todo('[18.1-9] S10 ingest_docs of 100 chunks works within its deadline')
   test('[18.1-10] S11 arguments that are not JSON are answered with the position of the error', async () => {

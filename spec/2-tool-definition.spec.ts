@@ -137,9 +137,9 @@ describe('Tool definition', () => {
   })
 
   test('[2.1-9] reports a bad definition by name and skips it', async () => {
-    const { registry, log } = await configured([mock('bad', { description: undefined }), mock('good')])
+    const { registry, log } = await configured([mock('bad', { parameters: [] }), mock('good')])
     expect(registry.list().map(({ name }) => name)).toEqual(['good'])
-    expect(JSON.stringify(log.lines)).toMatch(/bad.*must have name and description|must have name.*bad/)
+    expect(JSON.stringify(log.lines)).toMatch(/bad.*must be an object schema|must be an object schema.*bad/)
   })
 
   test('[2.1-10] loads a tool with a missing handler or an unknown kind, warns, and fails when it is called', async () => {

@@ -141,7 +141,7 @@ function kindOf({ implementation }: ToolDefinition, kinds: LoadOptions['kinds'])
 function warningsOf(tool: ToolDefinition, kinds: LoadOptions['kinds']): string[] {
   const kind = kindOf(tool, kinds)
   if (kind === undefined) return [`Unknown implementation type: ${tool.implementation.type}`]
-  const warnings = [kind.warning?.(tool)]
+  const warnings = [kind.fault?.(tool), kind.warning?.(tool)]
   if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {
     warnings.push(`cache is ignored: tool '${tool.name}' is not a read tool; give it "effect": "read" if it is one`)
   }

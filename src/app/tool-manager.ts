@@ -170,8 +170,9 @@ export class ToolManager {
   /** Ends the processes and flushes the last records. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#parts.executor.flush()
-    const { isolate, servers, http, knowledge } = this.#parts
+    const { executor, isolate, servers, http, knowledge, stopRechecking } = this.#parts
+    stopRechecking()
+    executor.flush()
     const models = this.#models?.then((models) => models.close())
     await Promise.all([isolate.close(), servers.close(), http.close(), knowledge.close(), models])
   }
@@ -239,7 +240,11 @@ function assemble(config: Config, parts: Parts, model: () => Promise<Model | und
     ...(max_iterations !== undefined && { maxIterations: max_iterations }),
     ...(max_parallel_calls !== undefined && { maxParallelCalls: max_parallel_calls }),
   })
-  return { log, clock, registry, executor, loop, servers, http, isolate, kinds: table, env, knowledge, asking }
+  const stopRechecking = handlers.onRegister(() => registry.recheck())
+  return {
+    ...{ log, clock, registry, executor, loop, servers, http, isolate, kinds: table, env, knowledge, asking },
+    stopRechecking,
+  }
 }
 
 interface ServerParts {

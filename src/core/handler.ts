@@ -71,7 +71,9 @@ export interface Kind {
   effect(tool: ToolDefinition): Effect
   /** Why the definition can't be loaded. */
   problem?(tool: ToolDefinition): string | undefined
-  /** A warning for a definition that loads but will fail when called. */
+  /** Why the tool can't run now: models aren't offered it. */
+  fault?(tool: ToolDefinition): string | undefined
+  /** What the operator should know about a tool that can run. */
   warning?(tool: ToolDefinition): string | undefined
   /** The retry policy of tools that don't declare one. */
   retry?(tool: ToolDefinition): ToolDefinition['retry']

@@ -42,7 +42,7 @@ const NOT_IN_CODE = 'LangChain tools are registered in code: pass the tool itsel
 /** LangChain tools, run by their own `invoke`. */
 export const langchainKind = (log: Log = silentLog): Kind => ({
   effect: (tool) => annotatedEffect(sourceOf(tool)),
-  warning: (tool) => (sourceOf(tool) === undefined ? NOT_IN_CODE : undefined),
+  fault: (tool) => (sourceOf(tool) === undefined ? NOT_IN_CODE : undefined),
   rename(tool, params) {
     const source = sourceOf(tool)
     if (source === undefined || !isAdapted(source)) return params

@@ -13,7 +13,7 @@ export interface McpParts {
 export const mcpKind = ({ servers, log }: McpParts): Kind => ({
   schema: { properties: { type: {}, server: {}, tool: {} } },
   effect: () => 'write',
-  warning: ({ implementation }) =>
+  fault: ({ implementation }) =>
     servers.names.includes(String(implementation.server))
       ? undefined
       : `MCP server '${implementation.server}' is not configured`,

@@ -10,6 +10,7 @@ interface Slot {
 /** The handlers that `builtin` and `internal` tools name in `implementation.handler`. */
 export class ToolHandlers {
   readonly #slots = new Map<string, Slot>()
+  readonly #listeners = new Set<() => void>()
 
   /** Registers or replaces a handler. `effect` is the default for its tools. */
   register(name: string, handler: Handler | IsolatedHandler, options: { readonly effect?: Effect } = {}): void {
@@ -19,6 +20,13 @@ export class ToolHandlers {
     const slot = this.slot(name)
     slot.handler = handler
     slot.effect = options.effect
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Calls back whenever a handler is registered. Returns a function that stops it. */
+  onRegister(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
   }
 
   get(name: string): Handler | IsolatedHandler | undefined {
@@ -54,7 +62,7 @@ export function handlerKind(label: 'Builtin' | 'Internal', handlers: ToolHandler
   return {
     schema: { properties: { type: {}, handler: {} } },
     effect: (tool) => slotOf(tool).effect ?? 'write',
-    warning: (tool) => (slotOf(tool).handler === undefined ? missing(tool) : undefined),
+    fault: (tool) => (slotOf(tool).handler === undefined ? missing(tool) : undefined),
     bind(tool): () => Handler | IsolatedHandler {
       const slot = slotOf(tool)
       return () => {

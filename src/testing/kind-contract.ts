@@ -39,7 +39,7 @@ export function kindContract({ kind, tool, params, result, lacking }: KindUnderT
     {
       name: 'has no warning about a valid definition',
       async run() {
-        assert.equal(kind.warning?.(tool), undefined)
+        assert.equal(kind.fault?.(tool) ?? kind.warning?.(tool), undefined)
       },
     },
     {
@@ -82,7 +82,7 @@ export function kindContract({ kind, tool, params, result, lacking }: KindUnderT
     cases.push({
       name: 'warns about an incomplete definition, and fails with the same message when called',
       async run() {
-        assert.equal(kind.warning?.(lacking.tool), lacking.error)
+        assert.equal(kind.fault?.(lacking.tool), lacking.error)
         const envelope = await executorWith(lacking.tool).execute(lacking.tool.name, params)
         assert.equal(!envelope.success && envelope.error, lacking.error)
         assert.equal(!envelope.success && envelope.error_code, 'EXECUTION_ERROR')

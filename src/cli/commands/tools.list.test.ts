@@ -18,16 +18,15 @@ describe('tools', () => {
     expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 7 tools: every schema compiles.\n` })
   })
 
-  test('--check fails for an unknown kind, and warns about a missing handler', async () => {
+  test('--check fails for an unknown kind and for a missing handler', async () => {
     const typo = await config('typo', [{ ...mock('typo', 1), implementation: { type: 'mokc' } }])
     const failed = await toolyard(['tools', '--check', '--config', typo])
     expect(failed.code).toBe(1)
     expect(failed.out).toMatch(/^typo .*BROKEN: Unknown implementation type: mokc$/m)
     const own = await config('own', [{ ...mock('own', 1), implementation: { type: 'internal', handler: 'mine' } }])
-    const passed = await toolyard(['tools', '--check', '--config', own])
-    expect(passed.code).toBe(0)
-    expect(passed.err).toContain("Warning: own: Internal handler 'mine' not found\n")
-    expect(passed.err).toContain('Checked 1 tool: every schema compiles, 1 warning.\n')
+    const missing = await toolyard(['tools', '--check', '--config', own])
+    expect(missing.code).toBe(1)
+    expect(missing.out).toMatch(/^own .*BROKEN: Internal handler 'mine' not found$/m)
   })
 
   test('--check marks broken tools, names skipped ones, and exits with 1', async () => {
@@ -58,11 +57,11 @@ describe('tools', () => {
     expect(JSON.parse((await toolyard(['tools', '--json', '--config', file])).out)).toMatchObject({ tools: [] })
   })
 
-  test('a tool that will fail for want of a handler is listed, with a warning', async () => {
+  test('a tool without a handler is listed with the reason', async () => {
     const file = await config('warned', [{ ...mock('lost', 1), implementation: { type: 'builtin', handler: 'none' } }])
     const { code, out, err } = await toolyard(['tools', '--config', file])
     expect(code).toBe(0)
-    expect(out).toMatch(/^lost {2}builtin {2}write {2}Answers for lost/)
+    expect(out).toMatch(/^lost {2}builtin {2}write {2}BROKEN: Builtin handler 'none' not found/)
     expect(err).toBe("Warning: lost: Builtin handler 'none' not found\n")
   })
 })

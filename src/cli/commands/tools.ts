@@ -202,15 +202,13 @@ async function listTools(terminal: Terminal, options: ToolsOptions): Promise<num
   }
 }
 
-function list({ manager, report }: OpenManager, check: boolean): Listed[] {
+function list({ manager }: OpenManager, check: boolean): Listed[] {
   const registry = manager.getRegistry()
   const executor = manager.getExecutor()
   return registry.definitions().map((tool: ToolDefinition) => {
     const fault = check ? executor.check(tool.name) : undefined
     const { type } = tool.implementation
-    // The application may still register a missing handler, but not a missing kind.
-    const unknown = executor.hasKind(type) ? undefined : report.warnings.find((one) => one.name === tool.name)?.problem
-    const broken = registry.brokenReason(tool.name) ?? fault ?? unknown
+    const broken = registry.brokenReason(tool.name) ?? fault
     return {
       name: tool.name,
       description: tool.description,

@@ -58,8 +58,11 @@ export class BoundTools {
     return tool
   }
 
-  hasKind(type: string): boolean {
-    return this.#kinds.has(type)
+  /** Why calls of a tool would fail now. */
+  fault(tool: ToolDefinition): string | undefined {
+    const { type } = tool.implementation
+    const kind = this.#kinds.get(type)
+    return kind === undefined ? `Unknown implementation type: ${type}` : kind.fault?.(tool)
   }
 
   /** Only tools that were called before are bound. */

@@ -60,6 +60,7 @@ export class ToolExecutor {
     this.#tracer = options.tracer
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
+    registry.diagnoseBy((tool) => this.#tools.fault(tool))
     registry.invokeBy((name, params, signal) => this.execute(name, params, signal ? { signal } : NO_CONTEXT))
   }
 
@@ -131,11 +132,6 @@ export class ToolExecutor {
     } catch {
       return undefined
     }
-  }
-
-  /** Whether tools of this `implementation.type` can be run. */
-  hasKind(type: string): boolean {
-    return this.#tools.hasKind(type)
   }
 
   /** The circuit, rate limit and concurrency of a tool, as seen by a tenant. */

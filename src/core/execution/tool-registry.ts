@@ -19,6 +19,7 @@ export class ToolRegistry {
   readonly #views = new WeakMap<RegisteredTool, ToolDefinition>()
   readonly #aliases = new Map<string, string>()
   readonly #broken = new Map<string, string>()
+  #diagnose: (tool: ToolDefinition) => string | undefined = () => undefined
   readonly #listeners = new Set<(name: string) => void>()
   readonly #log: Log
   readonly #convert: ConvertSchema | undefined
@@ -96,7 +97,18 @@ export class ToolRegistry {
 
   /** Why a registered tool can't be called, if so. */
   brokenReason(name: string): string | undefined {
-    return this.#broken.get(name)
+    const tool = this.#tools.get(name)
+    return this.#broken.get(name) ?? (tool && this.#diagnose(this.definitionOf(tool)))
+  }
+
+  /** Sets what finds out why a tool can't run. */
+  diagnoseBy(diagnose: (tool: ToolDefinition) => string | undefined): void {
+    this.#diagnose = diagnose
+  }
+
+  /** Has all tools diagnosed anew, after a handler was added. */
+  recheck(): void {
+    this.#version++
   }
 
   /** Marks a tool with an invalid schema. It stays listed. */

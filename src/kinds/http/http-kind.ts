@@ -3,7 +3,7 @@ import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { HTTP_IMPLEMENTATION_SCHEMA, type HttpImplementation } from './definition/http-implementation.ts'
 import type { HttpClient, HttpParts, HttpTool } from './http-tool.ts'
 import { NetworkRules } from './network/network-rules.ts'
-import { effectOf, problemOf, reachWarning, warningOf } from './request/http-problem-of.ts'
+import { effectOf, problemOf, reachFault, warningOf } from './request/http-problem-of.ts'
 
 interface Loaded {
   readonly client: HttpClient
@@ -31,11 +31,14 @@ export class HttpKind implements Kind {
     return problemOf(tool)
   }
 
-  warning(tool: ToolDefinition): string | undefined {
+  fault(tool: ToolDefinition): string | undefined {
     const { env, settings } = this.#parts
     this.#rules ??= new NetworkRules(settings)
-    const warnings = [warningOf(tool, env), reachWarning(httpOf(tool), env, this.#rules)]
-    return warnings.filter((one) => one !== undefined).join('; ') || undefined
+    return reachFault(httpOf(tool), env, this.#rules)
+  }
+
+  warning(tool: ToolDefinition): string | undefined {
+    return warningOf(tool, this.#parts.env)
   }
 
   retry(tool: ToolDefinition): ToolDefinition['retry'] {

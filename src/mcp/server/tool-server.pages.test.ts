@@ -78,13 +78,15 @@ describe('ToolPages', () => {
 
   test('a tool of LangChain is listed like any other', () => {
     const { pages, registry } = yardOf(0)
+    registry.diagnoseBy(() => undefined)
     const schema = { type: 'object', properties: { city: { type: 'string' } } }
     registry.register({ name: 'chained', description: 'A tool of LangChain', schema, invoke: run })
     expect(pages.page({}).tools).toEqual([{ name: 'chained', description: 'A tool of LangChain', inputSchema: schema }])
   })
 
   test('nothing of the implementation is shown', () => {
-    const { pages, add } = yardOf(0)
+    const { pages, add, registry } = yardOf(0)
+    registry.diagnoseBy(() => undefined)
     add('mocked', run, { implementation: { type: 'mock', mock_response: 'a secret' }, timeout_ms: 5 })
     const inputSchema = { type: 'object', properties: {} }
     expect(pages.page({})).toEqual({ tools: [{ name: 'mocked', description: 'mocked', inputSchema }] })

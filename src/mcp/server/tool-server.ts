@@ -270,12 +270,12 @@ const HINTS: Readonly<Record<Effect, Tool['annotations']>> = {
 
 const ANYTHING = { type: 'object' } as const
 
-function listedTool(definition: ToolDefinition, effect: Effect | undefined, broken: boolean): Tool {
+function listedTool(definition: ToolDefinition, effect: Effect | undefined): Tool {
   const { name, description, parameters } = definition
   return {
     name,
     description,
-    inputSchema: broken || !isPlain(parameters) ? ANYTHING : (parameters as Tool['inputSchema']),
+    inputSchema: isPlain(parameters) ? (parameters as Tool['inputSchema']) : ANYTHING,
     ...(effect !== undefined && { annotations: HINTS[effect] }),
   }
 }
@@ -344,6 +344,7 @@ export class ToolPages {
     const permitted = this.#registry
       .definitions()
       .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, flags) === undefined)
+      .filter((tool) => this.#registry.brokenReason(tool.name) === undefined)
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     const list: ToolList = {
       names: permitted.map((tool) => tool.name),
@@ -356,8 +357,7 @@ export class ToolPages {
   #listedTool(definition: ToolDefinition): Tool {
     const known = this.#listed.get(definition)
     if (known !== undefined) return known
-    const broken = this.#registry.brokenReason(definition.name) !== undefined
-    const listed = listedTool(definition, this.#effectOf(definition), broken)
+    const listed = listedTool(definition, this.#effectOf(definition))
     this.#listed.set(definition, listed)
     return listed
   }

@@ -334,5 +334,5 @@ function caseTools({ tools, mocks }: SuiteCase, clock: Clock): CaseTools {
   const loop = new ToolLoop(registry, new ToolExecutor(registry, { kinds: { mock }, clock }), { clock })
   const broken = tools.find(({ name }) => registry.brokenReason(name) !== undefined)
   if (broken === undefined) return { loop }
-  return { loop, problem: `Tool '${broken.name}' has an invalid schema: ${registry.brokenReason(broken.name)}` }
+  return { loop, problem: `Tool '${broken.name}' cannot run: ${registry.brokenReason(broken.name)}` }
 }

@@ -6,7 +6,7 @@ import { httpTool } from './fixtures/http-tool.ts'
 
 const env = { BASE: 'http://10.0.0.1', SECRET: 'a-long-secret' }
 const warning = (implementation: Readonly<Record<string, unknown>>, settings = {}): string | undefined =>
-  new HttpKind({ settings, env, log: silentLog, clock: systemClock }).warning(httpTool(implementation))
+  new HttpKind({ settings, env, log: silentLog, clock: systemClock }).fault(httpTool(implementation))
 
 test('warns about a tool whose URL is blocked', () => {
   const oauth = { type: 'oauth2', client_id: 'id', client_secret: '${SECRET}' }

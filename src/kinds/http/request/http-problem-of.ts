@@ -196,7 +196,7 @@ function shortVariables({ headers = {}, query = {}, auth }: HttpImplementation, 
 }
 
 /** Warns if the URL alone is blocked by network policy. Names are resolved with each call. */
-export function reachWarning(
+export function reachFault(
   { url, auth, allowed_domains }: HttpImplementation,
   env: Environment,
   rules: NetworkRules,
