@@ -20,6 +20,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
+import { runCommand } from './fixtures/command-line.ts'
 import { withTools } from './fixtures/tool-manager.ts'
 
 const ORIGINAL = join(dataFolder, 'original-configurations')
@@ -79,7 +80,14 @@ describe('18.1 Requirements', () => {
 
   test.todo('[18.1-4] S3 every model that a rule names is listed, and unknown models are refused')
   test.todo('[18.1-5] S5 a failed provider is an HTTP error')
-  test.todo('[18.1-6] S6 S7 toolyard check reports what is wrong with a configuration')
+  test('[18.1-6] S6 S7 toolyard check reports what is wrong with a configuration', async () => {
+    const responses = [{ llm: 'openai', model: 'gpt-4o', prompt: '{{user_mesage}}' }]
+    const found = await runCommand({ tools: { enabled: true }, responses }, 'check', '--strict')
+    expect(found.status).toBe(1)
+    expect(found.stdout).toContain("did you mean '{{user_message}}'?")
+    const { log } = await open({ tools: { enabled: true }, responses })
+    expect(JSON.stringify(log.lines)).toContain('{{user_message}}')
+  })
   test('[18.1-7] S8 broken tools are never offered, and are marked with the reason', async () => {
     const tool = (name: string, implementation: object, parameters: object = { type: 'object' }) => ({
       ...{ name, description: name, parameters },

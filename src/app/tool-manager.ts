@@ -1,5 +1,5 @@
 import { Chat, TRIAL_PROMPT } from '../chat/chat.ts'
-import { type ResponseRule, ResponseRules } from '../chat/response-rules.ts'
+import { type ResponseRule, ResponseRules, unknownTools } from '../chat/response-rules.ts'
 import { DEFAULT_MAX_ITERATIONS, ToolLoop } from '../chat/tool-loop.ts'
 import type { ToolGate } from '../chat/tool-offer.ts'
 import { checkConfig } from '../config/check-config.ts'
@@ -88,6 +88,7 @@ export class ToolManager {
   #report: LoadReport | undefined
   #models: Promise<ModelCatalogue> | undefined
   #chat: Promise<Chat> | undefined
+  #chosen: ResponseRules | undefined
   #closed = false
 
   constructor(config: Config, parts: Parts = {}) {
@@ -108,7 +109,8 @@ export class ToolManager {
       // A configured tool of the same name wins.
       if (this.isEnabled() && knowledgeModel(this.#config) !== undefined) registerModelTools(registry, asking)
       // Only calls that need a server wait for it.
-      if (this.isEnabled()) void this.#parts.servers.start()
+      if (this.isEnabled()) void this.#parts.servers.start().then(() => this.#warnOfUnknownTools())
+      this.#rules()
       setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
     }
     return this.#report
@@ -143,11 +145,27 @@ export class ToolManager {
 
   getChat(): Promise<Chat> {
     this.#chat ??= this.getModels().then((models) => {
-      const { log, loop, registry, executor } = this.#parts
-      const rules = new ResponseRules(this.#config.responses ?? defaultRules(this.#config), { log })
-      return new Chat({ rules, models, loop, registry, executor })
+      const { loop, registry, executor } = this.#parts
+      return new Chat({ rules: this.#rules(), models, loop, registry, executor })
     })
     return this.#chat
+  }
+
+  /** Warns once about rules that look like mistakes. */
+  #rules(): ResponseRules {
+    const { log } = this.#parts
+    this.#chosen ??= new ResponseRules(this.#config.responses ?? defaultRules(this.#config), { log })
+    return this.#chosen
+  }
+
+  /** Once all MCP servers have connected or failed. */
+  #warnOfUnknownTools(): void {
+    if (this.#closed) return
+    const { log, registry } = this.#parts
+    const names = registry.definitions().map(({ name }) => name)
+    for (const { place, problem } of unknownTools(this.#config.responses ?? [], names)) {
+      log.warn({ place, problem }, 'Response rule loaded with a warning')
+    }
   }
 
   getCollections(): Collections {

@@ -91,6 +91,23 @@ interface CompiledRule {
   readonly values: readonly (readonly [key: string, value: unknown])[]
 }
 
+/** Names in `allowed_tools` that no tool has. */
+export function unknownTools(
+  rules: readonly ResponseRule[],
+  names: readonly string[],
+): { readonly place: string; readonly problem: string }[] {
+  return rules.flatMap(({ tools }, index) =>
+    (tools?.allowed_tools ?? []).flatMap((name, at) => {
+      if (names.includes(name)) return []
+      const [near] = suggest(name, names)
+      const hint = near === undefined ? `known tools are ${names.join(', ') || 'none'}` : `did you mean '${near}'?`
+      return [
+        { place: `responses[${index}].tools.allowed_tools[${at}]`, problem: `There is no tool '${name}': ${hint}` },
+      ]
+    }),
+  )
+}
+
 /** Selects the rule for a request. */
 export class ResponseRules {
   readonly #rules: readonly CompiledRule[]

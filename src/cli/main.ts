@@ -125,6 +125,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'List the tools: name, kind, effect and description',
     async () => (await import('./commands/tools.ts')).defineTools,
   ],
+  check: ['Check the whole configuration', async () => (await import('./commands/check.ts')).defineCheck],
   chat: ['Ask a model that can use the tools', async () => (await import('./commands/chat.ts')).defineChat],
   validate: [
     'Measure which models can use which tools',

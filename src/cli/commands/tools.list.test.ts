@@ -62,6 +62,6 @@ describe('tools', () => {
     const { code, out, err } = await toolyard(['tools', '--config', file])
     expect(code).toBe(0)
     expect(out).toMatch(/^lost {2}builtin {2}write {2}BROKEN: Builtin handler 'none' not found/)
-    expect(err).toBe("Warning: lost: Builtin handler 'none' not found\n")
+    expect(err).toBe('')
   })
 })

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { LoadReport } from '../../app/load-definitions.ts'
 import type { Config } from '../../config/config.ts'
 import { counted } from '../../core/schema/problem-words.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
@@ -19,6 +20,7 @@ import {
   withoutServers,
 } from '../common/open.ts'
 import { actions, type Done, type GlobalOptions, printableLine, type Terminal } from '../common/terminal.ts'
+import { type Finding, findProblems, WarningLog } from './check.ts'
 
 const HELP = `
 Parameters are one JSON object, - to read it from stdin, or key=value pairs. The tool's schema decides how the value of
@@ -185,15 +187,18 @@ interface Listed {
 
 /** `toolyard tools`: lists the tools; with `--check`, 1 if a tool is broken or invalid. */
 async function listTools(terminal: Terminal, options: ToolsOptions): Promise<number> {
-  const open = await openManager(terminal, options)
+  const log = options.check ? new WarningLog() : undefined
+  const open = await openManager(terminal, options, { ...(log && { log }) })
   try {
-    const { skipped, warnings } = open.report
+    const { skipped } = open.report
+    const found = log === undefined ? undefined : await findProblems(open, log)
     await awaitServers(open.manager, { ms: SHORT_WAIT_MS })
+    const warnings = warningsOf(open, found)
     const listed = list(open, options.check === true)
     const enabled = open.manager.isEnabled()
     if (terminal.json)
       terminal.document({ enabled, tools: listed, skipped, warnings, missing_servers: missingServers(open) })
-    else show(terminal, listed, open)
+    else show(terminal, listed, open, warnings)
     const faults = listed.filter((tool) => tool.broken !== undefined).length + skipped.length
     if (options.check && !terminal.json) terminal.note(checked(listed.length, faults, warnings.length))
     return options.check && faults > 0 ? 1 : 0
@@ -220,7 +225,20 @@ function list({ manager }: OpenManager, check: boolean): Listed[] {
   })
 }
 
-function show(terminal: Terminal, listed: readonly Listed[], open: OpenManager): void {
+/** Without the reasons that the list shows. */
+function warningsOf({ manager, report }: OpenManager, found: readonly Finding[] | undefined): LoadReport['warnings'] {
+  const all =
+    found?.flatMap(({ level, place: name, problem }) => (level === 'warning' ? [{ name, problem }] : [])) ??
+    report.warnings
+  return all.filter(({ name, problem }) => manager.getRegistry().brokenReason(name) !== problem)
+}
+
+function show(
+  terminal: Terminal,
+  listed: readonly Listed[],
+  open: OpenManager,
+  warnings: LoadReport['warnings'],
+): void {
   const { manager, report, fallback } = open
   const rows = listed.map((tool) => [tool.name, tool.kind, tool.effect].map(printableLine))
   const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
@@ -237,7 +255,7 @@ function show(terminal: Terminal, listed: readonly Listed[], open: OpenManager):
   if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
   else if (listed.length === 0) terminal.note('The configuration has no tools: add some to tools.registry.')
   for (const { name, problem } of report.skipped) terminal.note(`Skipped: ${printableLine(`${name}: ${problem}`)}`)
-  for (const { name, problem } of report.warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
+  for (const { name, problem } of warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
   warnMissing(terminal, open)
 }
 

@@ -62,6 +62,8 @@ interface OpenOptions {
   readonly change?: (config: Config) => Config
   /** False: calls are not recorded even if there is a store. */
   readonly record?: boolean
+  /** Instead of the log on stderr. */
+  readonly log?: Log
 }
 
 /** The configuration file: `--config`, else TOOLYARD_CONFIG, else the one in this folder, else the shipped one. */
@@ -86,17 +88,18 @@ export async function readConfig(file: string): Promise<Config> {
 export async function openManager(
   terminal: Terminal,
   options: GlobalOptions,
-  { change = (config) => config, record = true }: OpenOptions = {},
+  { change = (config) => config, record = true, log }: OpenOptions = {},
 ): Promise<OpenManager> {
   const file = configFile(terminal, options.config)
   const config = change(await readConfig(file))
-  const started = await startManager(terminal, config, options, { record })
+  const started = await startManager(terminal, config, options, { record, ...(log && { log }) })
   const { skipped: leftOut } = readMcpServers(config, terminal.env, terminal.cwd)
   return { ...started, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }
 }
 
 interface StartOptions {
   readonly record?: boolean
+  readonly log?: Log
   readonly handlers?: ToolHandlers
 }
 
@@ -105,10 +108,9 @@ export async function startManager(
   terminal: Terminal,
   config: Config,
   options: GlobalOptions,
-  { record = false, handlers = new ToolHandlers() }: StartOptions = {},
+  { record = false, handlers = new ToolHandlers(), log = openLog(terminal, options) }: StartOptions = {},
 ): Promise<Omit<OpenManager, 'leftOut' | 'fallback'>> {
   const { env } = terminal
-  const log = openLog(terminal, options)
   const installation = record && hasStore(terminal) ? await install(terminal, config, handlers, log) : undefined
   if (installation !== undefined) {
     const { manager, pins } = installation

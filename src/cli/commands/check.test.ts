@@ -1,0 +1,65 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { emptyFolder, folder, mock, toolyard } from '../fixtures/toolyard.ts'
+
+afterAll(emptyFolder)
+
+const KEY = 'sk-abcdefghijklmnopqrstuvwxyz0123456789'
+
+async function write(config: object): Promise<string> {
+  const file = join(folder, 'check.json')
+  await writeFile(file, JSON.stringify(config))
+  return file
+}
+
+const FAULTY = {
+  tools: {
+    enabled: true,
+    registry: [mock('get_weather', 1), { ...mock('own', 1), implementation: { type: 'internal', handler: 'gone' } }],
+  },
+  providers: { openai: { api_key: KEY } },
+  responses: [
+    {
+      llm: 'anthropic',
+      model: 'claude',
+      prompt: '{{user_mesage}}',
+      tools: { enabled: true, allowed_tools: ['get_wether'] },
+    },
+  ],
+  mcpServers: { notes: { url: 'https://notes.example/${NOT_SET}' } },
+}
+
+test('S6 S7 reports keys, prompts, allowed tools, MCP servers and broken tools', async () => {
+  const file = await write(FAULTY)
+  const { code, out, err } = await toolyard(['check', '--config', file])
+  expect(code).toBe(1)
+  expect(out).toContain("Error: own: Internal handler 'gone' not found\n")
+  expect(out).toContain("Warning: responses[0].prompt: '{{user_mesage}}' is empty")
+  expect(out).toContain("did you mean '{{user_message}}'?")
+  expect(out).toContain('Warning: providers.openai.api_key: It contains a secret')
+  expect(out).toContain('ANTHROPIC_API_KEY is not set')
+  expect(out).toContain("allowed_tools[0]: There is no tool 'get_wether': did you mean 'get_weather'?")
+  expect(out).toMatch(/Warning: mcpServers\.notes: .*NOT_SET/)
+  expect(out + err).not.toContain(KEY)
+  const json = await toolyard(['check', '--json', '--config', file])
+  expect(json.code).toBe(1)
+  const { findings } = JSON.parse(json.out)
+  expect(findings[0]).toEqual({ level: 'error', place: 'own', problem: "Internal handler 'gone' not found" })
+  expect(findings).toHaveLength(out.trimEnd().split('\n').length)
+  const tools = await toolyard(['tools', '--check', '--config', file])
+  expect(tools.code).toBe(1)
+  expect(tools.err).toContain('It contains a secret')
+})
+
+test('warnings fail with --strict only, and the shipped configuration has none', async () => {
+  const file = await write({
+    tools: { enabled: true, registry: [] },
+    responses: [{ ...FAULTY.responses[0], tools: {} }],
+  })
+  expect((await toolyard(['check', '--config', file])).code).toBe(0)
+  expect((await toolyard(['check', '--strict', '--config', file])).code).toBe(1)
+  const shipped = await toolyard(['check', '--strict'])
+  expect(shipped).toMatchObject({ code: 0, out: '' })
+  expect(shipped.err).toMatch(/^Checked the configuration with \d+ tools: no problems\.$/m)
+})
