@@ -92,6 +92,7 @@ export class Callers {
   readonly #clock: Clock
   #limits: LimitsConfig = {}
   #known = new Map<string, Known>()
+  #byId = new Map<string, Known>()
   #keyed = false
   #loads = 0
 
@@ -118,12 +119,21 @@ export class Callers {
     const before = this.#known
     const valid = stored.filter((key) => key.revoked_at === null)
     this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
+    this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
   }
 
   /** Finds the caller of a key. Unknown, revoked and expired keys have none. */
   find(key: string): Caller | undefined {
     // The lookup is by hash, so its timing reveals nothing about the key.
-    const known = this.#known.get(hashApiKey(key))
+    return this.#use(this.#known.get(hashApiKey(key)))
+  }
+
+  /** Finds the caller of a valid key by the id of the key. */
+  byId(id: string): Caller | undefined {
+    return this.#use(this.#byId.get(id))
+  }
+
+  #use(known: Known | undefined): Caller | undefined {
     if (known === undefined) return undefined
     const now = this.#clock.wall()
     if (known.caller.expiresAt <= now) return undefined

@@ -20,7 +20,7 @@ import {
   TENANT_NAME,
 } from '../../app/tenants.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
-import { cookieWith, emptyCookie, isOfOwnPage } from '../http/authenticator.ts'
+import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
 import type { RolesView, Session, ShownKey } from '../http/views.ts'
@@ -244,7 +244,7 @@ const SESSION = object(
   'The caller, if there is one',
 )
 
-/** Sign-in for browsers. The key is stored in a cookie that scripts can't read. */
+/** Sign-in for browsers. The server gets the key once, and the browser a session in a cookie that scripts can't read. */
 export function sessionRoutes(app: FastifyInstance): void {
   const { installation, packageVersion: version, authenticator } = app
   const sessionOf = (caller: Caller | undefined): Session => {
@@ -259,7 +259,7 @@ export function sessionRoutes(app: FastifyInstance): void {
     route(null, 'session', 'Returns the session of this browser', {
       response: { 200: SESSION },
     }),
-    ({ raw }) => sessionOf(authenticator.find(raw)),
+    async ({ raw }) => sessionOf(await authenticator.find(raw)),
   )
 
   app.post<{ Body: { key: string } }>(
@@ -271,7 +271,7 @@ export function sessionRoutes(app: FastifyInstance): void {
         authenticator.countSignIn(raw)
         done()
       },
-      ...route(null, 'session', "Signs in: stores the API key in a cookie that scripts can't read", {
+      ...route(null, 'session', "Signs in with an API key: starts a session, whose cookie scripts can't read", {
         body: {
           type: 'object',
           required: ['key'],
@@ -281,14 +281,14 @@ export function sessionRoutes(app: FastifyInstance): void {
         response: { 200: SESSION },
       }),
     },
-    ({ headers, body }, reply) => {
+    async ({ raw, body }, reply) => {
       if (authenticator.local) return sessionOf(LOCAL_CALLER)
       const key = body.key.trim()
       const caller = installation.callers.find(key)
       if (caller === undefined) {
         throw new HttpProblem(401, 'The API key is not valid', 'it is unknown, revoked or expired')
       }
-      reply.header('set-cookie', cookieWith(key, headers))
+      reply.header('set-cookie', await authenticator.sessions.start(caller, raw))
       return sessionOf(caller)
     },
   )
@@ -297,13 +297,16 @@ export function sessionRoutes(app: FastifyInstance): void {
     '/api/session',
     {
       bodyLimit: BODY_BYTES,
-      ...route(null, 'session', 'Signs out: removes the cookie; the API key stays valid', {
+      ...route(null, 'session', 'Signs out: ends the session; the API key stays valid', {
         response: { 204: { description: 'Signed out', type: 'null' } },
       }),
     },
-    ({ headers }, reply) => {
-      requireOwnPage(headers)
-      return reply.header('set-cookie', emptyCookie(headers)).code(204).send()
+    async ({ raw }, reply) => {
+      requireOwnPage(raw.headers)
+      return reply
+        .header('set-cookie', await authenticator.sessions.end(raw))
+        .code(204)
+        .send()
     },
   )
 }

@@ -352,4 +352,14 @@ export const migrations: readonly string[] = [
   `DROP FUNCTION toolyard.share(text, text[], text[], double precision[]);
   DROP TABLE toolyard.cache_feed;
   DROP SEQUENCE toolyard.cache_seq`,
+  `
+  CREATE TABLE toolyard.sessions (
+    hash text COLLATE "C" PRIMARY KEY,
+    caller text COLLATE "C" NOT NULL,
+    expires_at double precision NOT NULL,
+    ends_at double precision NOT NULL
+  );
+  CREATE INDEX sessions_by_caller ON toolyard.sessions (caller, expires_at);
+  CREATE INDEX sessions_by_expiry ON toolyard.sessions (expires_at);
+  `,
 ]

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import type { Job, JobStore, NewJob } from '../../core/storage/job-store.ts'
-import type { KeyStore, StoredKey } from '../../core/storage/key-store.ts'
+import type { KeyStore, SessionStore, StoredKey, StoredSession } from '../../core/storage/key-store.ts'
 import type { OnceClaim, OnceState, OnceStore } from '../../core/storage/once-store.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
@@ -12,7 +12,10 @@ import { SqlLedgerTables } from './sql-ledger-tables.ts'
 
 const DAY_MS = 86_400_000
 
-type Stores = Pick<Engine, 'tables' | 'runs' | 'keys' | 'settings' | 'validations' | 'toolUse' | 'once' | 'jobs'>
+type Stores = Pick<
+  Engine,
+  'tables' | 'runs' | 'keys' | 'sessions' | 'settings' | 'validations' | 'toolUse' | 'once' | 'jobs'
+>
 
 /** The stores that are the same on both engines; `sweep` removes what has expired. */
 export function sqlStores(
@@ -26,6 +29,7 @@ export function sqlStores(
     tables: new SqlLedgerTables(database),
     runs: new Runs(database),
     keys: new Keys(database),
+    sessions: new Sessions(database),
     settings: new Settings(database),
     validations: new Validations(database),
     toolUse: new ToolUse(database),
@@ -34,6 +38,7 @@ export function sqlStores(
     async sweep() {
       await once.sweep()
       await jobs.sweep(clock.wall() - keepDays * DAY_MS)
+      await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
     },
   }
 }
@@ -43,6 +48,7 @@ const CREATE_KEY = `
   INSERT INTO toolyard.keys (id, hash, tenant, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
+const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
 
 /** API keys of the installation. */
 class Keys implements KeyStore {
@@ -65,8 +71,49 @@ class Keys implements KeyStore {
   }
 
   async revoke(id: string, at: string): Promise<boolean> {
-    const { count } = await this.#database.change('keys', () => ask(REVOKE_KEY, [at, id]))
-    return count > 0
+    return this.#database.change('keys', function* () {
+      yield* ask(END_SESSIONS, [id])
+      const { count } = yield* ask(REVOKE_KEY, [at, id])
+      return count > 0
+    })
+  }
+}
+
+const START_SESSION = 'INSERT INTO toolyard.sessions (hash, caller, expires_at, ends_at) VALUES (?, ?, ?, ?)'
+const TRIM_SESSIONS = `
+  DELETE FROM toolyard.sessions WHERE caller = ? AND hash NOT IN (
+    SELECT hash FROM toolyard.sessions WHERE caller = ? ORDER BY expires_at DESC, hash LIMIT ?)`
+const GET_SESSION = 'SELECT * FROM toolyard.sessions WHERE hash = ?'
+const EXTEND_SESSION = 'UPDATE toolyard.sessions SET expires_at = ? WHERE hash = ?'
+const END_SESSION = 'DELETE FROM toolyard.sessions WHERE hash = ?'
+const SWEEP_SESSIONS = `
+  DELETE FROM toolyard.sessions WHERE hash IN (SELECT hash FROM toolyard.sessions WHERE expires_at <= ? LIMIT ?)`
+
+/** Browsers that are signed in. */
+class Sessions implements SessionStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async start({ hash, caller, expires_at, ends_at }: StoredSession, max: number): Promise<void> {
+    await this.#database.transaction(function* () {
+      yield* ask(START_SESSION, [hash, caller, expires_at, ends_at])
+      yield* ask(TRIM_SESSIONS, [caller, caller, max])
+    })
+  }
+
+  async get(hash: string): Promise<StoredSession | undefined> {
+    return (await this.#database.run<StoredSession>(GET_SESSION, [hash])).rows[0]
+  }
+
+  async extend(hash: string, expiresAt: number): Promise<void> {
+    await this.#database.run(EXTEND_SESSION, [expiresAt, hash])
+  }
+
+  async end(hash: string): Promise<void> {
+    await this.#database.run(END_SESSION, [hash])
   }
 }
 

@@ -2,7 +2,7 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 6
+export const VERSION = 7
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -25,11 +25,12 @@ export function migrate(database: SqliteDatabase): void {
           'another data folder',
       )
     }
-    if (version === 0) for (const sql of [LAYOUT, AUDIT, AUDIT_INDEXES]) database.exec(sql)
+    if (version === 0) for (const sql of [LAYOUT, AUDIT, AUDIT_INDEXES, SESSIONS]) database.exec(sql)
     else {
       if (version < 5) migrateFirstEdition(database)
       // The figures are in an older format.
       if (version < 6) database.exec('DELETE FROM cells')
+      if (version < 7) database.exec(SESSIONS)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -68,6 +69,16 @@ const AUDIT_INDEXES = `
       caller, source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts,
       hash
     FROM audit JOIN chains ON chains.id = audit.chain`
+
+const SESSIONS = `
+  CREATE TABLE sessions (
+    hash TEXT PRIMARY KEY,
+    caller TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    ends_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_by_caller ON sessions (caller, expires_at);
+  CREATE INDEX sessions_by_expiry ON sessions (expires_at)`
 
 /**
  * Times are milliseconds since 1970, or ISO 8601 text if the port uses it. Names of chains are long and part of every
