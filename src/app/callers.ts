@@ -64,6 +64,8 @@ export interface Caller {
 }
 
 const MINUTE = 60_000
+/** Timers can't be much longer than three weeks. */
+const MAX_WAIT_MS = 24 * 60 * MINUTE
 /** A session ends after a day without calls. */
 const SESSION_MS = 24 * 60 * 60_000
 export const CALLS_PER_SESSION = 1_000
@@ -95,6 +97,10 @@ export class Callers {
   #byId = new Map<string, Known>()
   #keyed = false
   #loads = 0
+  /** The ids of the keys that were valid when last checked. */
+  #valid: ReadonlySet<string> = new Set()
+  readonly #ended = new Set<(ids: ReadonlySet<string>) => void>()
+  #cancelCheck = (): void => {}
 
   constructor(tenants: Tenants, clock: Clock) {
     this.#tenants = tenants
@@ -120,6 +126,7 @@ export class Callers {
     const valid = stored.filter((key) => key.revoked_at === null)
     this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
+    this.#check()
   }
 
   /** Finds the caller of a key. Unknown, revoked and expired keys have none. */
@@ -131,6 +138,38 @@ export class Callers {
   /** Finds the caller of a valid key by the id of the key. */
   byId(id: string): Caller | undefined {
     return this.#use(this.#byId.get(id))
+  }
+
+  /** Whether calls may go on for this caller: its key was neither revoked, nor has it expired. */
+  isValid(id: string): boolean {
+    if (id === LOCAL_CALLER.id || !this.#keyed) return true
+    return (this.#byId.get(id)?.caller.expiresAt ?? 0) > this.#clock.wall()
+  }
+
+  /** Calls back with the ids of keys that were revoked or have expired. Returns a function that stops it. */
+  onEnd(listener: (ids: ReadonlySet<string>) => void): () => void {
+    this.#ended.add(listener)
+    this.#check()
+    return () => {
+      this.#ended.delete(listener)
+      if (this.#ended.size === 0) this.#cancelCheck()
+    }
+  }
+
+  /** Tells the listeners which keys have ended, and checks again when the next one expires. */
+  #check(): void {
+    const before = this.#valid
+    this.#valid = new Set([...this.#byId.keys()].filter((id) => this.isValid(id)))
+    this.#cancelCheck()
+    if (this.#ended.size === 0) return
+    let next = Number.POSITIVE_INFINITY
+    for (const id of this.#valid) next = Math.min(next, this.#byId.get(id)?.caller.expiresAt ?? next)
+    const waitMs = Math.max(1, next - this.#clock.wall())
+    if (next < Number.POSITIVE_INFINITY) {
+      this.#cancelCheck = this.#clock.after(Math.min(waitMs, MAX_WAIT_MS), () => this.#check())
+    }
+    const ended = before.difference(this.#valid)
+    if (ended.size > 0) for (const listener of this.#ended) listener(ended)
   }
 
   #use(known: Known | undefined): Caller | undefined {

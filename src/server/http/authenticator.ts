@@ -125,5 +125,8 @@ const unauthorized = (key: string | undefined, session: string | undefined): Htt
   return new HttpProblem(401, title, detail, { 'www-authenticate': 'Bearer' })
 }
 
+/** The key was valid when the request began. */
+export const keyEnded = (): HttpProblem => unauthorized('', undefined)
+
 const forbidden = (scope: Scope | undefined): HttpProblem =>
   new HttpProblem(403, `The API key lacks the scope '${scope}'`)

@@ -115,7 +115,7 @@ export class JobRun {
     const { log } = this.#installation
     const watching = this.#watch()
     try {
-      const result = await (this.#task === undefined ? this.#work() : this.#runTask(this.#task))
+      const result = (await this.#hasValidKey()) ? await this.#call() : this.#refuse()
       watching.stop()
       // Another server repeats the call, or this one after its restart.
       const left = this.#cancelReason === 'shutdown' && this.#repeatable && wasCancelled(result)
@@ -126,6 +126,26 @@ export class JobRun {
     } finally {
       watching.stop()
     }
+  }
+
+  /** Another server may have accepted the job with a key that this one doesn't know yet. */
+  async #hasValidKey(): Promise<boolean> {
+    const { callers, storage } = this.#installation
+    const { caller } = this.job
+    if (caller === null || callers.isValid(caller)) return true
+    await callers.load(storage.keys).catch(() => {})
+    return callers.isValid(caller)
+  }
+
+  #refuse(): ToolResult {
+    const { tool } = this.job
+    const error = new ToolExecutionError('PERMISSION_DENIED', 'The API key of this job was revoked or has expired')
+    if (this.#task === undefined) return this.#executor.refuse(tool, error, this.#context())
+    return { success: false, error: error.message, error_code: error.code, tool_name: tool, execution_time_ms: 0 }
+  }
+
+  #call(): Promise<ToolResult> {
+    return this.#task === undefined ? this.#work() : this.#runTask(this.#task)
   }
 
   /** Calls the tool. A rate-limited call is repeated until the timeout of the job. */

@@ -9,10 +9,11 @@ import { type Cassette, CassetteError, cassetteCase, runCassette } from '../../v
 import { type ReplayOptions, replayCassette } from '../../validation/cassettes/replay-cassette.ts'
 import type { FileCase } from '../../validation/suites/suite.ts'
 import { GATE, STOP_REASON } from '../chat/chat-routes.ts'
+import { keyEnded } from '../http/authenticator.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
-import { auditCsv, auditJson } from './audit-export.ts'
+import { auditCsv, auditJson, type PageOf } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
 const NAME = { type: 'string', minLength: 1, maxLength: 200 }
@@ -95,11 +96,15 @@ export function auditRoutes(app: FastifyInstance): void {
       await settleRecords(installation)
       if (query.format === undefined) return ledger.audit(filter)
       const { type, write } = EXPORTS[query.format]
+      const pageOf: PageOf = (cursor) => {
+        if (!installation.callers.isValid(request.caller.id)) throw keyEnded()
+        return ledger.audit({ ...filter, limit: 1_000, ...cursor })
+      }
       const day = new Date(installation.clock.wall()).toISOString().slice(0, 10)
       return reply
         .type(type)
         .header('content-disposition', `attachment; filename="audit-${day}.${query.format}"`)
-        .send(Readable.from(write((cursor) => ledger.audit({ ...filter, limit: 1_000, ...cursor }))))
+        .send(Readable.from(write(pageOf)))
     },
   )
 }

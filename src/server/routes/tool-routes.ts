@@ -290,6 +290,11 @@ export class McpEndpoint {
     await generation.handler.handle(request, response)
   }
 
+  /** Ends the sessions and streams of these callers, and cancels their calls. */
+  endCallers(ids: ReadonlySet<string>): void {
+    for (const { handler } of [this.#current, ...this.#old]) handler.endCallers(ids)
+  }
+
   /** Ends all sessions and streams, and cancels running calls. */
   async close(): Promise<void> {
     this.#stopListening()
@@ -314,10 +319,13 @@ export class McpEndpoint {
     return { handler: new HttpHandler(server, { contextOf: this.#contextOf, hosts }), server, running: 0 }
   }
 
-  readonly #contextOf = (request: IncomingMessage): CallContext => {
+  readonly #contextOf = (request: IncomingMessage): CallContext | undefined => {
     const { headers } = request
+    const { callers } = this.#installation
+    const caller = this.#callers.get(request) as Caller
     const session = sessionName(headers['mcp-session-id'] ?? headers['x-session-id'])
-    return this.#installation.callers.context(this.#callers.get(request) as Caller, 'mcp', session)
+    // The key may have ended while the body was sent.
+    return callers.isValid(caller.id) ? callers.context(caller, 'mcp', session) : undefined
   }
 
   #endIfIdle(generation: Generation): void {

@@ -294,10 +294,11 @@ class Jobs implements JobStore {
     return rows[0] && readJob(rows[0])
   }
 
-  async waiting(limit: number): Promise<readonly Pick<Job, 'id' | 'tenant'>[]> {
+  async waiting(limit: number, caller?: string): Promise<readonly Pick<Job, 'id' | 'tenant'>[]> {
     const alive = this.#database.alive('server')
-    const sql = [WAITING_JOBS, alive.sql, ') ORDER BY created_at, id LIMIT ?'].join(' ')
-    return (await this.#database.run<Pick<Job, 'id' | 'tenant'>>(sql, [...alive.values, limit])).rows
+    const where = new Where().and('caller = ?', caller)
+    const sql = [WAITING_JOBS, alive.sql, ') AND', where.sql, 'ORDER BY created_at, id LIMIT ?'].join(' ')
+    return (await this.#database.run<Pick<Job, 'id' | 'tenant'>>(sql, [...alive.values, ...where.values, limit])).rows
   }
 
   async progress(id: string, progress: unknown): Promise<void> {
