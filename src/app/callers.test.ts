@@ -18,6 +18,8 @@ async function callersYard() {
       name: 'a key',
       role: 'user',
       scopes: null,
+      tools: null,
+      models: null,
       calls_per_minute: null,
       created_at: '2026-01-01T00:00:00Z',
       expires_at: null,

@@ -57,11 +57,25 @@ export interface Caller {
   readonly name: string
   readonly role: Role
   readonly scopes: ReadonlySet<Scope>
+  /** Patterns of the tools that it may use; undefined: all of its tenant. */
+  readonly tools: readonly string[] | undefined
+  /** Patterns of the configured models that it may use. */
+  readonly models: readonly string[]
   /** The key's own rate limit, if it has one. */
   readonly callsPerMinute: number | undefined
   /** When its key expires, in milliseconds since 1970; infinity if never. */
   readonly expiresAt: number
 }
+
+export interface Rights extends Pick<CallContext, 'flags' | 'tools'> {
+  readonly models: readonly string[]
+}
+
+const EVERY_MODEL: readonly string[] = Object.freeze(['*'])
+
+/** A pattern for tools or models in a key: `*` stands for any characters. */
+export const KEY_PATTERN = /^[^\s\p{Cc}]{1,200}$/u
+export const MAX_KEY_PATTERNS = 100
 
 const MINUTE = 60_000
 /** Timers can't be much longer than three weeks. */
@@ -84,6 +98,8 @@ export const LOCAL_CALLER: Caller = Object.freeze({
   role: 'admin',
   // The user of this machine can open the store and run the commands anyway.
   scopes: new Set(SCOPES),
+  tools: undefined,
+  models: EVERY_MODEL,
   callsPerMinute: undefined,
   expiresAt: Number.POSITIVE_INFINITY,
 })
@@ -218,10 +234,19 @@ export class Callers {
     return {
       tenant: caller.tenant,
       caller: caller.id,
-      flags: this.#tenants.flags(caller.tenant),
+      ...this.#rights(caller),
       ...(source !== undefined && { source }),
       ...(rates.length > 0 && { rates }),
     }
+  }
+
+  /** The rights of a caller by the id of its key. */
+  rightsOf(id: string | null, tenant: string): Rights {
+    return this.#rights(this.#byId.get(id ?? '')?.caller ?? { ...LOCAL_CALLER, tenant })
+  }
+
+  #rights({ tenant, tools, models }: Caller): Rights {
+    return { flags: this.#tenants.flags(tenant), tools, models }
   }
 
   #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {
@@ -247,7 +272,7 @@ function known(key: StoredKey, usedAt = 0): Known {
     // No role includes this scope.
     if (key.scopes.includes('installation')) scopes.add('installation')
   }
-  const { id, tenant, name, role, calls_per_minute } = key
+  const { id, tenant, name, role, tools, models, calls_per_minute } = key
   return {
     caller: {
       id,
@@ -255,6 +280,8 @@ function known(key: StoredKey, usedAt = 0): Known {
       name,
       role,
       scopes,
+      tools: tools ?? undefined,
+      models: models ?? EVERY_MODEL,
       callsPerMinute: calls_per_minute ?? undefined,
       expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
     },

@@ -9,6 +9,10 @@ export interface StoredKey {
   readonly role: Role
   /** Fewer scopes than the role has, or `installation`. */
   readonly scopes: readonly string[] | null
+  /** Patterns of the tools that it may use; null: all of the tenant. */
+  readonly tools: readonly string[] | null
+  /** Patterns of the models that it may use; null: all that are configured. */
+  readonly models: readonly string[] | null
   /** Overrides `limits.calls_per_minute`. */
   readonly calls_per_minute: number | null
   readonly created_at: string

@@ -1,3 +1,4 @@
+import type { Rights } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation, type CancelSignal, pause } from '../../core/cancellation.ts'
@@ -39,6 +40,8 @@ export function jobView(job: Job, progress: unknown = job.progress): JobView {
 
 export interface TaskContext {
   readonly tenant: string
+  /** The rights of the caller that started it. */
+  readonly rights: Rights
   /** When cancelled, the task returns what it has so far instead of failing. */
   readonly signal: CancelSignal
   /** Reports progress; the last report is stored. */
@@ -172,7 +175,7 @@ export class JobRun {
     const envelope = () => ({ tool_name: job.tool, execution_time_ms: clock.now() - startedMs })
     try {
       if (job.attempts > 1) throw new TaskError('The server stopped before the task ended. Start it again to continue.')
-      const context = { tenant: job.tenant, signal: this.#cancellation, report: this.#report }
+      const context = { tenant: job.tenant, rights: this.#rights, signal: this.#cancellation, report: this.#report }
       return { success: true, result: await task.run(job.params, context), ...envelope() }
     } catch (err) {
       const known = err instanceof TaskError
@@ -188,13 +191,17 @@ export class JobRun {
     return this.#installation.manager.getExecutor()
   }
 
+  get #rights(): Rights {
+    return this.#installation.callers.rightsOf(this.job.caller, this.job.tenant)
+  }
+
   #context(): CallContext {
     const { job } = this
     // The job id is the key of a write, so that a write that another server has started never runs twice.
     const { traceparent, idempotency_key: key = this.#repeatable ? undefined : job.id } = callOf(job)
     return {
       tenant: job.tenant,
-      flags: this.#installation.tenants.flags(job.tenant),
+      ...this.#rights,
       source: 'job',
       timeoutMs: job.timeout_ms,
       signal: this.#cancellation,

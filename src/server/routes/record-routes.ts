@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Caller } from '../../app/callers.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
@@ -280,7 +281,7 @@ export function runRoutes(app: FastifyInstance): void {
         throw new HttpProblem(403, "Asking a model needs the scope 'chat'")
       }
       const cassette = cassetteOf(await storedRun(request))
-      const options = replayOptions(await installation.manager.getModels(), model)
+      const options = replayOptions(await installation.manager.getModels(), request.caller, model)
       const gone = new AbortController()
       reply.raw.once('close', () => gone.abort())
       const by = model ?? null
@@ -297,9 +298,9 @@ export function runRoutes(app: FastifyInstance): void {
 }
 
 /** Without a model the recorded responses are replayed strictly. */
-function replayOptions(catalogue: ModelCatalogue, model: string | undefined): ReplayOptions {
+function replayOptions(catalogue: ModelCatalogue, { models }: Caller, model: string | undefined): ReplayOptions {
   try {
-    return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model) }
+    return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model, models) }
   } catch (error) {
     if (error instanceof UnknownModelError) throw new HttpProblem(400, error.message)
     throw error

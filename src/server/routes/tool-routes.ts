@@ -155,13 +155,16 @@ export function toolRoutes(app: FastifyInstance): void {
   )
 }
 
-/** The tools that the caller's tenant may use. */
-export function usableTools({ manager, tenants }: Installation, { tenant }: Pick<Caller, 'tenant'>): ToolDefinition[] {
-  const flags = tenants.flags(tenant)
+/** The tools that the caller may use. */
+export function usableTools(
+  { manager, tenants }: Installation,
+  { tenant, tools }: Pick<Caller, 'tenant' | 'tools'>,
+): ToolDefinition[] {
+  const rights = { flags: tenants.flags(tenant), tools }
   return manager
     .getRegistry()
     .definitions()
-    .filter((tool) => missingPermission(tool, flags) === undefined)
+    .filter((tool) => missingPermission(tool, rights) === undefined)
 }
 
 /** After this time the response says that the server is still connecting. */

@@ -353,6 +353,7 @@ export const migrations: readonly string[] = [
   DROP TABLE toolyard.cache_feed;
   DROP SEQUENCE toolyard.cache_seq`,
   `
+  ALTER TABLE toolyard.keys ADD COLUMN tools text, ADD COLUMN models text;
   CREATE TABLE toolyard.sessions (
     hash text COLLATE "C" PRIMARY KEY,
     caller text COLLATE "C" NOT NULL,

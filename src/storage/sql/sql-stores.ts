@@ -45,8 +45,11 @@ export function sqlStores(
 
 const LIST_KEYS = 'SELECT * FROM toolyard.keys ORDER BY created_at, id'
 const CREATE_KEY = `
-  INSERT INTO toolyard.keys (id, hash, tenant, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO toolyard.keys (id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, scopes,
+    tools, models)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+/** Stored as JSON. */
+const LISTS = ['scopes', 'tools', 'models'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
 const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
 
@@ -59,14 +62,17 @@ class Keys implements KeyStore {
   }
 
   async list(): Promise<readonly StoredKey[]> {
-    const { rows } = await this.#database.run<StoredKey & { scopes: string | null }>(LIST_KEYS)
-    return rows.map((row) => ({ ...row, scopes: row.scopes === null ? null : JSON.parse(row.scopes) }))
+    const { rows } = await this.#database.run<StoredKey & Record<(typeof LISTS)[number], string | null>>(LIST_KEYS)
+    return rows.map((row) => ({
+      ...row,
+      ...Object.fromEntries(LISTS.map((name) => [name, row[name] === null ? null : JSON.parse(row[name])])),
+    }))
   }
 
   async create(key: StoredKey): Promise<void> {
     const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at } = key
-    const scopes = key.scopes === null ? null : JSON.stringify(key.scopes)
-    const values = [id, hash, tenant, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at]
+    const lists = LISTS.map((list) => (key[list] === null ? null : JSON.stringify(key[list])))
+    const values = [id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, ...lists]
     await this.#database.change('keys', () => ask(CREATE_KEY, values))
   }
 

@@ -25,12 +25,12 @@ export function migrate(database: SqliteDatabase): void {
           'another data folder',
       )
     }
-    if (version === 0) for (const sql of [LAYOUT, AUDIT, AUDIT_INDEXES, SESSIONS]) database.exec(sql)
+    if (version === 0) for (const sql of [LAYOUT, AUDIT, AUDIT_INDEXES, ACCESS]) database.exec(sql)
     else {
       if (version < 5) migrateFirstEdition(database)
       // The figures are in an older format.
       if (version < 6) database.exec('DELETE FROM cells')
-      if (version < 7) database.exec(SESSIONS)
+      if (version < 7) database.exec(ACCESS)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -70,7 +70,9 @@ const AUDIT_INDEXES = `
       hash
     FROM audit JOIN chains ON chains.id = audit.chain`
 
-const SESSIONS = `
+const ACCESS = `
+  ALTER TABLE keys ADD COLUMN tools TEXT;
+  ALTER TABLE keys ADD COLUMN models TEXT;
   CREATE TABLE sessions (
     hash TEXT PRIMARY KEY,
     caller TEXT NOT NULL,
