@@ -21,7 +21,7 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
-import { matchesGlobs } from '../../core/glob.ts'
+import { matchesGlobs } from '../../core/schema/linear-pattern.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { found, HttpProblem } from '../http/problem.ts'
