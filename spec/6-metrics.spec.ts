@@ -31,6 +31,7 @@ describe('Metrics', () => {
     )
     const { ask, post } = await withServer([mock('get_weather')], {
       ...model.config,
+      models: ['gpt-4o', 'plain'].map((name) => ({ id: `openai:${name}`, name, capabilities: ['function-calling'] })),
       tools: { enabled: true, registry: [mock('get_weather')], max_iterations: 5 },
     })
     await post('/api/tools/test', { query: 'How are Paris and Rome?', model: 'openai:gpt-4o' })

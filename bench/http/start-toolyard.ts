@@ -78,6 +78,8 @@ async function createKey(folder: string): Promise<string> {
     name: 'bench',
     role: 'operator',
     scopes: null,
+    tools: null,
+    models: null,
     calls_per_minute: null,
     created_at: new Date().toISOString(),
     expires_at: null,

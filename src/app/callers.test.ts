@@ -18,6 +18,8 @@ async function callersYard() {
       name: 'a key',
       role: 'user',
       scopes: null,
+      tools: null,
+      models: null,
       calls_per_minute: null,
       created_at: '2026-01-01T00:00:00Z',
       expires_at: null,
@@ -42,6 +44,30 @@ describe('Callers', () => {
     for (const other of ['', key.slice(1), `${key} `, key.toUpperCase(), hashApiKey(key)]) {
       expect(callers.find(other)).toBeUndefined()
     }
+  })
+
+  test('tells which keys were revoked and which expire', async () => {
+    const { callers, clock, add, revokeAll } = await callersYard()
+    const ended: string[][] = []
+    const stop = callers.onEnd((ids) => void ended.push([...ids]))
+    await add({ id: 'lasting' })
+    await add({ id: 'second', expires_at: new Date(clock.wall() + 40 * 86_400_000).toISOString() })
+    await add({ id: 'first', expires_at: new Date(clock.wall() + 1_000).toISOString() })
+    clock.advance(999)
+    expect([ended, callers.isValid('first')]).toEqual([[], true])
+    clock.advance(1)
+    expect([ended, callers.isValid('first')]).toEqual([[['first']], false])
+    clock.advance(40 * 86_400_000)
+    await revokeAll()
+    expect(ended).toEqual([['first'], ['second'], ['lasting']])
+    expect(['first', 'lasting', 'unknown', 'local'].map((id) => callers.isValid(id))).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ])
+    stop()
+    expect(clock.pending).toBe(0)
   })
 
   test('revoked and expired keys have no caller', async () => {

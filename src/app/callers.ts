@@ -57,13 +57,29 @@ export interface Caller {
   readonly name: string
   readonly role: Role
   readonly scopes: ReadonlySet<Scope>
+  /** Patterns of the tools that it may use; undefined: all of its tenant. */
+  readonly tools: readonly string[] | undefined
+  /** Patterns of the configured models that it may use. */
+  readonly models: readonly string[]
   /** The key's own rate limit, if it has one. */
   readonly callsPerMinute: number | undefined
   /** When its key expires, in milliseconds since 1970; infinity if never. */
   readonly expiresAt: number
 }
 
+export interface Rights extends Pick<CallContext, 'flags' | 'tools'> {
+  readonly models: readonly string[]
+}
+
+const EVERY_MODEL: readonly string[] = Object.freeze(['*'])
+
+/** A pattern for tools or models in a key: `*` stands for any characters. */
+export const KEY_PATTERN = /^[^\s\p{Cc}]{1,200}$/u
+export const MAX_KEY_PATTERNS = 100
+
 const MINUTE = 60_000
+/** Timers can't be much longer than three weeks. */
+const MAX_WAIT_MS = 24 * 60 * MINUTE
 /** A session ends after a day without calls. */
 const SESSION_MS = 24 * 60 * 60_000
 export const CALLS_PER_SESSION = 1_000
@@ -82,6 +98,8 @@ export const LOCAL_CALLER: Caller = Object.freeze({
   role: 'admin',
   // The user of this machine can open the store and run the commands anyway.
   scopes: new Set(SCOPES),
+  tools: undefined,
+  models: EVERY_MODEL,
   callsPerMinute: undefined,
   expiresAt: Number.POSITIVE_INFINITY,
 })
@@ -94,8 +112,13 @@ export class Callers {
   #known = new Map<string, Known>()
   /** Keys that are no longer valid. */
   #revoked = new Map<string, StoredKey>()
+  #byId = new Map<string, Known>()
   #keyed = false
   #loads = 0
+  /** The ids of the keys that were valid when last checked. */
+  #valid: ReadonlySet<string> = new Set()
+  readonly #ended = new Set<(ids: ReadonlySet<string>) => void>()
+  #cancelCheck = (): void => {}
 
   constructor(tenants: Tenants, clock: Clock) {
     this.#tenants = tenants
@@ -120,7 +143,9 @@ export class Callers {
     const before = this.#known
     const valid = stored.filter((key) => key.revoked_at === null)
     this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
+    this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
     this.#revoked = new Map(stored.filter((key) => key.revoked_at !== null).map((key) => [key.hash, key]))
+    this.#check()
   }
 
   /** The key that this one was, if it is revoked or expired. */
@@ -132,7 +157,47 @@ export class Callers {
   /** Finds the caller of a key. Unknown, revoked and expired keys have none. */
   find(key: string): Caller | undefined {
     // The lookup is by hash, so its timing reveals nothing about the key.
-    const known = this.#known.get(hashApiKey(key))
+    return this.#use(this.#known.get(hashApiKey(key)))
+  }
+
+  /** Finds the caller of a valid key by the id of the key. */
+  byId(id: string): Caller | undefined {
+    return this.#use(this.#byId.get(id))
+  }
+
+  /** Whether calls may go on for this caller: its key was neither revoked, nor has it expired. */
+  isValid(id: string): boolean {
+    if (id === LOCAL_CALLER.id || !this.#keyed) return true
+    return (this.#byId.get(id)?.caller.expiresAt ?? 0) > this.#clock.wall()
+  }
+
+  /** Calls back with the ids of keys that were revoked or have expired. Returns a function that stops it. */
+  onEnd(listener: (ids: ReadonlySet<string>) => void): () => void {
+    this.#ended.add(listener)
+    this.#check()
+    return () => {
+      this.#ended.delete(listener)
+      if (this.#ended.size === 0) this.#cancelCheck()
+    }
+  }
+
+  /** Tells the listeners which keys have ended, and checks again when the next one expires. */
+  #check(): void {
+    const before = this.#valid
+    this.#valid = new Set([...this.#byId.keys()].filter((id) => this.isValid(id)))
+    this.#cancelCheck()
+    if (this.#ended.size === 0) return
+    let next = Number.POSITIVE_INFINITY
+    for (const id of this.#valid) next = Math.min(next, this.#byId.get(id)?.caller.expiresAt ?? next)
+    const waitMs = Math.max(1, next - this.#clock.wall())
+    if (next < Number.POSITIVE_INFINITY) {
+      this.#cancelCheck = this.#clock.after(Math.min(waitMs, MAX_WAIT_MS), () => this.#check())
+    }
+    const ended = before.difference(this.#valid)
+    if (ended.size > 0) for (const listener of this.#ended) listener(ended)
+  }
+
+  #use(known: Known | undefined): Caller | undefined {
     if (known === undefined) return undefined
     const now = this.#clock.wall()
     if (known.caller.expiresAt <= now) return undefined
@@ -178,10 +243,19 @@ export class Callers {
     return {
       tenant: caller.tenant,
       caller: caller.id,
-      flags: this.#tenants.flags(caller.tenant),
+      ...this.#rights(caller),
       ...(source !== undefined && { source }),
       ...(rates.length > 0 && { rates }),
     }
+  }
+
+  /** The rights of a caller by the id of its key. */
+  rightsOf(id: string | null, tenant: string): Rights {
+    return this.#rights(this.#byId.get(id ?? '')?.caller ?? { ...LOCAL_CALLER, tenant })
+  }
+
+  #rights({ tenant, tools, models }: Caller): Rights {
+    return { flags: this.#tenants.flags(tenant), tools, models }
   }
 
   #rates({ id, name, tenant, callsPerMinute }: Caller, session: string | undefined): CallerRate[] {
@@ -207,7 +281,7 @@ function known(key: StoredKey, usedAt = 0): Known {
     // No role includes this scope.
     if (key.scopes.includes('installation')) scopes.add('installation')
   }
-  const { id, tenant, name, role, calls_per_minute } = key
+  const { id, tenant, name, role, tools, models, calls_per_minute } = key
   return {
     caller: {
       id,
@@ -215,6 +289,8 @@ function known(key: StoredKey, usedAt = 0): Known {
       name,
       role,
       scopes,
+      tools: tools ?? undefined,
+      models: models ?? EVERY_MODEL,
       callsPerMinute: calls_per_minute ?? undefined,
       expiresAt: key.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(key.expires_at),
     },

@@ -165,9 +165,9 @@ export class Installation {
     return this.#manager as ToolManager
   }
 
-  /** The context for calls by the user of this machine. */
+  /** The context for calls by the user of this machine, who may use any model. */
   localContext(source: CallContext['source']): CallContext {
-    return this.callers.context(LOCAL_CALLER, source)
+    return { ...this.callers.context(LOCAL_CALLER, source), models: undefined }
   }
 
   /** The state of the rate limits of one tenant's callers, or of all callers. */

@@ -200,3 +200,31 @@ describe('loadConfigFile', () => {
     )
   })
 })
+
+test('callers of the server get models that the configuration names, and any of providers that offer all', async () => {
+  const openai = { base_url: 'http://127.0.0.1:1', api_key: '${KEY}' }
+  const config: Config = {
+    providers: {
+      openai,
+      open: { ...openai, type: 'openai', any_model: true },
+      closed: { type: 'ollama', any_model: false },
+    },
+    models: [{ id: 'openai:listed', name: 'Listed', capabilities: [] }],
+    responses: [{ llm: 'openai', model: 'of-a-rule', prompt: 'Be brief.' }],
+    knowledge: { model: 'openai:of-knowledge' },
+  }
+  const manager = new ToolManager(config, { log: captureLog(), env: { KEY: 'k' } })
+  const models = await manager.getModels()
+  const isRefused = (id: string) => {
+    try {
+      models.get(id, ['*'])
+      return false
+    } catch (error) {
+      return (error as Error).message.includes('is not configured')
+    }
+  }
+  const allowed = ['openai:listed', 'openai:of-a-rule', 'openai:of-knowledge', 'open:any', 'mini:v1', 'mini:v0']
+  expect(allowed.filter(isRefused)).toEqual([])
+  expect(['openai:other', 'closed:any'].filter(isRefused)).toEqual(['openai:other', 'closed:any'])
+  await manager.close()
+})

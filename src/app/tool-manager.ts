@@ -5,7 +5,7 @@ import type { ToolGate } from '../chat/tool-offer.ts'
 import { checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { readMcpServers } from '../config/mcp-settings.ts'
-import { configuredModels, knowledgeModel, NO_EMBEDDER } from '../config/model-settings.ts'
+import { configuredModels, knowledgeModel, NO_EMBEDDER, offeredModels } from '../config/model-settings.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
 import { dataFolder } from '../core/environment.ts'
@@ -202,7 +202,7 @@ export class ToolManager {
       log,
       create: (settings) => openProvider(settings, { log, clock }),
     })
-    return new ModelCatalogue(providers, configuredModels(this.#config), clock)
+    return new ModelCatalogue(providers, configuredModels(this.#config), clock, offeredModels(this.#config))
   }
 
   /** Compiles the schemas before the first calls, one per turn of the event loop. */

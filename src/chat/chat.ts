@@ -160,7 +160,7 @@ export class Chat {
     return {
       prompt: rule?.prompt ?? TRIAL_PROMPT,
       context: { ...context, runId: context.runId ?? randomUUID() },
-      run: { ...run, model: models.get(model_id), ...(prices !== undefined && { prices }) },
+      run: { ...run, model: models.get(model_id, context.models), ...(prices !== undefined && { prices }) },
     }
   }
 

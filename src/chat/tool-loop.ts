@@ -72,7 +72,7 @@ export class ToolLoop {
 
   /** Streams events; the last one is the answer. Leaving early cancels everything. */
   async *run(request: RunRequest): AsyncGenerator<RunEvent, void, undefined> {
-    const whole = this.#offer.to(request.context?.flags, request.allowed_tools)
+    const whole = this.#offer.to(request.context, request.allowed_tools)
     const gated = this.#gate?.(whole, request.model.id, request.context?.tenant ?? LOCAL_TENANT)
     const offer = gated?.offer ?? whole
     const tools = besideClientTools(offer, request.client_tools ?? NO_CLIENT_TOOLS)

@@ -111,6 +111,11 @@ export const CONFIG_SCHEMA = {
             description: 'The OpenAI API. Default: chat if base_url is set, otherwise responses.',
           },
           grammar: { type: 'boolean', description: 'Whether llama constrains calls to their schema.' },
+          any_model: {
+            type: 'boolean',
+            description:
+              'Whether callers of the server may use models that the configuration does not name. Default: true for ollama, llama and mini, which have only the models installed, otherwise false.',
+          },
         },
       },
     },

@@ -75,6 +75,21 @@ export function configuredModels({ models = [], providers = {} }: Config): reado
   return other || models.some(({ id }) => id === EMBEDDED.id) ? models : [...models, EMBEDDED]
 }
 
+/** Providers that have only the models that the operator installed. */
+const HAVE_INSTALLED: ReadonlySet<string> = new Set(['ollama', 'llama', EMBEDDED_PROVIDER])
+
+/** Whether callers of the server may use a model: the configuration names it, or its provider offers any model. */
+export function offeredModels(config: Config): (id: string) => boolean {
+  const named = new Set([...namedModels(config), ...configuredModels(config).map(({ id }) => id)])
+  const { providers = {} } = config
+  return (id) => {
+    if (named.has(id)) return true
+    const provider = splitModelId(id)?.provider ?? ''
+    const any = Object.hasOwn(providers, provider) ? providers[provider]?.any_model : undefined
+    return any ?? HAVE_INSTALLED.has(typeOf(config, id) ?? '')
+  }
+}
+
 export function modelProblem(id: string, place: string, known: readonly string[]): string[] | undefined {
   const parts = splitModelId(id)
   if (parts === undefined) return [`${place} '${id}' names no provider: write it as provider:model.`]

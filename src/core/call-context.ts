@@ -7,6 +7,10 @@ export interface CallContext {
   readonly caller?: string | undefined
   /** Permissions and tools of the tenant, by name. */
   readonly flags?: Readonly<Record<string, boolean>> | undefined
+  /** Patterns of the tools that the caller's key may use; absent: all. */
+  readonly tools?: readonly string[] | undefined
+  /** Patterns of the configured models that the caller may use; absent: all models, also those not configured. */
+  readonly models?: readonly string[] | undefined
   /** The tools that exist for this caller; absent: all. */
   readonly visible?: ReadonlySet<string> | undefined
   readonly signal?: CancelSignal | undefined

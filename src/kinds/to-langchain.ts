@@ -1,5 +1,5 @@
 import type { CallContext } from '../core/call-context.ts'
-import { missingPermission, NO_FLAGS } from '../core/execution/permit.ts'
+import { missingPermission } from '../core/execution/permit.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 
 /** An executor, or a manager that has one. */
@@ -33,7 +33,7 @@ export async function toLangChain<Tool = HandedTool>(
     .filter((tool) => {
       const wanted = names?.has(tool.name) !== false && caller.visible?.has(tool.name) !== false
       const works = registry.brokenReason(tool.name) === undefined
-      return wanted && works && missingPermission(tool, caller.flags ?? NO_FLAGS) === undefined
+      return wanted && works && missingPermission(tool, caller) === undefined
     })
     .map((tool) => new ExecutedTool(tool, executor, caller) as Tool)
 }

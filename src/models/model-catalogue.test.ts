@@ -34,6 +34,19 @@ describe('ModelCatalogue', () => {
     expect(() => catalogue.get('toString:x')).toThrow(UnknownModelError)
   })
 
+  test('a caller with patterns gets models that match one, and that are offered', () => {
+    const offered = new ModelCatalogue([provider('openai')], [gpt], undefined, (id) => id === gpt.id)
+    expect(offered.get(gpt.id, ['mini:*', 'openai:*']).id).toBe(gpt.id)
+    expect(() => offered.get(gpt.id, ['openai:gpt-4'])).toThrow(
+      "Model 'openai:gpt-4o' is not one of the models of this API key: openai:gpt-4",
+    )
+    expect(() => offered.get('openai:new', ['*'])).toThrow(
+      "Model 'openai:new' is not configured: add it to models, or set providers.openai.any_model to true",
+    )
+    expect(offered.get('openai:new').id).toBe('openai:new')
+    expect([offered.list(['openai:*']), offered.list(['mini:*'])]).toEqual([[gpt], []])
+  })
+
   test.each(['gpt-4o', ':gpt-4o', 'openai:', ''])('an id without two parts is refused: %j', (id) => {
     expect(() => catalogue.get(id)).toThrow(UnknownModelError)
     expect(() => catalogue.get(id)).toThrow('write it as provider:model, such as openai:gpt-4o')

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../core/clock.ts'
+import { matchesGlobs } from '../core/schema/linear-pattern.ts'
 import { shortened } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
 import type { Model } from './model.ts'
@@ -82,8 +83,16 @@ export class ModelCatalogue {
   readonly #providers: ReadonlyMap<string, CatalogueProvider>
   readonly #configured: ReadonlyMap<string, ModelInfo>
   readonly #listings = new Map<string, ProviderListing>()
+  readonly #isOffered: (id: string) => boolean
 
-  constructor(providers: Iterable<CatalogueProvider>, models: Iterable<ModelInfo> = [], clock: Clock = systemClock) {
+  /** `isOffered`: whether callers with limited rights may use a model of this id. */
+  constructor(
+    providers: Iterable<CatalogueProvider>,
+    models: Iterable<ModelInfo> = [],
+    clock: Clock = systemClock,
+    isOffered: (id: string) => boolean = () => true,
+  ) {
+    this.#isOffered = isOffered
     this.#providers = new Map(Array.from(providers, (provider) => [provider.name, provider]))
     this.#configured = new Map(Array.from(models, (model) => [model.id, model]))
     for (const provider of this.#providers.values()) {
@@ -95,9 +104,13 @@ export class ModelCatalogue {
     return [...this.#providers.keys()]
   }
 
-  /** The model need not be configured. Throws an `UnknownModelError`. */
-  get(id: string): Model {
+  /**
+   * Without `only`, the model need not be configured. With it, the id must match one of the patterns, and the model must be
+   * configured, or its provider must offer any model. Throws an `UnknownModelError`.
+   */
+  get(id: string, only?: readonly string[]): Model {
     const { provider, model } = this.#split(id)
+    if (only !== undefined) this.#check(id, provider, only)
     return this.#provider(provider).model(model, this.#configured.get(id))
   }
 
@@ -109,8 +122,9 @@ export class ModelCatalogue {
     return this.#info(provider, listed ?? { name: model })
   }
 
-  list(): ModelInfo[] {
-    return [...this.#configured.values()]
+  /** The configured models that match one of the patterns; by default all. */
+  list(only?: readonly string[]): ModelInfo[] {
+    return [...this.#configured.values()].filter(({ id }) => only === undefined || matchesGlobs(only, id))
   }
 
   /** The models of a provider; the configured ones if it can't list them. Throws a `ModelError`. */
@@ -134,6 +148,18 @@ export class ModelCatalogue {
   #info(provider: string, { name, capabilities = [] }: ListedModel): ModelInfo {
     const id = `${provider}:${name}`
     return this.#configured.get(id) ?? { id, name, capabilities }
+  }
+
+  #check(id: string, provider: string, only: readonly string[]): void {
+    if (!matchesGlobs(only, id)) {
+      const allowed = shortened(only.join(', '))
+      throw new UnknownModelError(`Model '${shortened(id)}' is not one of the models of this API key: ${allowed}`)
+    }
+    this.#provider(provider)
+    if (this.#isOffered(id)) return
+    throw new UnknownModelError(
+      `Model '${shortened(id)}' is not configured: add it to models, or set providers.${provider}.any_model to true`,
+    )
   }
 
   #split(id: string): { readonly provider: string; readonly model: string } {

@@ -15,6 +15,8 @@ export interface ProviderSettings {
   readonly api?: 'responses' | 'chat'
   /** Whether `llama` uses a grammar to enforce tool schemas. */
   readonly grammar?: boolean
+  /** Whether callers of the server may use models that the configuration doesn't name. */
+  readonly any_model?: boolean
 }
 
 export interface ProviderContext {

@@ -181,10 +181,12 @@ export async function createApp(installation: Installation, options: AppOptions)
   app.decorate('prometheus', prometheus)
   app.decorate('traffic', new Traffic())
   app.decorate('authenticator', new Authenticator(installation, local))
-  app.decorate('streams', new Streams(installation.clock))
+  app.decorate('streams', new Streams(installation))
   app.decorate('jobs', new Jobs({ installation, queue: await installation.openJobQueue(), tasks }))
   app.decorate('mcp', new McpEndpoint(installation, version))
   app.decorateRequest('caller')
+  const stopListening = installation.callers.onEnd((ids) => endCallers(app, ids))
+  app.addHook('onClose', async () => stopListening())
   addGauges(app)
   parseJsonBodies(app)
   app.setValidatorCompiler(compileValidator)
@@ -199,6 +201,14 @@ export async function createApp(installation: Installation, options: AppOptions)
   await app.register((routes) => pageRoutes(routes, page))
   await app.jobs.work()
   return app
+}
+
+/** Ends everything that runs for revoked and expired keys: calls, streams, MCP sessions and jobs. */
+function endCallers({ traffic, streams, mcp, jobs }: FastifyInstance, ids: ReadonlySet<string>): void {
+  traffic.cancelCalls(ids)
+  streams.end('key-ended', { error: 'The API key was revoked or has expired' }, ids)
+  mcp.endCallers(ids)
+  void jobs.endCallers(ids)
 }
 
 /** HTTP server with header, request and idle timeouts. */
@@ -256,7 +266,7 @@ export async function closeGracefully(app: FastifyInstance, limitMs: number): Pr
     return !traffic.busy && !mcp.busy && streams.size === 0
   })
   traffic.cancelCalls()
-  streams.endAll('shutdown', { error: 'The server is shutting down: try again in a moment' })
+  streams.end('shutdown', { error: 'The server is shutting down: try again in a moment' })
   await mcp.close()
   await untilIdle(clock, LAST_RESPONSES_TIMEOUT_MS, () => {
     server.closeIdleConnections()

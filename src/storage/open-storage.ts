@@ -42,6 +42,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     },
     runs: part('runs'),
     keys: part('keys'),
+    sessions: part('sessions'),
     settings: part('settings'),
     validations: part('validations'),
     toolUse: part('toolUse'),

@@ -78,12 +78,24 @@ async function execute(url: string, tool_name: string, params: object, more: obj
 }
 
 describe('two servers on one Postgres', () => {
-  test('share keys: one that is revoked is refused by both', async () => {
+  test('share keys: one that is revoked is refused by both, and its streams end', async () => {
     const { document } = await command(['keys', 'create', '--tenant', 'acme', '--role', 'user'], env, folder)
     const status = async ({ url }: StartedServer) =>
       (await fetch(`${url}/api/tools/list`, { headers: { 'x-api-key': document.key } })).status
     for (const server of servers) await expect.poll(() => status(server)).toBe(200)
+    const streams = await Promise.all(
+      servers.map(({ url }, index) => {
+        const body = JSON.stringify({
+          tool_name: 'look',
+          params: { id: `stream-${index}`, ms: 55_000 },
+          timeout_ms: 60_000,
+        })
+        const accept = { 'x-api-key': document.key, accept: 'text/event-stream', 'content-type': 'application/json' }
+        return fetch(`${url}/tools/execute`, { method: 'POST', headers: accept, body })
+      }),
+    )
     await command(['keys', 'revoke', document.id], env, folder)
+    for (const stream of streams) expect(await stream.text()).toContain('event: key-ended')
     for (const server of servers) await expect.poll(() => status(server)).toBe(401)
   })
 

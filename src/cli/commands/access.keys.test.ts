@@ -59,6 +59,8 @@ describe('keys create', () => {
         role: 'operator',
         scope: ['read', 'observe'],
         allTenants: true,
+        tools: ['get_*', 'calculate'],
+        models: ['mini:*'],
         callsPerMinute: '60',
         expires: '90d',
       }),
@@ -70,6 +72,8 @@ describe('keys create', () => {
       name: `key-${made.id.slice(0, 8)}`,
       role: 'operator',
       scopes: ['read', 'observe', 'installation'],
+      tools: ['get_*', 'calculate'],
+      models: ['mini:*'],
       calls_per_minute: 60,
       created_at: expect.any(String),
       expires_at: expect.any(String),
@@ -78,7 +82,8 @@ describe('keys create', () => {
     expect(days).toBeGreaterThanOrEqual(90)
     expect(days).toBeLessThan(90.1)
     const caller = (await serve()).callers.find(made.key)
-    expect(caller).toMatchObject({ callsPerMinute: 60, scopes: new Set(['read', 'observe', 'installation']) })
+    const scopes = new Set(['read', 'observe', 'installation'])
+    expect(caller).toMatchObject({ callsPerMinute: 60, scopes, tools: ['get_*', 'calculate'], models: ['mini:*'] })
   })
 
   test('a key for all tenants has the scopes of its role too', async () => {
@@ -91,6 +96,8 @@ describe('keys create', () => {
     [{ tenant: 'a/b' }, "not 'a/b'"],
     [{ name: ' ' }, '--name takes 1 to 100 characters'],
     [{ name: 'a\nb' }, '--name takes 1 to 100 characters'],
+    [{ tools: ['a b'] }, "--tools takes up to 100 patterns of 1 to 200 characters without spaces, not 'a b'."],
+    [{ models: Array(101).fill('x') }, '--models takes up to 100 patterns'],
     [{ callsPerMinute: '0' }, "--calls-per-minute takes a whole number from 1 to 10000000, not '0'"],
     [{ expires: 'soon' }, "--expires takes a time in the future, such as 90d, 12h, 30m or 2030-01-31, not 'soon'"],
     [{ expires: '2020-01-31' }, '--expires takes a time in the future'],
@@ -122,13 +129,15 @@ describe('keys list', () => {
   test('lists the scopes and state of each key, optionally of one tenant', async () => {
     const { run, json, create, list, revoke } = await yard()
     await run(create({ tenant: 'acme', name: 'page', scope: ['read'], expires: '2999-01-31' }))
-    const other = await json(create({ tenant: 'other', name: 'old', callsPerMinute: '5' }))
+    const other = await json(create({ tenant: 'other', name: 'old', tools: ['get_*', 'x'], callsPerMinute: '5' }))
     await run(revoke(other.id))
     const { out } = await run(list())
     const [head, page, old] = out.trimEnd().split('\n')
     expect(head).toMatch(/^ID +TENANT +NAME +ROLE +SCOPES +STATE$/)
     expect(page).toMatch(/^[\w-]{36} {2}acme +page +user +read +active until 2999-01-31T00:00:00\.000Z$/)
-    expect(old).toMatch(/^[\w-]{36} {2}other +old +user +read call chat \(5 calls per minute\) +revoked \d{4}-/)
+    expect(old).toMatch(
+      /^[\w-]{36} {2}other +old +user +read call chat \(tools get_\* x, 5 calls per minute\) +revoked \d{4}-/,
+    )
     const { keys } = await json(list({ tenant: 'other' }))
     expect(keys).toMatchObject([{ id: other.id, name: 'old', state: 'revoked', revoked_at: expect.any(String) }])
   })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import type { Access, Actor } from '../../app/audit-events.ts'
-import { hashApiKey, newApiKey, ROLES, SCOPES, type Scope } from '../../app/callers.ts'
+import { hashApiKey, KEY_PATTERN, MAX_KEY_PATTERNS, newApiKey, ROLES, SCOPES, type Scope } from '../../app/callers.ts'
 import { type Flags, isFlagName, listTenants, MAX_FLAG_LENGTH, storedFlags } from '../../app/tenants.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
@@ -24,6 +24,7 @@ lets it read the records of all tenants. A running server applies changes within
 
 Examples:
   $ toolyard keys create --tenant acme --name ci --role operator --expires 90d
+  $ toolyard keys create --tenant acme --name page --tools 'get_*' calculate --models 'mini:*'
   $ toolyard keys list
   $ toolyard keys revoke 6d1f0a52-8d4e-4d0a-9a43-5d6f3c1f7a11`
 
@@ -39,6 +40,8 @@ export function defineKeys(keys: Command, terminal: Terminal, done: Done): void 
     .addOption(new Option('--role <role>', 'what the key may do').choices(Object.keys(ROLES)).default('user'))
     .addOption(new Option('--scope <scopes...>', 'only these scopes of the role').choices(SCOPES.slice(0, -1)))
     .option('--all-tenants', 'may read the audit log, the runs and the metrics of all tenants')
+    .option('--tools <patterns...>', 'only these tools; * stands for any characters')
+    .option('--models <patterns...>', 'only these models, such as openai:gpt-4o or mini:*')
     .option('--calls-per-minute <n>', 'rate limit (default: the one in the configuration)')
     .option('--expires <when>', 'such as 90d, 12h, 30m or 2030-01-31 (default: never)')
     .action(run(keysCreate))
@@ -61,6 +64,8 @@ export interface KeysCreateOptions extends TenantOptions {
   readonly role: Role
   readonly scope?: readonly Scope[]
   readonly allTenants?: boolean
+  readonly tools?: readonly string[]
+  readonly models?: readonly string[]
   readonly callsPerMinute?: string
   readonly expires?: string
 }
@@ -97,6 +102,8 @@ function storedKey(key: string, options: KeysCreateOptions, now: number): Stored
     name: readName(name ?? `key-${id.slice(0, 8)}`),
     role,
     scopes: readScopes(options),
+    tools: readPatterns('--tools', options.tools),
+    models: readPatterns('--models', options.models),
     calls_per_minute:
       callsPerMinute === undefined ? null : readInteger('--calls-per-minute', callsPerMinute, 1, MAX_CALLS_PER_MINUTE),
     created_at: new Date(now).toISOString(),
@@ -118,6 +125,16 @@ function readScopes({ role, scope, allTenants }: KeysCreateOptions): readonly Sc
   }
   if (!allTenants) return scope === undefined ? null : [...new Set(scope)]
   return [...new Set<Scope>([...(scope ?? ROLES[role]), 'installation'])]
+}
+
+function readPatterns(option: string, patterns: readonly string[] | undefined): readonly string[] | null {
+  if (patterns === undefined) return null
+  const odd = patterns.find((pattern) => !KEY_PATTERN.test(pattern))
+  if (odd === undefined && patterns.length <= MAX_KEY_PATTERNS) return [...new Set(patterns)]
+  const problem = odd === undefined ? `${patterns.length}` : `'${printableLine(odd)}'`
+  throw new UsageError(
+    `${option} takes up to ${MAX_KEY_PATTERNS} patterns of 1 to 200 characters without spaces, not ${problem}.`,
+  )
 }
 
 /** Reads `90d`, `12h`, `30m` or a date. */
@@ -154,8 +171,13 @@ export async function keysList(terminal: Terminal, options: TenantOptions): Prom
 }
 
 function rowOf(key: ListedKey): string[] {
-  const { id, tenant, name, role, scopes, calls_per_minute, state, expires_at, revoked_at } = key
-  const limit = calls_per_minute === null ? '' : ` (${calls_per_minute} calls per minute)`
+  const { id, tenant, name, role, scopes, tools, models, calls_per_minute, state, expires_at, revoked_at } = key
+  const limits = [
+    ...(tools === null ? [] : [`tools ${tools.join(' ')}`]),
+    ...(models === null ? [] : [`models ${models.join(' ')}`]),
+    ...(calls_per_minute === null ? [] : [`${calls_per_minute} calls per minute`]),
+  ]
+  const limit = limits.length === 0 ? '' : ` (${limits.join(', ')})`
   const since = {
     active: expires_at === null ? '' : ` until ${expires_at}`,
     expired: ` ${expires_at}`,

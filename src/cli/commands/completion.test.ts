@@ -33,6 +33,7 @@ describe('the words that fit', () => {
         'serve',
         'exec',
         'tools',
+        'check',
         'chat',
         'validate',
         'models',

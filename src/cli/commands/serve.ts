@@ -117,6 +117,8 @@ export async function createFirstKey(
     name: 'TOOLYARD_ADMIN_KEY',
     role: 'admin',
     scopes: SCOPES,
+    tools: null,
+    models: null,
     calls_per_minute: null,
     created_at: new Date(clock.wall()).toISOString(),
     expires_at: null,

@@ -17,7 +17,7 @@ const MAX_NAME_LENGTH = 200
 function notFound(call: Call, definitions: readonly ToolDefinition[]): ToolExecutionError {
   const { visible } = call.context
   const names = definitions
-    .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.flags) === undefined)
+    .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.context) === undefined)
     .map((tool) => tool.name)
   const suggestions = suggest(call.tool, names)
   return new ToolExecutionError(

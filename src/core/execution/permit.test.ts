@@ -9,7 +9,8 @@ const tool = (permissions?: readonly string[]): ToolDefinition => ({
   implementation: { type: 'mock' },
   ...(permissions && { permissions }),
 })
-const missing = (flags: object, permissions?: readonly string[]) => missingPermission(tool(permissions), flags as never)
+const missing = (flags: object, permissions?: readonly string[]) =>
+  missingPermission(tool(permissions), { flags: flags as never })
 
 test('a tool that requires permissions needs each to be exactly true', () => {
   expect(missing({ read: true, mail: true }, ['read', 'mail'])).toBeUndefined()
@@ -29,4 +30,12 @@ test('a tool without permissions is open unless its own flag is false, and that 
   expect(missing({ tool: false })).toBe('tool')
   expect(missing({ tool: false, read: true }, ['read'])).toBe('tool')
   expect(missing(Object.create({ tool: false }))).toBeUndefined()
+})
+
+test('a key that is limited to some tools may use no other, whatever the flags say', () => {
+  const limited = (...tools: string[]) =>
+    missingPermission(tool(['read']), { flags: { read: true }, tools }) === undefined
+  expect([limited('tool'), limited('t*'), limited('*')]).toEqual([true, true, true])
+  expect([limited('tools'), limited(), limited('other', 'x*')]).toEqual([false, false, false])
+  expect(missingPermission(tool(['read']), { tools: ['tool'] })).toBe('read')
 })

@@ -1,3 +1,5 @@
+import type { CallContext } from '../call-context.ts'
+import { matchesGlobs } from '../schema/linear-pattern.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 
@@ -5,11 +7,17 @@ type Flags = Readonly<Record<string, boolean>>
 
 export const NO_FLAGS: Flags = Object.freeze({})
 
+const OUTSIDE_KEY = Symbol('The key is limited to other tools')
+
 /**
- * The first missing permission, if any. A tool with permissions needs each flag to be exactly `true`; any tool can be
- * switched off by its own flag.
+ * The first missing permission, if any. A key may be limited to some tools. A tool with permissions needs each flag to be
+ * exactly `true`; any tool can be switched off by its own flag.
  */
-export function missingPermission(tool: ToolDefinition, flags: Flags): string | undefined {
+export function missingPermission(
+  tool: ToolDefinition,
+  { flags = NO_FLAGS, tools }: Pick<CallContext, 'flags' | 'tools'>,
+): string | typeof OUTSIDE_KEY | undefined {
+  if (tools !== undefined && !matchesGlobs(tools, tool.name)) return OUTSIDE_KEY
   if (flags === NO_FLAGS && tool.permissions === undefined) return undefined
   if (flags[tool.name] === false && Object.hasOwn(flags, tool.name)) return tool.name
   const required = tool.permissions
@@ -23,10 +31,13 @@ export function missingPermission(tool: ToolDefinition, flags: Flags): string | 
 
 export function permit(
   tool: ToolDefinition,
-  { flags, tenant }: { readonly flags: Flags; readonly tenant: string },
+  { context, tenant }: { readonly context: CallContext; readonly tenant: string },
 ): void {
-  const missing = missingPermission(tool, flags)
+  const missing = missingPermission(tool, context)
   if (missing === undefined) return
+  if (missing === OUTSIDE_KEY) {
+    throw new ToolExecutionError('PERMISSION_DENIED', `Tool '${tool.name}' is not one of the tools of this API key`)
+  }
   throw new ToolExecutionError(
     'PERMISSION_DENIED',
     missing === tool.name

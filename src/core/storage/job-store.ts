@@ -33,8 +33,8 @@ export interface JobStore {
   list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>
   /** Claims a queued job, or one whose server has died. Undefined if another server has it or it has ended. */
   take(id: string, now: string): Promise<Job | undefined>
-  /** Queued jobs and those whose server has died, oldest first. */
-  waiting(limit: number): Promise<readonly Pick<Job, 'id' | 'tenant'>[]>
+  /** Queued jobs and those whose server has died, oldest first, optionally of one caller. */
+  waiting(limit: number, caller?: string): Promise<readonly Pick<Job, 'id' | 'tenant'>[]>
   progress(id: string, progress: unknown): Promise<void>
   /** Returns false if it has already ended. */
   end(id: string, state: 'done' | 'cancelled', result: ToolResult, now: string): Promise<boolean>

@@ -9,6 +9,10 @@ export interface StoredKey {
   readonly role: Role
   /** Fewer scopes than the role has, or `installation`. */
   readonly scopes: readonly string[] | null
+  /** Patterns of the tools that it may use; null: all of the tenant. */
+  readonly tools: readonly string[] | null
+  /** Patterns of the models that it may use; null: all that are configured. */
+  readonly models: readonly string[] | null
   /** Overrides `limits.calls_per_minute`. */
   readonly calls_per_minute: number | null
   readonly created_at: string
@@ -20,6 +24,26 @@ export interface KeyStore {
   /** Includes revoked keys. */
   list(): Promise<readonly StoredKey[]>
   create(key: StoredKey): Promise<void>
-  /** Returns false if there is no such key. Revoking twice changes nothing. */
+  /** Also ends the sessions of the key. Returns false if there is no such key. Revoking twice changes nothing. */
   revoke(id: string, at: string): Promise<boolean>
+}
+
+/** A browser that is signed in with a key, without the id that its cookie holds. Times are milliseconds since 1970. */
+export interface StoredSession {
+  readonly hash: string
+  /** The id of the key. */
+  readonly caller: string
+  /** The session ends then, unless it is used before. */
+  readonly expires_at: number
+  /** It ends then, however it is used. */
+  readonly ends_at: number
+}
+
+export interface SessionStore {
+  /** Stores a session. If the key then has more than `max`, those that expire first end. */
+  start(session: StoredSession, max: number): Promise<void>
+  /** Includes sessions that have expired and were not removed yet. */
+  get(hash: string): Promise<StoredSession | undefined>
+  extend(hash: string, expiresAt: number): Promise<void>
+  end(hash: string): Promise<void>
 }

@@ -1,5 +1,5 @@
 import type { JobStore } from './job-store.ts'
-import type { KeyStore } from './key-store.ts'
+import type { KeyStore, SessionStore } from './key-store.ts'
 import type { KnowledgeStore } from './knowledge-store.ts'
 import type { LeaseStore } from './lease-store.ts'
 import type { Ledger } from './ledger.ts'
@@ -26,6 +26,7 @@ export interface Storage {
   readonly ledger: Ledger
   readonly runs: RunStore
   readonly keys: KeyStore
+  readonly sessions: SessionStore
   readonly settings: SettingStore
   readonly validations: ValidationStore
   readonly toolUse: ToolUseStore

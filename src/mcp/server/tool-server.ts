@@ -15,7 +15,7 @@ import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../core/call-context.ts'
 import type { CancelSignal } from '../../core/cancellation.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { missingPermission, NO_FLAGS } from '../../core/execution/permit.ts'
+import { missingPermission } from '../../core/execution/permit.ts'
 import type { ToolExecutor } from '../../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
@@ -340,10 +340,10 @@ export class ToolPages {
     const key = keyOf(context)
     const known = this.#lists.get(key)
     if (known !== undefined) return known
-    const { flags = NO_FLAGS, visible } = context
+    const { visible } = context
     const permitted = this.#registry
       .definitions()
-      .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, flags) === undefined)
+      .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, context) === undefined)
       .filter((tool) => this.#registry.brokenReason(tool.name) === undefined)
       .sort((a, b) => (a.name < b.name ? -1 : 1))
     const list: ToolList = {
@@ -364,8 +364,8 @@ export class ToolPages {
 }
 
 /** Equal for callers with the same rights. */
-const keyOf = ({ flags, visible }: CallContext): string =>
-  JSON.stringify([flags && Object.entries(flags).sort(), visible && [...visible].sort()])
+const keyOf = ({ flags, tools, visible }: CallContext): string =>
+  JSON.stringify([flags && Object.entries(flags).sort(), tools, visible && [...visible].sort()])
 
 function pageOf({ names, tools }: ToolList, start: number): ToolPage {
   const end = start + PAGE_SIZE

@@ -6,7 +6,7 @@ import { checkConfig } from '../../config/check-config.ts'
 import { systemClock } from '../../core/clock.ts'
 import { openTestServer, type TestServer } from '../fixtures/open-server.ts'
 import { openToolServer, toolConfig } from '../fixtures/open-tool-server.ts'
-import { UnknownCallers } from './authenticator.ts'
+import { UnknownCallers } from './client-address.ts'
 
 const LIST = '/api/tools/list'
 const JSON_TYPE = { 'content-type': 'application/json' }

@@ -1,18 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import ipaddr from 'ipaddr.js'
-import { LRUCache } from 'lru-cache'
 import { type Caller, LOCAL_CALLER, type Scope } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
-import type { Config } from '../../config/config.ts'
 import { isFromChild } from '../../isolation/launch.ts'
-import {
-  type Address,
-  type AddressRange,
-  isInRange,
-  readAddress,
-  readRange,
-} from '../../kinds/http/network/address-rules.ts'
+import { BrowserSessions } from './browser-sessions.ts'
+import { TrustedProxies, UnknownCallers } from './client-address.ts'
 import { HttpProblem } from './problem.ts'
 
 const LOOPBACK = /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(?::\d{1,5})?$/i
@@ -24,136 +16,6 @@ const isLoopbackHost = (host: string): boolean => LOOPBACK.test(host)
 export const isLoopbackAddress = (address: string): boolean =>
   isLoopbackHost(address.includes(':') ? `[${address}]` : address)
 
-const PER_SECOND = 20
-const BURST = 100
-const MAX_ADDRESSES = 10_000
-/** Providers give a customer at least this much of IPv6: limiting single addresses would limit nothing. */
-const IPV6_PREFIX = 64
-
-interface Bucket {
-  /** Requests that the address may still make. */
-  left: number
-  /** When `left` was last updated, on the clock of the installation. */
-  atMs: number
-}
-
-/** Limits the requests without a valid key, per client address. Requests with a valid key are never counted. */
-export class UnknownCallers {
-  readonly #installation: Pick<Installation, 'config' | 'clock'>
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_ADDRESSES })
-  #proxies: { readonly of: Config; readonly ranges: readonly AddressRange[] } | undefined = undefined
-
-  constructor(installation: Pick<Installation, 'config' | 'clock'>) {
-    this.#installation = installation
-  }
-
-  /** How many addresses are remembered. */
-  get size(): number {
-    return this.#buckets.size
-  }
-
-  /** The address of the client, or its IPv6 network. */
-  addressOf(request: IncomingMessage): string {
-    return addressKey(clientAddress(request, this.#trusted()))
-  }
-
-  /** Counts a request. Throws the 429 if its address has sent too many. */
-  count(request: IncomingMessage): void {
-    const key = this.addressOf(request)
-    const now = this.#installation.clock.now()
-    let bucket = this.#buckets.get(key)
-    if (bucket === undefined) {
-      bucket = { left: BURST, atMs: now }
-      this.#buckets.set(key, bucket)
-    }
-    bucket.left = Math.min(BURST, bucket.left + ((now - bucket.atMs) * PER_SECOND) / 1_000)
-    bucket.atMs = now
-    if (bucket.left < 1) throw tooMany(Math.ceil((1 - bucket.left) / PER_SECOND))
-    bucket.left--
-  }
-
-  /** A reload may change the trusted proxies. */
-  #trusted(): readonly AddressRange[] {
-    const { config } = this.#installation
-    if (this.#proxies?.of !== config) {
-      const entries = config.server?.trusted_proxies ?? []
-      this.#proxies = { of: config, ranges: entries.map((entry) => readRange(entry, 'server.trusted_proxies')) }
-    }
-    return this.#proxies.ranges
-  }
-}
-
-/**
- * The address of the client: of the connection, or, behind trusted proxies, the right-most address of X-Forwarded-For
- * that isn't a trusted proxy. Clients can write anything to the left of it.
- */
-function clientAddress({ socket, headers }: IncomingMessage, trusted: readonly AddressRange[]): Address | undefined {
-  let client = withoutZone(socket.remoteAddress)
-  const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
-  const isTrusted = (address: Address) => trusted.some((range) => isInRange(address, range))
-  while (client !== undefined && isTrusted(client)) {
-    const before = readAddress(withoutPort(forwarded.pop()?.trim() ?? ''))
-    if (before === undefined) break
-    client = before
-  }
-  return client
-}
-
-/** The address of a connection on a link-local network names the interface too: `fe80::1%eth0`. */
-const withoutZone = (address = ''): Address | undefined => readAddress(address.split('%', 1)[0] as string)
-
-/** Some proxies append the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
-function withoutPort(entry: string): string {
-  if (entry.startsWith('[')) return entry.slice(1, entry.indexOf(']'))
-  const [address = '', port, ...more] = entry.split(':')
-  return port !== undefined && more.length === 0 ? address : entry
-}
-
-/** Clients of one IPv6 network share a limit. So do connections that are gone already and have no address. */
-function addressKey(address: Address | undefined): string {
-  if (address === undefined) return 'unknown'
-  if (address instanceof ipaddr.IPv4) return address.toString()
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${IPV6_PREFIX}`)}/${IPV6_PREFIX}`
-}
-
-const tooMany = (seconds: number): HttpProblem =>
-  new HttpProblem(
-    429,
-    'Too many requests without a valid API key',
-    `an address may send ${PER_SECOND} a second; try again in ${seconds} s, or send a valid key`,
-    { 'retry-after': String(seconds) },
-  )
-
-const NAME = 'toolyard_key'
-const COOKIE_SECONDS = 30 * 24 * 60 * 60
-const FOUND = new RegExp(`(?:^|;\\s*)${NAME}=([^;\\s]+)`)
-
-/** The key in the session cookie. */
-const keyInCookie = ({ cookie }: IncomingHttpHeaders): string | undefined =>
-  cookie === undefined ? undefined : FOUND.exec(cookie)?.[1]
-
-/** Set-Cookie for a sign-in. Scripts can't read the cookie, and other sites can't send it. */
-export const cookieWith = (key: string, { origin }: IncomingHttpHeaders): string =>
-  [`${NAME}=${key}`, `Max-Age=${COOKIE_SECONDS}`, ...ATTRIBUTES, ...secure(origin)].join('; ')
-
-/** Set-Cookie for a sign-out. */
-export const emptyCookie = ({ origin }: IncomingHttpHeaders): string =>
-  [`${NAME}=`, 'Max-Age=0', ...ATTRIBUTES, ...secure(origin)].join('; ')
-
-const ATTRIBUTES = ['Path=/', 'HttpOnly', 'SameSite=Strict']
-
-/** The server sees plain HTTP behind a TLS proxy, but the origin of the page tells. */
-const secure = (origin: string | undefined): string[] => (origin?.startsWith('https://') ? ['Secure'] : [])
-
-/**
- * Whether a request comes from this server's own page. A cookie alone proves nothing: browsers also send it with
- * requests from other ports of the same host.
- */
-export function isOfOwnPage({ host = '', origin, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
-  if (origin !== undefined) return origin.toLowerCase().replace(/^https?:\/\//, '') === host.toLowerCase()
-  return site === undefined || site === 'same-origin' || site === 'none'
-}
-
 /** Whether requests from this machine need no key. The first key ends `until-first-key` for good. */
 export type LocalAccess = 'never' | 'until-first-key' | 'always'
 
@@ -164,6 +26,7 @@ const BEARER = /^Bearer +(\S+) *$/i
 
 /** Identifies the caller of a request and checks its scope. */
 export class Authenticator {
+  readonly sessions: BrowserSessions
   readonly #installation: Installation
   readonly #unknown: UnknownCallers
   #local: LocalAccess
@@ -172,7 +35,9 @@ export class Authenticator {
 
   constructor(installation: Installation, local: LocalAccess) {
     this.#installation = installation
-    this.#unknown = new UnknownCallers(installation)
+    const proxies = new TrustedProxies(installation)
+    this.#unknown = new UnknownCallers(installation, proxies)
+    this.sessions = new BrowserSessions(installation, proxies, this.#unknown)
     this.#local = local
   }
 
@@ -201,26 +66,35 @@ export class Authenticator {
   }
 
   /**
-   * The caller of the request. Throws 401 without a valid key, 429 if its address sends many such requests, and 403 if
-   * the key lacks the scope. Needs no body, so none is read before.
+   * The caller of the request: at once for a key, later for a session. Throws or rejects with 401 without a valid key,
+   * 429 if its address sends many such requests, and 403 if the key lacks the scope. Needs no body, so none is read before.
    */
-  authenticate(request: IncomingMessage, scope: Scope | undefined): Caller {
+  authenticate(request: IncomingMessage, scope: Scope | undefined): Caller | Promise<Caller> {
     const key = keyOf(request.headers)
-    const caller = this.#holder(key, request)
-    if (caller === undefined) {
-      this.recordRefused(request, key)
-      this.#unknown.count(request)
-      throw unauthorized(key)
+    const session = key === undefined ? this.sessions.idOf(request) : undefined
+    const check = (caller: Caller | undefined): Caller => {
+      if (caller === undefined) {
+        this.recordRefused(request, key)
+        this.#unknown.count(request)
+        throw unauthorized(key, session)
+      }
+      if (scope === undefined || !caller.scopes.has(scope)) throw forbidden(scope)
+      return caller
     }
-    if (scope === undefined || !caller.scopes.has(scope)) throw forbidden(scope)
-    return caller
+    if (session !== undefined)
+      return this.sessions.find(session, request).then((caller) => check(this.#orLocal(caller, request)))
+    return check(this.#holder(key, request))
   }
 
   /** The caller of the request, whatever its scopes; undefined without a valid key. A wrong key counts as in `authenticate`. */
-  find(request: IncomingMessage): Caller | undefined {
+  async find(request: IncomingMessage): Promise<Caller | undefined> {
     const key = keyOf(request.headers)
-    const caller = this.#holder(key, request)
-    if (caller === undefined && key !== undefined) {
+    const session = key === undefined ? this.sessions.idOf(request) : undefined
+    const caller =
+      session === undefined
+        ? this.#holder(key, request)
+        : this.#orLocal(await this.sessions.find(session, request), request)
+    if (caller === undefined && (key ?? session) !== undefined) {
       this.recordRefused(request, key)
       this.#unknown.count(request)
     }
@@ -248,9 +122,12 @@ export class Authenticator {
     if (!this.local) this.#unknown.count(request)
   }
 
-  #holder(key: string | undefined, { socket }: IncomingMessage): Caller | undefined {
+  #holder(key: string | undefined, request: IncomingMessage): Caller | undefined {
     // Without keys, any key is ignored: many clients can't send none.
-    const caller = key === undefined ? undefined : this.#installation.callers.find(key)
+    return this.#orLocal(key === undefined ? undefined : this.#installation.callers.find(key), request)
+  }
+
+  #orLocal(caller: Caller | undefined, { socket }: IncomingMessage): Caller | undefined {
     return caller ?? (this.local && !this.#isIsolated(socket) ? LOCAL_CALLER : undefined)
   }
 
@@ -262,38 +139,27 @@ export class Authenticator {
 }
 
 /** The key of a request. A malformed header counts as a wrong key, not as none. */
-function keyOf(headers: IncomingHttpHeaders): string | undefined {
-  const { authorization, 'x-api-key': key } = headers
+function keyOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
   if (authorization?.startsWith(USUAL)) return authorization.slice(USUAL.length).trim()
   if (authorization !== undefined) return BEARER.exec(authorization)?.[1] ?? ''
-  return key === undefined ? keyOfPage(headers) : (key as string)
-}
-
-/** The key of a signed-in browser. It is accepted from our own page only. */
-function keyOfPage(headers: IncomingHttpHeaders): string | undefined {
-  const key = keyInCookie(headers)
-  if (key !== undefined && !isOfOwnPage(headers)) {
-    throw new HttpProblem(
-      403,
-      'Cross-origin requests are refused',
-      'a key in a cookie is accepted from the web UI only',
-    )
-  }
-  return key
+  return key as string | undefined
 }
 
 const LOCAL_ONLY =
   'without API keys the server accepts requests from this machine only; create a key with "npx toolyard keys create"'
 
-const unauthorized = (key: string | undefined): HttpProblem =>
-  new HttpProblem(
-    401,
-    key === undefined ? 'An API key is required' : 'The API key is not valid',
-    key === undefined
-      ? 'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"'
-      : 'it is unknown, revoked or expired',
-    { 'www-authenticate': 'Bearer' },
-  )
+const unauthorized = (key: string | undefined, session: string | undefined): HttpProblem => {
+  const [title, detail] =
+    session !== undefined
+      ? ['The session has ended', 'sign in again']
+      : key !== undefined
+        ? ['The API key is not valid', 'it is unknown, revoked or expired']
+        : ['An API key is required', 'send it as "Authorization: Bearer <key>" or "X-API-Key: <key>"']
+  return new HttpProblem(401, title, detail, { 'www-authenticate': 'Bearer' })
+}
+
+/** The key was valid when the request began. */
+export const keyEnded = (): HttpProblem => unauthorized('', undefined)
 
 const forbidden = (scope: Scope | undefined): HttpProblem =>
   new HttpProblem(403, `The API key lacks the scope '${scope}'`)

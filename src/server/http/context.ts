@@ -36,7 +36,8 @@ declare module 'fastify' {
 
 /** The requests and tool calls that this server is working on. A shutdown waits for them. */
 export class Traffic {
-  readonly calls = new Set<Cancellation>()
+  /** Running tool calls and runs of models, each with the id of its caller. */
+  readonly calls = new Map<Cancellation, string>()
   #requests = 0
   #draining = false
 
@@ -63,8 +64,9 @@ export class Traffic {
     this.#requests--
   }
 
-  cancelCalls(): void {
-    for (const call of this.calls) call.abort(undefined)
+  /** Cancels the calls of these callers, or all. */
+  cancelCalls(callers?: ReadonlySet<string>): void {
+    for (const [call, caller] of this.calls) if (callers?.has(caller) !== false) call.abort(undefined)
   }
 }
 

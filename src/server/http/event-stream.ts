@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Installation } from '../../app/installation.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 
@@ -15,11 +16,12 @@ export const acceptsEvents = ({ headers }: { readonly headers: IncomingHttpHeade
 
 /** The open event streams of this server. */
 export class Streams {
-  readonly #clock: Clock
-  readonly #open = new Set<EventStream>()
+  readonly #installation: Pick<Installation, 'clock' | 'callers'>
+  /** Each with the id of its caller. */
+  readonly #open = new Map<EventStream, string>()
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  constructor(installation: Pick<Installation, 'clock' | 'callers'>) {
+    this.#installation = installation
   }
 
   get size(): number {
@@ -33,21 +35,22 @@ export class Streams {
 
   /** Opens a stream whatever the request accepts. */
   start(reply: FastifyReply): EventStream {
+    const { raw: response, request } = reply
+    const { clock, callers } = this.#installation
     reply.hijack()
-    return this.over(reply.raw, reply.getHeaders() as OutgoingHttpHeaders)
-  }
-
-  over(response: ServerResponse, headers: OutgoingHttpHeaders): EventStream {
-    response.writeHead(200, { ...headers, ...STREAM_HEADERS })
-    const stream = new EventStream(response, this.#clock)
-    this.#open.add(stream)
+    response.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...STREAM_HEADERS })
+    const stream = new EventStream(response, clock)
+    this.#open.set(stream, request.caller.id)
     response.once('close', () => this.#open.delete(stream))
+    // The key may have ended since the request was authenticated.
+    if (!callers.isValid(request.caller.id)) stream.end()
     return stream
   }
 
-  /** Sends each stream a last event and ends it, which aborts its signal. */
-  endAll(event: string, data: unknown): void {
-    for (const stream of this.#open) {
+  /** Sends the streams of these callers, or all, a last event and ends them, which aborts their signals. */
+  end(event: string, data: unknown, callers?: ReadonlySet<string>): void {
+    for (const [stream, caller] of this.#open) {
+      if (callers?.has(caller) === false) continue
       void stream.send(event, data)
       stream.end()
     }

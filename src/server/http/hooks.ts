@@ -1,7 +1,15 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
-import type { Scope } from '../../app/callers.ts'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  preHandlerHookHandler,
+  RouteOptions,
+} from 'fastify'
+import type { Caller, Scope } from '../../app/callers.ts'
 import { parseBody } from '../../core/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
+import { keyEnded } from './authenticator.ts'
 import { HttpProblem } from './problem.ts'
 import { corsHeaders, preflightHeaders, SECURITY_HEADERS } from './response-headers.ts'
 
@@ -27,9 +35,24 @@ export function addHooks(app: FastifyInstance): void {
     // A hook per route, because the getter `request.routeOptions` is slow. Plugins may still set the scope later.
     const guard: onRequestHookHandler = (request, reply, done) => {
       const { scope, stays } = route.config ?? {}
-      if (scope !== null) request.caller = authenticator.authenticate(request.raw, scope)
       if (!stays) traffic.count(reply.raw)
-      done()
+      if (scope === null) return done()
+      const enter = (caller: Caller): void => {
+        request.caller = caller
+        done()
+      }
+      const caller = authenticator.authenticate(request.raw, scope)
+      if (!(caller instanceof Promise)) return enter(caller)
+      // A client that has disconnected meanwhile gets no stream: nothing would close it.
+      caller.then((found) => void (reply.raw.destroyed || enter(found)), done)
+    }
+    // The key may have ended while the body was sent.
+    if (route.method !== 'GET') {
+      const recheck: preHandlerHookHandler = ({ caller }, _reply, done) => {
+        if (caller !== undefined && !installation.callers.isValid(caller.id)) throw keyEnded()
+        done()
+      }
+      route.preHandler = [recheck, ...[route.preHandler ?? []].flat()]
     }
     route.onRequest = [guard, ...[route.onRequest ?? []].flat()]
   })

@@ -1,3 +1,4 @@
+import type { Rights } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation, type CancelSignal, pause } from '../../core/cancellation.ts'
@@ -39,6 +40,8 @@ export function jobView(job: Job, progress: unknown = job.progress): JobView {
 
 export interface TaskContext {
   readonly tenant: string
+  /** The rights of the caller that started it. */
+  readonly rights: Rights
   /** When cancelled, the task returns what it has so far instead of failing. */
   readonly signal: CancelSignal
   /** Reports progress; the last report is stored. */
@@ -115,7 +118,7 @@ export class JobRun {
     const { log } = this.#installation
     const watching = this.#watch()
     try {
-      const result = await (this.#task === undefined ? this.#work() : this.#runTask(this.#task))
+      const result = (await this.#hasValidKey()) ? await this.#call() : this.#refuse()
       watching.stop()
       // Another server repeats the call, or this one after its restart.
       const left = this.#cancelReason === 'shutdown' && this.#repeatable && wasCancelled(result)
@@ -126,6 +129,26 @@ export class JobRun {
     } finally {
       watching.stop()
     }
+  }
+
+  /** Another server may have accepted the job with a key that this one doesn't know yet. */
+  async #hasValidKey(): Promise<boolean> {
+    const { callers, storage } = this.#installation
+    const { caller } = this.job
+    if (caller === null || callers.isValid(caller)) return true
+    await callers.load(storage.keys).catch(() => {})
+    return callers.isValid(caller)
+  }
+
+  #refuse(): ToolResult {
+    const { tool } = this.job
+    const error = new ToolExecutionError('PERMISSION_DENIED', 'The API key of this job was revoked or has expired')
+    if (this.#task === undefined) return this.#executor.refuse(tool, error, this.#context())
+    return { success: false, error: error.message, error_code: error.code, tool_name: tool, execution_time_ms: 0 }
+  }
+
+  #call(): Promise<ToolResult> {
+    return this.#task === undefined ? this.#work() : this.#runTask(this.#task)
   }
 
   /** Calls the tool. A rate-limited call is repeated until the timeout of the job. */
@@ -152,7 +175,7 @@ export class JobRun {
     const envelope = () => ({ tool_name: job.tool, execution_time_ms: clock.now() - startedMs })
     try {
       if (job.attempts > 1) throw new TaskError('The server stopped before the task ended. Start it again to continue.')
-      const context = { tenant: job.tenant, signal: this.#cancellation, report: this.#report }
+      const context = { tenant: job.tenant, rights: this.#rights, signal: this.#cancellation, report: this.#report }
       return { success: true, result: await task.run(job.params, context), ...envelope() }
     } catch (err) {
       const known = err instanceof TaskError
@@ -168,13 +191,17 @@ export class JobRun {
     return this.#installation.manager.getExecutor()
   }
 
+  get #rights(): Rights {
+    return this.#installation.callers.rightsOf(this.job.caller, this.job.tenant)
+  }
+
   #context(): CallContext {
     const { job } = this
     // The job id is the key of a write, so that a write that another server has started never runs twice.
     const { traceparent, idempotency_key: key = this.#repeatable ? undefined : job.id } = callOf(job)
     return {
       tenant: job.tenant,
-      flags: this.#installation.tenants.flags(job.tenant),
+      ...this.#rights,
       source: 'job',
       timeoutMs: job.timeout_ms,
       signal: this.#cancellation,

@@ -15,6 +15,7 @@ const MIN_TIMEOUT_MS = 1_000
 /** How often event streams poll a job on this server, and one on another server. */
 const POLL_HERE_MS = 100
 const POLL_ELSEWHERE_MS = 500
+const END_AT_ONCE = 100
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -158,6 +159,24 @@ export class Jobs {
       await run.done
     } else if (job.ended_at === null) await this.#cancelElsewhere(job)
     return this.get(caller, id, task)
+  }
+
+  /** Cancels the jobs of callers whose keys have ended: those that run here, and on any server those that wait. */
+  async endCallers(ids: ReadonlySet<string>): Promise<void> {
+    const { storage, log } = this.#installation
+    for (const run of this.#runs.values()) if (ids.has(run.job.caller ?? '')) run.cancel('cancelled')
+    try {
+      for (const caller of ids) {
+        for (;;) {
+          const waiting = await storage.jobs.waiting(END_AT_ONCE, caller)
+          if (waiting.length === 0 || this.#closing) break
+          // The run itself finds that the key has ended.
+          await Promise.all(waiting.map(({ id }) => this.#work(id)))
+        }
+      }
+    } catch (err) {
+      writeLog(log, 'warn', { err }, 'Waiting jobs of a revoked key could not be ended: they end when it is their turn')
+    }
   }
 
   /** Progress events, then the result. Ends early if the signal aborts. */

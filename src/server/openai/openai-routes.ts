@@ -39,7 +39,7 @@ class Completions {
     const { caller, body } = request
     const asked = readCompletion(body)
     const models = await manager.getModels()
-    const model = models.get(asked.model)
+    const model = models.get(asked.model, caller.models)
     const { prices } = models.info(asked.model)
     const messages = this.#handedBack.restore(caller, asked.messages)
     const run = new ClientRun(this.#app, request, reply)
@@ -102,7 +102,8 @@ async function last(events: RunEvents): Promise<Answered> {
 export function openAiRoutes(app: FastifyInstance): void {
   const { installation } = app
   const completions = new Completions(app, new HandedBackCalls(installation.clock))
-  const listed = async () => (await installation.manager.getModels()).list().map(({ id }) => modelObject(id))
+  const listed = async ({ caller }: FastifyRequest) =>
+    (await installation.manager.getModels()).list(caller.models).map(({ id }) => modelObject(id))
 
   app.register(async (routes) => {
     routes.setErrorHandler((error, request, reply) => answerOpenAiError(installation, error, request, reply))
@@ -120,16 +121,17 @@ export function openAiRoutes(app: FastifyInstance): void {
       (request, reply) => completions.answer(request, reply),
     )
 
-    routes.get('/v1/models', route('read', 'openai', 'Lists the models in the OpenAI format'), async () => ({
+    routes.get('/v1/models', route('read', 'openai', 'Lists the models in the OpenAI format'), async (request) => ({
       object: 'list',
-      data: await listed(),
+      data: await listed(request),
     }))
 
     routes.get<{ Params: { '*': string } }>(
       '/v1/models/*',
       route('read', 'openai', 'Returns one model by its id'),
-      async ({ params: { '*': id } }) => {
-        const model = (await listed()).find((one) => one.id === id)
+      async (request) => {
+        const { '*': id } = request.params
+        const model = (await listed(request)).find((one) => one.id === id)
         if (model === undefined) throw unknownModel(id)
         return model
       },

@@ -135,7 +135,7 @@ export function executeRoute(app: FastifyInstance): void {
         const stream = acceptsEvents(request) ? streams.start(reply) : undefined
         if (stream !== undefined) context.report = (progress) => void stream.send('progress', progress)
         const { signal } = context
-        traffic.calls.add(signal)
+        traffic.calls.set(signal, caller.id)
         reply.raw.on('close', () => signal.abort(undefined))
         const result = await installation.manager.getExecutor().execute(tool_name, params, context)
         traffic.calls.delete(signal)
@@ -244,6 +244,7 @@ class RestContext implements CallContext {
   readonly tenant: Of<'tenant'>
   readonly caller: Of<'caller'>
   readonly flags: Of<'flags'>
+  readonly tools: CallContext['tools']
   rates?: readonly CallerRate[]
   /** Aborted when the client disconnects or the server shuts down. */
   readonly signal = new Cancellation()
@@ -258,6 +259,7 @@ class RestContext implements CallContext {
     this.tenant = ofCaller.tenant as string
     this.caller = ofCaller.caller as string
     this.flags = ofCaller.flags as Of<'flags'>
+    this.tools = ofCaller.tools
     if (ofCaller.rates !== undefined) this.rates = ofCaller.rates
   }
 

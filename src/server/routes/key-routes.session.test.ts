@@ -1,22 +1,56 @@
+import { hash } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
+import type { Config } from '../../config/config.ts'
+import { systemClock } from '../../core/clock.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
 import { rawRequest } from '../fixtures/raw-request.ts'
 
 const LIST = '/api/tools/list'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** A server with a key, and the cookie that signing in with it gives. */
-async function openSignedIn() {
-  const server = await openToolServer({ hello: async () => 1 }, {}, { local: false })
+const HOUR_MS = 3_600_000
+
+/** A server with a key, and the cookie that signing in with it gives. `pass` lets time pass. */
+async function openSignedIn(config: Config = {}) {
+  const times = { passed: 0 }
+  const clock = { ...systemClock, wall: () => systemClock.wall() + times.passed }
+  const server = await openToolServer({ hello: async () => 1 }, config, { local: false, clock })
   const key = await server.key('acme')
+  const signIn = async () => String((await server.post('/api/session', { key: ` ${key} ` })).headers.get('set-cookie'))
   const answer = await server.post('/api/session', { key: ` ${key} ` })
   const given = String(answer.headers.get('set-cookie'))
-  return { ...server, key, answer, given, cookie: given.split(';', 1)[0] as string }
+  return {
+    ...server,
+    key,
+    answer,
+    given,
+    cookie: pairOf(given),
+    signIn: async () => pairOf(await signIn()),
+    pass: (hours: number) => {
+      times.passed += hours * HOUR_MS
+    },
+    status: async (cookie: string) => (await server.get(LIST, { cookie })).status,
+    sessions: () => rowsOf(server.folder),
+  }
+}
+
+const pairOf = (setCookie: string): string => setCookie.split(';', 1)[0] as string
+
+/** The stored sessions, as another program reads them. */
+function rowsOf(folder: string): Record<string, unknown>[] {
+  const database = new DatabaseSync(join(folder, 'toolyard.db'), { readOnly: true })
+  try {
+    return database.prepare('SELECT * FROM sessions').all()
+  } finally {
+    database.close()
+  }
 }
 
 describe('signing in', () => {
   test('sets an HttpOnly, SameSite cookie and returns the caller', async () => {
-    const { answer, given, key } = await openSignedIn()
+    const { answer, given, key, sessions, installation } = await openSignedIn()
     expect(await answer.json()).toMatchObject({
       state: 'signed_in',
       tenant: 'acme',
@@ -24,15 +58,32 @@ describe('signing in', () => {
       scopes: expect.arrayContaining(['read', 'call']),
       version: '1.2.3',
     })
-    expect(given).toBe(`toolyard_key=${key}; Max-Age=2592000; Path=/; HttpOnly; SameSite=Strict`)
+    const pattern = /^toolyard_session=([\w-]{43}); Max-Age=604800; Path=\/; HttpOnly; SameSite=Strict$/
+    const id = pattern.exec(given)?.[1] as string
+    const [stored] = await installation.storage.keys.list()
+    const session = { hash: hash('sha256', id), caller: stored?.id, expires_at: expect.any(Number) }
+    expect(sessions()).toEqual([{ ...session, ends_at: expect.any(Number) }])
+    for (const secret of [id, key]) expect(JSON.stringify(sessions())).not.toContain(secret)
   })
 
-  test('over https, the cookie is for https only', async () => {
-    const server = await openToolServer({}, {}, { local: false })
-    const body = JSON.stringify({ key: await server.key('acme') })
-    const headers = { ...JSON_TYPE, host: 'tools.example.com', origin: 'https://tools.example.com' }
-    const answer = await rawRequest(`${server.url}/api/session`, { method: 'POST', headers, body })
-    expect(String(answer.headers['set-cookie'])).toMatch(/; Secure$/)
+  test('over https, the cookie is for https and this host only, and the plain one is refused', async () => {
+    const server = await openSignedIn({ server: { trusted_proxies: ['127.0.0.1'] } })
+    const body = JSON.stringify({ key: server.key })
+    const proxied = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' }
+    const page = { host: 'tools.example.com', origin: 'https://tools.example.com' }
+    for (const headers of [page, proxied]) {
+      const post = { method: 'POST', headers: { ...JSON_TYPE, ...headers }, body }
+      const answer = await rawRequest(`${server.url}/api/session`, post)
+      const given = String(answer.headers['set-cookie'])
+      expect(given).toMatch(/^__Host-toolyard_session=.*; Path=\/; HttpOnly; SameSite=Strict; Secure$/)
+      expect((await server.get(LIST, { cookie: `${server.cookie}x; ${pairOf(given)}`, ...proxied })).status).toBe(200)
+    }
+    expect((await server.get(LIST, { cookie: server.cookie, ...proxied })).status).toBe(401)
+  })
+
+  test('believes X-Forwarded-Proto from trusted proxies only', async () => {
+    const { get, cookie } = await openSignedIn()
+    expect((await get(LIST, { cookie, 'x-forwarded-proto': 'https' })).status).toBe(200)
   })
 
   test('with a key that is none is refused with 401, and without one with 400', async () => {
@@ -105,19 +156,99 @@ describe('a cookie', () => {
     expect((await get(LIST, { cookie, authorization: 'Bearer ty_wrong' })).status).toBe(401)
   })
 
+  test('gives access to no one as a key, and a key in a cookie neither', async () => {
+    const { get, cookie, key } = await openSignedIn()
+    const id = cookie.split('=')[1] as string
+    expect((await get(LIST, { authorization: `Bearer ${id}` })).status).toBe(401)
+    for (const name of ['toolyard_key', 'toolyard_session', '__Host-toolyard_session']) {
+      expect((await get(LIST, { cookie: `${name}=${key}` })).status).toBe(401)
+    }
+  })
+
   test('ends when its key is revoked', async () => {
-    const { get, cookie, installation } = await openSignedIn()
+    const { get, cookie, installation, status, sessions } = await openSignedIn()
     const { keys } = installation.storage
     for (const { id } of await keys.list()) await keys.revoke(id, new Date().toISOString())
     await installation.callers.load(keys)
-    expect((await get(LIST, { cookie })).status).toBe(401)
+    expect(await status(cookie)).toBe(401)
+    expect(sessions()).toEqual([])
     expect(await (await get('/api/session', { cookie })).json()).toMatchObject({ state: 'signed_out', scopes: [] })
   })
 
-  test('ends on sign-out', async () => {
-    const { url, cookie } = await openSignedIn()
+  test('ends when its key expires', async () => {
+    const { url, post, get, key, pass } = await openSignedIn()
+    const expires_at = new Date(Date.now() + HOUR_MS).toISOString()
+    const made = await post('/api/keys', { name: 'short', expires_at }, { 'x-api-key': key })
+    const short = ((await made.json()) as { key: string }).key
+    const cookie = pairOf(String((await post('/api/session', { key: short })).headers.get('set-cookie')))
+    expect((await get(LIST, { cookie, origin: url })).status).toBe(200)
+    pass(1.1)
+    expect((await get(LIST, { cookie, origin: url })).status).toBe(401)
+  })
+
+  test('ends on sign-out, on the server too', async () => {
+    const { url, cookie, status, sessions } = await openSignedIn()
     const out = await fetch(`${url}/api/session`, { method: 'DELETE', headers: { cookie } })
     expect(out.status).toBe(204)
-    expect(out.headers.get('set-cookie')).toMatch(/^toolyard_key=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict$/)
+    expect(out.headers.get('set-cookie')).toMatch(/^toolyard_session=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict$/)
+    expect(await status(cookie)).toBe(401)
+    expect(sessions()).toEqual([])
+  })
+
+  test('ends after 12 hours without a request', async () => {
+    const { cookie, pass, status } = await openSignedIn()
+    pass(11)
+    expect(await status(cookie)).toBe(200)
+    pass(11)
+    expect(await status(cookie)).toBe(200)
+    pass(12)
+    expect(await status(cookie)).toBe(401)
+  })
+
+  test('ends after 7 days, however it is used', async () => {
+    const { cookie, pass, status } = await openSignedIn()
+    const answers: number[] = []
+    for (let hour = 0; hour < 170; hour += 10) {
+      answers.push(await status(cookie))
+      pass(10)
+    }
+    expect(answers).toEqual([...Array(17).fill(200)])
+    expect(await status(cookie)).toBe(401)
+  })
+
+  test('is written at most once a minute', async () => {
+    const { cookie, pass, status, sessions } = await openSignedIn()
+    const before = sessions()
+    pass(0.9 / 60)
+    await status(cookie)
+    expect(sessions()).toEqual(before)
+    pass(0.2 / 60)
+    await status(cookie)
+    expect(sessions()[0]?.expires_at).toBeGreaterThan(before[0]?.expires_at as number)
+  })
+
+  test('is one of at most 100 per key: the one used longest ago ends', async () => {
+    const { cookie, pass, status, signIn, sessions, installation } = await openSignedIn()
+    const [{ id: caller } = { id: '' }] = await installation.storage.keys.list()
+    pass(0.1)
+    for (let index = 0; index < 98; index++) {
+      const expires_at = installation.clock.wall() + 12 * HOUR_MS
+      await installation.storage.sessions.start({ hash: `${index}`, caller, expires_at, ends_at: expires_at }, 100)
+    }
+    const last = await signIn()
+    expect([sessions().length, await status(cookie)]).toEqual([100, 200])
+    pass(0.1)
+    expect([await status(last), await status(cookie)]).toEqual([200, 200])
+    await signIn()
+    expect([sessions().length, await status(last), await status(cookie)]).toEqual([100, 200, 200])
+  })
+
+  test('that is not known is looked up only as long as its address may send more', async () => {
+    const { cookie, status, get } = await openSignedIn()
+    expect(await status(cookie)).toBe(200)
+    const answers: number[] = []
+    for (let index = 0; index < 120; index++) answers.push(await status(`toolyard_session=${'a'.repeat(43)}`))
+    expect(new Set(answers)).toEqual(new Set([401, 429]))
+    expect((await get(LIST, { cookie })).status).toBe(200)
   })
 })

@@ -29,6 +29,8 @@ describe('keys', () => {
       name: 'ci',
       role: 'user',
       scopes: null,
+      tools: null,
+      models: null,
       calls_per_minute: 100,
       created_at: expect.any(String),
       expires_at: null,
@@ -99,6 +101,8 @@ describe('keys', () => {
     [{ name: 'x', role: 'root' }, 'role must be one of: user, operator, admin'],
     [{ name: 'x', tenant: 'globex' }, "'tenant' is not known"],
     [{ name: 'x', calls_per_minute: 0 }, 'calls_per_minute must be at least 1'],
+    [{ name: 'x', tools: [] }, 'tools must have at least 1'],
+    [{ name: 'x', models: ['a b'] }, 'models[0] must match pattern'],
     [{ name: 'x', expires_at: 'tomorrow' }, 'expires_at must match format'],
   ])('such as %j are refused', async (body, problem) => {
     const { make } = await keyYard()

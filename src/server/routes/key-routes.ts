@@ -3,7 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import {
   type Caller,
   hashApiKey,
+  KEY_PATTERN,
   LOCAL_CALLER,
+  MAX_KEY_PATTERNS,
   newApiKey,
   ROLES,
   SCOPE_WORDS,
@@ -18,8 +20,9 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
+import { matchesGlobs } from '../../core/schema/linear-pattern.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
-import { cookieWith, emptyCookie, isOfOwnPage } from '../http/authenticator.ts'
+import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
 import type { RolesView, Session, ShownKey } from '../http/views.ts'
@@ -114,6 +117,8 @@ interface NewKeyBody {
   readonly name: string
   readonly role: Role
   readonly scopes?: readonly Scope[]
+  readonly tools?: readonly string[]
+  readonly models?: readonly string[]
   readonly calls_per_minute?: number
   readonly expires_at?: string
 }
@@ -123,12 +128,26 @@ const KEY = {
   name: { type: 'string', examples: ['ci'] },
   role: { enum: Object.keys(ROLES) },
   scopes: { type: ['array', 'null'], items: TEXT, description: 'Null: all scopes of the role.' },
+  tools: { type: ['array', 'null'], items: TEXT, description: 'Patterns of its tools. Null: all of the tenant.' },
+  models: {
+    type: ['array', 'null'],
+    items: TEXT,
+    description: 'Patterns of its models. Null: all that are configured.',
+  },
   calls_per_minute: { type: ['integer', 'null'] },
   created_at: TIME_OR_NULL,
   expires_at: TIME_OR_NULL,
   revoked_at: TIME_OR_NULL,
   last_used_at: { ...TIME_OR_NULL, description: 'The last use on this server since it started.' },
 }
+const patterns = (what: string, examples: readonly string[]) => ({
+  type: 'array',
+  minItems: 1,
+  maxItems: MAX_KEY_PATTERNS,
+  items: { type: 'string', pattern: KEY_PATTERN.source },
+  description: `Patterns of the ${what} that the key may use, in which * stands for any characters. Default: all.`,
+  examples: [examples],
+})
 const NEW_KEY = {
   type: 'object',
   additionalProperties: false,
@@ -137,6 +156,8 @@ const NEW_KEY = {
     name: { type: 'string', minLength: 1, maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f]+$', examples: ['ci'] },
     role: { enum: Object.keys(ROLES), default: 'user' },
     scopes: { type: 'array', maxItems: SCOPES.length, items: { enum: SCOPES.filter((one) => one !== 'installation') } },
+    tools: patterns('tools', ['get_*', 'calculate']),
+    models: patterns('models', ['openai:gpt-4o*', 'mini:*']),
     calls_per_minute: { type: 'integer', minimum: 1, maximum: 10_000_000 },
     expires_at: { type: 'string', format: 'date-time' },
   },
@@ -167,7 +188,7 @@ export function keyRoutes(app: FastifyInstance): void {
       response: { 201: object({ key: { type: 'string', examples: ['ty_…'] }, ...KEY }, 'The key') },
     }),
     async ({ caller, body }, reply) => {
-      const { name, role, scopes, calls_per_minute, expires_at } = body
+      const { name, role, scopes, tools, models, calls_per_minute, expires_at } = body
       checkRights(caller, body)
       const key = newApiKey()
       const stored: StoredKey = {
@@ -177,6 +198,8 @@ export function keyRoutes(app: FastifyInstance): void {
         name,
         role,
         scopes: scopes ?? null,
+        tools: tools ?? null,
+        models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,
         created_at: now(),
         expires_at: expires_at === undefined ? null : new Date(expires_at).toISOString(),
@@ -205,9 +228,23 @@ export function keyRoutes(app: FastifyInstance): void {
   )
 }
 
+const EVERYTHING: readonly string[] = ['*']
+
 /** A key can't create a key with more than it has itself. */
-function checkRights(caller: Caller, { role, scopes, calls_per_minute, expires_at }: NewKeyBody): void {
+function checkRights(caller: Caller, body: NewKeyBody): void {
+  const { role, scopes, calls_per_minute, expires_at } = body
   const { callsPerMinute, expiresAt } = caller
+  for (const what of ['tools', 'models'] as const) {
+    const own = caller[what] ?? EVERYTHING
+    // A pattern that matches as text matches no more than the one it matches.
+    const more = (body[what] ?? EVERYTHING).find((pattern) => !matchesGlobs(own, pattern))
+    if (more === undefined) continue
+    throw new HttpProblem(
+      403,
+      `A key cannot grant ${what} that it does not have`,
+      `'${more}' is not in ${own.join(', ')}`,
+    )
+  }
   if (callsPerMinute !== undefined && (calls_per_minute ?? Number.POSITIVE_INFINITY) > callsPerMinute) {
     throw new HttpProblem(403, 'A key cannot grant more calls than it has', `calls_per_minute may be ${callsPerMinute}`)
   }
@@ -245,7 +282,7 @@ const SESSION = object(
   'The caller, if there is one',
 )
 
-/** Sign-in for browsers. The key is stored in a cookie that scripts can't read. */
+/** Sign-in for browsers. The server gets the key once, and the browser a session in a cookie that scripts can't read. */
 export function sessionRoutes(app: FastifyInstance): void {
   const { installation, packageVersion: version, authenticator } = app
   const sessionOf = (caller: Caller | undefined): Session => {
@@ -260,7 +297,7 @@ export function sessionRoutes(app: FastifyInstance): void {
     route(null, 'session', 'Returns the session of this browser', {
       response: { 200: SESSION },
     }),
-    ({ raw }) => sessionOf(authenticator.find(raw)),
+    async ({ raw }) => sessionOf(await authenticator.find(raw)),
   )
 
   app.post<{ Body: { key: string } }>(
@@ -272,7 +309,7 @@ export function sessionRoutes(app: FastifyInstance): void {
         authenticator.countSignIn(raw)
         done()
       },
-      ...route(null, 'session', "Signs in: stores the API key in a cookie that scripts can't read", {
+      ...route(null, 'session', "Signs in with an API key: starts a session, whose cookie scripts can't read", {
         body: {
           type: 'object',
           required: ['key'],
@@ -282,7 +319,7 @@ export function sessionRoutes(app: FastifyInstance): void {
         response: { 200: SESSION },
       }),
     },
-    ({ headers, body, raw }, reply) => {
+    async ({ raw, body }, reply) => {
       if (authenticator.local) return sessionOf(LOCAL_CALLER)
       const key = body.key.trim()
       const caller = installation.callers.find(key)
@@ -290,8 +327,8 @@ export function sessionRoutes(app: FastifyInstance): void {
         authenticator.recordRefused(raw, key)
         throw new HttpProblem(401, 'The API key is not valid', 'it is unknown, revoked or expired')
       }
+      reply.header('set-cookie', await authenticator.sessions.start(caller, raw))
       authenticator.recordSignIn(raw, caller)
-      reply.header('set-cookie', cookieWith(key, headers))
       return sessionOf(caller)
     },
   )
@@ -300,13 +337,16 @@ export function sessionRoutes(app: FastifyInstance): void {
     '/api/session',
     {
       bodyLimit: BODY_BYTES,
-      ...route(null, 'session', 'Signs out: removes the cookie; the API key stays valid', {
+      ...route(null, 'session', 'Signs out: ends the session; the API key stays valid', {
         response: { 204: { description: 'Signed out', type: 'null' } },
       }),
     },
-    ({ headers }, reply) => {
-      requireOwnPage(headers)
-      return reply.header('set-cookie', emptyCookie(headers)).code(204).send()
+    async ({ raw }, reply) => {
+      requireOwnPage(raw.headers)
+      return reply
+        .header('set-cookie', await authenticator.sessions.end(raw))
+        .code(204)
+        .send()
     },
   )
 }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Caller } from '../../app/callers.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
@@ -9,10 +10,11 @@ import { type Cassette, CassetteError, cassetteCase, runCassette } from '../../v
 import { type ReplayOptions, replayCassette } from '../../validation/cassettes/replay-cassette.ts'
 import type { FileCase } from '../../validation/suites/suite.ts'
 import { GATE, STOP_REASON } from '../chat/chat-routes.ts'
+import { keyEnded } from '../http/authenticator.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked, settleRecords, TENANT_QUERY, tenantAsked } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME } from '../http/route.ts'
-import { auditCsv, auditJson } from './audit-export.ts'
+import { auditCsv, auditJson, type PageOf } from './audit-export.ts'
 
 const ISO = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$'
 const NAME = { type: 'string', minLength: 1, maxLength: 200 }
@@ -100,11 +102,15 @@ export function auditRoutes(app: FastifyInstance): void {
       await settleRecords(installation)
       if (query.format === undefined) return ledger.audit(filter)
       const { type, write } = EXPORTS[query.format]
+      const pageOf: PageOf = (cursor) => {
+        if (!installation.callers.isValid(request.caller.id)) throw keyEnded()
+        return ledger.audit({ ...filter, limit: 1_000, ...cursor })
+      }
       const day = new Date(installation.clock.wall()).toISOString().slice(0, 10)
       return reply
         .type(type)
         .header('content-disposition', `attachment; filename="audit-${day}.${query.format}"`)
-        .send(Readable.from(write((cursor) => ledger.audit({ ...filter, limit: 1_000, ...cursor }))))
+        .send(Readable.from(write(pageOf)))
     },
   )
 }
@@ -284,7 +290,7 @@ export function runRoutes(app: FastifyInstance): void {
         throw new HttpProblem(403, "Asking a model needs the scope 'chat'")
       }
       const cassette = cassetteOf(await storedRun(request))
-      const options = replayOptions(await installation.manager.getModels(), model)
+      const options = replayOptions(await installation.manager.getModels(), request.caller, model)
       const gone = new AbortController()
       reply.raw.once('close', () => gone.abort())
       const by = model ?? null
@@ -301,9 +307,9 @@ export function runRoutes(app: FastifyInstance): void {
 }
 
 /** Without a model the recorded responses are replayed strictly. */
-function replayOptions(catalogue: ModelCatalogue, model: string | undefined): ReplayOptions {
+function replayOptions(catalogue: ModelCatalogue, { models }: Caller, model: string | undefined): ReplayOptions {
   try {
-    return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model) }
+    return model === undefined ? {} : { mode: 'loose', model: catalogue.get(model, models) }
   } catch (error) {
     if (error instanceof UnknownModelError) throw new HttpProblem(400, error.message)
     throw error

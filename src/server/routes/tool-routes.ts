@@ -155,13 +155,16 @@ export function toolRoutes(app: FastifyInstance): void {
   )
 }
 
-/** The tools that the caller's tenant may use. */
-export function usableTools({ manager, tenants }: Installation, { tenant }: Pick<Caller, 'tenant'>): ToolDefinition[] {
-  const flags = tenants.flags(tenant)
+/** The tools that the caller may use. */
+export function usableTools(
+  { manager, tenants }: Installation,
+  { tenant, tools }: Pick<Caller, 'tenant' | 'tools'>,
+): ToolDefinition[] {
+  const rights = { flags: tenants.flags(tenant), tools }
   return manager
     .getRegistry()
     .definitions()
-    .filter((tool) => missingPermission(tool, flags) === undefined)
+    .filter((tool) => missingPermission(tool, rights) === undefined)
 }
 
 /** After this time the response says that the server is still connecting. */
@@ -290,6 +293,11 @@ export class McpEndpoint {
     await generation.handler.handle(request, response)
   }
 
+  /** Ends the sessions and streams of these callers, and cancels their calls. */
+  endCallers(ids: ReadonlySet<string>): void {
+    for (const { handler } of [this.#current, ...this.#old]) handler.endCallers(ids)
+  }
+
   /** Ends all sessions and streams, and cancels running calls. */
   async close(): Promise<void> {
     this.#stopListening()
@@ -315,10 +323,13 @@ export class McpEndpoint {
     return { handler: new HttpHandler(server, options), server, running: 0 }
   }
 
-  readonly #contextOf = (request: IncomingMessage): CallContext => {
+  readonly #contextOf = (request: IncomingMessage): CallContext | undefined => {
     const { headers } = request
+    const { callers } = this.#installation
+    const caller = this.#callers.get(request) as Caller
     const session = sessionName(headers['mcp-session-id'] ?? headers['x-session-id'])
-    return this.#installation.callers.context(this.#callers.get(request) as Caller, 'mcp', session)
+    // The key may have ended while the body was sent.
+    return callers.isValid(caller.id) ? callers.context(caller, 'mcp', session) : undefined
   }
 
   readonly #recordForeign = (request: IncomingMessage, tenant: string): void =>

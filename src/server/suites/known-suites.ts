@@ -1,5 +1,6 @@
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import { COST_NOTHING } from '../../config/model-settings.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
@@ -26,21 +27,24 @@ interface PreparedSuites extends SuitesPlan {
   readonly file: string
 }
 
-/** The tools that a tenant may use and that work. */
-export function offeredTools(installation: Installation, tenant: string): ToolDefinition[] {
+/** The part of a caller that decides what its suite runs may use. */
+export type SuiteCaller = Pick<Caller, 'tenant' | 'tools' | 'models'>
+
+/** The tools that a caller may use and that work. */
+export function offeredTools(installation: Installation, caller: SuiteCaller): ToolDefinition[] {
   const registry = installation.manager.getRegistry()
-  return usableTools(installation, { tenant }).filter(({ name }) => registry.brokenReason(name) === undefined)
+  return usableTools(installation, caller).filter(({ name }) => registry.brokenReason(name) === undefined)
 }
 
 /** Loads the models and suites of a run. Throws an `HttpProblem` that names what is missing. */
 export async function prepareSuites(
   installation: Installation,
-  tenant: string,
+  caller: SuiteCaller,
   request: SuiteRequest,
 ): Promise<PreparedSuites> {
   const { repeat = 1 } = request
-  const models = await modelsOf(installation, request)
-  const suites = await suitesOf(installation, tenant, request)
+  const models = await modelsOf(installation, caller, request)
+  const suites = await suitesOf(installation, caller, request)
   const cases = suites.reduce((sum, { suite }) => sum + suite.cases.length, 0)
   const trials = cases * models.length * repeat
   if (trials > MAX_TRIALS) {
@@ -50,7 +54,7 @@ export async function prepareSuites(
       'choose fewer suites or models, repeat less, or set a limit on the cases of each suite',
     )
   }
-  const key = planKey({ suites, models, repeat }, tenant)
+  const key = planKey({ suites, models, repeat }, caller.tenant)
   return { suites, models, repeat, key, file: planFile(installation.folder, key) }
 }
 
@@ -73,14 +77,18 @@ export async function estimateSuites(prepared: PreparedSuites, request: SuiteReq
   }
 }
 
-async function modelsOf({ manager, config }: Installation, { models }: SuiteRequest): Promise<TriedModel[]> {
+async function modelsOf(
+  { manager, config }: Installation,
+  { models: only }: SuiteCaller,
+  { models }: SuiteRequest,
+): Promise<TriedModel[]> {
   const catalogue = await manager.getModels()
   try {
     return models.map((id) => {
       const provider = splitModelId(id)?.provider ?? ''
       const free = COST_NOTHING.has(config.providers?.[provider]?.type ?? provider)
       const prices = catalogue.info(id).prices ?? (free ? FREE : undefined)
-      return { model: catalogue.get(id), prices }
+      return { model: catalogue.get(id, only), prices }
     })
   } catch (error) {
     if (!(error instanceof UnknownModelError)) throw error
@@ -88,7 +96,11 @@ async function modelsOf({ manager, config }: Installation, { models }: SuiteRequ
   }
 }
 
-async function suitesOf(installation: Installation, tenant: string, request: SuiteRequest): Promise<HashedSuite[]> {
+async function suitesOf(
+  installation: Installation,
+  caller: SuiteCaller,
+  request: SuiteRequest,
+): Promise<HashedSuite[]> {
   const paths = await Promise.all(
     request.suites.map(async (id) => {
       const path = await suitePath(installation, id)
@@ -97,7 +109,7 @@ async function suitesOf(installation: Installation, tenant: string, request: Sui
     }),
   )
   try {
-    const suites = await loadSuites(paths, { definitions: offeredTools(installation, tenant) })
+    const suites = await loadSuites(paths, { definitions: offeredTools(installation, caller) })
     return suites.map((suite) => hashSuite({ ...suite, cases: suite.cases.slice(0, request.limit) }))
   } catch (error) {
     if (!(error instanceof SuiteError)) throw error

@@ -112,7 +112,7 @@ export function suiteRoutes(app: FastifyInstance): void {
     '/api/suites',
     route('validate', 'models', 'Lists the suites', { response: { 200: SUITES_SCHEMA } }),
     async ({ caller }) => ({
-      suites: await knownSuites(installation, offeredTools(installation, caller.tenant)),
+      suites: await knownSuites(installation, offeredTools(installation, caller)),
       folder: { name: 'suites', writable: await isWritable(installation) },
     }),
   )
@@ -293,7 +293,7 @@ export function modelRoutes(app: FastifyInstance): void {
       const tested = new Map((await tracker(caller).getAllValidations()).map((record) => [record.model_id, record]))
       return {
         models: await Promise.all(
-          models.list().map(async ({ id, name, capabilities }) => {
+          models.list(caller.models).map(async ({ id, name, capabilities }) => {
             const scores = await models.scores(id)
             const validation = tested.get(id) ?? untested(id)
             return { id, name, capabilities, ...(scores && { scores }), validation }

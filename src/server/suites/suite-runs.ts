@@ -111,10 +111,10 @@ export const suiteTask = (installation: Installation): Task => ({
 async function run(
   installation: Installation,
   request: SuiteRequest,
-  { tenant, signal, report }: TaskContext,
+  { tenant, rights: { tools, models }, signal, report }: TaskContext,
 ): Promise<ValidationReport> {
   const { storage, clock, log, toolUse: uses, manager } = installation
-  const prepared = await prepareSuites(installation, tenant, request)
+  const prepared = await prepareSuites(installation, { tenant, tools, models }, request)
   const tests = new ModelValidationTracker({ store: storage.validations, tenant, clock })
   const recorder = trialRecorder({ tests, uses, tenant, registry: manager.getRegistry() })
   let count = new SuiteCount([], [])
@@ -171,14 +171,14 @@ export class SuiteRuns {
     this.#jobs = jobs
   }
 
-  async estimate({ tenant }: Caller, request: SuiteRequest): Promise<SuiteEstimate> {
-    return estimateSuites(await prepareSuites(this.#installation, tenant, request), request)
+  async estimate(caller: Caller, request: SuiteRequest): Promise<SuiteEstimate> {
+    return estimateSuites(await prepareSuites(this.#installation, caller, request), request)
   }
 
   /** Starts a run. Throws an `HttpProblem` if the request is invalid or the tenant has a run in progress. */
   async start(caller: Caller, request: SuiteRequest): Promise<ListedSuiteRun> {
     const { tenant } = caller
-    await prepareSuites(this.#installation, tenant, request)
+    await prepareSuites(this.#installation, caller, request)
     if (this.#starting.has(tenant)) throw busy()
     this.#starting.add(tenant)
     try {

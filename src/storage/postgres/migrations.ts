@@ -364,4 +364,15 @@ export const migrations: readonly string[] = [
       source, run_id, tool, model, schema_hash, params_hash, outcome, code AS error_code, duration_ms, attempts, event,
       subject, detail, hash
     FROM toolyard.audit JOIN toolyard.chains ON chains.id = audit.chain`,
+  `
+  ALTER TABLE toolyard.keys ADD COLUMN tools text, ADD COLUMN models text;
+  CREATE TABLE toolyard.sessions (
+    hash text COLLATE "C" PRIMARY KEY,
+    caller text COLLATE "C" NOT NULL,
+    expires_at double precision NOT NULL,
+    ends_at double precision NOT NULL
+  );
+  CREATE INDEX sessions_by_caller ON toolyard.sessions (caller, expires_at);
+  CREATE INDEX sessions_by_expiry ON toolyard.sessions (expires_at);
+  `,
 ]

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import type { Job, JobStore, NewJob } from '../../core/storage/job-store.ts'
-import type { KeyStore, StoredKey } from '../../core/storage/key-store.ts'
+import type { KeyStore, SessionStore, StoredKey, StoredSession } from '../../core/storage/key-store.ts'
 import type { OnceClaim, OnceState, OnceStore } from '../../core/storage/once-store.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
@@ -12,7 +12,10 @@ import { SqlLedgerTables } from './sql-ledger-tables.ts'
 
 const DAY_MS = 86_400_000
 
-type Stores = Pick<Engine, 'tables' | 'runs' | 'keys' | 'settings' | 'validations' | 'toolUse' | 'once' | 'jobs'>
+type Stores = Pick<
+  Engine,
+  'tables' | 'runs' | 'keys' | 'sessions' | 'settings' | 'validations' | 'toolUse' | 'once' | 'jobs'
+>
 
 /** The stores that are the same on both engines; `sweep` removes what has expired. */
 export function sqlStores(
@@ -26,6 +29,7 @@ export function sqlStores(
     tables: new SqlLedgerTables(database),
     runs: new Runs(database),
     keys: new Keys(database),
+    sessions: new Sessions(database),
     settings: new Settings(database),
     validations: new Validations(database),
     toolUse: new ToolUse(database),
@@ -34,15 +38,20 @@ export function sqlStores(
     async sweep() {
       await once.sweep()
       await jobs.sweep(clock.wall() - keepDays * DAY_MS)
+      await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
     },
   }
 }
 
 const LIST_KEYS = 'SELECT * FROM toolyard.keys ORDER BY created_at, id'
 const CREATE_KEY = `
-  INSERT INTO toolyard.keys (id, hash, tenant, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO toolyard.keys (id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, scopes,
+    tools, models)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+/** Stored as JSON. */
+const LISTS = ['scopes', 'tools', 'models'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
+const END_SESSIONS = 'DELETE FROM toolyard.sessions WHERE caller = ?'
 
 /** API keys of the installation. */
 class Keys implements KeyStore {
@@ -53,20 +62,64 @@ class Keys implements KeyStore {
   }
 
   async list(): Promise<readonly StoredKey[]> {
-    const { rows } = await this.#database.run<StoredKey & { scopes: string | null }>(LIST_KEYS)
-    return rows.map((row) => ({ ...row, scopes: row.scopes === null ? null : JSON.parse(row.scopes) }))
+    const { rows } = await this.#database.run<StoredKey & Record<(typeof LISTS)[number], string | null>>(LIST_KEYS)
+    return rows.map((row) => ({
+      ...row,
+      ...Object.fromEntries(LISTS.map((name) => [name, row[name] === null ? null : JSON.parse(row[name])])),
+    }))
   }
 
   async create(key: StoredKey): Promise<void> {
     const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at } = key
-    const scopes = key.scopes === null ? null : JSON.stringify(key.scopes)
-    const values = [id, hash, tenant, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at]
+    const lists = LISTS.map((list) => (key[list] === null ? null : JSON.stringify(key[list])))
+    const values = [id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, ...lists]
     await this.#database.change('keys', () => ask(CREATE_KEY, values))
   }
 
   async revoke(id: string, at: string): Promise<boolean> {
-    const { count } = await this.#database.change('keys', () => ask(REVOKE_KEY, [at, id]))
-    return count > 0
+    return this.#database.change('keys', function* () {
+      yield* ask(END_SESSIONS, [id])
+      const { count } = yield* ask(REVOKE_KEY, [at, id])
+      return count > 0
+    })
+  }
+}
+
+const START_SESSION = 'INSERT INTO toolyard.sessions (hash, caller, expires_at, ends_at) VALUES (?, ?, ?, ?)'
+const TRIM_SESSIONS = `
+  DELETE FROM toolyard.sessions WHERE caller = ? AND hash NOT IN (
+    SELECT hash FROM toolyard.sessions WHERE caller = ? ORDER BY expires_at DESC, hash LIMIT ?)`
+const GET_SESSION = 'SELECT * FROM toolyard.sessions WHERE hash = ?'
+const EXTEND_SESSION = 'UPDATE toolyard.sessions SET expires_at = ? WHERE hash = ?'
+const END_SESSION = 'DELETE FROM toolyard.sessions WHERE hash = ?'
+const SWEEP_SESSIONS = `
+  DELETE FROM toolyard.sessions WHERE hash IN (SELECT hash FROM toolyard.sessions WHERE expires_at <= ? LIMIT ?)`
+
+/** Browsers that are signed in. */
+class Sessions implements SessionStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async start({ hash, caller, expires_at, ends_at }: StoredSession, max: number): Promise<void> {
+    await this.#database.transaction(function* () {
+      yield* ask(START_SESSION, [hash, caller, expires_at, ends_at])
+      yield* ask(TRIM_SESSIONS, [caller, caller, max])
+    })
+  }
+
+  async get(hash: string): Promise<StoredSession | undefined> {
+    return (await this.#database.run<StoredSession>(GET_SESSION, [hash])).rows[0]
+  }
+
+  async extend(hash: string, expiresAt: number): Promise<void> {
+    await this.#database.run(EXTEND_SESSION, [expiresAt, hash])
+  }
+
+  async end(hash: string): Promise<void> {
+    await this.#database.run(END_SESSION, [hash])
   }
 }
 
@@ -251,10 +304,11 @@ class Jobs implements JobStore {
     return rows[0] && readJob(rows[0])
   }
 
-  async waiting(limit: number): Promise<readonly Pick<Job, 'id' | 'tenant'>[]> {
+  async waiting(limit: number, caller?: string): Promise<readonly Pick<Job, 'id' | 'tenant'>[]> {
     const alive = this.#database.alive('server')
-    const sql = [WAITING_JOBS, alive.sql, ') ORDER BY created_at, id LIMIT ?'].join(' ')
-    return (await this.#database.run<Pick<Job, 'id' | 'tenant'>>(sql, [...alive.values, limit])).rows
+    const where = new Where().and('caller = ?', caller)
+    const sql = [WAITING_JOBS, alive.sql, ') AND', where.sql, 'ORDER BY created_at, id LIMIT ?'].join(' ')
+    return (await this.#database.run<Pick<Job, 'id' | 'tenant'>>(sql, [...alive.values, ...where.values, limit])).rows
   }
 
   async progress(id: string, progress: unknown): Promise<void> {

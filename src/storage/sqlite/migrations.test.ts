@@ -87,6 +87,8 @@ async function databaseOfVersion6(): Promise<{ readonly folder: string; readonly
   database.exec('DROP VIEW audit_log')
   for (const column of ['event', 'subject', 'detail']) database.exec(`ALTER TABLE audit DROP COLUMN ${column}`)
   database.exec('CREATE VIEW audit_log AS SELECT tool FROM audit')
+  database.exec('DROP TABLE sessions')
+  for (const column of ['tools', 'models']) database.exec(`ALTER TABLE keys DROP COLUMN ${column}`)
   database.exec('PRAGMA user_version = 6')
   return { folder, database }
 }

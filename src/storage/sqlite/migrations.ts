@@ -25,13 +25,14 @@ export function migrate(database: SqliteDatabase): void {
           'another data folder',
       )
     }
-    if (version === 0) for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES]) database.exec(sql)
-    else {
+    if (version === 0) {
+      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS]) database.exec(sql)
+    } else {
       if (version < 5) migrateFirstEdition(database)
       // The figures are in an older format.
       if (version < 6) database.exec('DELETE FROM cells')
       if (version === 5 || version === 6) database.exec(ADD_EVENTS)
-      if (version < 7) database.exec(RUNS_BY_ID)
+      if (version < 7) for (const sql of [RUNS_BY_ID, ACCESS]) database.exec(sql)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -88,6 +89,18 @@ const ADD_EVENTS = `
 
 /** Finds the tenant of a run that another tenant asks for. */
 const RUNS_BY_ID = 'CREATE INDEX runs_by_id ON runs (id)'
+
+const ACCESS = `
+  ALTER TABLE keys ADD COLUMN tools TEXT;
+  ALTER TABLE keys ADD COLUMN models TEXT;
+  CREATE TABLE sessions (
+    hash TEXT PRIMARY KEY,
+    caller TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    ends_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_by_caller ON sessions (caller, expires_at);
+  CREATE INDEX sessions_by_expiry ON sessions (expires_at)`
 
 /**
  * Times are milliseconds since 1970, or ISO 8601 text if the port uses it. Names of chains are long and part of every

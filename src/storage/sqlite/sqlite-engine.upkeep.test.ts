@@ -107,6 +107,14 @@ describe('the sweep', () => {
     expect(database.all('SELECT key FROM once')).toEqual([{ key: 'later' }])
   })
 
+  it('removes expired sessions', async () => {
+    const session = { caller: 'one', ends_at: clock.wall() + DAY }
+    await engine.sessions.start({ ...session, hash: 'soon', expires_at: clock.wall() + 1_000 }, 9)
+    await engine.sessions.start({ ...session, hash: 'later', expires_at: clock.wall() + DAY }, 9)
+    await sweep(60_000)
+    expect(database.all('SELECT hash FROM sessions')).toEqual([{ hash: 'later' }])
+  })
+
   it('removes expired jobs', async () => {
     const now = () => new Date(clock.wall()).toISOString()
     const job = { tenant: 't', caller: null, tool: 'x', params: {}, timeout_ms: 1, created_at: now() }

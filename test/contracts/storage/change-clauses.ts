@@ -72,6 +72,8 @@ const KEY = {
   name: 'a key',
   role: 'user',
   scopes: null,
+  tools: null,
+  models: null,
   calls_per_minute: null,
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: null,

@@ -126,13 +126,15 @@ export const jobClauses: Clauses = {
       ['taken', 0],
       ['ended', 0],
     ] as const) {
-      await one.jobs.create(job(id, { created_at: at(minute), tenant: `tenant of ${id}` }))
+      await one.jobs.create(job(id, { created_at: at(minute), tenant: `tenant of ${id}`, caller: `key of ${id}` }))
     }
     await one.jobs.take('taken', at(3))
     await one.jobs.end('ended', 'cancelled', result, at(3))
     const expected = ['c', 'a', 'b'].map((id) => ({ id, tenant: `tenant of ${id}` }))
     assert.deepEqual(await other.jobs.waiting(10), expected)
     assert.deepEqual(await other.jobs.waiting(2), expected.slice(0, 2))
+    assert.deepEqual(await other.jobs.waiting(10, 'key of a'), expected.slice(1, 2))
+    assert.deepEqual(await other.jobs.waiting(10, 'key of taken'), [])
   },
 
   'jobs: those of an instance that was closed can be taken': async (store) => {

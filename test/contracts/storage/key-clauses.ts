@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { StoredKey } from '../../../src/core/storage/key-store.ts'
+import type { StoredKey, StoredSession } from '../../../src/core/storage/key-store.ts'
 import { type Clauses, NUL, refuses, UNICODE } from './contract-store.ts'
 
 const key = (id: string, more: Partial<StoredKey> = {}): StoredKey => ({
@@ -9,6 +9,8 @@ const key = (id: string, more: Partial<StoredKey> = {}): StoredKey => ({
   name: 'a key',
   role: 'user',
   scopes: null,
+  tools: null,
+  models: null,
   calls_per_minute: null,
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: null,
@@ -16,10 +18,20 @@ const key = (id: string, more: Partial<StoredKey> = {}): StoredKey => ({
   ...more,
 })
 
+const session = (hash: string, more: Partial<StoredSession> = {}): StoredSession => ({
+  hash,
+  caller: 'one',
+  expires_at: 1_700_000_000_000,
+  ends_at: 1_800_000_000_000.5,
+  ...more,
+})
+
 const full = key('full', {
   name: UNICODE,
   role: 'admin',
   scopes: ['tools:execute', UNICODE],
+  tools: ['get_*', UNICODE],
+  models: [],
   calls_per_minute: 90,
   expires_at: '2027-01-01T00:00:00.000Z',
   revoked_at: '2026-06-01T00:00:00.000Z',
@@ -67,6 +79,45 @@ export const keyClauses: Clauses = {
     assert.equal(await keys.revoke('one', '2026-02-01T00:00:00.000Z'), true)
     assert.equal(await keys.revoke('one', '2026-03-01T00:00:00.000Z'), true)
     assert.deepEqual(await keys.list(), [key('one', { revoked_at: '2026-02-01T00:00:00.000Z' }), key('two')])
+  },
+
+  'sessions: they are stored, extended and ended, for all instances': async (store) => {
+    const [one, other] = await store.openTwo()
+    await one.sessions.start(session('a'), 10)
+    await one.sessions.start(session('b'), 10)
+    assert.deepEqual(await other.sessions.get('a'), session('a'))
+    await other.sessions.extend('a', 1_700_000_000_123)
+    assert.deepEqual(await one.sessions.get('a'), session('a', { expires_at: 1_700_000_000_123 }))
+    await other.sessions.end('a')
+    assert.equal(await one.sessions.get('a'), undefined)
+    assert.deepEqual(await one.sessions.get('b'), session('b'))
+  },
+
+  'sessions: if a key has too many, those that expire first end': async (store) => {
+    const { sessions } = await store.open()
+    for (const [hash, expires_at] of [
+      ['late', 9],
+      ['early', 7],
+      ['between', 8],
+    ] as const) {
+      await sessions.start(session(hash, { expires_at }), 2)
+    }
+    await sessions.start(session('of another', { caller: 'two', expires_at: 1 }), 2)
+    const left = await Promise.all(['late', 'early', 'between', 'of another'].map((hash) => sessions.get(hash)))
+    assert.deepEqual(
+      left.map((one) => one?.hash),
+      ['late', undefined, 'between', 'of another'],
+    )
+  },
+
+  'sessions: they end when their key is revoked': async (store) => {
+    const { keys, sessions } = await store.open()
+    await keys.create(key('one'))
+    await sessions.start(session('a'), 10)
+    await sessions.start(session('b', { caller: 'two' }), 10)
+    await keys.revoke('one', '2026-02-01T00:00:00.000Z')
+    assert.equal(await sessions.get('a'), undefined)
+    assert.deepEqual(await sessions.get('b'), session('b', { caller: 'two' }))
   },
 
   'keys: NUL is rejected, and nothing is stored': async (store) => {

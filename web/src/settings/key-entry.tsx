@@ -17,7 +17,8 @@ interface KeyEntryProps {
 
 /** One key: what it may do, how long, and the way to end it. */
 export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
-  const { id, name, role, scopes, calls_per_minute, created_at, expires_at, revoked_at, last_used_at } = shown
+  const { id, name, role, scopes, tools, models, calls_per_minute, created_at, expires_at, revoked_at, last_used_at } =
+    shown
   const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
   return (
     <li className="grid grid-cols-1 gap-1.5 px-4 py-3 text-sm">
@@ -37,6 +38,8 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
           <Fact name="Last used">{last_used_at === null ? 'not since the server started' : inDate(last_used_at)}</Fact>
         )}
         {scopes !== null && <Fact name="May only">{scopes.join(', ')}</Fact>}
+        {tools !== null && <Fact name="Tools">{tools.join(', ')}</Fact>}
+        {models !== null && <Fact name="Models">{models.join(', ')}</Fact>}
         {calls_per_minute !== null && <Fact name="Calls a minute">{inNumber(calls_per_minute)}</Fact>}
         <Fact name="Id">
           <span className="font-mono text-xs break-all">{id}</span>

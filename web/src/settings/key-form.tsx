@@ -32,6 +32,8 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
   const [chosen, setRole] = useState<string>()
   const [days, setDays] = useState('')
   const [calls, setCalls] = useState('')
+  const [tools, setTools] = useState('')
+  const [models, setModels] = useState('')
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
   const role = chosen ?? (isFirst ? 'admin' : 'user')
   const scopes = known?.roles.find((one) => one.name === role)?.scopes ?? []
@@ -44,6 +46,8 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
         name: name.trim(),
         role,
         ...(given.length < scopes.length && { scopes: given }),
+        ...(listOf(tools).length > 0 && { tools: listOf(tools) }),
+        ...(listOf(models).length > 0 && { models: listOf(models) }),
         ...(calls !== '' && { calls_per_minute: Number(calls) }),
         ...(days !== '' && { expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString() }),
       }
@@ -56,6 +60,8 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
       if (signedIn !== undefined) client.setQueryData(['session'], signedIn)
       setName('')
       setCalls('')
+      setTools('')
+      setModels('')
       setRole(undefined)
       setLeft(new Set())
       await client.invalidateQueries({ predicate: ({ queryKey }) => ['keys', 'tenants'].includes(String(queryKey[0])) })
@@ -116,6 +122,22 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
           />
         </label>
       </div>
+      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
+        <PatternField
+          id={`${ids}tools`}
+          label="Only these tools"
+          example="get_*, calculate"
+          value={tools}
+          onChange={setTools}
+        />
+        <PatternField
+          id={`${ids}models`}
+          label="Only these models"
+          example="mini:*"
+          value={models}
+          onChange={setModels}
+        />
+      </div>
       <fieldset>
         <legend className="text-sm font-medium">It may</legend>
         <div className="mt-1 flex flex-wrap gap-x-5 gap-y-2 text-sm">
@@ -155,3 +177,27 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
     </form>
   )
 }
+
+/** Patterns, with commas or spaces between them. */
+const listOf = (text: string): string[] => text.split(/[\s,]+/).filter((pattern) => pattern !== '')
+
+interface PatternFieldProps {
+  readonly id: string
+  readonly label: string
+  readonly example: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+}
+
+const PatternField = ({ id, label, example, value, onChange }: PatternFieldProps) => (
+  <label htmlFor={id} className="grid gap-1 text-sm font-medium">
+    {label}
+    <input
+      id={id}
+      className="field font-normal"
+      placeholder={`all, or for example ${example}`}
+      value={value}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  </label>
+)

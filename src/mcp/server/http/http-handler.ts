@@ -51,8 +51,8 @@ class HostGuard {
 }
 
 export interface HttpHandlerOptions extends Partial<SessionLimits> {
-  /** Identifies the caller; by default all callers are local. */
-  readonly contextOf?: (request: IncomingMessage) => CallContext
+  /** Identifies the caller; undefined if its key has ended. By default all callers are local. */
+  readonly contextOf?: (request: IncomingMessage) => CallContext | undefined
   /** Host names, without ports, that clients may use besides those of the local machine. */
   readonly hosts?: readonly string[]
   /** Called for a request that names a session of another caller, with the tenant of that caller. */
@@ -67,7 +67,7 @@ const LOCAL: CallContext = Object.freeze({})
 /** Serves tools over streamable HTTP. */
 export class HttpHandler {
   readonly #server: ToolServer
-  readonly #contextOf: (request: IncomingMessage) => CallContext
+  readonly #contextOf: (request: IncomingMessage) => CallContext | undefined
   readonly #guard: HostGuard
   readonly #sessions: SessionHandler
   readonly #stateless: StatelessHandler
@@ -103,6 +103,12 @@ export class HttpHandler {
     }
   }
 
+  /** Ends the sessions, streams and calls of these callers. */
+  endCallers(ids: ReadonlySet<string>): void {
+    this.#sessions.endCallers(ids)
+    this.#stateless.endCallers(ids)
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     this.#sessions.close()
@@ -111,6 +117,7 @@ export class HttpHandler {
 
   async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const context = this.#contextOf(request)
+    if (context === undefined) throw new Refusal(401, -32_000, 'The API key was revoked or has expired')
     const { headers } = request
     const id = headers['mcp-session-id'] as string | undefined
     if (id !== undefined && isOlder(request, body)) {

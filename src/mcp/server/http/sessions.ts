@@ -9,6 +9,7 @@ import { followChanges, openConnection } from '../open-connection.ts'
 import { type Caller, callerOf, type ToolServer } from '../tool-server.ts'
 
 interface Listener extends Holder {
+  readonly context: CallContext
   readonly response: ServerResponse
 }
 
@@ -16,7 +17,7 @@ interface Listener extends Holder {
 export class StatelessHandler {
   readonly #handler: McpHttpHandler
   readonly #requests = new WeakMap<Request, { readonly caller: Caller; readonly called: string | undefined }>()
-  readonly #connections = new Set<McpServer>()
+  readonly #connections = new Map<McpServer, Caller>()
   readonly #listeners = new Set<Listener>()
   readonly #maxListeners: number
   readonly #stop: () => void
@@ -28,7 +29,7 @@ export class StatelessHandler {
         const request = requestInfo && this.#requests.get(requestInfo)
         if (request === undefined) throw new Error('A request to the MCP server has no caller')
         const connection = openConnection(server, request.caller, request.called)
-        this.#connections.add(connection)
+        this.#connections.set(connection, request.caller)
         connection.server.onclose = () => this.#connections.delete(connection)
         return connection
       },
@@ -45,7 +46,8 @@ export class StatelessHandler {
 
   handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
     const { method, params } = Object(body) as { method?: unknown; params?: { name?: unknown } }
-    if (method === 'subscriptions/listen') this.#listen({ ...holderOf(caller.context), response })
+    if (method === 'subscriptions/listen')
+      this.#listen({ ...holderOf(caller.context), context: caller.context, response })
     const called = method === 'tools/call' && typeof params?.name === 'string' ? params.name : undefined
     const answer = toNodeHandler({
       fetch: (converted, options) => {
@@ -68,10 +70,17 @@ export class StatelessHandler {
     listener.response.once('close', () => this.#listeners.delete(listener))
   }
 
+  endCallers(ids: ReadonlySet<string>): void {
+    for (const { context, response } of this.#listeners) if (isOneOf(context, ids)) response.destroy()
+    for (const [connection, { context }] of this.#connections) {
+      if (isOneOf(context, ids)) connection.close().catch(() => {})
+    }
+  }
+
   close(): Promise<void> {
     this.#stop()
     // The SDK closes those of the current protocol version only.
-    for (const connection of this.#connections) connection.close().catch(() => {})
+    for (const connection of this.#connections.keys()) connection.close().catch(() => {})
     return this.#handler.close()
   }
 }
@@ -147,6 +156,10 @@ export class SessionHandler {
     await session.transport.handleRequest(request, response, body)
   }
 
+  endCallers(ids: ReadonlySet<string>): void {
+    for (const session of [...this.#sessions.values()]) if (isOneOf(session.caller.context, ids)) this.#end(session)
+  }
+
   close(): void {
     this.#stopSweep?.()
     this.#stopSweep = undefined
@@ -210,6 +223,8 @@ const holderOf = ({ tenant = '', caller = '' }: CallContext): Holder => ({
   tenant,
   owner: JSON.stringify([tenant, caller]),
 })
+
+const isOneOf = ({ caller }: CallContext, ids: ReadonlySet<string>): boolean => caller !== undefined && ids.has(caller)
 
 export interface SessionLimits {
   readonly maxSessions: number

@@ -1,0 +1,266 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SCOPES, type Scope } from '../app/callers.ts'
+import { newStoredKey } from './fixtures/new-stored-key.ts'
+import { openTestServer, type TestServer } from './fixtures/open-server.ts'
+import { rawRequest } from './fixtures/raw-request.ts'
+
+type Needed = readonly Scope[] | 'nothing'
+
+interface Expected {
+  /** The scopes that a caller needs, all of them. */
+  readonly needs: Needed
+  readonly body?: object
+  /** The id in the path, if it is the id of something that a tenant owns. */
+  readonly owned?: 'job' | 'key' | 'suiteRun'
+}
+
+const needs = (...scopes: Scope[]): Expected => ({ needs: scopes })
+const open: Expected = { needs: 'nothing' }
+
+/**
+ * Every route, and what a caller needs for it. It is written down here a second time, because the server checks what the
+ * route says: a route with the wrong scope fails this test, and so does one that is missing here.
+ */
+const ROUTES: Readonly<Record<string, Expected>> = {
+  'POST /tools/execute': needs('call'),
+  'GET /schema/tools': needs('read'),
+  'GET /api/tools/list': needs('read'),
+  'GET /api/page/tools': needs('read'),
+  'GET /api/page/tools/:name': needs('read'),
+  'GET /api/jobs': needs('call'),
+  'GET /api/jobs/:id': { ...needs('call'), owned: 'job' },
+  'DELETE /api/jobs/:id': { ...needs('call'), owned: 'job' },
+  'POST /chat': needs('chat'),
+  'POST /api/tools/test': needs('chat'),
+  'POST /v1/chat/completions': needs('chat'),
+  'GET /v1/models': needs('read'),
+  'GET /v1/models/*': needs('read'),
+  'GET /api/runs': needs('observe'),
+  'GET /api/runs/:id': needs('observe'),
+  'GET /api/runs/:id/cassette': needs('observe'),
+  'POST /api/runs/:id/replay': needs('observe'),
+  'GET /api/models/list': needs('read'),
+  'POST /api/tools/validate': needs('validate'),
+  'GET /api/validations/tools': needs('observe'),
+  'GET /api/suites': needs('validate'),
+  'POST /api/validations/estimate': needs('validate'),
+  'POST /api/validations/runs': needs('validate'),
+  'GET /api/validations/runs': needs('observe'),
+  'GET /api/validations/runs/:id': { ...needs('observe'), owned: 'suiteRun' },
+  'DELETE /api/validations/runs/:id': { ...needs('validate'), owned: 'suiteRun' },
+  'POST /mcp': needs('call'),
+  'GET /mcp': needs('call'),
+  'DELETE /mcp': needs('call'),
+  'GET /api/mcp/servers': needs('observe'),
+  'POST /api/mcp/servers/:name/reconnect': needs('installation'),
+  'GET /api/limits': needs('observe'),
+  'GET /metrics': needs('observe'),
+  'GET /metrics/tools/execution': needs('observe'),
+  'GET /metrics/tools/series': needs('observe'),
+  'GET /metrics/tools/:name/parameters': needs('observe'),
+  'GET /metrics/models': needs('observe'),
+  'GET /metrics/models/series': needs('observe'),
+  'GET /audit': needs('observe'),
+  'GET /api/keys': needs('manage'),
+  'POST /api/keys': needs('manage'),
+  'DELETE /api/keys/:id': { ...needs('manage'), owned: 'key' },
+  'GET /api/roles': needs('read'),
+  'GET /api/tenants': needs('manage'),
+  'PATCH /api/tenants/:id': { ...needs('manage', 'installation'), body: { flags: {} } },
+  'GET /api/session': open,
+  'POST /api/session': open,
+  'DELETE /api/session': open,
+  'GET /health': open,
+  'HEAD /health': open,
+  'GET /ready': open,
+  'HEAD /ready': open,
+  'GET /openapi.json': open,
+  'GET /docs': open,
+  'GET /docs/json': open,
+  'GET /docs/yaml': open,
+  'GET /docs/static/index.html': open,
+  'GET /docs/static/swagger-initializer.js': open,
+  'GET /docs/static/*': open,
+  'HEAD /docs/static/*': open,
+  'GET /assets/*': open,
+  'HEAD /assets/*': open,
+  'GET /': open,
+  'GET /tool/:name': open,
+  'GET /tools-testing': open,
+  'GET /models': open,
+  'GET /models/runs/:id': open,
+  'GET /activity': open,
+  'GET /activity/:part': open,
+  'GET /settings': open,
+  'GET /runs/:id': open,
+}
+
+type Outcome = 'let in' | 'no key' | 'forbidden' | number
+interface Caller {
+  readonly name: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly outcome: (needed: Needed) => Outcome
+}
+
+let server: TestServer
+const owned = { job: randomUUID(), key: randomUUID() as string, suiteRun: randomUUID() }
+let requests = 0
+
+beforeAll(async () => {
+  // Requests without a valid key are limited per address, so each comes from another one.
+  server = await openTestServer({ server: { trusted_proxies: ['127.0.0.1'] } }, { local: true })
+})
+afterAll(() => server.close())
+
+async function outcomeOf(name: string, headers: Caller['headers'], id = 'unknown'): Promise<Outcome> {
+  const [method = '', url = ''] = name.split(' ')
+  const path = url.replace(/:\w+|\*/, id)
+  const body = /^(POST|PATCH)$/.test(method) ? JSON.stringify(ROUTES[name]?.body ?? {}) : undefined
+  const type = body === undefined ? {} : { 'content-type': 'application/json' }
+  const { status } = await rawRequest(server.url + path, {
+    method,
+    headers: { ...type, ...headers },
+    ...(body !== undefined && { body }),
+  })
+  if (status === 401) return 'no key'
+  if (status === 403) return 'forbidden'
+  // 503: the page is not built.
+  return status === 429 || status === 500 ? status : 'let in'
+}
+
+/** What became of the requests of a caller to all routes, and what should have. */
+async function compare(
+  { headers, outcome }: Caller,
+  via: () => Caller['headers'] = () => ({}),
+): Promise<Record<'actual' | 'expected', Record<string, Outcome>>> {
+  const actual: Record<string, Outcome> = {}
+  const expected: Record<string, Outcome> = {}
+  for (const [name, { needs: needed, owned: kind }] of Object.entries(ROUTES)) {
+    actual[name] = await outcomeOf(name, { ...headers, ...via() }, kind && owned[kind])
+    expected[name] = outcome(needed)
+  }
+  return { actual, expected }
+}
+
+test('the table has every route of the server, and no other', async () => {
+  await server.app.ready()
+  const routes = new Set(server.app.knownRoutes.all().map(({ method, url }) => `${method} ${url}`))
+  expect(Object.keys(ROUTES).sort()).toEqual([...routes].sort())
+})
+
+describe('without keys', () => {
+  const all = (outcome: Outcome) => () => outcome
+  test.each<Caller>([
+    { name: 'a local request', headers: {}, outcome: all('let in') },
+    { name: 'a local request with any key', headers: { 'x-api-key': 'any' }, outcome: all('let in') },
+    { name: 'X-Forwarded-For', headers: { 'x-forwarded-for': '127.0.0.1' }, outcome: all('forbidden') },
+    { name: 'X-Forwarded-Proto', headers: { 'x-forwarded-proto': 'https' }, outcome: all('forbidden') },
+    { name: 'Forwarded', headers: { forwarded: 'for=127.0.0.1' }, outcome: all('forbidden') },
+    { name: 'Via', headers: { via: '1.1 proxy' }, outcome: all('forbidden') },
+    { name: 'another host', headers: { host: 'tools.example.com' }, outcome: all('forbidden') },
+    { name: 'another page', headers: { origin: 'https://example.com' }, outcome: all('forbidden') },
+  ])('$name', async (caller) => {
+    const { actual, expected } = await compare(caller)
+    expect(actual).toEqual(expected)
+  })
+})
+
+describe('with keys', () => {
+  const callers: Caller[] = []
+
+  beforeAll(async () => {
+    const { storage, callers: known } = server.installation
+    const store = async (more: Parameters<typeof newStoredKey>[2]) => {
+      const { text, stored } = newStoredKey('acme', 'admin', more)
+      await storage.keys.create(stored)
+      await known.load(storage.keys)
+      return { text, id: stored.id }
+    }
+    const signIn = async (key: string) => {
+      const body = JSON.stringify({ key })
+      const headers = { 'content-type': 'application/json', 'x-forwarded-for': address() }
+      const answer = await fetch(`${server.url}/api/session`, { method: 'POST', headers, body })
+      return String(answer.headers.get('set-cookie')).split(';', 1)[0] as string
+    }
+    const end = async (id: string) => {
+      await storage.keys.revoke(id, new Date().toISOString())
+      await known.load(storage.keys)
+    }
+    owned.key = (await store({ name: 'owned' })).id
+    const job = { tenant: 'acme', caller: null, params: {}, timeout_ms: 1, created_at: new Date().toISOString() }
+    const result = { success: true, result: 1, tool_name: 'x', execution_time_ms: 1 } as const
+    for (const [id, tool] of [
+      [owned.job, 'x'],
+      [owned.suiteRun, 'toolyard/suites'],
+    ] as const) {
+      await storage.jobs.create({ ...job, id, tool })
+      await storage.jobs.end(id, 'done', result, job.created_at)
+    }
+
+    const refused = (name: string, headers: Caller['headers']) =>
+      callers.push({ name, headers, outcome: (needed) => (needed === 'nothing' ? 'let in' : 'no key') })
+    const revoked = await store({})
+    const cookieOfRevoked = await signIn(revoked.text)
+    await end(revoked.id)
+    const expired = await store({ expires_at: new Date(Date.now() - 1_000).toISOString() })
+    refused('no key', {})
+    refused('a wrong key', { 'x-api-key': 'ty_wrong' })
+    refused('a malformed key', { authorization: 'Basic dTpw' })
+    refused('a revoked key', { 'x-api-key': revoked.text })
+    refused('an expired key', { authorization: `Bearer ${expired.text}` })
+    refused('an unknown session', { cookie: `toolyard_session=${'a'.repeat(43)}` })
+    refused('the session of a revoked key', { cookie: cookieOfRevoked })
+
+    const holder = (name: string, headers: Caller['headers'], scopes: readonly Scope[]) =>
+      callers.push({
+        name,
+        headers,
+        outcome: (needed) =>
+          needed === 'nothing' || needed.every((scope) => scopes.includes(scope)) ? 'let in' : 'forbidden',
+      })
+    const roles = {
+      user: ['read', 'call', 'chat'],
+      operator: ['read', 'call', 'chat', 'observe', 'validate'],
+      admin: ['read', 'call', 'chat', 'observe', 'validate', 'manage'],
+    } as const
+    for (const [role, scopes] of Object.entries(roles)) {
+      const key = await server.key('acme', role as keyof typeof roles)
+      holder(`a key of the role ${role}`, { 'x-api-key': key }, scopes)
+      holder(`a session of the role ${role}`, { cookie: await signIn(key) }, scopes)
+      const headers = { cookie: await signIn(key), origin: 'https://example.com' }
+      const outcome = (needed: Needed): Outcome => (needed === 'nothing' ? 'let in' : 'forbidden')
+      callers.push({ name: `a session of the role ${role} from another page`, headers, outcome })
+    }
+    for (const scope of SCOPES) {
+      holder(`a key with the scope ${scope}`, { 'x-api-key': await server.key('acme', 'admin', [scope]) }, [scope])
+    }
+    holder('a key without scopes', { 'x-api-key': await server.key('acme', 'admin', []) }, [])
+    holder('a key with all scopes', { 'x-api-key': await server.key('acme', 'admin', SCOPES) }, SCOPES)
+  })
+
+  const address = (): string => `10.${++requests >> 16}.${(requests >> 8) & 255}.${requests & 255}`
+
+  test('every caller gets to the routes that it may use, and to no other', async () => {
+    expect(callers.length).toBeGreaterThan(20)
+    for (const caller of callers) {
+      const { actual, expected } = await compare(caller, () => ({ 'x-forwarded-for': address() }))
+      // These look at the cookie themselves.
+      if (caller.headers.origin !== undefined) {
+        for (const method of ['GET', 'POST', 'DELETE']) expected[`${method} /api/session`] = 'forbidden'
+      }
+      expect([caller.name, actual]).toEqual([caller.name, expected])
+    }
+  })
+
+  test('what a tenant owns does not exist for the key of another one', async () => {
+    const [own, other] = [await server.key('acme', 'admin'), await server.key('globex', 'admin')]
+    for (const [name, { owned: kind }] of Object.entries(ROUTES)) {
+      if (kind === undefined) continue
+      const [method = '', url = ''] = name.split(' ')
+      const status = async (key: string) =>
+        (await fetch(server.url + url.replace(':id', owned[kind]), { method, headers: { 'x-api-key': key } })).status
+      expect([name, await status(other), await status(own)]).toEqual([name, 404, expect.toSatisfy((s) => s < 300)])
+    }
+  })
+})
