@@ -18,6 +18,7 @@ import {
 import { scripted } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
+import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
 import { runCommand } from './fixtures/command-line.ts'
@@ -79,7 +80,23 @@ describe('18.1 Requirements', () => {
   })
 
   test.todo('[18.1-4] S3 every model that a rule names is listed, and unknown models are refused')
-  test.todo('[18.1-5] S5 a failed provider is an HTTP error')
+  test('[18.1-5] S5 a failed provider is an HTTP error', async () => {
+    const { url } = await openScriptedServer([
+      new Error('down'),
+      new Error('down'),
+      new Error('down'),
+      new Error('down'),
+    ])
+    const post = async (path: string, body: object, accept = 'application/json') => {
+      const headers = { 'content-type': 'application/json', accept }
+      return (await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })).status
+    }
+    const messages = [{ role: 'user', content: 'Hi' }]
+    expect(await post('/chat', { message: 'Hi' })).toBe(502)
+    expect(await post('/chat', { message: 'Hi' }, 'text/event-stream')).toBe(502)
+    expect(await post('/api/tools/test', { query: 'Hi', model: 'scripted:turns' })).toBe(500)
+    expect(await post('/v1/chat/completions', { model: 'scripted:turns', messages })).toBe(502)
+  })
   test('[18.1-6] S6 S7 toolyard check reports what is wrong with a configuration', async () => {
     const responses = [{ llm: 'openai', model: 'gpt-4o', prompt: '{{user_mesage}}' }]
     const found = await runCommand({ tools: { enabled: true }, responses }, 'check', '--strict')

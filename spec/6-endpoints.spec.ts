@@ -231,7 +231,7 @@ describe('Endpoints', () => {
 
   test('[6.1-21] shows no handler, mock response, URL, header or secret', async () => {
     const { config } = await openaiModel()
-    const hidden = { ...tool('people'), implementation: { type: 'internal', handler: 'hidden_handler' } }
+    const hidden = { ...tool('people'), implementation: { type: 'builtin', handler: 'string' } }
     const mcpServers = { far: { url: 'http://127.0.0.1:9/hidden-path', headers: { 'x-hidden': 'hidden-header' } } }
     const { ask } = await withServer([mock('get_weather', 'hidden-response'), hidden], { ...config, mcpServers })
     const paths = [
@@ -247,7 +247,7 @@ describe('Endpoints', () => {
     for (const path of paths) {
       const { status, text } = await ask(path)
       expect([path, status < 400 || path === '/ready']).toEqual([path, true])
-      expect(text).not.toMatch(/hidden|sk-test|127\.0\.0\.1:9/)
+      expect(text).not.toMatch(/hidden|"handler"|sk-test|127\.0\.0\.1:9/)
     }
   })
 

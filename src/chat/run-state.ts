@@ -79,6 +79,8 @@ export interface Ending {
   readonly reason: StopReason
   readonly content?: string
   readonly error?: string
+  /** How the provider failed. */
+  readonly provider?: Pick<RunAnswer, 'error_status' | 'retry_after_ms'>
   /** The exhausted limit, as part of a sentence. */
   readonly limit?: string
   /** The calls of client tools, and their turn. */
@@ -147,7 +149,8 @@ export class RunState {
     const { interruption } = this.#signals
     for (const observer of this.observers) observer.turnEnded?.(turn, interruption ?? 'error')
     if (interruption !== undefined) return this.#interrupted(interruption)
-    return { reason: 'error', content: turn.text, error: problemOf(turn.failure?.thrown, this.model.id) }
+    const thrown = turn.failure?.thrown
+    return { reason: 'error', content: turn.text, error: problemOf(thrown, this.model.id), provider: failureOf(thrown) }
   }
 
   spent(turn: TurnReader): void {
@@ -221,7 +224,7 @@ export class RunState {
     this.#tellEnd(this.#answer({ reason: 'cancelled' }, ''))
   }
 
-  #answer({ reason, limit, error, handBack }: Ending, said: string): RunAnswer {
+  #answer({ reason, limit, error, provider, handBack }: Ending, said: string): RunAnswer {
     const { id } = this.model
     const colon = id.indexOf(':')
     const limitReached = reason === 'max_iterations'
@@ -239,6 +242,7 @@ export class RunState {
       ...(limitReached && { max_iterations_reached: true as const }),
       ...(limitReached && said !== '' && { final_answer: said }),
       ...(error !== undefined && { error }),
+      ...provider,
       ...(usage !== undefined && { usage }),
       ...(cost !== undefined && { cost }),
     }
@@ -279,6 +283,17 @@ export class RunState {
 /** Other errors may contain addresses. */
 function problemOf(thrown: unknown, id: string): string {
   return thrown instanceof ModelError ? thrown.message : `Model ${id} failed. See the log`
+}
+
+const TIMED_OUT: ReadonlySet<number | undefined> = new Set([408, 504])
+const BUSY: ReadonlySet<number | undefined> = new Set([429, 503, 529])
+
+function failureOf(thrown: unknown): NonNullable<Ending['provider']> {
+  const { status, retryAfterMs } = thrown instanceof ModelError ? thrown : {}
+  return {
+    error_status: TIMED_OUT.has(status) ? 504 : BUSY.has(status) ? 503 : 502,
+    ...(retryAfterMs !== undefined && { retry_after_ms: retryAfterMs }),
+  }
 }
 
 function sum(a: Usage, b: Usage): Usage {

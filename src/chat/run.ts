@@ -72,6 +72,10 @@ export interface RunAnswer {
   readonly final_answer?: string
   /** Set if `stop_reason` is `error`. */
   readonly error?: string
+  /** Set if the provider failed: the status of a gateway that reports it. */
+  readonly error_status?: 502 | 503 | 504
+  /** When the provider may work again, if it says so. */
+  readonly retry_after_ms?: number
   /** The sum of all turns, if the provider reports usage. */
   readonly usage?: Usage
   readonly cost?: number

@@ -75,7 +75,7 @@ export class TurnReader extends DeadlineEntry {
     const due = this.#lastEventMs + SILENCE_TIMEOUT_MS
     const problem = `Model ${this.#model.id} sent nothing for ${SILENCE_TIMEOUT_MS / 1_000} s. Try again`
     if (clock.now() < due) wheel.add(this, due)
-    else this.#events?.giveUp(new ModelError(problem))
+    else this.#events?.giveUp(new ModelError(problem, { status: 504 }))
   }
 
   #brokenOff(): ModelError {

@@ -143,7 +143,7 @@ describe('disabledProvider', () => {
     const one = catalogue.get('openai:gpt-4o')
     expect(one.id).toBe('openai:gpt-4o')
     await expect(one.stream({ messages: [], tools: [] })[Symbol.asyncIterator]().next()).rejects.toThrow(
-      new ModelError('It lacks a key.'),
+      new ModelError('It lacks a key.', { status: 503 }),
     )
     await expect(catalogue.discover('openai')).rejects.toThrow('It lacks a key.')
   })

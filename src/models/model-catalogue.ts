@@ -186,7 +186,7 @@ export function disabledProvider(name: string, problem: string): CatalogueProvid
       id: `${name}:${model}`,
       // biome-ignore lint/correctness/useYield: it has nothing to give
       async *stream() {
-        throw new ModelError(problem)
+        throw new ModelError(problem, { status: 503 })
       },
     }),
     list: async () => {

@@ -80,7 +80,7 @@ describe('a run', () => {
     await page.getByText('I reached the maximum number of tool calls.').waitFor()
     await page.getByText('I had to stop.').waitFor()
     await page.getByRole('button', { name: 'Run Test' }).click()
-    await page.getByText('error', { exact: true }).waitFor()
+    await page.getByText('failed', { exact: true }).waitFor()
     await page
       .getByRole('alert')
       .getByText(/scripted/)

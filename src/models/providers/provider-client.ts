@@ -74,6 +74,7 @@ export class ProviderClient {
     const deadline = new AbortController()
     const late = new ModelError(
       `No complete response within ${this.#timeoutMs} ms. Request less, or raise providers.${this.name}.timeout_ms`,
+      { status: 504 },
     )
     const cancel = clock.after(this.#timeoutMs, () => deadline.abort(late))
     const signal = request.signal ? AbortSignal.any([request.signal, deadline.signal]) : deadline.signal

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { never } from '../../core/fixtures/code-yard.ts'
+import { ModelError } from '../../models/model-error.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { readEvents } from '../fixtures/read-events.ts'
 
@@ -112,13 +113,42 @@ describe('POST /chat', () => {
     expect(await ask()).toMatchObject({ tool_calls: [{ result: { error_code: 'RATE_LIMITED' } }] })
   })
 
-  test('a model that failed is part of the answer', async () => {
+  test('S5 a failed provider is an error with what happened before', async () => {
     const { url } = await openScriptedServer([new Error('connect 10.0.0.1:443')])
     const response = await post(`${url}/chat`, { message: 'Hi' })
-    expect(response.status).toBe(200)
+    expect(response.status).toBe(502)
+    expect(response.headers.get('content-type')).toContain('application/problem+json')
     const text = await response.text()
-    expect(JSON.parse(text)).toMatchObject({ stop_reason: 'error', error: expect.stringContaining('failed') })
+    const failure = { status: 502, stop_reason: 'error', tool_calls: [], run_id: expect.any(String) }
+    expect(JSON.parse(text)).toMatchObject({ ...failure, error: expect.stringContaining('failed') })
     expect(text).not.toContain('10.0.0.1')
+  })
+
+  test.each([
+    [new ModelError('Slow down', { status: 429, retryAfterMs: 2_500 }), 503, '3'],
+    [new ModelError('Too late', { status: 504 }), 504, null],
+    [new ModelError('Wrong key', { status: 401 }), 502, null],
+  ])('S5 %s is answered with %i', async (error, status, wait) => {
+    const { url } = await openScriptedServer([error, error, error])
+    const { url: v1 } = await openScriptedServer([error])
+    const chat = await post(`${url}/chat`, { message: 'Hi' })
+    expect([chat.status, chat.headers.get('retry-after')]).toEqual([status, wait])
+    const stream = await post(`${url}/chat`, { message: 'Hi' }, { accept: 'text/event-stream' })
+    expect(stream.status).toBe(status)
+    const tested = await post(`${url}/api/tools/test`, { query: 'Hi', model: 'scripted:turns' })
+    expect(tested.status).toBe(500)
+    const messages = [{ role: 'user', content: 'Hi' }]
+    const openai = await post(`${v1}/v1/chat/completions`, { model: 'scripted:turns', messages })
+    expect([openai.status, openai.headers.get('retry-after')]).toEqual([status, wait])
+  })
+
+  test('S5 a stream that has begun ends with an error event', async () => {
+    const tools = { look: async () => 'found' }
+    const { url } = await openScriptedServer([{ calls: [{ name: 'look' }] }, new Error('down')], { tools })
+    const stream = await post(`${url}/chat`, { message: 'Hi' }, { accept: 'text/event-stream' })
+    expect(stream.status).toBe(200)
+    const events = await Array.fromAsync(readEvents(stream))
+    expect(events.at(-1)).toMatchObject({ event: 'error', data: { status: 502, tool_calls: [{ tool: 'look' }] } })
   })
 
   test('rejects invalid questions', async () => {

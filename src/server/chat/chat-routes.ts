@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
 import { type ChatRequest, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
+import type { RunAnswer, RunEvent } from '../../chat/run.ts'
 import { writeLog } from '../../core/log.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
@@ -119,16 +120,18 @@ async function answerChat(
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Omit<ChatRequest, 'context'>,
-  session?: string,
+  { session, failed }: { readonly session?: string | undefined; readonly failed?: number } = {},
 ): Promise<unknown> {
   const run = new ClientRun(app, request, reply, session)
   try {
     const chat = await app.installation.manager.getChat()
     const question = { ...asked, context: run.context }
     if (acceptsEvents(request)) {
-      return await streamRun(app, reply, chat.run(question), writerOf(app.installation, run.id))
+      const write = writerOf(app.installation, run.id, failed)
+      const judge = (early: RunEvent) => void (early.type === 'answer' && givenAnswer(early.answer, run.id, failed))
+      return await streamRun(app, reply, chat.run(question), write, judge)
     }
-    return { ...(await chat.answer(question)), run_id: run.id }
+    return givenAnswer(await chat.answer(question), run.id, failed)
   } catch (error) {
     if (error instanceof ToolRefusedError) return refuse(reply, error, run)
     throw problemOf(error)
@@ -137,12 +140,33 @@ async function answerChat(
   }
 }
 
+/** A run that ended because the provider failed. The client also learns which tools were called. */
+class RunFailure extends HttpProblem {
+  readonly #answer: object
+
+  constructor(status: number, { error, retry_after_ms, ...answer }: RunAnswer, runId: string) {
+    const wait = retry_after_ms === undefined ? undefined : String(Math.max(1, Math.ceil(retry_after_ms / 1_000)))
+    super(status, 'The model failed', error, wait === undefined ? {} : { 'retry-after': wait })
+    this.#answer = { ...answer, run_id: runId }
+  }
+
+  override toJSON(): object {
+    return { ...this.#answer, ...super.toJSON() }
+  }
+}
+
+/** The body of the answer. Throws if the provider failed, with `status` or the one of the failure. */
+function givenAnswer(answer: RunAnswer, run_id: string, status?: number): object {
+  if (answer.error_status !== undefined) throw new RunFailure(status ?? answer.error_status, answer, run_id)
+  return { ...answer, run_id }
+}
+
 /** Sends each event under its name. The last one is the answer, as it would be without a stream. */
 const writerOf =
-  (installation: Installation, runId: string) =>
+  (installation: Installation, runId: string, failed?: number) =>
   (stream: EventStream): RunWriter => ({
-    write(event) {
-      if (event.type === 'answer') return stream.send('answer', { ...event.answer, run_id: runId })
+    async write(event) {
+      if (event.type === 'answer') return stream.send('answer', givenAnswer(event.answer, runId, failed))
       const { type, ...data } = event
       return stream.send(type, data)
     },
@@ -204,7 +228,7 @@ export function chatRoutes(app: FastifyInstance): void {
       if (asked.tool_params !== undefined && asked.tool_name === undefined) {
         throw new HttpProblem(400, 'tool_params needs a tool_name', 'it says which tool to call')
       }
-      return answerChat(app, request, reply, asked, session_id)
+      return answerChat(app, request, reply, asked, { session: session_id })
     },
   )
 
@@ -217,7 +241,7 @@ export function chatRoutes(app: FastifyInstance): void {
     (request, reply) => {
       const { query = '', model = '' } = request.body
       if (query.trim() === '' || model.trim() === '') throw new HttpProblem(400, 'Missing query or model')
-      return answerChat(app, request, reply, { message: query, model })
+      return answerChat(app, request, reply, { message: query, model }, { failed: 500 })
     },
   )
 }

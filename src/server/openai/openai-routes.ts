@@ -328,10 +328,11 @@ const usageOf = ({ prompt_tokens, completion_tokens, total_tokens }: Usage): Usa
 })
 
 /** Throws an `OpenAiError` if the run failed. */
-function finishReason({ stop_reason, client_calls, error, tool_calls }: RunAnswer): FinishReason {
+function finishReason(answer: RunAnswer): FinishReason {
+  const { stop_reason, client_calls } = answer
   if (client_calls !== undefined) return 'tool_calls'
   if (stop_reason !== 'error' && stop_reason !== 'cancelled') return FINISH[stop_reason]
-  throw failed(stop_reason, error, tool_calls)
+  throw failed(stop_reason, answer)
 }
 
 /** Data that OpenAI's format lacks: the stop reason, and the tools that ran on the server. */
@@ -349,10 +350,17 @@ const aboutCall = ({ tool, iteration, result }: TrackedCall): object => ({
 })
 
 /** Clients retry after a 5xx status, so a run that has called tools fails with 422 instead. */
-function failed(reason: 'error' | 'cancelled', error: string | undefined, calls: readonly TrackedCall[]): OpenAiError {
+function failed(
+  reason: 'error' | 'cancelled',
+  { error, error_status = 502, retry_after_ms, tool_calls: calls }: RunAnswer,
+): OpenAiError {
   const problem = error ?? 'The run was cancelled before it could finish'
   const code = reason === 'cancelled' ? 'cancelled' : 'model_failed'
-  if (calls.length === 0) return new OpenAiError(reason === 'cancelled' ? 503 : 502, problem, { code })
+  if (calls.length === 0) {
+    const wait =
+      retry_after_ms === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retry_after_ms / 1_000))) }
+    return new OpenAiError(reason === 'cancelled' ? 503 : error_status, problem, { code, headers: wait })
+  }
   const names = [...new Set(calls.map(({ tool }) => tool))].slice(0, 10).join(', ')
   const message = `${problem}. Tools were already called (${names}): a retry may call them again`
   return new OpenAiError(422, message, { type: 'server_error', code, headers: { 'x-should-retry': 'false' } })
