@@ -19,6 +19,7 @@ import { scripted } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
+import { openToolServer } from '../src/server/fixtures/open-tool-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
 import { runCommand } from './fixtures/command-line.ts'
@@ -203,8 +204,35 @@ describe('18.2 Use', () => {
   test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
   test.todo('[18.2-6] U12 the mock weather follows units')
   test.todo('[18.2-7] U13 U15 models of an unavailable provider cannot be chosen')
-  test.todo('[18.2-8] U16 every operation has an operationId')
-  test.todo('[18.2-9] missing and misspelled parameters are explained')
+  test('[18.2-8] U16 every operation has an operationId', async () => {
+    const { get } = await openToolServer({})
+    const { paths } = (await (await get('/openapi.json')).json()) as {
+      paths: Record<string, Record<string, { operationId?: string }>>
+    }
+    const ids = Object.values(paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
+    expect(ids.length).toBeGreaterThan(50)
+    expect(ids.every((id) => /^[a-z][A-Za-z0-9]+$/.test(id ?? ''))).toBe(true)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(paths['/tools/execute']?.post?.operationId).toBe('postToolsExecute')
+  })
+  test('[18.2-9] missing and misspelled parameters are explained', async () => {
+    const properties = { article: { type: 'string' } }
+    const { execute } = await withTools({
+      free: { run: async () => 'ran' },
+      read: { run: async () => 'ran', parameters: { type: 'object', properties, required: ['article'] } },
+    })
+    expect(await execute('free', undefined as never)).toMatchObject({ result: 'ran' })
+    expect(await execute('read', { artcle: 'x' })).toMatchObject({
+      error: `Invalid parameters: missing 'article'. Did you mean "article" instead of "artcle"?`,
+    })
+    const { call, post } = await openToolServer({ free: async () => 'ran' })
+    expect(await (await post('/tools/execute', { tool_name: 'free' })).json()).toMatchObject({ result: 'ran' })
+    const wrong = await post('/tools/execute', { tool_name: 'free', parameters: {} })
+    expect(await wrong.json()).toMatchObject({
+      error: "Invalid parameters: send the parameters as 'params', not as 'parameters'",
+    })
+    expect((await call('free')).status).toBe(200)
+  })
   test.todo('[18.2-10] the first calls find warm processes')
   test.todo('[18.2-11] proxies and certificates of the environment are used')
   test.todo('[18.2-12] storage copy moves everything between SQLite and PostgreSQL')

@@ -25,7 +25,8 @@ export interface ParamsSnapshot {
 }
 
 /** Checks and copies parameters, so that getters and later changes by the caller have no effect. */
-export function snapshotParams(value: unknown): ParamsSnapshot {
+export function snapshotParams(given: unknown): ParamsSnapshot {
+  const value = given === undefined ? {} : given
   if (typeof value !== 'object' || value === null) throw invalid(noObject(value))
   const flat = copyFlat(value, true)
   if (flat !== undefined) return { params: flat, nodes: flatNodes, characters: flatCharacters, flat: true }

@@ -1,10 +1,12 @@
 import { extname } from 'node:path'
 import type { IsolatedHandler } from '../handler.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
+import { quoted } from '../schema/problem-words.ts'
 import { isObject } from '../schema/schema-keywords.ts'
 import { REFUSED, SchemaReferences } from '../schema/schema-references.ts'
 import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
-import type { JsonSchema } from '../tool.ts'
+import { suggest } from '../suggest.ts'
+import type { JsonSchema, Params } from '../tool.ts'
 import { type RequiredParameter, ToolExecutionError } from '../tool-result.ts'
 import type { BoundTool } from './bound-tool.ts'
 import type { Call } from './call.ts'
@@ -59,10 +61,10 @@ export class ParameterCheck {
     const { compiled } = tool
     if (isInline(compiled, snapshot)) {
       if (compiled.check(snapshot.params)) return undefined
-      throw invalidParameters(tool, compiled.explain(snapshot.params))
+      throw invalidParameters(tool, compiled.explain(snapshot.params), snapshot.params)
     }
     return this.problems(call, tool, snapshot).then((problems) => {
-      if (problems.length > 0) throw invalidParameters(tool, problems)
+      if (problems.length > 0) throw invalidParameters(tool, problems, snapshot.params)
     })
   }
 
@@ -92,13 +94,33 @@ type Inline = CompiledSchema & { readonly check: NonNullable<CompiledSchema['che
 const isInline = (schema: CompiledSchema, { nodes, characters }: ParamsSnapshot): schema is Inline =>
   schema.check !== undefined && schema.cost * nodes + schema.textCost * characters <= MAX_INLINE_STEPS
 
-function invalidParameters({ definition }: BoundTool, problems: readonly Explained[]): ToolExecutionError {
+function invalidParameters(
+  { definition }: BoundTool,
+  problems: readonly Explained[],
+  params: Params,
+): ToolExecutionError {
   const details = {
     problems: problems.map(({ path, rule, expected }) => ({ path, rule, expected })),
     required: requiredParameters(definition.parameters),
   }
   const sentence = problems.map((problem) => problem.message).join(', ')
-  return new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${sentence}`, { details })
+  const message = `Invalid parameters: ${sentence}${misspelled(definition.parameters, params)}`
+  return new ToolExecutionError('INVALID_PARAMETERS', message, { details })
+}
+
+const MAX_COMPARED = 20
+
+/** Names a declared parameter that is close to one that isn't. */
+function misspelled(schema: JsonSchema, params: Params): string {
+  const known = Object.keys(isObject(schema.properties) ? schema.properties : {})
+  if (known.length === 0) return ''
+  const missing = known.filter((name) => !Object.hasOwn(params, name)).slice(0, MAX_COMPARED)
+  const unknown = Object.keys(params).filter((name) => !known.includes(name))
+  for (const name of unknown.slice(0, MAX_COMPARED)) {
+    const [near] = suggest(name, missing)
+    if (near !== undefined) return `. Did you mean ${quoted(near)} instead of ${quoted(name)}?`
+  }
+  return ''
 }
 
 /** The parameters that the schema requires at the top level. */

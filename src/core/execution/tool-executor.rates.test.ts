@@ -22,7 +22,7 @@ describe('rate limits', () => {
     await executor.execute('two', {}, context)
     expect(await executor.execute('one', {}, context)).toMatchObject({
       error_code: 'RATE_LIMITED',
-      error: "Caller 'a' may make 2 calls a minute: try again in 59000ms",
+      error: "Caller 'a' may make 2 calls a minute: try again in 59 s",
     })
     clock.advance(59_000)
     expect(await executor.execute('one', {}, context)).toMatchObject({ success: true })
@@ -35,7 +35,7 @@ describe('rate limits', () => {
     for (const _ of [1, 2, 3]) await executor.execute('tool', {}, poor)
     expect(await executor.execute('tool', {})).toMatchObject({ success: true })
     expect(await executor.execute('tool', {})).toMatchObject({
-      error: "Tool 'tool' allows 2 calls per 1000ms: try again in 1000ms",
+      error: "Tool 'tool' allows 2 calls per 1000ms: try again in 1 s",
     })
   })
 

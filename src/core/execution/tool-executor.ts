@@ -6,6 +6,7 @@ import { type Log, silentLog } from '../log.ts'
 import { LocalRates, type Rates } from '../rates.ts'
 import { Recorder } from '../recorder.ts'
 import { boundedJson, redactText, withoutCredentials } from '../redact.ts'
+import { waitInWords } from '../schema/problem-words.ts'
 import { snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import { ToolMetrics } from '../tool-metrics.ts'
@@ -251,7 +252,7 @@ async function takeRates(call: Call, tool: BoundTool | undefined, rates: Rates, 
     const refused = state.waitMs > 0
     if (refused || (index === 0 && callers.length > 0)) context.onRate?.(state, rate)
     if (refused) {
-      throw new ToolExecutionError('RATE_LIMITED', `${rate.description}: try again in ${Math.ceil(state.waitMs)}ms`)
+      throw new ToolExecutionError('RATE_LIMITED', `${rate.description}: try again in ${waitInWords(state.waitMs)}`)
     }
   }
 }

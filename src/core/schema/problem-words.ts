@@ -57,6 +57,15 @@ export function counted(number: unknown, thing: string): string {
 }
 
 /** JSON on one line, truncated. */
+/** A time to wait, as people say it: `59 s`, `about 24 h`. */
+export function waitInWords(ms: number): string {
+  const seconds = Math.max(1, Math.ceil(ms / 1_000))
+  if (seconds < 120) return `${seconds} s`
+  if (seconds < 120 * 60) return `about ${Math.round(seconds / 60)} min`
+  const hours = Math.round(seconds / 3_600)
+  return hours < 48 ? `about ${hours} h` : `about ${Math.round(hours / 24)} days`
+}
+
 export function quoted(value: unknown): string {
   const text = JSON.stringify(typeof value === 'string' ? truncated(value) : value) ?? String(value)
   return (typeof value === 'string' ? text : truncated(text))

@@ -18,7 +18,7 @@ import { JOB_SCHEMA } from '../jobs/job-routes.ts'
 const BODY = {
   type: 'object',
   examples: [{ tool_name: 'math_eval', params: { expression: '2+2' } }],
-  required: ['tool_name', 'params'],
+  required: ['tool_name'],
   properties: {
     tool_name: { type: 'string', examples: ['math_eval'] },
     params: { type: 'object', additionalProperties: true, examples: [{ expression: '2+2' }] },
@@ -212,6 +212,8 @@ function callProblem(body: unknown): string | undefined {
   const { tool_name, timeout_ms } = body as { tool_name?: unknown; timeout_ms?: unknown }
   if (tool_name === undefined) return "missing 'tool_name'"
   if (typeof tool_name !== 'string') return 'tool_name must be a string'
+  const other = 'params' in body ? undefined : ['parameters', 'arguments', 'args', 'input'].find((name) => name in body)
+  if (other !== undefined) return `send the parameters as 'params', not as '${other}'`
   return timeout_ms === undefined || typeof timeout_ms === 'number' ? undefined : 'timeout_ms must be a number'
 }
 

@@ -143,7 +143,10 @@ export async function collectOpenApi(app: FastifyInstance, version: string): Pro
         },
       },
     },
-    transform: ({ schema, url, route }) => ({ schema: documented(schema, route), url: url.replace('*', ':id') }),
+    transform: ({ schema, url, route }) => {
+      const path = url.replace('*', ':id')
+      return { schema: { operationId: operationId(route.method, path), ...documented(schema, route) }, url: path }
+    },
   })
 }
 
@@ -177,6 +180,15 @@ export async function openApiRoutes(app: FastifyInstance): Promise<void> {
 }
 
 /** Adds the scope and the error response to the schema of a route. */
+/** `GET /api/runs/:id` → `getApiRunsById`. */
+function operationId(method: RouteOptions['method'], path: string): string {
+  const words = path.split(/[/_.-]+/).filter((word) => word !== '')
+  const named = words.map((word) => (word.startsWith(':') ? `By${capital(word.slice(1))}` : capital(word)))
+  return `${String(method).toLowerCase()}${named.join('')}`
+}
+
+const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
+
 function documented(schema: RouteOptions['schema'], { config }: RouteOptions): NonNullable<RouteOptions['schema']> {
   const scope = config?.scope
   const needs = scope ? `Needs an API key with the scope \`${scope}\`.` : 'Public.'
