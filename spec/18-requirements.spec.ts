@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import {
   AnthropicClient,
@@ -16,7 +19,8 @@ import {
   ToolManager,
 } from 'toolyard'
 import { scripted } from 'toolyard/testing'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { startServer } from '../src/mcp/stdio/start-server.ts'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openToolServer } from '../src/server/fixtures/open-tool-server.ts'
@@ -234,6 +238,31 @@ describe('18.2 Use', () => {
     expect((await call('free')).status).toBe(200)
   })
   test.todo('[18.2-10] the first calls find warm processes')
-  test.todo('[18.2-11] proxies and certificates of the environment are used')
+  test('[18.2-11] proxies and certificates of the environment are used', async () => {
+    const target = createServer((_request, response) => response.end('"through the proxy"')).listen(0, '127.0.0.1')
+    const proxy = createServer().listen(0, '127.0.0.1')
+    await Promise.all([once(target, 'listening'), once(proxy, 'listening')])
+    onTestFinished(() => {
+      for (const server of [target, proxy]) server.close().closeAllConnections()
+    })
+    const portOf = (server: Server) => (server.address() as AddressInfo).port
+    proxy.on('connect', (_request, client) => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n')
+      const upstream = connect(portOf(target), '127.0.0.1')
+      for (const end of [client, upstream]) end.on('error', () => {})
+      upstream.pipe(client).pipe(upstream)
+    })
+    vi.stubEnv('HTTP_PROXY', `http://127.0.0.1:${portOf(proxy)}`)
+    vi.stubEnv('SSL_CERT_FILE', '/etc/company.pem')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const implementation = { type: 'http', url: 'http://93.184.215.14/x' }
+    const tool = { name: 'far', description: 'far', parameters: { type: 'object' }, implementation }
+    const { manager } = await open({ tools: { enabled: true, registry: [tool] } })
+    expect(await manager.getExecutor().execute('far', {})).toMatchObject({ success: true })
+    const show = 'console.log(JSON.stringify(process.env))'
+    const server = await startServer({ command: process.execPath, args: ['-e', show] })
+    const env = JSON.parse(Buffer.concat(await Array.fromAsync(server.stdout ?? [])).toString())
+    expect(env).toMatchObject({ HTTP_PROXY: process.env.HTTP_PROXY, SSL_CERT_FILE: '/etc/company.pem' })
+  })
   test.todo('[18.2-12] storage copy moves everything between SQLite and PostgreSQL')
 })

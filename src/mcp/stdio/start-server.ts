@@ -124,10 +124,13 @@ const INHERITED: readonly string[] =
       ]
     : ['PATH', 'HOME', 'LANG', 'TMPDIR', 'USER', 'SHELL', 'TERM']
 
+/** How programs reach the network behind a proxy or with certificates of a company. */
+const NETWORK = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE']
+
 /** The environment of a server: a few variables of this process, and its own. */
 function serverEnvironment(env: Readonly<Record<string, string>> = {}): Record<string, string> {
   const seen: Record<string, string> = {}
-  for (const name of INHERITED) {
+  for (const name of [...INHERITED, ...NETWORK, ...NETWORK.map((name) => name.toLowerCase())]) {
     const value = process.env[name]
     if (value !== undefined) seen[name] = value
   }

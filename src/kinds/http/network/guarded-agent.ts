@@ -2,10 +2,12 @@ import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import { Agent, buildConnector, errors, fetch } from 'undici'
 import { type Clock, systemClock } from '../../../core/clock.ts'
+import type { Environment } from '../../../core/environment.ts'
 import { connectionCode, mayHaveLeft } from '../../../core/failure.ts'
 import { ToolExecutionError } from '../../../core/tool-result.ts'
 import { AddressRules } from './address-rules.ts'
 import { RefusedAddress, refusedAddress } from './network-rules.ts'
+import { openTunnel, proxyFor } from './proxy-tunnel.ts'
 
 export interface AgentParts {
   readonly lookup?: Lookup
@@ -13,6 +15,8 @@ export interface AgentParts {
   readonly clock?: Clock
   /** Connections to this origin aren't checked: the operator configured it. */
   readonly trusted?: URL
+  /** Names the proxies; by default the environment of this process. */
+  readonly env?: Environment
 }
 
 const MAX_ADDRESSES_TRIED = 4
@@ -36,12 +40,16 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
   const dial = parts.dial ?? socketDial()
   const open = async ({ hostname, port, protocol }: buildConnector.Options): Promise<Socket> => {
     const isName = isIP(hostname) === 0
-    const found = isName ? await find(hostname) : [hostname]
+    const proxy = proxyFor({ protocol, hostname, port }, parts.env ?? process.env)
+    const lookedUp = isName ? find(hostname) : Promise.resolve([hostname])
+    // Behind a proxy, this machine may not be able to resolve public names.
+    const found = await (proxy === undefined ? lookedUp : lookedUp.catch(() => []))
     const checked = isOrigin(parts.trusted, protocol, hostname, port) ? [] : found
     for (const address of checked) {
       const what = addresses.refusal(address)
       if (what !== undefined) throw new RefusedAddress(hostname, what)
     }
+    if (proxy !== undefined) return openTunnel(proxy, { protocol, hostname, port })
     // The certificate must match the host of the URL, not a `host` header.
     const end = isName ? { port, protocol, servername: hostname.replace(/\.$/, '') } : { port, protocol }
     return dialInTurn(found, end, dial)
