@@ -27,6 +27,7 @@ import { openToolServer } from '../src/server/fixtures/open-tool-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
 import { runCommand } from './fixtures/command-line.ts'
+import { household } from './fixtures/mcp-servers.ts'
 import { withTools } from './fixtures/tool-manager.ts'
 
 const ORIGINAL = join(dataFolder, 'original-configurations')
@@ -204,7 +205,15 @@ describe('18.2 Use', () => {
   test.todo('[18.2-1] U2 media in results reach models that take them')
   test.todo('[18.2-2] U4 well-formed and right calls are told apart')
   test.todo('[18.2-3] U8 creating the first key keeps the browser signed in')
-  test.todo('[18.2-4] U9 chat and tools wait for MCP servers')
+  test('[18.2-4] U9 chat and tools wait for MCP servers, and name those that are missing', async () => {
+    const mcpServers = { home: household(), gone: { command: '/no/such/program' } }
+    const config = { tools: { enabled: true }, mcpServers }
+    const tools = await runCommand(config, 'tools')
+    expect(tools.stdout).toContain('control_zwave_device')
+    expect(tools.stderr).toContain("MCP server 'gone' is not available")
+    const chat = await runCommand(config, 'chat', 'hello', '--json')
+    expect(JSON.parse(chat.stdout).missing_servers).toMatchObject([{ name: 'gone' }])
+  })
   test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
   test.todo('[18.2-6] U12 the mock weather follows units')
   test.todo('[18.2-7] U13 U15 models of an unavailable provider cannot be chosen')

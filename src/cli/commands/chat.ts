@@ -3,7 +3,7 @@ import { NoResponseRuleError } from '../../chat/response-rules.ts'
 import type { RunAnswer, RunEvent, TrackedCall } from '../../chat/run.ts'
 import type { GateDecision } from '../../core/storage/run-store.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
-import { awaitServers, openManager, SHORT_WAIT_MS, SWITCHED_OFF, warnMissing } from '../common/open.ts'
+import { awaitServers, missingServers, openManager, SHORT_WAIT_MS, SWITCHED_OFF, warnMissing } from '../common/open.ts'
 import {
   actions,
   type Done,
@@ -46,12 +46,13 @@ async function ask(terminal: Terminal, message: string, options: ChatOptions): P
   const interrupt = new Interrupt()
   try {
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
-    await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal })
+    await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal, terminal })
     warnMissing(terminal, opened)
     const context = { ...opened.context, signal: interrupt.signal }
     const run = (await manager.getChat()).run({ message, context, ...(options.model && { model: options.model }) })
     const answer = await show(terminal, run)
-    if (terminal.json) terminal.document(answer)
+    const missing_servers = missingServers(opened)
+    if (terminal.json) terminal.document({ ...answer, ...(missing_servers.length > 0 && { missing_servers }) })
     return interrupt.exitCode ?? (answer.stop_reason === 'stop' ? 0 : 1)
   } catch (error) {
     if (!(error instanceof UnknownModelError || error instanceof NoResponseRuleError)) throw error

@@ -200,7 +200,7 @@ export async function validationsList(terminal: Terminal, options: TenantOptions
   const opened = await openManager(terminal, options, { record: false })
   let records: ToolUseRecord[]
   try {
-    await awaitServers(opened.manager, { ms: SHORT_WAIT_MS })
+    await awaitServers(opened.manager, { ms: SHORT_WAIT_MS, terminal })
     const find = currentTool(opened.manager.getRegistry())
     records = stored.map((use) =>
       toolUseRecord(use, (tool) => {

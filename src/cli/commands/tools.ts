@@ -59,7 +59,7 @@ async function execTool(
   try {
     const registry = manager.getRegistry()
     const isThere = () => registry.find(name) !== undefined
-    if (!isThere()) await awaitServers(manager, { ms: LONG_WAIT_MS, enough: isThere })
+    if (!isThere()) await awaitServers(manager, { ms: LONG_WAIT_MS, enough: isThere, terminal })
     if (!isThere()) warnMissing(terminal, opened)
     const code = await runCall(terminal, opened, name, words, { ...options, timeoutMs })
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
@@ -192,7 +192,7 @@ async function listTools(terminal: Terminal, options: ToolsOptions): Promise<num
   try {
     const { skipped } = open.report
     const found = log === undefined ? undefined : await findProblems(open, log)
-    await awaitServers(open.manager, { ms: SHORT_WAIT_MS })
+    await awaitServers(open.manager, { ms: SHORT_WAIT_MS, terminal })
     const warnings = warningsOf(open, found)
     const listed = list(open, options.check === true)
     const enabled = open.manager.isEnabled()

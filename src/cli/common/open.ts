@@ -284,30 +284,42 @@ export function findServer({ env, cwd }: Terminal, config: Config, asked: string
 }
 
 interface Wait {
+  /** How long to wait for servers whose first attempt failed. Those in their first attempt get `LONG_WAIT_MS`. */
   readonly ms: number
   /** Ends the wait early; asked again each time a tool is registered. */
   readonly enough?: () => boolean
   readonly signal?: AbortSignal
+  /** Told which servers are slow. */
+  readonly terminal?: Terminal
 }
 
+const SLOW_MS = 2_000
+const LOOK_MS = 100
+
 /** Waits until every MCP server has connected or failed, until there is enough, or until the time is over. */
-export async function awaitServers(manager: ToolManager, { ms, enough, signal }: Wait): Promise<void> {
+export async function awaitServers(manager: ToolManager, { ms, enough, signal, terminal }: Wait): Promise<void> {
   const servers = manager.getMcpServers()
   if (!manager.isEnabled() || servers.names.length === 0) return
-  await new Promise<void>((resolve) => {
-    const stopListening = manager.getRegistry().onChange(() => {
-      if (enough?.()) done()
-    })
-    const cancelTimer = systemClock.after(ms, () => done())
-    const done = (): void => {
-      stopListening()
-      cancelTimer()
-      signal?.removeEventListener('abort', done)
-      resolve()
-    }
-    signal?.addEventListener('abort', done)
-    void servers.start().then(done)
+  const connections = servers.names.map((name) => servers.connection(name))
+  const starting = () => connections.filter(({ connected, failure }) => !connected && failure === undefined)
+  const startedMs = systemClock.now()
+  let settled = false
+  void servers.start().then(() => {
+    settled = true
   })
+  for (let told = false; !settled && !signal?.aborted && !enough?.(); ) {
+    const waited = systemClock.now() - startedMs
+    const slow = starting()
+    if (waited >= (slow.length > 0 ? Math.max(ms, LONG_WAIT_MS) : ms)) return
+    if (!told && waited >= SLOW_MS && slow.length > 0) {
+      told = true
+      const names = slow.map(({ settings }) => `'${settings.name}'`).join(', ')
+      terminal?.note(
+        printableLine(`Waiting up to ${LONG_WAIT_MS / 1_000} s for MCP servers that are starting: ${names}.`),
+      )
+    }
+    await new Promise<void>((resolve) => void systemClock.after(LOOK_MS, resolve))
+  }
 }
 
 /** The servers whose tools are missing, each with the reason. */

@@ -95,7 +95,7 @@ export async function validate(terminal: Terminal, options: ValidateOptions): Pr
   const { manager } = opened
   const interrupt = new Interrupt()
   try {
-    await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal })
+    await awaitServers(manager, { ms: SHORT_WAIT_MS, signal: interrupt.signal, terminal })
     warnMissing(terminal, opened)
     const tools = toolsOf(opened)
     if (!manager.isEnabled()) terminal.note(SWITCHED_OFF)
