@@ -64,6 +64,7 @@ export interface ServerConfig {
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
   readonly trusted_proxies?: readonly string[]
+  readonly connections_per_address?: number
   readonly drain_ms?: number
   readonly shutdown_ms?: number
 }

@@ -122,6 +122,13 @@ export const SERVICE_SCHEMA = {
         description:
           'Addresses and CIDRs of reverse proxies whose X-Forwarded-For header names the client. Default: none.',
       },
+      connections_per_address: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 10_000,
+        description:
+          'Open connections of one client address, or of one IPv6 /64 network. Trusted proxies have no limit. Default: 1000.',
+      },
       drain_ms: {
         type: 'integer',
         minimum: 0,

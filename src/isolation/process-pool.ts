@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { backgroundClock, type Clock } from '../core/clock.ts'
-import { FairPool } from '../core/fair-pool.ts'
+import { FairPool } from '../core/execution/fair-pool.ts'
 import type { Isolate, IsolatedTask } from '../core/handler.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { type FailureExtras, ToolExecutionError } from '../core/tool-result.ts'
