@@ -31,7 +31,7 @@ export interface JobStore {
   list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>
   /** Claims a queued job, or one whose server has died. Undefined if another server has it or it has ended. */
   take(id: string, now: string): Promise<Job | undefined>
-  /** Queued jobs and those whose server has died, oldest first. */
+  /** Queued jobs and those whose server has died. Tenants take turns; of each, the oldest comes first. */
   waiting(limit: number): Promise<readonly Pick<Job, 'id' | 'tenant'>[]>
   progress(id: string, progress: unknown): Promise<void>
   /** Returns false if it has already ended. */
@@ -40,7 +40,7 @@ export interface JobStore {
 
 /** Distributes jobs to servers. The job store holds their state. */
 export interface JobQueue {
-  add(id: string): Promise<void>
+  add(id: string, tenant: string): Promise<void>
   /**
    * Starts to process jobs, a few at a time: new ones, waiting ones, and those whose server has died. `run` settles
    * when this server is done with the job, whether or not it ran it.

@@ -209,7 +209,7 @@ export class Jobs {
       if (!isSameCall(first, job)) throw usedForOther(job)
       return first
     }
-    await this.#queue.add(job.id).catch((err) => {
+    await this.#queue.add(job.id, job.tenant).catch((err) => {
       writeLog(
         this.#installation.log,
         'warn',

@@ -200,7 +200,8 @@ const TAKE_JOB = `
   UPDATE toolyard.jobs SET state = 'running', server = ?, started_at = ?, attempts = attempts + 1
   WHERE id = ? AND (state = 'queued' OR state = 'running' AND NOT`
 const WAITING_JOBS = `
-  SELECT id, tenant FROM toolyard.jobs WHERE state IN ('queued', 'running') AND (state = 'queued' OR NOT`
+  SELECT id, tenant, created_at, row_number() OVER (PARTITION BY tenant ORDER BY created_at, id) AS turn
+  FROM toolyard.jobs WHERE state IN ('queued', 'running') AND (state = 'queued' OR NOT`
 const PROGRESS = "UPDATE toolyard.jobs SET progress = ? WHERE id = ? AND state = 'running' AND server IN"
 const END_JOB = `
   UPDATE toolyard.jobs SET state = ?, result = ?, ended_at = ? WHERE id = ? AND state IN ('queued', 'running')`
@@ -249,7 +250,8 @@ class Jobs implements JobStore {
 
   async waiting(limit: number): Promise<readonly Pick<Job, 'id' | 'tenant'>[]> {
     const alive = this.#database.alive('server')
-    const sql = [WAITING_JOBS, alive.sql, ') ORDER BY created_at, id LIMIT ?'].join(' ')
+    const waiting = [WAITING_JOBS, alive.sql, ')'].join(' ')
+    const sql = ['SELECT id, tenant FROM (', waiting, ') AS waiting ORDER BY turn, created_at, id LIMIT ?'].join(' ')
     return (await this.#database.run<Pick<Job, 'id' | 'tenant'>>(sql, [...alive.values, limit])).rows
   }
 

@@ -134,6 +134,15 @@ export const jobClauses: Clauses = {
     assert.deepEqual(await other.jobs.waiting(2), expected.slice(0, 2))
   },
 
+  'jobs: those that wait are given in turns, so that no tenant waits for all jobs of another': async (store) => {
+    const { jobs } = await store.open()
+    for (let minute = 0; minute < 5; minute++) await jobs.create(job(`greedy-${minute}`, { created_at: at(minute) }))
+    for (const minute of [5, 6])
+      await jobs.create(job(`modest-${minute}`, { created_at: at(minute), tenant: 'modest' }))
+    const waiting = (await jobs.waiting(4)).map(({ id }) => id)
+    assert.deepEqual(waiting, ['greedy-0', 'modest-5', 'greedy-1', 'modest-6'])
+  },
+
   'jobs: those of an instance that was closed can be taken': async (store) => {
     const [one, other] = await store.openTwo()
     await one.jobs.create(job('one'))
