@@ -1,4 +1,5 @@
 import type { ToolResult } from '../tool-result.ts'
+import type { Quota } from './quota.ts'
 
 export type JobState = 'queued' | 'running' | 'done' | 'cancelled'
 
@@ -25,7 +26,8 @@ export interface Job {
 export type NewJob = Pick<Job, 'id' | 'tenant' | 'caller' | 'tool' | 'params' | 'timeout_ms' | 'created_at'>
 
 export interface JobStore {
-  create(job: NewJob): Promise<void>
+  /** Rejects with RATE_LIMITED if the tenant would exceed the quota. */
+  create(job: NewJob, quota?: Quota): Promise<void>
   get(tenant: string, id: string): Promise<Job | undefined>
   /** Newest first, optionally of one caller and one tool. */
   list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>

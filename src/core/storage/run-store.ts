@@ -77,4 +77,6 @@ export interface RunPage {
 export interface RunStore {
   list(filter: RunFilter): Promise<RunPage>
   get(tenant: string, id: string): Promise<StoredRun | undefined>
+  /** Removes the oldest runs of a tenant that has more than `most`. Returns how many. */
+  trim(tenant: string, most: number): Promise<number>
 }

@@ -199,9 +199,10 @@ export class Jobs {
   }
 
   async #create(job: NewJob): Promise<Job> {
-    const { jobs } = this.#installation.storage
+    const { storage, tenants } = this.#installation
+    const { jobs } = storage
     try {
-      await jobs.create(job)
+      await jobs.create(job, tenants.quota(job.tenant))
     } catch (error) {
       // A repeated request has the id of the first job.
       const first = await jobs.get(job.tenant, job.id)
@@ -287,7 +288,7 @@ const usedForOther = (job: NewJob): ToolExecutionError =>
   )
 
 const notStarted = (error: unknown): ToolExecutionError =>
-  error instanceof ToolExecutionError && error.code === 'INVALID_PARAMETERS'
+  error instanceof ToolExecutionError && (error.code === 'INVALID_PARAMETERS' || error.code === 'RATE_LIMITED')
     ? error
     : new ToolExecutionError(
         'SERVICE_UNAVAILABLE',

@@ -50,6 +50,15 @@ export interface Database {
   ): Statement
 }
 
+/** What a tenant has stored. Each value is the tenant. A number of a vector takes 4 bytes. */
+export const USAGE = `
+  SELECT (SELECT count(*) FROM toolyard.jobs WHERE tenant = ? AND state IN ('queued', 'running')) AS queued_jobs,
+    (SELECT CAST(coalesce(sum(documents), 0) AS bigint) FROM toolyard.knowledge_collections
+      WHERE tenant = ? AND NOT gone) AS documents,
+    (SELECT CAST(coalesce(sum(bytes + vectors * 4 * coalesce(dimensions, 0)), 0) AS bigint)
+      FROM toolyard.knowledge_collections WHERE tenant = ? AND NOT gone)
+      + coalesce((SELECT bytes FROM toolyard.job_bytes WHERE tenant = ?), 0) AS storage_bytes`
+
 /** Conditions of a WHERE clause with their values. A condition whose value is undefined is left out. */
 export class Where {
   readonly values: unknown[] = []

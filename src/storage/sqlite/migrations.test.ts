@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { captureLog } from '../../testing/stand-ins.ts'
+import { whole } from '../fixtures/given-knowledge.ts'
 import { verifyChains } from '../ledger/verify-chain.ts'
+import { USAGE } from '../sql/database.ts'
 import { migrate } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { openSqliteEngine } from './sqlite-engine.ts'
@@ -105,6 +107,31 @@ test('gives an old database the layout of a new one', () => {
        FROM sqlite_schema AS master LEFT JOIN pragma_table_info(master.name) AS columns ORDER BY 2, columns.name`,
     )
   expect(columns(old)).toEqual(columns(fresh))
+})
+
+test('counts what tenants had stored before there were quotas', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'before-quotas-'))
+  const database = new SqliteDatabase(folder)
+  onTestFinished(() => {
+    database.close()
+    rmSync(folder, { recursive: true })
+  })
+  const engine = await openSqliteEngine({ folder, instance: 'old', keepDays: 7 }, { log: captureLog() })
+  await engine.knowledge.open('acme', 'docs', null)
+  await engine.knowledge.put(whole('a', ['wörds']))
+  await engine.knowledge.put(whole('b', ['staged'], { parts: 2 }))
+  const job = { id: 'j', tenant: 'acme', caller: null, tool: 'x', params: 'é', timeout_ms: 1, created_at: '2026' }
+  await engine.jobs.create(job)
+  await engine.close()
+  const usage = () => database.get<object>(USAGE.replaceAll('toolyard.', ''), 'acme', 'acme', 'acme', 'acme')
+  const before = usage()
+  expect({ ...before }).toEqual({ queued_jobs: 1, documents: 1, storage_bytes: 6 + 6 + 4 })
+  database.exec(`
+    DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant; ALTER TABLE jobs DROP COLUMN bytes;
+    ALTER TABLE knowledge_versions DROP COLUMN bytes; ALTER TABLE knowledge_collections DROP COLUMN bytes;
+    PRAGMA user_version = 6`)
+  migrate(database)
+  expect(usage()).toEqual(before)
 })
 
 test.each([1, 3])('refuses a database of the unreleased version %d and changes nothing', (version) => {

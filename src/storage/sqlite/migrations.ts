@@ -2,7 +2,7 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 6
+export const VERSION = 7
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -25,11 +25,12 @@ export function migrate(database: SqliteDatabase): void {
           'another data folder',
       )
     }
-    if (version === 0) for (const sql of [LAYOUT, AUDIT, AUDIT_INDEXES]) database.exec(sql)
+    if (version === 0) for (const sql of [LAYOUT, QUOTAS, AUDIT, AUDIT_INDEXES]) database.exec(sql)
     else {
       if (version < 5) migrateFirstEdition(database)
       // The figures are in an older format.
       if (version < 6) database.exec('DELETE FROM cells')
+      if (version < 7) database.exec(QUOTAS)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -305,6 +306,25 @@ const LAYOUT = `
     vector BLOB NOT NULL,
     UNIQUE (embedder, hash)
   ) STRICT;`
+
+/** Counts what tenants store. */
+const QUOTAS = `
+  ALTER TABLE knowledge_versions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE knowledge_collections ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE knowledge_versions SET bytes = coalesce((
+    SELECT sum(octet_length(text) + octet_length(heading)) FROM knowledge_chunks
+    WHERE part IN (SELECT id FROM knowledge_parts WHERE version = knowledge_versions.id)), 0);
+  UPDATE knowledge_collections SET bytes = coalesce((
+    SELECT sum(bytes) FROM knowledge_versions WHERE collection = knowledge_collections.id AND state <> 'gone'), 0);
+
+  ALTER TABLE jobs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE jobs SET bytes = octet_length(params) + coalesce(octet_length(result), 0);
+  CREATE INDEX jobs_to_do_by_tenant ON jobs (tenant) WHERE state IN ('queued', 'running');
+  CREATE TABLE job_bytes (
+    tenant TEXT PRIMARY KEY,
+    bytes INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM jobs GROUP BY tenant;`
 
 const AFTER_BLOCKS = `
   ALTER TABLE once ADD COLUMN claim TEXT;

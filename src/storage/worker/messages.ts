@@ -88,7 +88,7 @@ export const STORAGE_PARTS: {
     parameterSets: true,
     expire: true,
   },
-  runs: { list: true, get: true },
+  runs: { list: true, get: true, trim: true },
   keys: { list: true, create: true, revoke: true },
   settings: { list: true, put: true, putFirst: true, remove: true },
   validations: { list: true, record: true, replace: true },
