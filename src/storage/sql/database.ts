@@ -37,8 +37,11 @@ export interface Database {
   run<Row>(sql: string, values?: readonly unknown[], limitMs?: number): Promise<Answer<Row>>
   /** All or nothing. */
   transaction<T>(work: () => Work<T>, limitMs?: number): Promise<T>
-  /** A transaction that other servers are told about; one at a time runs in the whole installation. */
-  change<T>(topic: Change, work: () => Work<T>): Promise<T>
+  /**
+   * A transaction that other servers are told about; one at a time runs in the whole installation. An urgent one also
+   * succeeds if the disk of an embedded store is full.
+   */
+  change<T>(topic: Change, work: () => Work<T>, urgent?: boolean): Promise<T>
   /** A condition: the instance named in this column is alive. */
   alive(column: string): Statement
   /** Inserts at least one row. `columns` maps names to PostgreSQL types; texts hold no NUL. */

@@ -66,7 +66,7 @@ class Keys implements KeyStore {
   }
 
   async revoke(id: string, at: string): Promise<boolean> {
-    const { count } = await this.#database.change('keys', () => ask(REVOKE_KEY, [at, id]))
+    const { count } = await this.#database.change('keys', () => ask(REVOKE_KEY, [at, id]), true)
     return count > 0
   }
 }

@@ -127,7 +127,7 @@ test('counts what tenants had stored before there were quotas', async () => {
   const before = usage()
   expect({ ...before }).toEqual({ queued_jobs: 1, documents: 1, storage_bytes: 6 + 6 + 4 })
   database.exec(`
-    DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant; ALTER TABLE jobs DROP COLUMN bytes;
+    DROP TABLE reserve; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant; ALTER TABLE jobs DROP COLUMN bytes;
     ALTER TABLE knowledge_versions DROP COLUMN bytes; ALTER TABLE knowledge_collections DROP COLUMN bytes;
     PRAGMA user_version = 6`)
   migrate(database)

@@ -324,7 +324,13 @@ const QUOTAS = `
     tenant TEXT PRIMARY KEY,
     bytes INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-  INSERT INTO job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM jobs GROUP BY tenant;`
+  INSERT INTO job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM jobs GROUP BY tenant;
+
+  -- Its pages are used to revoke a key on a full disk.
+  CREATE TABLE reserve (
+    id INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+  ) STRICT;`
 
 const AFTER_BLOCKS = `
   ALTER TABLE once ADD COLUMN claim TEXT;
