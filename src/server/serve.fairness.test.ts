@@ -60,7 +60,12 @@ describe('a greedy tenant', () => {
       }),
     ]
     server = await openTestServer(
-      { tools: { enabled: true, registry }, http: { allow_private: ['127.0.0.1'] }, limits: { queued_jobs: 30 } },
+      {
+        tools: { enabled: true, registry },
+        http: { allow_private: ['127.0.0.1'] },
+        limits: { queued_jobs: 30, documents: 2 },
+        knowledge: { embedder: 'none' },
+      },
       // The bucket of requests without a key never fills up again.
       { handlers, clock: { ...systemClock, now: () => 0 } },
     )
@@ -135,6 +140,17 @@ describe('a greedy tenant', () => {
       jobs: { state: string }[]
     }
     expect(jobs.filter(({ state }) => state === 'running')).toHaveLength(8)
+  })
+
+  test('stores documents up to its quota, and another tenant stores its own', async () => {
+    const store = (tenant: string, content: string) =>
+      server.installation.manager.getCollections().ingest({ tenant, collection: 'docs', content })
+    for (const content of ['One.', 'Two.']) await store('greedy', content)
+    await expect(store('greedy', 'Three.')).rejects.toMatchObject({
+      code: 'RATE_LIMITED',
+      message: expect.stringContaining("quota 'documents': it uses 2 of 2"),
+    })
+    expect(await store('modest', 'One.')).toMatchObject({ complete: true })
   })
 
   test('opens MCP sessions, and those of another tenant stay', async () => {
