@@ -1,5 +1,12 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { silentLog } from '../core/log.ts'
 import type { KeyStore, StoredKey } from '../core/storage/key-store.ts'
+import { migrate } from '../storage/sqlite/migrations.ts'
+import { SqliteDatabase } from '../storage/sqlite/sqlite-database.ts'
+import { sqliteEngine } from '../storage/sqlite/sqlite-engine.ts'
 import { ManualClock } from '../testing/stand-ins.ts'
 import { Callers, hashApiKey, newApiKey } from './callers.ts'
 import { Tenants } from './tenants.ts'
@@ -112,4 +119,45 @@ describe('Callers', () => {
     expect(await scopes({ role: 'admin', scopes: ['observe', 'installation'] })).toEqual(['installation', 'observe'])
     expect(await scopes({ role: 'admin' })).not.toContain('installation')
   })
+})
+
+test('a key that is revoked while the disk is full is refused at once, and after a restart', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'toolyard-full-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const open = async () => {
+    const database = new SqliteDatabase(folder)
+    migrate(database)
+    const clock = new ManualClock(Date.now())
+    const { keys, settings, onChange, close } = sqliteEngine(
+      database,
+      { folder, instance: 'one', keepDays: 7 },
+      { log: silentLog, clock },
+    )
+    const callers = new Callers(new Tenants(), clock)
+    await callers.load(keys)
+    onChange(() => void callers.load(keys))
+    return { database, keys, settings, callers, close }
+  }
+  const { database, keys, settings, callers, close } = await open()
+  const key = newApiKey()
+  const given = { id: 'leaked', hash: hashApiKey(key), tenant: 'acme', name: 'ci', role: 'user' as const, scopes: null }
+  const times = { created_at: '2026-01-01T00:00:00Z', expires_at: null, revoked_at: null }
+  await keys.create({ ...given, ...times, calls_per_minute: null, tools: null, models: null } as StoredKey)
+  await callers.load(keys)
+  expect(callers.find(key)).toMatchObject({ id: 'leaked' })
+  const { page_count: pages } = database.get<{ page_count: number }>('PRAGMA page_count') ?? { page_count: 0 }
+  database.exec(['PRAGMA max_page_count =', pages].join(' '))
+  const fill = async () => {
+    for (let n = 0; ; n++) await settings.put({ kind: 'pin', name: `fill-${n}`, value: 'x'.repeat(500) })
+  }
+  await expect(fill()).rejects.toMatchObject({
+    message: expect.stringContaining('the disk of the data folder is full'),
+  })
+  expect(await keys.revoke('leaked', '2026-01-02T00:00:00Z')).toBe(true)
+  await expect.poll(() => callers.find(key)).toBeUndefined()
+  await close()
+  const again = await open()
+  expect(again.callers.find(key)).toBeUndefined()
+  expect(again.callers.keyed).toBe(true)
+  await again.close()
 })

@@ -11,6 +11,7 @@ import type { Log } from '../core/log.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
+import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
 import type { Change, Storage } from '../core/storage/storage.ts'
@@ -97,6 +98,9 @@ export class Installation {
   readonly pins: PinStore
   readonly #rates: Rates
   readonly #cache: ResultCache
+  readonly #knowledge: KnowledgeStore
+  /** How many runs each tenant has made since its runs were trimmed. */
+  readonly #runs = new Map<string, number>()
   readonly #reloaded = new Set<() => void>()
   readonly #stopListening: () => void
   /** Replaced tools, each with a function that cancels its closing. */
@@ -148,6 +152,8 @@ export class Installation {
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
     this.#cache = new ResultCache(this.clock)
+    const { knowledge } = storage
+    this.#knowledge = { ...knowledge, put: (part) => knowledge.put(part, this.tenants.quota(part.tenant)) }
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
   }
 
@@ -232,7 +238,7 @@ export class Installation {
   }
 
   #configure(): void {
-    this.tenants.configure(this.#config.tenants)
+    this.tenants.configure(this.#config)
     this.callers.configure(this.#config.limits)
   }
 
@@ -249,9 +255,10 @@ export class Installation {
       once: this.storage.once,
       cache: this.#cache,
       pins: this.pins,
-      knowledge: async () => this.storage.knowledge,
+      knowledge: async () => this.#knowledge,
       onRun: (run) => {
         this.sink.run(keepsRuns ? run : withoutContents(run))
+        void this.#trimRuns(run.tenant)
         onRun?.(run)
       },
       toolUse: this.toolUse,
@@ -264,6 +271,21 @@ export class Installation {
     this.#gate = gate
     await manager.loadTools()
     return manager
+  }
+
+  /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
+  async #trimRuns(tenant: string): Promise<void> {
+    const most = this.tenants.quota(tenant).stored_runs
+    const made = (this.#runs.get(tenant) ?? most) + 1
+    const isDue = made * 100 >= most
+    this.#runs.set(tenant, isDue ? 0 : made)
+    if (!isDue) return
+    try {
+      await this.sink.flush()
+      if (this.#closed === undefined) await this.storage.runs.trim(tenant, most)
+    } catch (err) {
+      this.log.warn({ err, tenant }, 'Old runs could not be removed')
+    }
   }
 
   async #changed(change: Change): Promise<void> {

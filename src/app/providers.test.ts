@@ -73,7 +73,7 @@ describe('buildProviders', () => {
     expect((await build({ ollama: {}, mini: {} }, bare)).log.at('warn')).toHaveLength(1)
     const beside = await build({ ollama: {} }, bare)
     expect(beside.log.lines).toEqual([])
-    expect(await beside.said('mini')).toEqual(new ModelError('npm install it'))
+    expect(await beside.said('mini')).toEqual(new ModelError('npm install it', { status: 503 }))
   })
 
   test('an unset variable is logged once and disables only that provider', async () => {
@@ -90,7 +90,7 @@ describe('buildProviders', () => {
         fields: { provider: 'openai', place: 'providers.openai', problem },
       },
     ])
-    expect(await said('openai')).toEqual(new ModelError(problem))
+    expect(await said('openai')).toEqual(new ModelError(problem, { status: 503 }))
     expect(settings.map(({ name }) => name)).toEqual(['ollama', 'mini'])
   })
 
@@ -104,7 +104,7 @@ describe('buildProviders', () => {
   test("a client that can't be created disables the provider with a reason", async () => {
     const { log, said, names } = await build({ anthropic: {}, ollama: {} })
     expect(log.at('warn')).toEqual([{ provider: 'anthropic', place: 'providers.anthropic', problem: 'It has no key.' }])
-    expect(await said('anthropic')).toEqual(new ModelError('It has no key.'))
+    expect(await said('anthropic')).toEqual(new ModelError('It has no key.', { status: 503 }))
     expect(names).toEqual(['anthropic', 'ollama', 'mini'])
   })
 

@@ -1,5 +1,6 @@
-import type { Config, TenantConfig } from '../config/config.ts'
+import type { Config, LimitsConfig, TenantConfig } from '../config/config.ts'
 import type { KeyStore } from '../core/storage/key-store.ts'
+import { DEFAULT_QUOTA, type Quota } from '../core/storage/quota.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
 
 /** Permissions and tools that are switched on or off for a tenant. */
@@ -53,9 +54,10 @@ export function listTenants(
 
 const NO_FLAGS: Flags = Object.freeze({})
 
-/** The effective flags of each tenant: stored ones override configured ones. */
+/** The effective flags and quotas of each tenant. Stored flags override configured ones. */
 export class Tenants {
   #configured: Readonly<Record<string, TenantConfig>> = {}
+  #quota = DEFAULT_QUOTA
   #stored = new Map<string, Flags>()
   #flags = new Map<string, Flags>()
 
@@ -63,17 +65,25 @@ export class Tenants {
   flags(tenant: string): Flags {
     let flags = this.#flags.get(tenant)
     if (flags === undefined) {
-      const configured = Object.hasOwn(this.#configured, tenant) ? this.#configured[tenant]?.flags : undefined
-      flags = Object.freeze({ ...configured, ...this.#stored.get(tenant) })
+      flags = Object.freeze({ ...this.#of(tenant)?.flags, ...this.#stored.get(tenant) })
       if (Object.keys(flags).length === 0) flags = NO_FLAGS
       this.#flags.set(tenant, flags)
     }
     return flags
   }
 
-  configure(tenants: Readonly<Record<string, TenantConfig>> = {}): void {
+  quota(tenant: string): Quota {
+    return { ...this.#quota, ...this.#of(tenant)?.quota }
+  }
+
+  configure({ tenants = {}, limits = {} }: Pick<Config, 'tenants' | 'limits'>): void {
     this.#configured = tenants
+    this.#quota = quotaIn(limits)
     this.#flags = new Map()
+  }
+
+  #of(tenant: string): TenantConfig | undefined {
+    return Object.hasOwn(this.#configured, tenant) ? this.#configured[tenant] : undefined
   }
 
   async load(settings: SettingStore): Promise<void> {
@@ -81,3 +91,10 @@ export class Tenants {
     this.#flags = new Map()
   }
 }
+
+const quotaIn = (limits: LimitsConfig): Quota => ({
+  queued_jobs: limits.queued_jobs ?? DEFAULT_QUOTA.queued_jobs,
+  documents: limits.documents ?? DEFAULT_QUOTA.documents,
+  storage_bytes: limits.storage_bytes ?? DEFAULT_QUOTA.storage_bytes,
+  stored_runs: limits.stored_runs ?? DEFAULT_QUOTA.stored_runs,
+})

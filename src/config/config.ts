@@ -1,4 +1,5 @@
 import type { ResponseRule } from '../chat/response-rules.ts'
+import type { Quota } from '../core/storage/quota.ts'
 import type { HttpSettings } from '../kinds/http/definition/http-implementation.ts'
 import type { ModelInfo } from '../models/model-info.ts'
 import type { ProviderSettings } from '../models/provider.ts'
@@ -45,9 +46,11 @@ export interface KnowledgeConfig {
 
 export interface TenantConfig {
   readonly flags?: Readonly<Record<string, boolean>>
+  readonly quota?: Partial<Quota>
 }
 
-export interface LimitsConfig {
+/** Quotas here are those of each tenant, unless it has its own. */
+export interface LimitsConfig extends Partial<Quota> {
   readonly calls_per_session?: number
   readonly calls_per_minute?: number
   readonly body_bytes?: number
@@ -64,6 +67,7 @@ export interface ServerConfig {
   readonly hosts?: readonly string[]
   readonly cors_origins?: readonly string[]
   readonly trusted_proxies?: readonly string[]
+  readonly connections_per_address?: number
   readonly drain_ms?: number
   readonly shutdown_ms?: number
 }

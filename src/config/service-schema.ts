@@ -1,3 +1,24 @@
+/** What one tenant may store. */
+const QUOTA = {
+  queued_jobs: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 1_000_000,
+    description: 'Jobs of one tenant that wait or run. Default: 1000.',
+  },
+  documents: { type: 'integer', minimum: 0, description: 'Documents of one tenant. Default: 100000.' },
+  storage_bytes: {
+    type: 'integer',
+    minimum: 0,
+    description: 'Texts and vectors of documents, parameters and results of jobs of one tenant. Default: 1 GB.',
+  },
+  stored_runs: {
+    type: 'integer',
+    minimum: 1,
+    description: 'Stored runs of one tenant. The oldest ones are removed. Default: 10000.',
+  },
+} as const
+
 /** The sections of the configuration besides tools and models. */
 export const SERVICE_SCHEMA = {
   knowledge: {
@@ -32,12 +53,18 @@ export const SERVICE_SCHEMA = {
           additionalProperties: { type: 'boolean' },
           description: 'Permissions and tools by name: true allows, false forbids.',
         },
+        quota: {
+          type: 'object',
+          description: 'Quotas of this tenant, instead of those in limits.',
+          additionalProperties: false,
+          properties: QUOTA,
+        },
       },
     },
   },
   limits: {
     type: 'object',
-    description: 'The limits of one caller.',
+    description: 'The limits of one caller, and the quotas of each tenant.',
     additionalProperties: false,
     properties: {
       calls_per_session: {
@@ -58,6 +85,7 @@ export const SERVICE_SCHEMA = {
         minimum: 1_000,
         description: 'The maximum timeout of a job. Default: 1 hour.',
       },
+      ...QUOTA,
     },
   },
   storage: {
@@ -121,6 +149,13 @@ export const SERVICE_SCHEMA = {
         items: { type: 'string', minLength: 1 },
         description:
           'Addresses and CIDRs of reverse proxies whose X-Forwarded-For header names the client. Default: none.',
+      },
+      connections_per_address: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 10_000,
+        description:
+          'Open connections of one client address, or of one IPv6 /64 network. Trusted proxies have no limit. Default: 1000.',
       },
       drain_ms: {
         type: 'integer',

@@ -77,7 +77,8 @@ export interface Kind {
   warning?(tool: ToolDefinition): string | undefined
   /** The retry policy of tools that don't declare one. */
   retry?(tool: ToolDefinition): ToolDefinition['retry']
-  circuit?(tool: ToolDefinition): CircuitState | undefined
+  /** The circuit of a tenant; without one, the worst of all tenants. */
+  circuit?(tool: ToolDefinition, tenant?: string): CircuitState | undefined
   /** Renames parameters to the names that the tool's server expects, before validation. */
   rename?(tool: ToolDefinition, params: Params): Params
   /** Prepares a tool once. The returned function runs at every call, and throws if there is no handler. */

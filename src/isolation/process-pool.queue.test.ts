@@ -48,7 +48,7 @@ describe('waiting', () => {
     await expect(pool.run(refused, never())).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: expect.stringContaining(
-        'is unavailable: all processes are busy and 3 calls already wait. Try again later',
+        'is unavailable: all processes of its tenant are busy and 3 calls already wait. Try again later',
       ),
     })
     expect(refused.started).toBe(false)
@@ -89,6 +89,21 @@ describe('tenants', () => {
     for (let n = 0; n < 5; n++) {
       expect(await pool.run(task('echo', n, { tenant: 'modest' }), never())).toEqual({ echo: n })
     }
+    await pool.close()
+    await settled
+  })
+
+  it('hold at most half of the processes, and a full queue of one refuses no other', async () => {
+    const pool = new ProcessPool({ size: 4, queue: 2, spare: false })
+    const greedy = [1, 2, 3, 4].map(() => task('loop', {}, { tenant: 'greedy' }))
+    const running = greedy.slice(0, 2).map((call) => pool.run(call, never()))
+    await until(() => greedy.slice(0, 2).every(({ started }) => started))
+    const settled = Promise.allSettled([...running, ...greedy.slice(2).map((call) => pool.run(call, never()))])
+    const more = pool.run(task('loop', {}, { tenant: 'greedy' }), never())
+    await expect(more).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    const others = [1, 2].map((n) => pool.run(task('echo', n, { tenant: `other${n}` }), never()))
+    expect(await Promise.all(others)).toEqual([{ echo: 1 }, { echo: 2 }])
+    expect(greedy.map(({ started }) => started)).toEqual([true, true, false, false])
     await pool.close()
     await settled
   })

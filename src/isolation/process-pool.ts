@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { backgroundClock, type Clock } from '../core/clock.ts'
+import { FairPool } from '../core/execution/fair-pool.ts'
 import type { Isolate, IsolatedTask } from '../core/handler.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { type FailureExtras, ToolExecutionError } from '../core/tool-result.ts'
@@ -8,13 +9,14 @@ import { MemoryWatch, moduleFolder, OWN } from './launch.ts'
 import { MAY_HAVE_HAPPENED, thrown } from './protocol.ts'
 
 export interface ProcessPoolOptions {
-  /** How many calls run at the same time; by default one per core and one more, from 3 to 8. */
+  /** How many calls run at the same time; by default two per core, from 4 to 14. */
   readonly size?: number
-  /** How many calls of one tenant run at the same time; by default all but one. */
+  /** How many calls of one tenant run at the same time; by default half of all. */
   readonly share?: number
   /** Whether an idle process waits for the next call; true by default. */
   readonly spare?: boolean
   readonly memoryMb?: number
+  /** How many calls of one tenant may wait; 100 by default. */
   readonly queue?: number
   /** Folders that every process may read, besides our code and the folder of the handler's module. */
   readonly read?: readonly string[]
@@ -32,6 +34,8 @@ export interface ProcessPoolOptions {
   readonly log?: Log
 }
 
+const QUEUE = 100
+
 interface WaitingCall extends PendingCall {
   readonly tenant: string
   readonly folder: string
@@ -44,13 +48,12 @@ interface WaitingCall extends PendingCall {
  */
 export class ProcessPool implements Isolate {
   readonly #size: number
-  readonly #share: number
   readonly #memoryMb: number
   readonly #options: ProcessPoolOptions
   readonly #log: Log
   readonly #clock: Clock
   readonly #processes = new Set<IsolatedProcess>()
-  readonly #queue = new CallQueue<WaitingCall>()
+  readonly #places: FairPool<WaitingCall>
   readonly #running = new Map<WaitingCall, IsolatedProcess>()
   readonly #watch = new MemoryWatch(() => this.#running.values())
   /** The last used module of each folder: idle processes load it before the next call. */
@@ -64,8 +67,8 @@ export class ProcessPool implements Isolate {
 
   constructor(options: ProcessPoolOptions = {}) {
     this.#options = options
-    this.#size = options.size ?? Math.max(3, Math.min(8, availableParallelism() + 1))
-    this.#share = options.share ?? Math.max(1, this.#size - 1)
+    this.#size = options.size ?? 2 * Math.max(2, Math.min(7, availableParallelism()))
+    this.#places = new FairPool({ size: this.#size, share: options.share, queue: options.queue ?? QUEUE })
     this.#memoryMb = options.memoryMb ?? 128
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? backgroundClock
@@ -89,12 +92,11 @@ export class ProcessPool implements Isolate {
       const message = `Handler "${task.export}" could not be loaded: its module must be a file: URL`
       return Promise.reject(new ToolExecutionError('EXECUTION_ERROR', message))
     }
-    const limit = this.#options.queue ?? 100
     let triesLeft = (this.#options.tries ?? 1) - 1
     return new Promise((resolve, reject) => {
       const settled = (): void => {
         signal.removeEventListener('abort', abort)
-        this.#running.delete(call)
+        this.#ended(call)
         this.#attend()
       }
       const call: WaitingCall = {
@@ -110,9 +112,8 @@ export class ProcessPool implements Isolate {
           if (triesLeft > 0 && !signal.aborted && this.#closing === undefined && endedProcess(error)) {
             triesLeft--
             this.#log.warn({ tool: task.tool, detail: error.message }, 'A process ended; its call is retried')
-            this.#running.delete(call)
-            this.#queue.add(call)
-            return
+            this.#ended(call)
+            if (this.#places.add(call)) return
           }
           settled()
           reject(error)
@@ -125,14 +126,15 @@ export class ProcessPool implements Isolate {
         else process.end(signal.reason)
         this.#pump()
       }
+      if (!this.#places.add(call)) {
+        const { queue = QUEUE } = this.#options
+        const reason = `all processes of its tenant are busy and ${queue} calls already wait. Try again later`
+        reject(unavailable(task, reason))
+        return
+      }
       signal.addEventListener('abort', abort)
-      this.#queue.add(call)
       this.#spare = true
       this.#pump()
-      if (this.#queue.size > limit) {
-        const reason = `all processes are busy and ${limit} calls already wait. Try again later`
-        this.#drop(call, unavailable(task, reason))
-      }
       this.#attend()
     })
   }
@@ -144,7 +146,7 @@ export class ProcessPool implements Isolate {
 
   async #shutDown(): Promise<void> {
     this.#cancelIdle()
-    for (const call of [...this.#queue]) this.#drop(call, unavailable(call.task, SHUT_DOWN))
+    for (const call of [...this.#places]) this.#drop(call, unavailable(call.task, SHUT_DOWN))
     const gone = new Promise<void>((resolve) => {
       this.#whenEmpty = resolve
     })
@@ -156,14 +158,18 @@ export class ProcessPool implements Isolate {
   }
 
   #drop(call: WaitingCall, reason: unknown): void {
-    this.#queue.remove(call)
+    this.#places.remove(call)
     call.reject(reason)
+  }
+
+  #ended(call: WaitingCall): void {
+    if (this.#running.delete(call)) this.#places.leave(call.tenant)
   }
 
   /** Gives waiting calls to idle processes, then starts processes if needed. */
   #pump(): void {
-    while (this.#running.size < this.#size) {
-      const call = this.#queue.take((next) => this.#mayRun(next.tenant) && this.#idle(next.folder) !== undefined)
+    while (this.#idle() !== undefined) {
+      const call = this.#places.take((next) => this.#idle(next.folder) !== undefined)
       const process = call && this.#idle(call.folder)
       if (call === undefined || process === undefined) break
       this.#lastFolder = call.folder
@@ -195,12 +201,6 @@ export class ProcessPool implements Isolate {
     }
   }
 
-  #mayRun(tenant: string): boolean {
-    let running = 0
-    for (const call of this.#running.keys()) if (call.tenant === tenant) running++
-    return running < this.#share
-  }
-
   #idle(folder?: string): IsolatedProcess | undefined {
     for (const process of this.#processes) {
       if (process.state === 'idle' && (folder === undefined || process.folder === folder)) return process
@@ -210,13 +210,16 @@ export class ProcessPool implements Isolate {
 
   #fill(): void {
     const starting = [...this.#processes].filter((process) => process.state === 'starting')
+    const planned = new Map<string, number>()
     let free = this.#size - this.#running.size
-    for (const call of [...this.#queue]) {
+    for (const { folder, tenant } of this.#places) {
       if (free <= 0) break
-      if (!this.#mayRun(call.tenant)) continue
-      const at = starting.findIndex((process) => process.folder === call.folder)
-      if (at === -1) this.#start(call.folder)
+      const before = planned.get(tenant) ?? 0
+      if (!this.#places.hasRoom(tenant, before)) continue
+      const at = starting.findIndex((process) => process.folder === folder)
+      if (at === -1) this.#start(folder)
       else starting.splice(at, 1)
+      planned.set(tenant, before + 1)
       free--
     }
     for (const process of this.#processes) {
@@ -275,7 +278,7 @@ export class ProcessPool implements Isolate {
     this.#log.error({ detail }, 'An isolated process could not be started')
     if (++this.#failedStarts < (this.#options.tries ?? 1)) return
     this.#failedStarts = 0
-    for (const call of [...this.#queue]) {
+    for (const call of [...this.#places]) {
       if (call.folder !== folder) continue
       const message = `The process for tool '${call.task.tool}' could not be started`
       this.#drop(call, new ToolExecutionError('EXECUTION_ERROR', message))
@@ -284,7 +287,7 @@ export class ProcessPool implements Isolate {
 
   #attend(): void {
     const { idleMs } = this.#options
-    const isBusy = this.#running.size + this.#queue.size > 0
+    const isBusy = this.#running.size + this.#places.waiting > 0
     this.#watch.active = isBusy
     this.#cancelIdle()
     if (idleMs === undefined || isBusy || this.#closing !== undefined || this.#processes.size === 0) return
@@ -302,47 +305,3 @@ const endedProcess = (error: unknown): error is ToolExecutionError =>
 
 const unavailable = ({ tool }: IsolatedTask, reason: string, extras: FailureExtras = {}): ToolExecutionError =>
   new ToolExecutionError('SERVICE_UNAVAILABLE', `Tool '${tool}' is unavailable: ${reason}`, extras)
-
-/** Waiting calls: round robin between tenants, first come first served within a tenant. */
-export class CallQueue<T extends { readonly tenant: string }> {
-  readonly #waiting = new Map<string, T[]>()
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
-
-  add(call: T): void {
-    const line = this.#waiting.get(call.tenant)
-    if (line === undefined) this.#waiting.set(call.tenant, [call])
-    else line.push(call)
-    this.#size++
-  }
-
-  /** Removes and returns the next call that `fits`. */
-  take(fits: (call: T) => boolean): T | undefined {
-    for (const [tenant, line] of this.#waiting) {
-      const at = line.findIndex(fits)
-      if (at === -1) continue
-      const [call] = line.splice(at, 1)
-      this.#size--
-      this.#waiting.delete(tenant)
-      if (line.length > 0) this.#waiting.set(tenant, line)
-      return call
-    }
-    return undefined
-  }
-
-  remove(call: T): void {
-    const line = this.#waiting.get(call.tenant)
-    const at = line?.indexOf(call) ?? -1
-    if (line === undefined || at === -1) return
-    line.splice(at, 1)
-    this.#size--
-    if (line.length === 0) this.#waiting.delete(call.tenant)
-  }
-
-  *[Symbol.iterator](): Generator<T> {
-    for (const line of this.#waiting.values()) yield* line
-  }
-}

@@ -7,6 +7,7 @@ import { Upkeep } from '../knowledge/collections/collections.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
 import { Authenticator, isLoopbackAddress, type LocalAccess } from './http/authenticator.ts'
+import { limitConnections } from './http/connections.ts'
 import { settleRecords, Traffic } from './http/context.ts'
 import { Streams } from './http/event-stream.ts'
 import { addHooks, parseJsonBodies } from './http/hooks.ts'
@@ -56,7 +57,6 @@ const SHUTDOWN_TIMEOUT_MS = 10_000
 const IDLE_CHECK_MS = 20
 /** How long clients have to read their last responses during a shutdown. */
 const LAST_RESPONSES_TIMEOUT_MS = 1_000
-const MAX_CONNECTIONS = 10_000
 const MAX_BODY_BYTES = 1024 * 1024
 const MAX_PARAM_LENGTH = 256
 
@@ -173,7 +173,7 @@ export async function createApp(installation: Installation, options: AppOptions)
       reply.headers({ ...SECURITY_HEADERS, ...corsHeaders(installation, request.headers) })
       answerProblem(installation, error, request, reply)
     },
-    serverFactory: httpServer,
+    serverFactory: (listener) => httpServer(listener, installation),
   })
   const tasks = new Map([[SUITES, suiteTask(installation)]])
   app.decorate('installation', installation)
@@ -211,8 +211,8 @@ function endCallers({ traffic, streams, mcp, jobs }: FastifyInstance, ids: Reado
   void jobs.endCallers(ids)
 }
 
-/** HTTP server with header, request and idle timeouts. */
-function httpServer(listener: RequestListener): Server {
+/** HTTP server with header, request and idle timeouts, and a limit of connections. */
+function httpServer(listener: RequestListener, installation: Installation): Server {
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -222,7 +222,7 @@ function httpServer(listener: RequestListener): Server {
     },
     listener,
   )
-  server.maxConnections = MAX_CONNECTIONS
+  limitConnections(server, installation)
   return server
 }
 

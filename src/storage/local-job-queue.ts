@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { FairPool } from '../core/execution/fair-pool.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { JobQueue, JobStore } from '../core/storage/job-store.ts'
 
@@ -19,10 +20,8 @@ export class LocalJobQueue implements JobQueue {
   readonly #store: Pick<JobStore, 'waiting'>
   readonly #clock: Clock
   readonly #log: Log
-  readonly #size: number
-  readonly #perTenant: number
-  /** The tenants of running jobs, by job. */
-  readonly #running = new Map<string, string>()
+  readonly #places: FairPool<{ readonly tenant: string }>
+  readonly #running = new Set<string>()
   #run: ((id: string) => Promise<void>) | undefined
   #looking: Promise<void> | undefined
   #again = false
@@ -33,8 +32,8 @@ export class LocalJobQueue implements JobQueue {
     this.#store = store
     this.#clock = clock
     this.#log = log
-    this.#size = size
-    this.#perTenant = Math.max(1, Math.floor(size / 2))
+    // The store holds the jobs that wait, and knows whose turn it is.
+    this.#places = new FairPool({ size, queue: 0 })
   }
 
   async add(): Promise<void> {
@@ -81,11 +80,9 @@ export class LocalJobQueue implements JobQueue {
   }
 
   async #fill(): Promise<void> {
-    if (this.#running.size >= this.#size) return
     try {
       for (const { id, tenant } of await this.#store.waiting(LOOKUP_LIMIT)) {
-        const held = [...this.#running.values()].filter((other) => other === tenant).length
-        if (held < this.#perTenant && this.#running.size < this.#size) this.#start(id, tenant)
+        this.#start(id, tenant)
       }
     } catch (err) {
       writeLog(this.#log, 'error', { err }, 'Waiting jobs could not be read. The next attempt follows.')
@@ -94,10 +91,11 @@ export class LocalJobQueue implements JobQueue {
 
   #start(id: string, tenant: string): void {
     const run = this.#run
-    if (run === undefined || this.#running.has(id)) return
-    this.#running.set(id, tenant)
+    if (run === undefined || this.#running.has(id) || !this.#places.enter(tenant)) return
+    this.#running.add(id)
     const over = (): void => {
       this.#running.delete(id)
+      this.#places.leave(tenant)
       if (this.#running.size === 0) this.#idle?.()
     }
     run(id).then(

@@ -40,7 +40,7 @@ describe('the thread of searches', () => {
     const exits = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)))
     await storage.close()
     await Promise.all(exits)
-    expect(readdirSync(folder).toSorted()).toEqual(['audit.key', 'toolyard.db'])
+    expect(readdirSync(folder).toSorted()).toEqual(['audit.key', 'toolyard.db', 'toolyard.reserve'])
     await expect(storage.knowledge.byText(query)).rejects.toMatchObject({ message: 'The store is closed' })
     expect(workers.length).toBe(2)
   })

@@ -52,7 +52,13 @@ describe('the thread of a store', () => {
   it('is the only thing that opens the files', async () => {
     await open()
     expect(workers.length).toBe(1)
-    expect(readdirSync(folder).toSorted()).toEqual(['audit.key', 'toolyard.db', 'toolyard.db-shm', 'toolyard.db-wal'])
+    expect(readdirSync(folder).toSorted()).toEqual([
+      'audit.key',
+      'toolyard.db',
+      'toolyard.db-shm',
+      'toolyard.db-wal',
+      'toolyard.reserve',
+    ])
     for (const file of readdirSync(folder)) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600)
   })
 
@@ -61,7 +67,7 @@ describe('the thread of a store', () => {
     const exit = new Promise((resolve) => workers[0]?.once('exit', resolve))
     await storage.close()
     await exit
-    expect(readdirSync(folder).toSorted()).toEqual(['audit.key', 'toolyard.db'])
+    expect(readdirSync(folder).toSorted()).toEqual(['audit.key', 'toolyard.db', 'toolyard.reserve'])
     await expect(storage.keys.list()).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       message: 'The store is closed',

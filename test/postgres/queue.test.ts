@@ -48,7 +48,7 @@ test.runIf(FULL)(
     const queue = await openPgBossQueue(url, { store: engine.jobs, log: silentLog })
     onTestFinished(() => queue.close(1_000))
     await engine.jobs.create(job('long'))
-    await queue.add('long')
+    await queue.add('long', 'acme')
     await until(() => expect([...one.lines, ...two.lines]).toContain('took long 1'))
     const [working, other] = one.lines.includes('took long 1') ? [one, two] : [two, one]
     working.child.kill('SIGKILL')
@@ -68,8 +68,8 @@ test('each of many jobs runs once, also those that were added twice, or never', 
   const ids = Array.from({ length: 40 }, (_, n) => `job ${n}`)
   for (const [n, id] of ids.entries()) {
     await engine.jobs.create(job(id))
-    if (n < 30) await queue.add(id)
-    if (n < 10) await queue.add(id)
+    if (n < 30) await queue.add(id, 'acme')
+    if (n < 10) await queue.add(id, 'acme')
   }
   const [one, two] = await Promise.all([startServer(url, 'one'), startServer(url, 'two')])
   const took = () => [...one.lines, ...two.lines].filter((line) => line.startsWith('took')).sort()
@@ -90,15 +90,36 @@ test('a server that closes lets its jobs end, and takes no more', async () => {
     ran.push(`${id} ended`)
   })
   await engine.jobs.create(job('a'))
-  await queue.add('a')
+  await queue.add('a', 'acme')
   await until(() => expect(ran).toEqual(['a began']))
   await engine.jobs.create(job('b'))
-  await queue.add('b')
+  await queue.add('b', 'acme')
   const closed = queue.close(20_000)
   setTimeout(() => finish(), 200)
   await closed
   expect(ran).toEqual(['a began', 'a ended'])
-  await expect(queue.add('c')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  await expect(queue.add('c', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+})
+
+test('a tenant has half of the places of a server', async () => {
+  const url = await databases.create()
+  const engine = await databases.open({ url })
+  const queue = await openPgBossQueue(url, { store: engine.jobs, log: silentLog, concurrency: 4 })
+  const ends = Promise.withResolvers<void>()
+  onTestFinished(async () => {
+    ends.resolve()
+    await queue.close(1_000)
+  })
+  const ran: string[] = []
+  await queue.work(async (id) => {
+    ran.push(id)
+    if (id.startsWith('greedy')) await ends.promise
+  })
+  for (let n = 0; n < 6; n++) await queue.add(`greedy ${n}`, 'greedy')
+  await until(() => expect(ran).toHaveLength(2))
+  for (let n = 0; n < 3; n++) await queue.add(`modest ${n}`, 'modest')
+  await until(() => expect(ran).toHaveLength(5))
+  expect(ran.slice(2).sort()).toEqual(['modest 0', 'modest 1', 'modest 2'])
 })
 
 test('a job that cannot be worked on is tried again', async () => {
@@ -113,7 +134,7 @@ test('a job that cannot be worked on is tried again', async () => {
     await engine.jobs.take(id, new Date().toISOString())
   })
   await engine.jobs.create(job('a'))
-  await queue.add('a')
+  await queue.add('a', 'acme')
   await until(async () => expect(await engine.jobs.get('acme', 'a')).toMatchObject({ state: 'running' }))
   expect(tries).toBe(2)
   expect(log.at('error')).toMatchObject([{ job: 'a' }])
@@ -133,7 +154,7 @@ test('a database that goes away is said without its address, and jobs are handed
     await engine.jobs.take(id, new Date().toISOString())
   })
   proxy.cut()
-  await expect(queue.add('lost')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  await expect(queue.add('lost', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
   await until(() => expect(log.lines.length).toBeGreaterThan(0))
   await engine.jobs.create(job('left'))
   proxy.mend()
@@ -156,7 +177,7 @@ test('a user who may not create a schema can use one that was made for him', asy
   theirs.username = worker
   theirs.password = 'pass'
   const queue = await openPgBossQueue(theirs.href, { store: { waiting: async () => [] }, log: silentLog })
-  await queue.add('a')
+  await queue.add('a', 'acme')
   await queue.close(1_000)
 })
 

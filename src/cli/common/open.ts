@@ -120,7 +120,7 @@ export async function startManager(
   const knowledge = commandKnowledge(terminal, log)
   const manager = new ToolManager(config, { handlers, log, env, knowledge: knowledge.open })
   const tenants = new Tenants()
-  tenants.configure(config.tenants)
+  tenants.configure(config)
   const context = { source: 'cli', flags: tenants.flags(LOCAL_TENANT) } as const
   const close = async () => {
     await manager.close()

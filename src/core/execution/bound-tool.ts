@@ -70,9 +70,9 @@ export class BoundTools {
     return this.#tools.get(name)
   }
 
-  *circuits(): Generator<readonly [tool: string, circuit: CircuitState]> {
+  *circuits(tenant: string | undefined): Generator<readonly [tool: string, circuit: CircuitState]> {
     for (const tool of this.#tools.values()) {
-      const { circuit } = tool
+      const circuit = tool.circuit(tenant)
       if (circuit !== undefined) yield [tool.name, circuit]
     }
   }
@@ -218,12 +218,13 @@ export class BoundTool implements ExecutionHost {
     return rate
   }
 
-  get circuit(): CircuitState | undefined {
-    return this.#kind?.circuit?.(this.definition)
+  circuit(tenant: string | undefined): CircuitState | undefined {
+    return this.#kind?.circuit?.(this.definition, tenant)
   }
 
   health(tenant: string, rates: Rates, now: number): ToolHealth {
-    const { circuit, running } = this
+    const { running } = this
+    const circuit = this.circuit(tenant)
     const { rate, maxConcurrency } = this.limits
     const state = rate && rates.look(this.rateOf(tenant).key, rate, now)
     return {

@@ -140,8 +140,9 @@ export class ToolExecutor {
     return this.#tools.bound(name)?.health(tenant, this.#rates, this.#clock.now()) ?? {}
   }
 
-  circuits(): Iterable<readonly [tool: string, circuit: CircuitState]> {
-    return this.#tools.circuits()
+  /** The circuits of a tenant; without one, of each tool the worst of all tenants. */
+  circuits(tenant?: string): Iterable<readonly [tool: string, circuit: CircuitState]> {
+    return this.#tools.circuits(tenant)
   }
 
   /** Validates parameters without running the tool. */

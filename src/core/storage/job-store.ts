@@ -1,4 +1,5 @@
 import type { ToolResult } from '../tool-result.ts'
+import type { Quota } from './quota.ts'
 
 export type JobState = 'queued' | 'running' | 'done' | 'cancelled'
 
@@ -25,7 +26,8 @@ export interface Job {
 export type NewJob = Pick<Job, 'id' | 'tenant' | 'caller' | 'tool' | 'params' | 'timeout_ms' | 'created_at'>
 
 export interface JobStore {
-  create(job: NewJob): Promise<void>
+  /** Rejects with RATE_LIMITED if the tenant would exceed the quota. */
+  create(job: NewJob, quota?: Quota): Promise<void>
   get(tenant: string, id: string): Promise<Job | undefined>
   /** The tenant of a job, to record that another one asked for it. */
   tenantOf(id: string): Promise<string | undefined>
@@ -33,7 +35,10 @@ export interface JobStore {
   list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>
   /** Claims a queued job, or one whose server has died. Undefined if another server has it or it has ended. */
   take(id: string, now: string): Promise<Job | undefined>
-  /** Queued jobs and those whose server has died, oldest first, optionally of one caller. */
+  /**
+   * Queued jobs and those whose server has died, optionally of one caller. Tenants take turns; of each, the oldest comes
+   * first.
+   */
   waiting(limit: number, caller?: string): Promise<readonly Pick<Job, 'id' | 'tenant'>[]>
   progress(id: string, progress: unknown): Promise<void>
   /** Returns false if it has already ended. */
@@ -42,7 +47,7 @@ export interface JobStore {
 
 /** Distributes jobs to servers. The job store holds their state. */
 export interface JobQueue {
-  add(id: string): Promise<void>
+  add(id: string, tenant: string): Promise<void>
   /**
    * Starts to process jobs, a few at a time: new ones, waiting ones, and those whose server has died. `run` settles
    * when this server is done with the job, whether or not it ran it.

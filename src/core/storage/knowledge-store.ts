@@ -1,3 +1,5 @@
+import type { Quota } from './quota.ts'
+
 export interface Collection {
   readonly tenant: string
   readonly name: string
@@ -79,9 +81,10 @@ export interface KnowledgeStore {
   /**
    * Stores one part of a version. When the last part is stored, the version becomes visible and replaces the previous
    * one, in one transaction. Parts and versions that are already stored change nothing. If several versions arrive
-   * together, the last to be complete wins. Returns the number of stored chunks of the version.
+   * together, the last to be complete wins. Returns the number of stored chunks of the version. Rejects with RATE_LIMITED
+   * if the tenant would exceed the quota.
    */
-  put(part: DocumentPart): Promise<{ readonly complete: boolean; readonly chunks: number }>
+  put(part: DocumentPart, quota?: Quota): Promise<{ readonly complete: boolean; readonly chunks: number }>
   document(
     tenant: string,
     collection: string,

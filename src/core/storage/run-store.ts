@@ -79,4 +79,6 @@ export interface RunStore {
   get(tenant: string, id: string): Promise<StoredRun | undefined>
   /** The tenant of a run, to record that another one asked for it. */
   tenantOf(id: string): Promise<string | undefined>
+  /** Removes the oldest runs of a tenant that has more than `most`. Returns how many. */
+  trim(tenant: string, most: number): Promise<number>
 }

@@ -45,8 +45,8 @@ export class HttpKind implements Kind {
     return httpOf(tool).retry
   }
 
-  circuit(tool: ToolDefinition): CircuitState | undefined {
-    return this.#tools.get(tool)?.circuit
+  circuit(tool: ToolDefinition, tenant?: string): CircuitState | undefined {
+    return this.#tools.get(tool)?.circuit(tenant)
   }
 
   bind(tool: ToolDefinition): () => Handler {

@@ -3,7 +3,7 @@ import { cancelled, timedOut } from '../../core/execution/call.ts'
 import { unavailable } from '../../core/failure.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { captureLog, ManualClock } from '../../testing/stand-ins.ts'
-import { Circuit } from './http-tool.ts'
+import { Circuit, Circuits } from './http-tool.ts'
 
 const down = (): ToolExecutionError => new ToolExecutionError('SERVICE_UNAVAILABLE', unavailable('weather'))
 const answered404 = (): ToolExecutionError => new ToolExecutionError('EXECUTION_ERROR', 'answered 404 Not Found')
@@ -223,4 +223,49 @@ test('says "once" if it opens at the first failure', async () => {
   expect(await call('refused')).toMatchObject({
     message: "The service behind tool 'weather' is unavailable: it failed once. Try again in 1 s.",
   })
+})
+
+const failing = (circuits: Circuits, tenant: string, error: Error = down()) =>
+  circuits.run(tenant, () => Promise.reject(error)).catch((thrown: unknown) => thrown)
+
+test('failures of one tenant open the circuit for no other', async () => {
+  const circuits = new Circuits({ tool: 'weather', failures: 2, clock: new ManualClock() })
+  for (let n = 0; n < 3; n++) await failing(circuits, 'greedy')
+  expect(await failing(circuits, 'greedy')).toMatchObject({
+    message: expect.stringContaining('failed 2 times in a row'),
+  })
+  expect(await circuits.run('modest', async () => 'asked')).toBe('asked')
+  expect(circuits.state('greedy')).toMatchObject({ state: 'open', failures: 2 })
+  expect(circuits.state('modest')).toEqual({ state: 'closed', failures: 0 })
+  expect(circuits.state(undefined)).toMatchObject({ state: 'open', failures: 2 })
+})
+
+test('a service that is down opens the circuit of each tenant that calls it', async () => {
+  const circuits = new Circuits({ tool: 'weather', failures: 2, clock: new ManualClock() })
+  for (const tenant of ['a', 'b', 'a', 'b']) await failing(circuits, tenant)
+  expect(['a', 'b'].map((tenant) => circuits.state(tenant).state)).toEqual(['open', 'open'])
+})
+
+test('only tenants with failures have a circuit, and at most 1,000', async () => {
+  const circuits = new Circuits({ tool: 'weather', failures: 2, clock: new ManualClock() })
+  await circuits.run('a', async () => 1)
+  await failing(circuits, 'a', answered404())
+  expect(circuits.size).toBe(0)
+  await failing(circuits, 'a')
+  expect(circuits.size).toBe(1)
+  await circuits.run('a', async () => 1)
+  expect(circuits.size).toBe(0)
+  for (let n = 0; n < 1_100; n++) await failing(circuits, `t${n}`)
+  expect(circuits.size).toBe(1_000)
+})
+
+test('counts calls that overlap with the success that removed the circuit', async () => {
+  const circuits = new Circuits({ tool: 'weather', failures: 2, clock: new ManualClock() })
+  await failing(circuits, 'a')
+  const { promise, reject } = Promise.withResolvers<never>()
+  const overlapping = [1, 2].map(() => circuits.run('a', () => promise).catch(() => {}))
+  await circuits.run('a', async () => 1)
+  reject(down())
+  await Promise.all(overlapping)
+  expect(circuits.state('a').state).toBe('open')
 })

@@ -5,6 +5,7 @@ import {
   handleWhen,
   CircuitState as State,
 } from 'cockatiel'
+import { LRUCache } from 'lru-cache'
 import type { Agent } from 'undici'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { DeadlineWheel } from '../../core/deadline-wheel.ts'
@@ -16,7 +17,7 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import { type AuthPlan, compileAuth } from './auth/compile-auth.ts'
 import { AccessTokens } from './auth/token-source.ts'
 import type { HttpSettings } from './definition/http-implementation.ts'
-import { exchange, type SendOptions } from './exchange/exchange.ts'
+import { exchange, OriginConnections, type SendOptions } from './exchange/exchange.ts'
 import type { HttpResponse, OutgoingRequest } from './exchange/outgoing-request.ts'
 import { send } from './exchange/send.ts'
 import { guardedAgent } from './network/guarded-agent.ts'
@@ -40,6 +41,7 @@ export class HttpClient {
   readonly agent: Agent
   readonly wheel: DeadlineWheel
   readonly tokens: AccessTokens
+  readonly connections = new OriginConnections()
 
   constructor(parts: HttpParts) {
     this.parts = parts
@@ -65,11 +67,11 @@ export class HttpTool {
   readonly #plan: RequestPlan
   readonly #auth: AuthPlan
   readonly #network: ToolNetwork
-  readonly #circuit: Circuit
+  readonly #circuits: Circuits
   readonly #reading: Reading
   readonly #pages: Pages | undefined
-  /** Send options without the signal of the call. */
-  readonly #sending: Omit<SendOptions, 'signal'>
+  /** Send options without those of the call. */
+  readonly #sending: Omit<SendOptions, 'signal' | 'tenant'>
 
   /** Throws if the implementation is invalid or its URL is blocked by network policy. */
   constructor(tool: ToolDefinition, client: HttpClient) {
@@ -82,6 +84,7 @@ export class HttpTool {
     this.#network = networkOf(tool.name, plan, client)
     this.#sending = {
       agent: client.agent,
+      connections: client.connections,
       network: this.#network,
       wheel: client.wheel,
       clock,
@@ -96,24 +99,25 @@ export class HttpTool {
       secrets: plan.secrets,
       tokens: client.tokens,
       refusal: (url) => client.rules.forTool(url, implementation.allowed_domains).refusal(url),
-      ask: (request, signal) =>
-        exchange(request, { ...this.#sending, signal }, clock.now() + this.#sending.timeoutMs, false),
+      ask: (request, tenant, signal) =>
+        exchange(request, { ...this.#sending, tenant, signal }, clock.now() + this.#sending.timeoutMs, false),
     })
     const { failures, open_ms: openMs } = implementation.circuit_breaker ?? {}
-    this.#circuit = new Circuit({ tool: tool.name, failures, openMs, clock, log })
+    this.#circuits = new Circuits({ tool: tool.name, failures, openMs, clock, log })
     const shape = new ResponseShape(tool.name, implementation, log)
     this.#reading = { tool: tool.name, method: plan.method, shape, clock }
     const { pagination } = implementation
     this.#pages = pagination && new Pages(pagination, implementation, this.#reading, log)
   }
 
-  get circuit(): CircuitState {
-    return this.#circuit.state()
+  /** The circuit of a tenant; without one, the worst of all. */
+  circuit(tenant: string | undefined): CircuitState {
+    return this.#circuits.state(tenant)
   }
 
   call(params: Params, context: HandlerContext): Promise<unknown> {
     const request = this.#plan.build(params)
-    return this.#circuit.run(() =>
+    return this.#circuits.run(context.tenant, () =>
       this.#pages ? this.#gather(this.#pages, request, context) : this.#get(request, context),
     )
   }
@@ -157,10 +161,10 @@ export class HttpTool {
     return { response, sent }
   }
 
-  async #send(request: OutgoingRequest, { signal }: HandlerContext): Promise<HttpResponse> {
+  async #send(request: OutgoingRequest, { signal, tenant }: HandlerContext): Promise<HttpResponse> {
     const { log, clock } = this.#client.parts
     const began = clock.now()
-    const response = await send(request, { ...this.#sending, signal })
+    const response = await send(request, { ...this.#sending, tenant, signal })
     if (log.isLevelEnabled('info')) {
       const fields = {
         tool: this.#name,
@@ -190,14 +194,77 @@ const OPEN_MS = 30_000
 /** Assumed duration of a trial call, for callers that arrive meanwhile. */
 const TRIAL_MS = 1_000
 
+/** How many tenants with failures a tool remembers. */
+const MAX_CIRCUITS = 1_000
+
 interface CircuitOptions {
   readonly tool: string
+  readonly tenant?: string
   /** Consecutive failures that open the circuit; 5 by default. */
   readonly failures?: number | undefined
   /** How long the circuit stays open; 30 s by default. */
   readonly openMs?: number | undefined
   readonly clock?: Clock
   readonly log?: Log
+}
+
+const CLOSED: CircuitState = Object.freeze({ state: 'closed', failures: 0 })
+const BY_SEVERITY = ['closed', 'half_open', 'open'] as const
+
+/**
+ * One circuit per tenant: a tenant whose own calls fail must not take the service from others. If the service is down,
+ * the circuit of each tenant that calls it opens. Only tenants with failures have one.
+ */
+export class Circuits {
+  readonly #options: CircuitOptions
+  readonly #circuits = new LRUCache<string, Circuit>({ max: MAX_CIRCUITS })
+
+  constructor(options: CircuitOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#circuits.size
+  }
+
+  run<Value>(tenant: string, attempt: () => Promise<Value>): Promise<Value> {
+    const circuit = this.#circuits.get(tenant)
+    return (circuit === undefined ? attempt() : circuit.run(attempt)).then(
+      (value) => {
+        if (this.#circuits.size > 0) this.#succeeded(tenant)
+        return value
+      },
+      (thrown) => {
+        // A success of another call may have removed the circuit meanwhile.
+        if (circuit !== undefined && !circuit.isNew && !this.#circuits.has(tenant)) this.#circuits.set(tenant, circuit)
+        if (circuit !== undefined || !isFailure(thrown)) throw thrown
+        return this.#of(tenant).failed(thrown)
+      },
+    )
+  }
+
+  state(tenant: string | undefined): CircuitState {
+    if (tenant !== undefined) return this.#circuits.peek(tenant)?.state() ?? CLOSED
+    const rank = ({ state }: CircuitState): number => BY_SEVERITY.indexOf(state)
+    let worst = CLOSED
+    for (const circuit of this.#circuits.values()) {
+      const state = circuit.state()
+      if (rank(state) > rank(worst) || (rank(state) === rank(worst) && state.failures > worst.failures)) worst = state
+    }
+    return worst
+  }
+
+  #of(tenant: string): Circuit {
+    const circuit = this.#circuits.get(tenant) ?? new Circuit({ ...this.#options, tenant })
+    this.#circuits.set(tenant, circuit)
+    return circuit
+  }
+
+  #succeeded(tenant: string): void {
+    const circuit = this.#circuits.peek(tenant)
+    circuit?.succeeded()
+    if (circuit?.isNew) this.#circuits.delete(tenant)
+  }
 }
 
 /**
@@ -207,6 +274,7 @@ interface CircuitOptions {
  */
 export class Circuit {
   readonly #tool: string
+  readonly #tenant: string | undefined
   readonly #openMs: number
   readonly #clock: Clock
   readonly #log: Log
@@ -217,6 +285,7 @@ export class Circuit {
 
   constructor(options: CircuitOptions) {
     this.#tool = options.tool
+    this.#tenant = options.tenant
     this.#openMs = options.openMs ?? OPEN_MS
     this.#clock = options.clock ?? systemClock
     this.#log = options.log ?? silentLog
@@ -234,7 +303,7 @@ export class Circuit {
   }
 
   run<Value>(attempt: () => Promise<Value>): Promise<Value> {
-    if (this.#policy.state === State.Closed) return attempt().then(this.#succeeded<Value>, this.#failed)
+    if (this.#policy.state === State.Closed) return attempt().then(this.#passed<Value>, this.failed)
     const waitMs = this.#waitMs()
     if (waitMs > 0) return Promise.reject(this.#refusal(waitMs))
     return this.#policy.execute(attempt)
@@ -249,13 +318,24 @@ export class Circuit {
     return { state: 'open', failures, retry_in_ms: this.#waitMs(), since }
   }
 
-  readonly #succeeded = <Value>(value: Value): Value => {
+  /** Whether it is as if it had just been created. */
+  get isNew(): boolean {
+    return this.#policy.state === State.Closed && this.#breaker.state === 0
+  }
+
+  /** Counts a success of a call that didn't `run` here. */
+  succeeded(): void {
     // A call that started before the circuit opened says nothing about the current state.
     if (this.#breaker.state > 0 && this.#policy.state === State.Closed) this.#breaker.success()
+  }
+
+  readonly #passed = <Value>(value: Value): Value => {
+    this.succeeded()
     return value
   }
 
-  readonly #failed = (thrown: unknown): Promise<never> => {
+  /** Counts a failure of a call that didn't `run` here. Rejects with its error. */
+  readonly failed = (thrown: unknown): Promise<never> => {
     if (!isFailure(thrown) || this.#policy.state !== State.Closed) return Promise.reject(thrown)
     return this.#policy.execute(() => Promise.reject(thrown))
   }
@@ -280,12 +360,17 @@ export class Circuit {
       return
     }
     this.#retryAt = this.#clock.now() + this.#openMs
-    const fields = { tool: this.#tool, failures: this.#breaker.state, open_ms: this.#openMs }
+    const fields = { tool: this.#tool, tenant: this.#tenant, failures: this.#breaker.state, open_ms: this.#openMs }
     writeLog(this.#log, 'warn', fields, 'Circuit open: the service is not called for a while')
   }
 
   #closed(): void {
-    writeLog(this.#log, 'info', { tool: this.#tool }, 'Circuit closed: the service responds again')
+    writeLog(
+      this.#log,
+      'info',
+      { tool: this.#tool, tenant: this.#tenant },
+      'Circuit closed: the service responds again',
+    )
   }
 }
 

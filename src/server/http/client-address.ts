@@ -112,7 +112,7 @@ export class TrustedProxies {
 }
 
 /** The address of a connection on a link-local network names the interface too: `fe80::1%eth0`. */
-const withoutZone = (address = ''): Address | undefined => readAddress(address.split('%', 1)[0] as string)
+export const withoutZone = (address = ''): Address | undefined => readAddress(address.split('%', 1)[0] as string)
 
 /** Some proxies append the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function withoutPort(entry: string): string {
@@ -122,7 +122,7 @@ function withoutPort(entry: string): string {
 }
 
 /** Clients of one IPv6 network share a limit. So do connections that are gone already and have no address. */
-function addressKey(address: Address | undefined): string {
+export function addressKey(address: Address | undefined): string {
   if (address === undefined) return 'unknown'
   if (address instanceof ipaddr.IPv4) return address.toString()
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${IPV6_PREFIX}`)}/${IPV6_PREFIX}`

@@ -80,6 +80,29 @@ test('a job is ended by DELETE, and twice is once', async () => {
   expect(await (await end()).json()).toEqual(ended)
 })
 
+test('a tenant with as many jobs as its quota allows gets no more, and others do', async () => {
+  const slow = slowTool()
+  const limits = { queued_jobs: 2 }
+  const server = await openToolServer({ slow: slow.run }, { limits, tenants: { large: { quota: { queued_jobs: 3 } } } })
+  const [small, large] = [await server.key('small'), await server.key('large')]
+  const statuses = async (key: string) => {
+    const answers = []
+    for (let n = 0; n < 4; n++) answers.push((await server.call('slow', {}, { ...ASYNC, ...bearer(key) })).status)
+    return answers
+  }
+  expect(await statuses(small)).toEqual([202, 202, 429, 429])
+  expect(await statuses(large)).toEqual([202, 202, 202, 429])
+  const refused = await server.call('slow', {}, { ...ASYNC, ...bearer(small) })
+  expect(await refused.json()).toMatchObject({
+    success: false,
+    error_code: 'RATE_LIMITED',
+    error:
+      "Tenant 'small' has reached its quota 'queued_jobs': it uses 2 of 2, and 1 more would exceed it. " +
+      'Wait until some have ended, or cancel some, or ask the operator to raise limits.queued_jobs',
+  })
+  slow.end()
+})
+
 test('the newest jobs are listed without their results', async () => {
   const server = await openToolServer({ a: () => 'a', b: () => 'b', c: () => 'c' })
   for (const tool of ['a', 'b', 'c']) {

@@ -218,9 +218,10 @@ export class Jobs {
   }
 
   async #create(job: NewJob): Promise<Job> {
-    const { jobs } = this.#installation.storage
+    const { storage, tenants } = this.#installation
+    const { jobs } = storage
     try {
-      await jobs.create(job)
+      await jobs.create(job, tenants.quota(job.tenant))
     } catch (error) {
       // A repeated request has the id of the first job.
       const first = await jobs.get(job.tenant, job.id)
@@ -228,7 +229,7 @@ export class Jobs {
       if (!isSameCall(first, job)) throw usedForOther(job)
       return first
     }
-    await this.#queue.add(job.id).catch((err) => {
+    await this.#queue.add(job.id, job.tenant).catch((err) => {
       writeLog(
         this.#installation.log,
         'warn',
@@ -308,7 +309,7 @@ const usedForOther = (job: NewJob): ToolExecutionError =>
   )
 
 const notStarted = (error: unknown): ToolExecutionError =>
-  error instanceof ToolExecutionError && error.code === 'INVALID_PARAMETERS'
+  error instanceof ToolExecutionError && (error.code === 'INVALID_PARAMETERS' || error.code === 'RATE_LIMITED')
     ? error
     : new ToolExecutionError(
         'SERVICE_UNAVAILABLE',

@@ -308,7 +308,8 @@ export function limitRoutes(app: FastifyInstance): void {
   app.get(
     '/api/limits',
     route('observe', 'limits', 'Returns the limits and circuit breakers of your tenant, and their current state', {
-      description: "With the scope 'installation': the callers of all tenants and the circuit breakers of all tools.",
+      description:
+        "With the scope 'installation': the callers of all tenants, and of each tool the circuit breaker of the tenant that fails most.",
       response: { 200: object(VIEW, 'The state on this server') },
     }),
     ({ caller }): LimitsView => {
@@ -318,7 +319,7 @@ export function limitRoutes(app: FastifyInstance): void {
       return {
         callers: installation.callerLimits(all ? undefined : caller.tenant),
         tools: toolLimits(installation, tools, caller.tenant, all),
-        circuits: circuits(installation, tools),
+        circuits: circuits(installation, tools, all ? undefined : caller.tenant),
         budgets: budgets(config),
         configured: configured(config),
       }
@@ -345,9 +346,13 @@ function toolLimits(
     .filter((limit) => Object.keys(limit).length > 1)
 }
 
-function circuits({ manager }: Installation, tools: readonly ToolDefinition[]): ShownCircuit[] {
+function circuits(
+  { manager }: Installation,
+  tools: readonly ToolDefinition[],
+  tenant: string | undefined,
+): ShownCircuit[] {
   const seen = new Set(tools.map(({ name }) => name))
-  return [...manager.getExecutor().circuits()]
+  return [...manager.getExecutor().circuits(tenant)]
     .filter(([tool]) => seen.has(tool))
     .map(([tool, { since, ...state }]) => ({
       tool,

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { nextMilliseconds } from '../fixtures/next-milliseconds.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 
@@ -55,6 +55,15 @@ test('runs are listed newest first, without steps, page by page', async () => {
   const second = await pageOf(`${url}/api/runs?limit=2&cursor=${encodeURIComponent(first.next ?? '')}`)
   expect(questionsOf(second)).toEqual(['1'])
   expect(second).not.toHaveProperty('next')
+})
+
+test('the oldest runs are removed beyond the quota of the tenant', async () => {
+  const { url } = await openScriptedServer(['One.', 'Two.', 'Three.'], { config: { limits: { stored_runs: 2 } } })
+  for (const message of ['1', '2', '3']) {
+    await ask(url, message)
+    await nextMilliseconds()
+  }
+  await vi.waitFor(async () => expect(questionsOf(await pageOf(`${url}/api/runs`))).toEqual(['3', '2']))
 })
 
 test('filters runs by model and stop reason', async () => {

@@ -7,6 +7,7 @@ import type {
   KnowledgeQuery,
   KnowledgeStore,
 } from '../../core/storage/knowledge-store.ts'
+import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { refuseNul } from '../ledger/storable-text.ts'
 
@@ -212,11 +213,23 @@ export const toCollection = ({
 export const chunkIdOf = (chunk_id: string): number | undefined =>
   /^[1-9]\d{0,14}$/.test(chunk_id) ? Number(chunk_id) : undefined
 
+/** The bytes of a part that count against the quota, besides its vectors. */
+export const bytesOf = ({ chunks }: DocumentPart): number =>
+  chunks.reduce((sum, { text, heading }) => sum + Buffer.byteLength(text) + Buffer.byteLength(heading), 0)
+
+/** Throws if the tenant would exceed its quota with this part. */
+export function checkPartQuota(part: DocumentPart, quota: Quota, usage: Usage, isNew: boolean): void {
+  const vectors = part.chunks.reduce((sum, { vector }) => sum + (vector?.byteLength ?? 0), 0)
+  checkQuota(part.tenant, quota, usage, { documents: isNew ? 1 : 0, storage_bytes: bytesOf(part) + vectors })
+}
+
 /** Changes of the counts of a collection. */
 export interface Growth {
   readonly documents: number
   readonly chunks: number
   readonly vectors: number
+  /** Of complete and incomplete versions. */
+  readonly bytes: number
 }
 
 /** A stored version of a document. */
@@ -227,4 +240,5 @@ export interface VersionRow {
   readonly parts_in: number
   readonly chunks: number
   readonly vectors: number
+  readonly bytes: number
 }

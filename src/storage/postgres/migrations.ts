@@ -375,4 +375,23 @@ export const migrations: readonly string[] = [
   CREATE INDEX sessions_by_caller ON toolyard.sessions (caller, expires_at);
   CREATE INDEX sessions_by_expiry ON toolyard.sessions (expires_at);
   `,
+  // Counts what tenants store.
+  `
+  ALTER TABLE toolyard.knowledge_versions ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
+  ALTER TABLE toolyard.knowledge_collections ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
+  UPDATE toolyard.knowledge_versions AS versions SET bytes = coalesce((
+    SELECT sum(octet_length(text) + octet_length(heading)) FROM toolyard.knowledge_chunks
+    WHERE part IN (SELECT id FROM toolyard.knowledge_parts WHERE version = versions.id)), 0);
+  UPDATE toolyard.knowledge_collections AS collections SET bytes = coalesce((
+    SELECT sum(bytes) FROM toolyard.knowledge_versions WHERE collection = collections.id), 0);
+
+  ALTER TABLE toolyard.jobs ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
+  UPDATE toolyard.jobs SET bytes = octet_length(params) + coalesce(octet_length(result), 0);
+  CREATE INDEX jobs_to_do_by_tenant ON toolyard.jobs (tenant) WHERE state IN ('queued', 'running');
+  CREATE TABLE toolyard.job_bytes (
+    tenant text COLLATE "C" PRIMARY KEY,
+    bytes bigint NOT NULL
+  );
+  INSERT INTO toolyard.job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM toolyard.jobs GROUP BY tenant;
+  `,
 ]

@@ -1,11 +1,11 @@
 import type { PgBoss } from 'pg-boss'
 import { type Log, writeLog } from '../../core/log.ts'
-import type { JobQueue, JobStore } from '../../core/storage/job-store.ts'
+import type { Job, JobQueue, JobStore } from '../../core/storage/job-store.ts'
 import { PostgresDatabase, postgresError } from './postgres-database.ts'
 
 const SCHEMA = 'toolyard_jobs'
 const QUEUE = 'jobs'
-const CONCURRENCY = 8
+const CONCURRENCY = 16
 const CONNECTIONS = 4
 const ANSWER_MS = 5_000
 /** How often the queue looks for jobs in the store that were not announced. */
@@ -33,7 +33,7 @@ const POLL_EVERY_S = 1
 export interface PgBossQueueOptions {
   readonly store: Pick<JobStore, 'waiting'>
   readonly log: Log
-  /** How many jobs run here at a time: 8. */
+  /** How many jobs run here at a time: 16. One tenant has at most half of them. */
   readonly concurrency?: number
 }
 
@@ -53,13 +53,14 @@ class PgBossQueue implements JobQueue {
   }
 
   /** A job that waits or runs is not added again. */
-  async add(id: string): Promise<void> {
-    await this.#addAll([id])
+  async add(id: string, tenant: string): Promise<void> {
+    await this.#addAll([{ id, tenant }])
   }
 
   async work(run: (id: string) => Promise<void>): Promise<void> {
     const options = {
       localConcurrency: this.#concurrency,
+      localGroupConcurrency: Math.max(1, Math.floor(this.#concurrency / 2)),
       heartbeatRefreshSeconds: HEARTBEAT_EVERY_S,
       pollingIntervalSeconds: POLL_EVERY_S,
       notifyPollingIntervalSeconds: 2 * POLL_EVERY_S,
@@ -101,15 +102,15 @@ class PgBossQueue implements JobQueue {
   #look(): void {
     this.#store
       .waiting(LOOKUP_LIMIT)
-      .then((jobs) => this.#addAll(jobs.map(({ id }) => id)))
+      .then((jobs) => this.#addAll(jobs))
       .catch((err) =>
         writeLog(this.#log, 'debug', { err }, 'Waiting jobs could not be read. The next attempt follows.'),
       )
   }
 
-  async #addAll(ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return
-    const jobs = ids.map((id) => ({ data: { id }, singletonKey: id }))
+  async #addAll(waiting: readonly Pick<Job, 'id' | 'tenant'>[]): Promise<void> {
+    if (waiting.length === 0) return
+    const jobs = waiting.map(({ id, tenant }) => ({ data: { id }, singletonKey: id, group: { id: tenant } }))
     try {
       await this.#boss.insert(QUEUE, jobs)
     } catch (error) {

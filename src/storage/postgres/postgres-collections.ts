@@ -32,7 +32,7 @@ const DROP = 'UPDATE toolyard.knowledge_collections SET gone = true WHERE tenant
 
 const GROW = `
   UPDATE toolyard.knowledge_collections
-  SET documents = documents + $2, chunks = chunks + $3, vectors = vectors + $4 WHERE id = $1`
+  SET documents = documents + $2, chunks = chunks + $3, vectors = vectors + $4, bytes = bytes + $5 WHERE id = $1`
 
 export class PostgresCollections {
   readonly #database: PostgresDatabase
@@ -79,8 +79,8 @@ export class PostgresCollections {
   }
 
   /** Must be the last statement of a transaction, since it locks the collection. */
-  async grow(statements: Statements, id: number, { documents, chunks, vectors }: Growth): Promise<void> {
-    await statements.run(GROW, [id, documents, chunks, vectors])
+  async grow(statements: Statements, id: number, { documents, chunks, vectors, bytes }: Growth): Promise<void> {
+    await statements.run(GROW, [id, documents, chunks, vectors, bytes])
   }
 
   async #create(tenant: string, name: string): Promise<void> {

@@ -1,9 +1,19 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { DocumentPart, KnowledgeHit, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
-import { checkPart, checkQuery, checkVectorOf, toCollection, type VersionRow } from '../knowledge/checks.ts'
+import type { Quota, Usage } from '../../core/storage/quota.ts'
+import {
+  bytesOf,
+  checkPart,
+  checkPartQuota,
+  checkQuery,
+  checkVectorOf,
+  toCollection,
+  type VersionRow,
+} from '../knowledge/checks.ts'
 import { queryWords, searchWords } from '../knowledge/search-words.ts'
 import { candidatesOf } from '../knowledge/vector-code.ts'
+import { USAGE } from '../sql/database.ts'
 import { PostgresCollections } from './postgres-collections.ts'
 import type { PostgresDatabase, Statements } from './postgres-database.ts'
 import { codeValue, PostgresChunkVectors, PostgresKnownVectors, vectorValue } from './postgres-vectors.ts'
@@ -49,7 +59,7 @@ export function postgresKnowledge(
       return row && toCollection(row)
     },
     open: async (...asked) => toCollection(await collections.open(...asked)),
-    put: async (part) => documents.put(part),
+    put: async (part, quota) => documents.put(part, quota),
     document: (...asked) => documents.find(...asked),
     remove: (...asked) => documents.remove(...asked),
     async drop(tenant, collection) {
@@ -177,20 +187,23 @@ const WRITE_MS = 60_000
 /** Keeps the locks of removals short. */
 const VERSIONS_AT_ONCE = 100
 
+/** Every value is the tenant. */
+const USAGE_SQL = USAGE.replaceAll('?', '$1')
+
 /** Serializes writes of the same document. */
 const LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text, 7203))"
 
 const VISIBLE = `
-  SELECT id, version, parts, parts_in, chunks, vectors FROM toolyard.knowledge_versions
+  SELECT id, version, parts, parts_in, chunks, vectors, bytes FROM toolyard.knowledge_versions
   WHERE collection = $1 AND document = $2 AND visible`
 
 const STAGED = `
-  SELECT id, version, parts, parts_in, chunks, vectors FROM toolyard.knowledge_versions
+  SELECT id, version, parts, parts_in, chunks, vectors, bytes FROM toolyard.knowledge_versions
   WHERE collection = $1 AND document = $2 AND version = $3 AND NOT visible FOR UPDATE`
 
 const STAGE = `
   INSERT INTO toolyard.knowledge_versions (collection, document, version, parts, put_at) VALUES ($1, $2, $3, $4, $5)
-  RETURNING id, version, parts, parts_in, chunks, vectors`
+  RETURNING id, version, parts, parts_in, chunks, vectors, bytes`
 
 const ADD_PART = `
   INSERT INTO toolyard.knowledge_parts (version, part, source, metadata) VALUES ($1, $2, $3, $4::jsonb)
@@ -207,19 +220,19 @@ const ADD_CHUNKS = `
 
 const GROW = `
   UPDATE toolyard.knowledge_versions
-  SET parts_in = parts_in + 1, chunks = chunks + $2, vectors = vectors + $3, put_at = $4
-  WHERE id = $1 RETURNING id, version, parts, parts_in, chunks, vectors`
+  SET parts_in = parts_in + 1, chunks = chunks + $2, vectors = vectors + $3, put_at = $4, bytes = bytes + $5
+  WHERE id = $1 RETURNING id, version, parts, parts_in, chunks, vectors, bytes`
 
 const SHOW = 'UPDATE toolyard.knowledge_versions SET visible = true WHERE id = $1'
 
-const REMOVE = 'DELETE FROM toolyard.knowledge_versions WHERE id = $1 RETURNING chunks, vectors'
+const REMOVE = 'DELETE FROM toolyard.knowledge_versions WHERE id = $1 RETURNING chunks, vectors, bytes'
 
 const SWEEP = `
   DELETE FROM toolyard.knowledge_versions WHERE id = ANY (ARRAY(
     SELECT versions.id FROM toolyard.knowledge_versions AS versions
     JOIN toolyard.knowledge_collections AS collections ON collections.id = versions.collection
     WHERE NOT versions.visible AND versions.put_at < $1 AND NOT collections.gone LIMIT $2
-  )) AND NOT visible AND put_at < $1 RETURNING parts_in`
+  )) AND NOT visible AND put_at < $1 RETURNING parts_in, collection, bytes`
 
 const EMPTY = `
   DELETE FROM toolyard.knowledge_versions WHERE id = ANY (ARRAY(
@@ -231,6 +244,12 @@ const EMPTY = `
 const FORGET = `
   DELETE FROM toolyard.knowledge_collections AS collections WHERE gone
     AND NOT EXISTS (SELECT FROM toolyard.knowledge_versions WHERE collection = collections.id)`
+
+interface Swept {
+  readonly parts_in: number
+  readonly collection: number
+  readonly bytes: number
+}
 
 /** Documents and their versions. Removing a version removes its parts, chunks and vectors. */
 class PostgresDocuments {
@@ -253,7 +272,7 @@ class PostgresDocuments {
     this.#clock = parts.clock
   }
 
-  put(given: DocumentPart): Promise<{ readonly complete: boolean; readonly chunks: number }> {
+  put(given: DocumentPart, quota?: Quota): Promise<{ readonly complete: boolean; readonly chunks: number }> {
     const part = checkPart(given)
     return this.#database.transaction(async (statements) => {
       const { tenant, document_id } = part
@@ -262,9 +281,14 @@ class PostgresDocuments {
       await statements.run(LOCK, [collection.id, document_id])
       const visible = await first<VersionRow>(statements, VISIBLE, [collection.id, document_id])
       if (visible?.version === part.version) return { complete: true, chunks: visible.chunks }
-      const staged = await this.#add(statements, collection.id, part)
+      if (quota !== undefined) {
+        const usage = await first<Usage>(statements, USAGE_SQL, [tenant])
+        checkPartQuota(part, quota, usage as Usage, visible === undefined)
+      }
+      const { staged, bytes } = await this.#add(statements, collection.id, part)
       const complete = staged.parts_in === staged.parts
-      if (complete) await this.#show(statements, collection.id, staged, visible)
+      if (complete) await this.#show(statements, collection.id, staged, visible, bytes)
+      else await this.#collections.grow(statements, collection.id, { documents: 0, chunks: 0, vectors: 0, bytes })
       return { complete, chunks: staged.chunks }
     }, WRITE_MS)
   }
@@ -286,8 +310,9 @@ class PostgresDocuments {
       await statements.run(LOCK, [collection.id, document])
       const visible = await first<VersionRow>(statements, VISIBLE, [collection.id, document])
       if (visible === undefined) return false
-      const { chunks, vectors } = await this.#removed(statements, visible)
-      await this.#collections.grow(statements, collection.id, { documents: -1, chunks: -chunks, vectors: -vectors })
+      const { chunks, vectors, bytes } = await this.#removed(statements, visible)
+      const growth = { documents: -1, chunks: -chunks, vectors: -vectors, bytes: -bytes }
+      await this.#collections.grow(statements, collection.id, growth)
       return true
     }, WRITE_MS)
   }
@@ -295,9 +320,14 @@ class PostgresDocuments {
   async sweep(before: number): Promise<number> {
     let parts = 0
     for (;;) {
-      const { rows } = await this.#long((statements) =>
-        statements.run<{ parts_in: number }>(SWEEP, [before, VERSIONS_AT_ONCE]),
-      )
+      const { rows } = await this.#long(async (statements) => {
+        const swept = await statements.run<Swept>(SWEEP, [before, VERSIONS_AT_ONCE])
+        // Locks rows in a fixed order to avoid deadlocks.
+        for (const { collection, bytes } of swept.rows.toSorted((a, b) => a.collection - b.collection)) {
+          await this.#collections.grow(statements, collection, { documents: 0, chunks: 0, vectors: 0, bytes: -bytes })
+        }
+        return swept
+      })
       for (const { parts_in } of rows) parts += parts_in
       if (rows.length === 0) return parts
     }
@@ -310,12 +340,16 @@ class PostgresDocuments {
     return count > 0
   }
 
-  /** Adds a part unless it is stored already, and returns the version. */
-  async #add(statements: Statements, collection: number, part: DocumentPart): Promise<VersionRow> {
-    const staged = await this.#staged(statements, collection, part)
+  /** Adds a part unless it is stored already. Returns the version, and by how much the collection has grown. */
+  async #add(
+    statements: Statements,
+    collection: number,
+    part: DocumentPart,
+  ): Promise<{ readonly staged: VersionRow; readonly bytes: number }> {
+    const { staged, freed } = await this.#staged(statements, collection, part)
     const values = [staged.id, part.part, part.source, JSON.stringify(part.metadata)]
     const row = await first<{ id: number }>(statements, ADD_PART, values)
-    if (row === undefined) return staged
+    if (row === undefined) return { staged, bytes: -freed }
     const { chunks } = part
     const { rows } = await statements.run<{ id: number; position: number }>(ADD_CHUNKS, [
       collection,
@@ -332,18 +366,23 @@ class PostgresDocuments {
     const kept = rows.map(({ id, position }) => ({ chunk: id, vector: vectors.get(position) }))
     await this.#vectors.add(statements, collection, kept)
     const known = kept.filter(({ vector }) => vector !== undefined).length
-    const grown = await first<VersionRow>(statements, GROW, [staged.id, chunks.length, known, this.#clock.wall()])
-    return grown as VersionRow
+    const bytes = bytesOf(part)
+    const growth = [staged.id, chunks.length, known, this.#clock.wall(), bytes]
+    return { staged: (await first<VersionRow>(statements, GROW, growth)) as VersionRow, bytes: bytes - freed }
   }
 
   /** A staged version with another number of parts is replaced. */
-  async #staged(statements: Statements, collection: number, part: DocumentPart): Promise<VersionRow> {
+  async #staged(
+    statements: Statements,
+    collection: number,
+    part: DocumentPart,
+  ): Promise<{ readonly staged: VersionRow; readonly freed: number }> {
     const { document_id, version, parts } = part
     const staged = await first<VersionRow>(statements, STAGED, [collection, document_id, version])
-    if (staged?.parts === parts) return staged
-    if (staged !== undefined) await this.#removed(statements, staged)
+    if (staged?.parts === parts) return { staged, freed: 0 }
+    const removed = staged && (await this.#removed(statements, staged))
     const values = [collection, document_id, version, parts, this.#clock.wall()]
-    return (await first<VersionRow>(statements, STAGE, values)) as VersionRow
+    return { staged: (await first<VersionRow>(statements, STAGE, values)) as VersionRow, freed: removed?.bytes ?? 0 }
   }
 
   async #show(
@@ -351,6 +390,7 @@ class PostgresDocuments {
     collection: number,
     staged: VersionRow,
     before: VersionRow | undefined,
+    bytes: number,
   ): Promise<void> {
     const gone = before && (await this.#removed(statements, before))
     await statements.run(SHOW, [staged.id])
@@ -358,6 +398,7 @@ class PostgresDocuments {
       documents: gone === undefined ? 1 : 0,
       chunks: staged.chunks - (gone?.chunks ?? 0),
       vectors: staged.vectors - (gone?.vectors ?? 0),
+      bytes: bytes - (gone?.bytes ?? 0),
     })
   }
 
@@ -365,9 +406,9 @@ class PostgresDocuments {
   async #removed(
     statements: Statements,
     { id }: VersionRow,
-  ): Promise<{ readonly chunks: number; readonly vectors: number }> {
-    const row = await first<{ chunks: number; vectors: number }>(statements, REMOVE, [id])
-    return row ?? { chunks: 0, vectors: 0 }
+  ): Promise<Pick<VersionRow, 'chunks' | 'vectors' | 'bytes'>> {
+    const row = await first<Pick<VersionRow, 'chunks' | 'vectors' | 'bytes'>>(statements, REMOVE, [id])
+    return row ?? { chunks: 0, vectors: 0, bytes: 0 }
   }
 
   #long<T>(work: (statements: Statements) => Promise<T>): Promise<T> {

@@ -109,7 +109,7 @@ export class PostgresChunkVectors {
       await this.add(statements, collection.id, chunks)
       const counted = await statements.run<{ count: number }>(COUNT_IN, [chunks.map(({ chunk }) => chunk)])
       const visible = counted.rows[0]?.count ?? 0
-      await this.#collections.grow(statements, collection.id, { documents: 0, chunks: 0, vectors: visible })
+      await this.#collections.grow(statements, collection.id, { documents: 0, chunks: 0, vectors: visible, bytes: 0 })
     })
   }
 }

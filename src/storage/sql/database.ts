@@ -37,8 +37,11 @@ export interface Database {
   run<Row>(sql: string, values?: readonly unknown[], limitMs?: number): Promise<Answer<Row>>
   /** All or nothing. */
   transaction<T>(work: () => Work<T>, limitMs?: number): Promise<T>
-  /** A transaction that other servers are told about; one at a time runs in the whole installation. */
-  change<T>(topic: Change, work: () => Work<T>): Promise<T>
+  /**
+   * A transaction that other servers are told about; one at a time runs in the whole installation. An urgent one also
+   * succeeds if the disk of an embedded store is full.
+   */
+  change<T>(topic: Change, work: () => Work<T>, urgent?: boolean): Promise<T>
   /** A condition: the instance named in this column is alive. */
   alive(column: string): Statement
   /** Inserts at least one row. `columns` maps names to PostgreSQL types; texts hold no NUL. */
@@ -49,6 +52,15 @@ export interface Database {
     onConflict?: string,
   ): Statement
 }
+
+/** What a tenant has stored. Each value is the tenant. A number of a vector takes 4 bytes. */
+export const USAGE = `
+  SELECT (SELECT count(*) FROM toolyard.jobs WHERE tenant = ? AND state IN ('queued', 'running')) AS queued_jobs,
+    (SELECT CAST(coalesce(sum(documents), 0) AS bigint) FROM toolyard.knowledge_collections
+      WHERE tenant = ? AND NOT gone) AS documents,
+    (SELECT CAST(coalesce(sum(bytes + vectors * 4 * coalesce(dimensions, 0)), 0) AS bigint)
+      FROM toolyard.knowledge_collections WHERE tenant = ? AND NOT gone)
+      + coalesce((SELECT bytes FROM toolyard.job_bytes WHERE tenant = ?), 0) AS storage_bytes`
 
 /** Conditions of a WHERE clause with their values. A condition whose value is undefined is left out. */
 export class Where {

@@ -71,6 +71,12 @@ export class Runs implements RunStore {
     return { runs, next: Buffer.from(JSON.stringify([last.started_at, last.id])).toString('base64url') }
   }
 
+  async trim(tenant: string, most: number): Promise<number> {
+    const { rows } = await this.#database.run<{ started_at: string; id: string }>(OLDEST_TO_KEEP, [tenant, most - 1])
+    if (rows[0] === undefined) return 0
+    return (await this.#database.run(REMOVE_OLDER, [tenant, rows[0].started_at, rows[0].id])).count
+  }
+
   async get(tenant: string, id: string): Promise<StoredRun | undefined> {
     const sql = 'SELECT * FROM toolyard.runs WHERE tenant = ? AND id = ?'
     const { rows } = await this.#database.run<RunRow>(sql, [tenant, id])
@@ -94,6 +100,10 @@ export async function tenantOf(database: Database, table: 'runs' | 'jobs', id: s
   const sql = ['SELECT tenant FROM', `toolyard.${table}`, 'WHERE id = ? LIMIT 1'].join(' ')
   return (await database.run<{ tenant: string }>(sql, [id])).rows[0]?.tenant
 }
+
+const OLDEST_TO_KEEP = `
+  SELECT started_at, id FROM toolyard.runs WHERE tenant = ? ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ?`
+const REMOVE_OLDER = 'DELETE FROM toolyard.runs WHERE tenant = ? AND (started_at, id) < (?, ?)'
 
 /** A run that is stored already stays as it is: a batch whose answer was lost is written twice. */
 export function insertRuns(database: Database, runs: readonly StoredRun[]): Statement {

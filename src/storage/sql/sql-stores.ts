@@ -3,9 +3,10 @@ import type { Clock } from '../../core/clock.ts'
 import type { Job, JobStore, NewJob } from '../../core/storage/job-store.ts'
 import type { KeyStore, SessionStore, StoredKey, StoredSession } from '../../core/storage/key-store.ts'
 import type { OnceClaim, OnceState, OnceStore } from '../../core/storage/once-store.ts'
+import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { ask, type Database, placeholders, Where } from './database.ts'
+import { ask, type Database, placeholders, USAGE, Where } from './database.ts'
 import type { Engine } from './engine.ts'
 import { Runs, ToolUse, tenantOf, Validations } from './runs.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
@@ -77,11 +78,12 @@ class Keys implements KeyStore {
   }
 
   async revoke(id: string, at: string): Promise<boolean> {
-    return this.#database.change('keys', function* () {
+    const revoke = function* () {
       yield* ask(END_SESSIONS, [id])
       const { count } = yield* ask(REVOKE_KEY, [at, id])
       return count > 0
-    })
+    }
+    return this.#database.change('keys', revoke, true)
   }
 }
 
@@ -247,21 +249,29 @@ class Once implements OnceStore {
 const keyOf = ({ tenant, caller, key, fingerprint }: OnceClaim) => [tenant, caller, key, fingerprint]
 
 const CREATE_JOB = `
-  INSERT INTO toolyard.jobs (id, tenant, caller, tool, params, timeout_ms, created_at, state, attempts)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', 0)`
+  INSERT INTO toolyard.jobs (id, tenant, caller, tool, params, timeout_ms, created_at, bytes, state, attempts)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 0)`
 const TAKE_JOB = `
   UPDATE toolyard.jobs SET state = 'running', server = ?, started_at = ?, attempts = attempts + 1
   WHERE id = ? AND (state = 'queued' OR state = 'running' AND NOT`
 const WAITING_JOBS = `
-  SELECT id, tenant FROM toolyard.jobs WHERE state IN ('queued', 'running') AND (state = 'queued' OR NOT`
+  SELECT id, tenant, created_at, row_number() OVER (PARTITION BY tenant ORDER BY created_at, id) AS turn
+  FROM toolyard.jobs WHERE state IN ('queued', 'running') AND (state = 'queued' OR NOT`
 const PROGRESS = "UPDATE toolyard.jobs SET progress = ? WHERE id = ? AND state = 'running' AND server IN"
 const END_JOB = `
-  UPDATE toolyard.jobs SET state = ?, result = ?, ended_at = ? WHERE id = ? AND state IN ('queued', 'running')`
+  UPDATE toolyard.jobs SET state = ?, result = ?, ended_at = ?, bytes = bytes + ?
+  WHERE id = ? AND state IN ('queued', 'running') RETURNING tenant`
 const SWEEP_JOBS = `
-  DELETE FROM toolyard.jobs WHERE id IN (SELECT id FROM toolyard.jobs WHERE ended_at < ? LIMIT ?)`
+  DELETE FROM toolyard.jobs WHERE id IN (SELECT id FROM toolyard.jobs WHERE ended_at < ? LIMIT ?)
+  RETURNING tenant, bytes`
+const ADD_JOB_BYTES = `
+  INSERT INTO toolyard.job_bytes (tenant, bytes) VALUES (?, ?)
+  ON CONFLICT (tenant) DO UPDATE SET bytes = job_bytes.bytes + excluded.bytes`
 
 /** A job as a row: `params`, `progress` and `result` are JSON texts. */
 type JobRow = Omit<Job, 'params' | 'progress' | 'result'> & {
+  /** The size of `params` and `result`. */
+  readonly bytes: number
   readonly params: string
   readonly progress: string | null
   readonly result: string | null
@@ -275,9 +285,18 @@ class Jobs implements JobStore {
     this.#database = database
   }
 
-  async create({ id, tenant, caller, tool, params, timeout_ms, created_at }: NewJob): Promise<void> {
-    const values = [id, tenant, caller, tool, JSON.stringify(params ?? null), timeout_ms, created_at]
-    await this.#database.run(CREATE_JOB, values)
+  async create(job: NewJob, quota?: Quota): Promise<void> {
+    const { id, tenant, caller, tool, timeout_ms, created_at } = job
+    const params = JSON.stringify(job.params ?? null)
+    const bytes = Buffer.byteLength(params)
+    await this.#database.transaction(function* () {
+      if (quota !== undefined) {
+        const { rows } = yield* ask<Usage>(USAGE, [tenant, tenant, tenant, tenant])
+        checkQuota(tenant, quota, rows[0] as Usage, { queued_jobs: 1, storage_bytes: bytes })
+      }
+      yield* ask(CREATE_JOB, [id, tenant, caller, tool, params, timeout_ms, created_at, bytes])
+      yield* ask(ADD_JOB_BYTES, [tenant, bytes])
+    })
   }
 
   async get(tenant: string, id: string): Promise<Job | undefined> {
@@ -307,7 +326,8 @@ class Jobs implements JobStore {
   async waiting(limit: number, caller?: string): Promise<readonly Pick<Job, 'id' | 'tenant'>[]> {
     const alive = this.#database.alive('server')
     const where = new Where().and('caller = ?', caller)
-    const sql = [WAITING_JOBS, alive.sql, ') AND', where.sql, 'ORDER BY created_at, id LIMIT ?'].join(' ')
+    const waiting = [WAITING_JOBS, alive.sql, ') AND', where.sql].join(' ')
+    const sql = ['SELECT id, tenant FROM (', waiting, ') AS waiting ORDER BY turn, created_at, id LIMIT ?'].join(' ')
     return (await this.#database.run<Pick<Job, 'id' | 'tenant'>>(sql, [...alive.values, ...where.values, limit])).rows
   }
 
@@ -318,17 +338,31 @@ class Jobs implements JobStore {
   }
 
   async end(id: string, state: 'done' | 'cancelled', result: ToolResult, now: string): Promise<boolean> {
-    const { count } = await this.#database.run(END_JOB, [state, JSON.stringify(result), now, id])
-    return count > 0
+    const text = JSON.stringify(result)
+    const bytes = Buffer.byteLength(text)
+    return this.#database.transaction(function* () {
+      const { rows } = yield* ask<{ tenant: string }>(END_JOB, [state, text, now, bytes, id])
+      for (const { tenant } of rows) yield* ask(ADD_JOB_BYTES, [tenant, bytes])
+      return rows.length > 0
+    })
   }
 
   /** Removes jobs that ended before this time. */
   async sweep(before: number): Promise<void> {
-    await this.#database.run(SWEEP_JOBS, [new Date(before).toISOString(), SWEEP_LIMIT])
+    await this.#database.transaction(function* () {
+      const ended = [new Date(before).toISOString(), SWEEP_LIMIT]
+      const { rows } = yield* ask<{ tenant: string; bytes: number }>(SWEEP_JOBS, ended)
+      const freed = Map.groupBy(rows, ({ tenant }) => tenant)
+      // Locks rows in a fixed order to avoid deadlocks.
+      for (const tenant of [...freed.keys()].sort()) {
+        const bytes = freed.get(tenant)?.reduce((sum, row) => sum + row.bytes, 0) ?? 0
+        yield* ask(ADD_JOB_BYTES, [tenant, -bytes])
+      }
+    })
   }
 }
 
-const readJob = (row: JobRow): Job => ({
+const readJob = ({ bytes: _, ...row }: JobRow): Job => ({
   ...row,
   params: JSON.parse(row.params),
   progress: row.progress === null ? null : JSON.parse(row.progress),

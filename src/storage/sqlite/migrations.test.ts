@@ -5,7 +5,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
 import { call, event } from '../fixtures/call-entry.ts'
+import { whole } from '../fixtures/given-knowledge.ts'
 import { OwnChain, verifyChains } from '../ledger/verify-chain.ts'
+import { USAGE } from '../sql/database.ts'
 import { hostStorage } from '../worker/host-storage.ts'
 import { migrate } from './migrations.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
@@ -87,7 +89,10 @@ async function databaseOfVersion6(): Promise<{ readonly folder: string; readonly
   database.exec('DROP VIEW audit_log')
   for (const column of ['event', 'subject', 'detail']) database.exec(`ALTER TABLE audit DROP COLUMN ${column}`)
   database.exec('CREATE VIEW audit_log AS SELECT tool FROM audit')
-  database.exec('DROP TABLE sessions')
+  database.exec(`
+    DROP TABLE sessions; DROP TABLE reserve; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant;
+    ALTER TABLE jobs DROP COLUMN bytes; ALTER TABLE knowledge_versions DROP COLUMN bytes;
+    ALTER TABLE knowledge_collections DROP COLUMN bytes`)
   for (const column of ['tools', 'models']) database.exec(`ALTER TABLE keys DROP COLUMN ${column}`)
   database.exec('PRAGMA user_version = 6')
   return { folder, database }
@@ -156,6 +161,31 @@ test('gives an old database the layout of a new one', () => {
   const { database: old } = oldDatabase()
   migrate(old)
   expect(layout(old)).toEqual(layout(freshDatabase()))
+})
+
+test('counts what tenants had stored before there were quotas', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'before-quotas-'))
+  const database = new SqliteDatabase(folder)
+  onTestFinished(() => {
+    database.close()
+    rmSync(folder, { recursive: true })
+  })
+  const engine = await openSqliteEngine({ folder, instance: 'old', keepDays: 7 }, { log: captureLog() })
+  await engine.knowledge.open('acme', 'docs', null)
+  await engine.knowledge.put(whole('a', ['wörds']))
+  await engine.knowledge.put(whole('b', ['staged'], { parts: 2 }))
+  const job = { id: 'j', tenant: 'acme', caller: null, tool: 'x', params: 'é', timeout_ms: 1, created_at: '2026' }
+  await engine.jobs.create(job)
+  await engine.close()
+  const usage = () => database.get<object>(USAGE.replaceAll('toolyard.', ''), 'acme', 'acme', 'acme', 'acme')
+  const before = usage()
+  expect({ ...before }).toEqual({ queued_jobs: 1, documents: 1, storage_bytes: 6 + 6 + 4 })
+  database.exec(`
+    DROP TABLE reserve; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant; ALTER TABLE jobs DROP COLUMN bytes;
+    ALTER TABLE knowledge_versions DROP COLUMN bytes; ALTER TABLE knowledge_collections DROP COLUMN bytes;
+    PRAGMA user_version = 7`)
+  migrate(database)
+  expect(usage()).toEqual(before)
 })
 
 test.each([1, 3])('refuses a database of the unreleased version %d and changes nothing', (version) => {

@@ -2,7 +2,7 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 7
+export const VERSION = 8
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -26,13 +26,14 @@ export function migrate(database: SqliteDatabase): void {
       )
     }
     if (version === 0) {
-      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS]) database.exec(sql)
+      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS, QUOTAS]) database.exec(sql)
     } else {
       if (version < 5) migrateFirstEdition(database)
       // The figures are in an older format.
       if (version < 6) database.exec('DELETE FROM cells')
       if (version === 5 || version === 6) database.exec(ADD_EVENTS)
       if (version < 7) for (const sql of [RUNS_BY_ID, ACCESS]) database.exec(sql)
+      if (version < 8) database.exec(QUOTAS)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -337,6 +338,31 @@ const LAYOUT = `
     hash TEXT NOT NULL,
     vector BLOB NOT NULL,
     UNIQUE (embedder, hash)
+  ) STRICT;`
+
+/** Counts what tenants store. */
+const QUOTAS = `
+  ALTER TABLE knowledge_versions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE knowledge_collections ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE knowledge_versions SET bytes = coalesce((
+    SELECT sum(octet_length(text) + octet_length(heading)) FROM knowledge_chunks
+    WHERE part IN (SELECT id FROM knowledge_parts WHERE version = knowledge_versions.id)), 0);
+  UPDATE knowledge_collections SET bytes = coalesce((
+    SELECT sum(bytes) FROM knowledge_versions WHERE collection = knowledge_collections.id AND state <> 'gone'), 0);
+
+  ALTER TABLE jobs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE jobs SET bytes = octet_length(params) + coalesce(octet_length(result), 0);
+  CREATE INDEX jobs_to_do_by_tenant ON jobs (tenant) WHERE state IN ('queued', 'running');
+  CREATE TABLE job_bytes (
+    tenant TEXT PRIMARY KEY,
+    bytes INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM jobs GROUP BY tenant;
+
+  -- Its pages are used to revoke a key on a full disk.
+  CREATE TABLE reserve (
+    id INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
   ) STRICT;`
 
 const AFTER_BLOCKS = `

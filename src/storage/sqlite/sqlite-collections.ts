@@ -66,13 +66,15 @@ export class SqliteCollections {
     return true
   }
 
-  grow(id: number, { documents, chunks, vectors }: Growth): void {
+  grow(id: number, { documents, chunks, vectors, bytes }: Growth): void {
     this.#database.run(
-      `UPDATE knowledge_collections SET documents = documents + ?, chunks = chunks + ?, vectors = vectors + ?
+      `UPDATE knowledge_collections SET documents = documents + ?, chunks = chunks + ?, vectors = vectors + ?,
+         bytes = bytes + ?
        WHERE id = ?`,
       documents,
       chunks,
       vectors,
+      bytes,
       id,
     )
   }

@@ -1,4 +1,5 @@
-import { closeSync, mkdirSync, openSync, statfsSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { closeSync, mkdirSync, openSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { getLoadablePath } from 'sqlite-vec'
@@ -6,6 +7,10 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import { refuseNul } from '../ledger/storable-text.ts'
 
 const FILE = 'toolyard.db'
+/** Space for urgent writes: for the write-ahead log, and pages of the database itself. */
+const RESERVE_FILE = 'toolyard.reserve'
+const RESERVE_BYTES = 262_144
+const RESERVE_PAGES_BYTES = 65_536
 /** How long a statement waits for another process. */
 const BUSY_MS = 5_000
 /** Prepared statements: some contain the name of a collection's table, so there may be many. */
@@ -101,6 +106,35 @@ export class SqliteDatabase {
     return this.#transaction('BEGIN', work)
   }
 
+  /** Sets space aside for urgent writes, unless it is there already. */
+  reserve(): void {
+    const file = join(this.#folder, RESERVE_FILE)
+    const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    // Random, since some file systems store zeros without using space.
+    if (size < RESERVE_BYTES) writeFileSync(file, randomBytes(RESERVE_BYTES), { mode: 0o600 })
+    if (this.get('SELECT id FROM reserve') !== undefined) return
+    this.run('INSERT INTO reserve (id, data) VALUES (1, zeroblob(?)) ON CONFLICT DO NOTHING', RESERVE_PAGES_BYTES)
+  }
+
+  /** Runs a write that must succeed on a full disk: then it gets the space that was set aside. */
+  urgently<T>(write: () => T): T {
+    try {
+      return write()
+    } catch (error) {
+      if (!isFull(error)) throw error
+      rmSync(join(this.#folder, RESERVE_FILE), { force: true })
+      this.run('DELETE FROM reserve')
+      const written = write()
+      try {
+        // What is left of the space serves the next urgent write, before others use it.
+        this.reserve()
+      } catch {
+        // As expected, it isn't enough for a whole reserve.
+      }
+      return written
+    }
+  }
+
   freeBytes(): number {
     const { bavail, bsize } = statfsSync(this.#folder)
     return bavail * bsize
@@ -185,7 +219,12 @@ function sqliteError(error: unknown, name: string): unknown {
 }
 
 /** Whether another process holds the lock. */
-export function isBusy(error: unknown): boolean {
+export const isBusy = (error: unknown): boolean => [5, 6].includes(resultCode(error))
+
+/** Whether the disk is full. */
+export const isFull = (error: unknown): boolean => resultCode(error) === 13
+
+function resultCode(error: unknown): number {
   const { errcode } = Object(Object(error).cause) as { errcode?: unknown }
-  return typeof errcode === 'number' && [5, 6].includes(errcode & 0xff)
+  return typeof errcode === 'number' ? errcode & 0xff : 0
 }

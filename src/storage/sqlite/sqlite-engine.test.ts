@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
+import type { StoredKey } from '../../core/storage/key-store.ts'
 import { captureLog } from '../../testing/stand-ins.ts'
 import type { Engine } from '../sql/engine.ts'
 import { migrate, VERSION } from './migrations.ts'
@@ -28,6 +29,21 @@ afterEach(async () => {
   for (const each of opened) await each.close()
 })
 
+const KEY: StoredKey = {
+  id: 'key',
+  hash: '',
+  tenant: 'acme',
+  name: 'ci',
+  role: 'user',
+  scopes: null,
+  calls_per_minute: null,
+  tools: null,
+  models: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  expires_at: null,
+  revoked_at: null,
+}
+
 const options = (instance = 'one') => ({ folder, instance, keepDays: 7 })
 
 async function open(instance = 'one'): Promise<Engine> {
@@ -48,7 +64,7 @@ describe('the file', () => {
     await open()
     expect(statSync(folder).mode & 0o777).toBe(0o700)
     const files = readdirSync(folder)
-    expect(files.toSorted()).toEqual(['toolyard.db', 'toolyard.db-shm', 'toolyard.db-wal'])
+    expect(files.toSorted()).toEqual(['toolyard.db', 'toolyard.db-shm', 'toolyard.db-wal', 'toolyard.reserve'])
     for (const file of files) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600)
   })
 
@@ -184,6 +200,33 @@ describe('a disk that is full', () => {
     database.exec(['PRAGMA max_page_count =', pages + 1_000].join(' '))
     await engine.settings.put({ kind: 'pin', name: 'after', value })
     expect((await engine.settings.list('pin')).map(({ name }) => name)).toEqual(['after', 'before'])
+  })
+
+  it('revokes keys all the same, for good', async () => {
+    const database = new SqliteDatabase(folder)
+    migrate(database)
+    const engine = sqliteEngine(database, options(), { log: silentLog, clock: systemClock })
+    opened.push(engine)
+    const keys = Array.from({ length: 60 }, (_, n) => ({ ...KEY, id: `key-${n}`, hash: `${n}`.padStart(64, '0') }))
+    for (const key of keys) await engine.keys.create(key)
+    const { page_count: pages } = database.get<{ page_count: number }>('PRAGMA page_count') ?? { page_count: 0 }
+    database.exec(['PRAGMA max_page_count =', pages].join(' '))
+    const fill = async () => {
+      for (let n = 0; ; n++) await engine.settings.put({ kind: 'pin', name: `fill-${n}`, value: 'x'.repeat(1_000) })
+    }
+    await expect(fill()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+    let told = 0
+    engine.onChange((change) => {
+      if (change === 'keys') told++
+    })
+    for (const { id } of keys) expect(await engine.keys.revoke(id, '2026-01-01T00:00:00.000Z')).toBe(true)
+    expect(told).toBe(60)
+    await engine.close()
+    const after = await openSqliteEngine(options(), { log: silentLog })
+    opened.push(after)
+    expect((await after.keys.list()).filter(({ revoked_at }) => revoked_at === null)).toEqual([])
+    // The reserve is there again.
+    expect(statSync(join(folder, 'toolyard.reserve')).size).toBe(262_144)
   })
 
   it('is reported while a small write still succeeds', async () => {

@@ -7,7 +7,7 @@ import { type Answer, type Database, placeholders, type Statement, type Work } f
 import { ALIVE_MS, ChangeListeners, type Engine, type StorageOptions } from '../sql/engine.ts'
 import { sqlStores } from '../sql/sql-stores.ts'
 import { migrate } from './migrations.ts'
-import { isBusy, SqliteDatabase } from './sqlite-database.ts'
+import { isBusy, isFull, SqliteDatabase } from './sqlite-database.ts'
 import { sqliteKnowledge } from './sqlite-knowledge.ts'
 
 /** SQLite does not wait for the locks of processes that create the same file at the same time. */
@@ -58,10 +58,15 @@ export function sqliteEngine(
   const changes = new SqliteChanges(database, log)
   const { sweep, ...stores } = sqlStores(new SqliteStatements(database, instances, changes), clock, options.keepDays)
   const knowledge = sqliteKnowledge(database, { clock, log })
+  const reserve = (): void => {
+    if (database.freeBytes() >= MIN_FREE_BYTES) database.reserve()
+  }
+  reserve()
   const sweeper = setInterval(async () => {
     try {
       await sweep()
       knowledge.clean()
+      reserve()
     } catch (err) {
       writeLog(log, 'warn', { err }, 'Expired records could not be removed from the store')
     }
@@ -124,8 +129,9 @@ export class SqliteStatements implements Database {
     return this.#database.write(() => this.#work(work()))
   }
 
-  async change<T>(topic: Change, work: () => Work<T>): Promise<T> {
-    return this.#changes.write(topic, () => this.#work(work()))
+  async change<T>(topic: Change, work: () => Work<T>, urgent = false): Promise<T> {
+    const write = (): T => this.#changes.write(topic, () => this.#work(work()))
+    return urgent ? this.#database.urgently(write) : write()
   }
 
   alive(column: string): Statement {
@@ -193,7 +199,7 @@ export class SqliteInstances {
     this.#log = log
     this.names = [options.instance, ...(options.formerly ?? [])]
     this.#aliveMs = options.aliveMs ?? ALIVE_MS
-    this.beat()
+    this.#try(isFull)
     this.#timer = setInterval(() => this.#try(), this.#aliveMs / 5).unref()
   }
 
@@ -230,11 +236,13 @@ export class SqliteInstances {
     }
   }
 
-  #try(): void {
+  /** On a full disk the store still opens, so that keys can be revoked. */
+  #try(isTolerable: (error: unknown) => boolean = () => true): void {
     try {
       this.beat()
       this.#failing = false
     } catch (err) {
+      if (!isTolerable(err)) throw err
       // Logged once, not every two seconds.
       if (!this.#failing)
         writeLog(this.#log, 'error', { err }, 'The store cannot be written: others may take this server for dead')

@@ -1,9 +1,18 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { DocumentPart, KnowledgeChunk, KnowledgeStore } from '../../core/storage/knowledge-store.ts'
+import type { Quota, Usage } from '../../core/storage/quota.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { checkPart, checkVectorOf, toCollection, type VersionRow } from '../knowledge/checks.ts'
+import {
+  bytesOf,
+  checkPart,
+  checkPartQuota,
+  checkVectorOf,
+  toCollection,
+  type VersionRow,
+} from '../knowledge/checks.ts'
 import { searchWords } from '../knowledge/search-words.ts'
+import { USAGE } from '../sql/database.ts'
 import { SqliteCollections } from './sqlite-collections.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 import { SqliteSearch } from './sqlite-search.ts'
@@ -41,7 +50,7 @@ export function sqliteKnowledge(
       return row && toCollection(row)
     },
     open: async (...asked) => toCollection(collections.open(...asked)),
-    put: (part) => documents.put(part),
+    put: (part, quota) => documents.put(part, quota),
     document: async (...asked) => documents.find(...asked),
     remove: async (...asked) => documents.remove(...asked),
     drop: async (tenant, collection) =>
@@ -60,7 +69,9 @@ export function sqliteKnowledge(
   }
 }
 
-const SELECT = 'SELECT id, version, parts, parts_in, chunks, vectors FROM knowledge_versions WHERE'
+const SELECT = 'SELECT id, version, parts, parts_in, chunks, vectors, bytes FROM knowledge_versions WHERE'
+
+const USAGE_SQL = USAGE.replaceAll('toolyard.', '')
 
 /** A chunk with its indexed words. */
 interface IndexedChunk extends KnowledgeChunk {
@@ -95,7 +106,7 @@ class SqliteDocuments {
     this.#clock = parts.clock
   }
 
-  async put(given: DocumentPart): Promise<{ readonly complete: boolean; readonly chunks: number }> {
+  async put(given: DocumentPart, quota?: Quota): Promise<{ readonly complete: boolean; readonly chunks: number }> {
     const part = checkPart(given)
     // Outside the transaction, to keep it short.
     const chunks = part.chunks.map((chunk) => ({
@@ -108,6 +119,7 @@ class SqliteDocuments {
       for (const { vector } of chunks) if (vector !== undefined) checkVectorOf(collection, vector)
       const visible = this.#visible(collection.id, part.document_id)
       if (visible?.version === part.version) return { complete: true, chunks: visible.chunks }
+      if (quota !== undefined) checkPartQuota(part, quota, this.#usage(part.tenant), visible === undefined)
       const staged = this.#add(collection.id, this.#staged(collection.id, part), part, chunks)
       const complete = staged.parts_in === staged.parts
       if (complete) this.#show(collection.id, staged, visible)
@@ -138,12 +150,14 @@ class SqliteDocuments {
 
   sweep(before: number): number {
     return this.#database.write(() => {
-      const swept = this.#database.all<{ parts_in: number }>(
+      const swept = this.#database.all<{ parts_in: number; collection: number; bytes: number }>(
         `UPDATE knowledge_versions SET state = 'gone'
          WHERE state <> 'visible' AND state = 'staged' AND put_at < ?
-           AND collection IN (SELECT id FROM knowledge_collections WHERE gone = 0) RETURNING parts_in`,
+           AND collection IN (SELECT id FROM knowledge_collections WHERE gone = 0)
+         RETURNING parts_in, collection, bytes`,
         before,
       )
+      for (const { collection, bytes } of swept) this.#shrink(collection, bytes)
       this.#cleaner.begin()
       return swept.reduce((sum, { parts_in }) => sum + parts_in, 0)
     })
@@ -159,10 +173,13 @@ class SqliteDocuments {
     const sql = [SELECT, "collection = ? AND document = ? AND version = ? AND state = 'staged'"].join(' ')
     const staged = this.#database.get<VersionRow>(sql, collection, document_id, version)
     if (staged?.parts === parts) return staged
-    if (staged !== undefined) this.#markGone(staged.id)
+    if (staged !== undefined) {
+      this.#markGone(staged.id)
+      this.#shrink(collection, staged.bytes)
+    }
     return this.#database.get<VersionRow>(
       `INSERT INTO knowledge_versions (collection, document, version, state, parts, put_at)
-       VALUES (?, ?, ?, 'staged', ?, ?) RETURNING id, version, parts, parts_in, chunks, vectors`,
+       VALUES (?, ?, ?, 'staged', ?, ?) RETURNING id, version, parts, parts_in, chunks, vectors, bytes`,
       collection,
       document_id,
       version,
@@ -190,11 +207,15 @@ class SqliteDocuments {
       metadata,
     )
     for (const chunk of chunks) this.#addChunk(collection, row.id, chunk)
+    const bytes = bytesOf(part)
+    this.#shrink(collection, -bytes)
     return this.#database.get<VersionRow>(
-      `UPDATE knowledge_versions SET parts_in = parts_in + 1, chunks = chunks + ?, vectors = vectors + ?, put_at = ?
-       WHERE id = ? RETURNING id, version, parts, parts_in, chunks, vectors`,
+      `UPDATE knowledge_versions SET parts_in = parts_in + 1, chunks = chunks + ?, vectors = vectors + ?,
+         bytes = bytes + ?, put_at = ?
+       WHERE id = ? RETURNING id, version, parts, parts_in, chunks, vectors, bytes`,
       chunks.length,
       chunks.filter(({ vector }) => vector !== undefined).length,
+      bytes,
       this.#clock.wall(),
       staged.id,
     ) as VersionRow
@@ -213,19 +234,30 @@ class SqliteDocuments {
   #show(collection: number, staged: VersionRow, before: VersionRow | undefined): void {
     if (before !== undefined) this.#hide(collection, before)
     this.#database.run("UPDATE knowledge_versions SET state = 'visible' WHERE id = ?", staged.id)
-    this.#collections.grow(collection, { documents: 1, chunks: staged.chunks, vectors: staged.vectors })
+    this.#collections.grow(collection, { documents: 1, chunks: staged.chunks, vectors: staged.vectors, bytes: 0 })
     this.#cleaner.begin()
   }
 
-  #hide(collection: number, { id, chunks, vectors }: VersionRow): void {
+  #hide(collection: number, { id, chunks, vectors, bytes }: VersionRow): void {
     this.#markGone(id)
-    this.#collections.grow(collection, { documents: -1, chunks: -chunks, vectors: -vectors })
+    this.#collections.grow(collection, { documents: -1, chunks: -chunks, vectors: -vectors, bytes: -bytes })
+  }
+
+  #shrink(collection: number, bytes: number): void {
+    this.#collections.grow(collection, { documents: 0, chunks: 0, vectors: 0, bytes: -bytes })
+  }
+
+  #usage(tenant: string): Usage {
+    return this.#database.get<Usage>(USAGE_SQL, tenant, tenant, tenant, tenant) as Usage
   }
 
   #markGone(id: number): void {
     this.#database.run("UPDATE knowledge_versions SET state = 'gone' WHERE id = ?", id)
   }
 }
+
+/** Codes of errors that concern one caller. */
+const OF_CALLER: ReadonlySet<string> = new Set(['INVALID_PARAMETERS', 'RATE_LIMITED'])
 
 /** One transaction takes about 50 ms, so that others do not wait long. */
 const BATCH_LIMIT = 400
@@ -283,7 +315,7 @@ export class GroupedWrites {
       this.#database.exec('RELEASE one')
       return say
     } catch (error) {
-      if (!(error instanceof ToolExecutionError && error.code === 'INVALID_PARAMETERS')) throw error
+      if (!(error instanceof ToolExecutionError && OF_CALLER.has(error.code))) throw error
       this.#database.exec('ROLLBACK TO one')
       this.#database.exec('RELEASE one')
       return () => reject(error)

@@ -73,7 +73,7 @@ export class SqliteChunkVectors {
         )
         if (version?.state === 'visible') visible++
       }
-      this.#collections.grow(collection.id, { documents: 0, chunks: 0, vectors: visible })
+      this.#collections.grow(collection.id, { documents: 0, chunks: 0, vectors: visible, bytes: 0 })
     })
   }
 

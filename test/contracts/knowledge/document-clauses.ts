@@ -1,10 +1,47 @@
 import assert from 'node:assert/strict'
 import type { DocumentPart } from '../../../src/core/storage/knowledge-store.ts'
+import { DEFAULT_QUOTA, type Quota } from '../../../src/core/storage/quota.ts'
 import { chunk, textsOf, whole, withDocs } from '../../../src/storage/fixtures/given-knowledge.ts'
 import type { KnowledgeClauses } from '../storage/contract-store.ts'
-import { NUL, refuses, UNICODE } from '../storage/contract-store.ts'
+import { exceeds, NUL, refuses, UNICODE } from '../storage/contract-store.ts'
+
+const quota = (more: Partial<Quota>): Quota => ({ ...DEFAULT_QUOTA, ...more })
 
 export const documentClauses: KnowledgeClauses = {
+  'documents: a tenant has at most as many as its quota says, in all collections': async (store) => {
+    const knowledge = await withDocs(await store.open())
+    await knowledge.open('acme', 'more', null)
+    const two = quota({ documents: 2 })
+    await knowledge.put(whole('a', ['one']), two)
+    await knowledge.put(whole('b', ['two'], { collection: 'more' }), two)
+    await exceeds('documents', knowledge.put(whole('c', ['three']), two))
+    await knowledge.put(whole('a', ['four'], { version: '2' }), two)
+    await knowledge.remove('acme', 'docs', 'a')
+    await knowledge.put(whole('c', ['three']), two)
+  },
+
+  'documents: their texts and headings count as storage until they are removed or replaced': async (store) => {
+    const knowledge = await withDocs(await store.open())
+    const most = quota({ storage_bytes: 100 })
+    const text = (bytes: number) => [chunk(0, 'é'.repeat(bytes / 2 - 2), { heading: 'head' })]
+    const put = (id: string, bytes: number, more: Partial<DocumentPart> = {}) =>
+      knowledge.put(whole(id, [], { chunks: text(bytes), ...more }), most)
+    await put('a', 60)
+    await exceeds('storage_bytes', put('b', 42))
+    assert.deepEqual(await textsOf(knowledge, 'head'), ['é'.repeat(28)])
+    await put('a', 40, { version: '2' })
+    await put('b', 60)
+    await exceeds('storage_bytes', put('c', 10))
+    await knowledge.remove('acme', 'docs', 'b')
+    await put('staged', 60, { parts: 2 })
+    await exceeds('storage_bytes', put('c', 10))
+    await knowledge.sweep(Date.now() + 60_000)
+    await put('c', 60)
+    await knowledge.drop('acme', 'docs')
+    await knowledge.open('acme', 'docs', null)
+    await put('d', 100)
+  },
+
   'documents: a document is stored whole': async (store) => {
     const [one, other] = await store.openTwo()
     const knowledge = await withDocs(one)

@@ -80,6 +80,16 @@ export async function refuses(work: Promise<unknown>): Promise<void> {
   })
 }
 
+/** Asserts that a tenant would exceed the quota of this name. */
+export async function exceeds(quota: string, work: Promise<unknown>): Promise<void> {
+  await assert.rejects(work, (error) => {
+    assert.ok(error instanceof ToolExecutionError, `rejected with ${error}`)
+    assert.equal(error.code, 'RATE_LIMITED')
+    assert.match(error.message, new RegExp(`has reached its quota '${quota}': it uses \\d+ of \\d+`))
+    return true
+  })
+}
+
 /** Characters that get lost where somebody counts in bytes, cuts or normalises. */
 export const UNICODE = 'Ünïcode 日本語 👩‍🚀 \u0301e \u202E "quoted" \\ \'; --\n\t'
 export const NUL = 'a\0b'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { NewJob } from '../../../src/core/storage/job-store.ts'
+import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
 import type { ToolResult } from '../../../src/core/tool-result.ts'
-import { type Clauses, NUL, refuses, UNICODE, until } from './contract-store.ts'
+import { type Clauses, exceeds, NUL, refuses, UNICODE, until } from './contract-store.ts'
 
 const at = (minute: number): string => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString()
 
@@ -137,6 +138,15 @@ export const jobClauses: Clauses = {
     assert.deepEqual(await other.jobs.waiting(10, 'key of taken'), [])
   },
 
+  'jobs: those that wait are given in turns, so that no tenant waits for all jobs of another': async (store) => {
+    const { jobs } = await store.open()
+    for (let minute = 0; minute < 5; minute++) await jobs.create(job(`greedy-${minute}`, { created_at: at(minute) }))
+    for (const minute of [5, 6])
+      await jobs.create(job(`modest-${minute}`, { created_at: at(minute), tenant: 'modest' }))
+    const waiting = (await jobs.waiting(4)).map(({ id }) => id)
+    assert.deepEqual(waiting, ['greedy-0', 'modest-5', 'greedy-1', 'modest-6'])
+  },
+
   'jobs: those of an instance that was closed can be taken': async (store) => {
     const [one, other] = await store.openTwo()
     await one.jobs.create(job('one'))
@@ -161,6 +171,30 @@ export const jobClauses: Clauses = {
     assert.equal(taken.filter((each) => each !== undefined).length, 1)
     assert.equal(await silent.jobs.take('one', at(3)), undefined)
     assert.equal(await watchful.jobs.take('ended', at(2)), undefined)
+  },
+
+  'jobs: a tenant has at most as many that wait or run as its quota says': async (store) => {
+    const { jobs } = await store.open()
+    const quota = { ...DEFAULT_QUOTA, queued_jobs: 2 }
+    await jobs.create(job('waits'), quota)
+    await jobs.create(job('runs'), quota)
+    await jobs.take('runs', at(1))
+    await exceeds('queued_jobs', jobs.create(job('more'), quota))
+    assert.equal(await jobs.get('acme', 'more'), undefined)
+    await jobs.create(job('other', { tenant: 'other' }), quota)
+    await jobs.end('runs', 'done', result, at(2))
+    await jobs.create(job('more'), quota)
+  },
+
+  'jobs: their parameters and results count as storage': async (store) => {
+    const { jobs } = await store.open()
+    const params = 'x'.repeat(98)
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 300 }
+    await jobs.create(job('one', { params }), quota)
+    await jobs.create(job('two', { params }), quota)
+    await jobs.end('one', 'done', { ...result, result: 'y'.repeat(100) }, at(1))
+    await exceeds('storage_bytes', jobs.create(job('three', { params }), quota))
+    await jobs.create(job('three', { params, tenant: 'other' }), quota)
   },
 
   'jobs: a job ends once': async (store) => {

@@ -57,6 +57,16 @@ export const runClauses: Clauses = {
     })
   },
 
+  'runs: the oldest of a tenant are removed beyond its quota': async (store) => {
+    const storage = await store.open()
+    const runs = [3, 1, 5, 2, 4].map((second) => run(`run-${second}`, { started_at: at(second) }))
+    await storage.ledger.append([], [...runs, run('other', { tenant: 'other' })])
+    assert.equal(await storage.runs.trim('acme', 5), 0)
+    assert.equal(await storage.runs.trim('acme', 2), 3)
+    assert.deepEqual(await idsOf(storage), ['run-5', 'run-4'])
+    assert.deepEqual(await idsOf(storage, { tenant: 'other' }), ['other'])
+  },
+
   'runs: the decisions about tools and the recording are stored with a run': async (store) => {
     const storage = await store.open()
     const decision = {

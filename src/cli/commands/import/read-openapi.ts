@@ -131,6 +131,7 @@ async function fetchDocument(
       maxBytes: DOCUMENT_BYTES,
       signal,
       tool: 'import openapi',
+      tenant: 'local',
     })
     return textOf(response, address)
   } catch (error) {

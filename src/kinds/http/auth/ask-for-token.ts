@@ -76,7 +76,7 @@ export class AccessToken {
 }
 
 /** Sends a request with the usual checks and limits; doesn't follow redirects. */
-export type Ask = (request: OutgoingRequest, signal: AbortSignal | undefined) => Promise<HttpResponse>
+export type Ask = (request: OutgoingRequest, tenant: string, signal: AbortSignal | undefined) => Promise<HttpResponse>
 
 /** Used if the server sends no `expires_in`. */
 const DEFAULT_LIFE_S = 300
@@ -88,9 +88,8 @@ const TOKEN = /^[\u0021-\u007e]+$/
 /** Requests a token with client credentials; rejects with a TokenFailure or the signal's reason. */
 export async function askForToken(
   client: OAuthClient,
-  ask: Ask,
+  ask: (request: OutgoingRequest) => Promise<HttpResponse>,
   clock: Clock,
-  signal: AbortSignal,
 ): Promise<AccessToken> {
   // Loaded with the first token: most tools need none.
   const oauth = await import('oauth4webapi')
@@ -108,7 +107,7 @@ export async function askForToken(
         [oauth.allowInsecureRequests]: url.protocol === 'http:',
         [oauth.customFetch]: async (_, { headers, body }) => {
           const path = `${url.pathname}${url.search}`
-          answer = await ask({ method: 'POST', origin: url.origin, path, headers, body: String(body) }, signal)
+          answer = await ask({ method: 'POST', origin: url.origin, path, headers, body: String(body) })
           return asResponse(answer)
         },
       },

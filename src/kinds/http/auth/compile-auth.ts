@@ -129,7 +129,7 @@ function tokenAuth(client: OAuthClient, { tool, secrets, tokens, refusal, ask }:
       const token = source.held(tenant)
       if (token !== undefined) return withToken(request, token)
       return source
-        .obtain(tenant, (shared) => askForToken(client, ask, tokens.clock, shared), signal)
+        .obtain(tenant, (shared) => askForToken(client, (asked) => ask(asked, tenant, shared), tokens.clock), signal)
         .then((obtained) => withToken(request, obtained))
         .catch((thrown: unknown) => {
           throw thrown instanceof TokenFailure ? thrown.of(tool) : thrown

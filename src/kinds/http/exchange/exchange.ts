@@ -2,13 +2,19 @@ import type { Dispatcher } from 'undici'
 import type { CancelSignal } from '../../../core/cancellation.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { DeadlineEntry, type DeadlineWheel } from '../../../core/deadline-wheel.ts'
+import { FairPool, type FairPoolOptions } from '../../../core/execution/fair-pool.ts'
+import { ToolExecutionError } from '../../../core/tool-result.ts'
 import type { SecretValues } from '../definition/secret-values.ts'
+import { CONNECTIONS } from '../network/guarded-agent.ts'
 import type { ToolNetwork } from '../network/network-rules.ts'
 import { answerTooLarge, attemptTimedOut, connectionFailed } from './exchange-error.ts'
 import type { HttpResponse, OutgoingRequest } from './outgoing-request.ts'
 
 export interface SendOptions {
   readonly agent: Dispatcher
+  /** Shares the connections of the agent between tenants; without it, whoever comes first gets them. */
+  readonly connections?: OriginConnections
+  readonly tenant: string
   /** Checks each redirect; the tool's own URL was checked when the tool was loaded. */
   readonly network: ToolNetwork
   readonly wheel: DeadlineWheel
@@ -26,6 +32,46 @@ export interface SendOptions {
 }
 
 type Headers = Record<string, string | string[] | undefined>
+
+/** How many requests of one tenant to one origin may wait for a connection. */
+const QUEUE = 1_000
+const MAX_ORIGINS = 1_000
+
+/** The requests to each origin, running and waiting. One tenant has at most half of the connections. */
+export class OriginConnections {
+  readonly #pools = new Map<string, FairPool<Exchange>>()
+  readonly #bounds: FairPoolOptions
+  #starting = false
+
+  constructor(bounds: Partial<FairPoolOptions> = {}) {
+    this.#bounds = { size: CONNECTIONS, queue: QUEUE, ...bounds }
+  }
+
+  /** Starts a request, or lets it wait for a connection. Returns false if too many of its tenant wait. */
+  enter(exchange: Exchange, origin: string): boolean {
+    let pool = this.#pools.get(origin)
+    if (pool === undefined) {
+      pool = new FairPool(this.#bounds)
+      this.#pools.set(origin, pool)
+    }
+    if (!pool.enter(exchange.tenant)) return pool.add(exchange)
+    exchange.dispatch()
+    return true
+  }
+
+  /** Called once for each request that has entered. */
+  leave(exchange: Exchange, origin: string): void {
+    const pool = this.#pools.get(origin)
+    if (pool === undefined) return
+    if (!pool.remove(exchange)) pool.leave(exchange.tenant)
+    // A request that fails at once leaves while the next ones start: one loop starts them all.
+    if (this.#starting) return
+    this.#starting = true
+    for (let next = pool.take(); next !== undefined; next = pool.take()) next.dispatch()
+    this.#starting = false
+    if (pool.taken + pool.waiting === 0 && this.#pools.size > MAX_ORIGINS) this.#pools.delete(origin)
+  }
+}
 
 /** A chunk of a few bytes needs far more memory, so many chunks are joined. */
 const MAX_CHUNKS = 1_024
@@ -45,6 +91,7 @@ export function exchange(
 
 /** One exchange: undici's handler, the entry in the deadline wheel and the listener of the signal. */
 class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
+  readonly tenant: string
   readonly #request: OutgoingRequest
   readonly #options: SendOptions
   readonly #deadline: number
@@ -52,6 +99,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   readonly #reject: (reason: unknown) => void
   #left: boolean
   #settled = false
+  #state: 'new' | 'waiting' | 'sent' | 'over' = 'new'
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: Record<string, string> = {}
@@ -67,6 +115,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     reject: (reason: unknown) => void,
   ) {
     super()
+    this.tenant = options.tenant
     this.#request = request
     this.#options = options
     this.#deadline = deadline
@@ -76,8 +125,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   }
 
   begin(): void {
-    const { agent, clock, firstByteTimeoutMs, signal, wheel } = this.#options
-    const { body = null, headers, method, origin, path } = this.#request
+    const { clock, connections, firstByteTimeoutMs, signal, wheel } = this.#options
     if (signal !== undefined) {
       if (signal.aborted) {
         this.#reject(signal.reason)
@@ -87,8 +135,21 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     }
     const firstByte = firstByteTimeoutMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + firstByteTimeoutMs
     wheel.add(this, Math.min(firstByte, this.#deadline))
+    if (connections === undefined) this.dispatch()
+    else {
+      this.#state = 'waiting'
+      if (connections.enter(this, this.#request.origin)) return
+      this.#state = 'new'
+      this.#fail(tooManyWait(this.#options.tool))
+    }
+  }
+
+  /** Sends the request. Called when its turn has come. */
+  dispatch(): void {
+    const { body = null, headers, method, origin, path } = this.#request
+    this.#state = 'sent'
     // undici's body timeout restarts with each chunk, so a slow body would never reach it.
-    agent.dispatch({ origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, this)
+    this.#options.agent.dispatch({ origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -122,6 +183,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#leave()
     if (!this.#settle()) return
     const { origin, path } = this.#request
     const query = path.indexOf('?')
@@ -135,6 +197,7 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: unknown, error: Error): void {
+    this.#leave()
     if (this.#settled) return
     this.#fail(connectionFailed(error, this.#options.tool, this.#left))
   }
@@ -152,7 +215,15 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
   #fail(reason: unknown): void {
     if (!this.#settle()) return
     this.#reject(reason)
-    this.#controller?.abort(CUT)
+    if (this.#state === 'waiting') this.#leave()
+    else this.#controller?.abort(CUT)
+  }
+
+  /** A request that timed out holds its place until undici has closed its connection. */
+  #leave(): void {
+    if (this.#state !== 'waiting' && this.#state !== 'sent') return
+    this.#state = 'over'
+    this.#options.connections?.leave(this, this.#request.origin)
   }
 
   #settle(): boolean {
@@ -163,6 +234,14 @@ class Exchange extends DeadlineEntry implements Dispatcher.DispatchHandler {
     return true
   }
 }
+
+const tooManyWait = (tool: string): ToolExecutionError =>
+  new ToolExecutionError(
+    'RATE_LIMITED',
+    `Tool '${tool}' is busy: too many requests of your tenant wait for a connection to its service. Try again later`,
+    {},
+    { repeat: { neverLeft: true } },
+  )
 
 /** Joins repeated headers. */
 function joined(headers: Headers): Record<string, string> {

@@ -133,7 +133,7 @@ describe('a real server', () => {
     expect(failed).toMatchObject({ code: 'UND_ERR_HEADERS_OVERFLOW' })
   })
 
-  test('has at most 128 connections', async () => {
+  test('has at most 256 connections', async () => {
     let most = 0
     const held: (() => void)[] = []
     const port = await serve((_request, response) => {
@@ -141,16 +141,16 @@ describe('a real server', () => {
         most,
         held.push(() => response.end()),
       )
-      if (held.length === 128) setImmediate(() => setImmediate(() => release()))
+      if (held.length === 256) setImmediate(() => setImmediate(() => release()))
     })
     const release = () => {
       for (const end of held.splice(0)) end()
     }
     const agent = agentWith(open)
     const url = new URL(`http://127.0.0.1:${port}/`)
-    const asked = Array.from({ length: 256 }, () => ask(agent, url))
-    expect(await Promise.all(asked)).toEqual(Array.from({ length: 256 }, () => ({ status: 200, text: '' })))
-    expect(most).toBe(128)
+    const asked = Array.from({ length: 512 }, () => ask(agent, url))
+    expect(await Promise.all(asked)).toEqual(Array.from({ length: 512 }, () => ({ status: 200, text: '' })))
+    expect(most).toBe(256)
   })
 
   test('is forgotten with its last connection', async () => {

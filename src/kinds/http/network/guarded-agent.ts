@@ -21,8 +21,11 @@ export interface AgentParts {
 
 const MAX_ADDRESSES_TRIED = 4
 
+/** Connections to one origin. */
+export const CONNECTIONS = 256
+
 const BOUNDS = {
-  connections: 128,
+  connections: CONNECTIONS,
   maxOrigins: 1_000,
   maxHeaderSize: 16_384,
   pipelining: 1,

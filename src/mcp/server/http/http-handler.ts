@@ -113,6 +113,8 @@ export class HttpHandler {
     this.#closed = true
     this.#sessions.close()
     await this.#stateless.close()
+    // The ends of streams reach their responses in the same turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve))
   }
 
   async #route(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {

@@ -1,3 +1,4 @@
+import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { never } from '../../../core/fixtures/code-yard.ts'
 import { ManualClock } from '../../../testing/stand-ins.ts'
@@ -10,6 +11,75 @@ import {
   statelessMessage,
   until,
 } from '../fixtures/http-yard.ts'
+
+/** Starts a request whose response nobody reads. */
+const unread = (url: string, headers: Record<string, string>, body?: unknown): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const sent = request(url, { method: body === undefined ? 'GET' : 'POST', headers: { ...POST_HEADERS, ...headers } })
+    sent.on('error', reject)
+    sent.on('response', (response) => resolve(response.pause().on('error', () => {})))
+    sent.end(body === undefined ? undefined : JSON.stringify(body))
+    onTestFinished(() => void sent.destroy())
+  })
+
+const UNREAD = "An MCP client doesn't read its stream: the stream is closed"
+
+describe('a client that does not read its stream', () => {
+  const contextOf = () => ({ tenant: 'acme', caller: 'key-7' })
+  const progress = { progressToken: 1 }
+
+  /** A yard with a tool that reports, and never ends by itself. */
+  async function noisyYard() {
+    const yard = await httpYard({}, { contextOf })
+    const closed = () => yard.log.lines.filter(({ message }) => message === UNREAD)
+    yard.add('noise', async (_params, { report, signal }) => {
+      while (!signal.aborted && closed().length === 0) {
+        report('x'.repeat(100_000))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      return 'done'
+    })
+    return { ...yard, closed }
+  }
+
+  test('is disconnected with about 1 MB unread, and the log names it', async () => {
+    const { service, closed } = await noisyYard()
+    const { message, headers } = statelessMessage('tools/call', { name: 'noise', arguments: {} }, progress)
+    const response = await unread(service.url, headers, message)
+    await until(() => closed().length > 0)
+    expect(closed()[0]?.fields).toMatchObject({ tenant: 'acme', caller: 'key-7' })
+    expect(closed()[0]?.fields.unread_bytes).toBeLessThan(1_300_000)
+    response.resume()
+    await until(() => response.destroyed)
+  })
+
+  test('loses the stream, and keeps its session', async () => {
+    const yard = await noisyYard()
+    const session = await openSession(yard)
+    const asked = { ...call('noise'), params: { name: 'noise', arguments: {}, _meta: progress } }
+    await unread(yard.service.url, session, asked)
+    await until(() => yard.closed().length > 0)
+    expect(yard.closed()[0]?.fields).toMatchObject({ session: session['mcp-session-id']?.slice(0, 8) })
+    yard.add('word', async () => 'hello')
+    expect((await yard.post(call('word', 2), session)).text).toContain('hello')
+  })
+
+  test('gets a result of any size', async () => {
+    const { service, add, log } = await httpYard({}, { contextOf })
+    add('large', async () => 'x'.repeat(900_000))
+    add('reported', async (_params, { report }) => {
+      report('x'.repeat(1_200_000))
+      return 'x'.repeat(900_000)
+    })
+    for (const name of ['large', 'reported']) {
+      const { message, headers } = statelessMessage('tools/call', { name, arguments: {} }, progress)
+      const response = await unread(service.url, headers, message)
+      const chunks: Buffer[] = await response.toArray()
+      expect(Buffer.concat(chunks).toString()).toContain(`"text":"${'x'.repeat(900_000)}"`)
+    }
+    expect(log.at('warn')).toEqual([])
+  })
+})
 
 describe('sessions', () => {
   test('end when the client says so, and are then not found', async () => {

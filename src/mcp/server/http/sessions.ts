@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node'
-import { createMcpHandler, type McpHttpHandler, type McpServer } from '@modelcontextprotocol/server'
+import { toNodeHandler } from '@modelcontextprotocol/node'
+import {
+  createMcpHandler,
+  type McpHttpHandler,
+  type McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
 import type { CallContext } from '../../../core/call-context.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { writeLog } from '../../../core/log.ts'
+import { type Log, writeLog } from '../../../core/log.ts'
 import { followChanges, openConnection } from '../open-connection.ts'
 import { type Caller, callerOf, type ToolServer } from '../tool-server.ts'
 
@@ -16,6 +21,7 @@ interface Listener extends Holder {
 /** Serves stateless requests with the SDK. */
 export class StatelessHandler {
   readonly #handler: McpHttpHandler
+  readonly #log: Log
   readonly #requests = new WeakMap<Request, { readonly caller: Caller; readonly called: string | undefined }>()
   readonly #connections = new Map<McpServer, Caller>()
   readonly #listeners = new Set<Listener>()
@@ -24,6 +30,7 @@ export class StatelessHandler {
 
   constructor(server: ToolServer, maxListeners: number) {
     this.#maxListeners = maxListeners
+    this.#log = server.log
     this.#handler = createMcpHandler(
       ({ requestInfo }) => {
         const request = requestInfo && this.#requests.get(requestInfo)
@@ -49,14 +56,10 @@ export class StatelessHandler {
     if (method === 'subscriptions/listen')
       this.#listen({ ...holderOf(caller.context), context: caller.context, response })
     const called = method === 'tools/call' && typeof params?.name === 'string' ? params.name : undefined
-    const answer = toNodeHandler({
-      fetch: (converted, options) => {
-        this.#requests.set(converted, { caller, called })
-        return this.#handler.fetch(converted, options)
-      },
+    return answerWith(request, response, body, caller.context, this.#log, (converted, options) => {
+      this.#requests.set(converted, { caller, called })
+      return this.#handler.fetch(converted, options)
     })
-    // The SDK's request type doesn't allow `undefined` where Node's does.
-    return answer(request as Parameters<typeof answer>[0], response, body)
   }
 
   /** Limits streams like sessions: if there are too many, one of the holder with the most is closed. */
@@ -131,7 +134,7 @@ export class SessionHandler {
     const caller = callerOf(context)
     const connection = openConnection(this.#server, caller)
     let session: Session | undefined
-    const transport = new NodeStreamableHTTPServerTransport({
+    const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => {
         const lastUsedMs = this.#clock.now()
@@ -147,13 +150,13 @@ export class SessionHandler {
     connection.server.onclose = () => {
       if (session !== undefined) this.#forget(session)
     }
-    await transport.handleRequest(request, response, body)
+    await this.#answer(transport, request, response, body, context)
     if (session === undefined) await connection.close()
   }
 
   async handle(session: Session, request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     this.#use(session, response)
-    await session.transport.handleRequest(request, response, body)
+    await this.#answer(session.transport, request, response, body, session.caller.context)
   }
 
   endCallers(ids: ReadonlySet<string>): void {
@@ -164,6 +167,18 @@ export class SessionHandler {
     this.#stopSweep?.()
     this.#stopSweep = undefined
     for (const session of [...this.#sessions.values()]) this.#end(session)
+  }
+
+  #answer(
+    transport: WebStandardStreamableHTTPServerTransport,
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: unknown,
+    context: CallContext,
+  ): Promise<void> {
+    return answerWith(request, response, body, context, this.#server.log, (converted, options) =>
+      transport.handleRequest(converted, options),
+    )
   }
 
   /** If there are too many sessions, closes one of the holder with the most. */
@@ -204,11 +219,76 @@ export class SessionHandler {
   }
 }
 
+type Fetch = Parameters<typeof toNodeHandler>[0]['fetch']
+
+/** Answers a request with the response of the SDK. A client that doesn't read its stream is disconnected. */
+function answerWith(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: unknown,
+  { tenant, caller }: CallContext,
+  log: Log,
+  fetch: Fetch,
+): Promise<void> {
+  const answer = toNodeHandler({
+    async fetch(converted, options) {
+      const answered = await fetch(converted, options)
+      // The SDK sends the headers with the first event, which may be long in coming.
+      setImmediate(() => response.headersSent && !response.writableEnded && response.flushHeaders())
+      return boundedStream(answered, (unread_bytes) => {
+        const session = String(request.headers['mcp-session-id'] ?? '').slice(0, 8)
+        const fields = { tenant, caller, ...(session !== '' && { session }), unread_bytes }
+        writeLog(log, 'warn', fields, "An MCP client doesn't read its stream: the stream is closed")
+        response.destroy()
+      })
+    },
+  })
+  // The SDK's request type doesn't allow `undefined` where Node's does.
+  return answer(request as Parameters<typeof answer>[0], response, body)
+}
+
+const MAX_UNREAD_BYTES = 1024 * 1024
+
+/**
+ * Ends an event stream if the client leaves more than 1 MB unread and a notification follows. The SDK would store any
+ * number. Results don't count: a call has only one.
+ */
+function boundedStream(response: Response, overflow: (unreadBytes: number) => void): Response {
+  if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return response
+  const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader()
+  const move = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      const unread = MAX_UNREAD_BYTES - (controller.desiredSize ?? 0)
+      if (unread > MAX_UNREAD_BYTES && isNotification(next.value)) {
+        overflow(unread)
+        await reader.cancel()
+        break
+      }
+      controller.enqueue(next.value)
+    }
+    controller.close()
+  }
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => void move(controller).catch((error: unknown) => controller.error(error)),
+      cancel: (reason) => reader.cancel(reason),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD_BYTES }),
+  )
+  return new Response(body, { status: response.status, headers: response.headers })
+}
+
+/** Whether an event of a stream is a notification. Comments, which keep the connection open, count as one. */
+function isNotification(event: Uint8Array): boolean {
+  const data = /^data: (.*)$/m.exec(Buffer.from(event).toString())?.[1]
+  return data === undefined || 'method' in Object(JSON.parse(data))
+}
+
 interface Session extends Holder {
   readonly id: string
   readonly caller: Caller
   readonly connection: McpServer
-  readonly transport: NodeStreamableHTTPServerTransport
+  readonly transport: WebStandardStreamableHTTPServerTransport
   open: number
   lastUsedMs: number
 }

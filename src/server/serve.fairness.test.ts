@@ -1,0 +1,178 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../core/clock.ts'
+import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
+import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
+import { openTestServer, type TestServer } from './fixtures/open-server.ts'
+
+const HANDLERS = new URL('../isolation/fixtures/handlers.ts', import.meta.url)
+const PARAMETERS = { type: 'object', properties: { state: { type: 'string' } } }
+/** More calls than one tenant has processes and connections, on any machine. */
+const MANY_PROCESSES = 16
+const MANY_CONNECTIONS = 140
+
+/** One tenant takes all that it can get of each shared resource, for good; the calls of another one must end. */
+describe('a greedy tenant', () => {
+  const open: ServerResponse[] = []
+  const service = createServer((request, response) => {
+    if (request.url?.startsWith('/hang')) open.push(response)
+    else if (request.url?.includes('broken')) response.writeHead(503).end()
+    else response.writeHead(200, { 'content-type': 'application/json' }).end('"fine"')
+  })
+  const held = Promise.withResolvers<string>()
+  const ends = new AbortController()
+  const greedyCalls: Promise<unknown>[] = []
+  let server: TestServer
+  let greedy: Record<string, string>
+  let modest: Record<string, string>
+
+  beforeAll(async () => {
+    service.listen(0, '127.0.0.1')
+    await once(service, 'listening')
+    const origin = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+    const handlers = new ToolHandlers()
+    handlers.register('hang', isolated(HANDLERS, 'hang'))
+    handlers.register('echo', isolated(HANDLERS, 'echo'))
+    handlers.register('hold', () => held.promise)
+    handlers.register('quick', () => 'quick')
+    const tool = (name: string, implementation: object) => ({
+      name,
+      description: name,
+      parameters: PARAMETERS,
+      implementation,
+    })
+    const internal = (name: string) => ({ ...tool(name, { type: 'internal', handler: name }), timeout_ms: 600_000 })
+    const http = (name: string, path: string) => ({
+      ...tool(name, { type: 'http', url: origin + path, timeout_ms: 600_000 }),
+      timeout_ms: 600_000,
+    })
+    const registry = [
+      ...['hang', 'echo', 'hold', 'quick'].map(internal),
+      http('hanging', '/hang'),
+      http('answering', '/fine'),
+      tool('flaky', {
+        type: 'http',
+        url: `${origin}/flaky`,
+        circuit_breaker: { failures: 2 },
+        retry: { max_attempts: 1 },
+      }),
+    ]
+    server = await openTestServer(
+      {
+        tools: { enabled: true, registry },
+        http: { allow_private: ['127.0.0.1'] },
+        limits: { queued_jobs: 30, documents: 2 },
+        knowledge: { embedder: 'none' },
+      },
+      // The bucket of requests without a key never fills up again.
+      { handlers, clock: { ...systemClock, now: () => 0 } },
+    )
+    greedy = { authorization: `Bearer ${await server.key('greedy')}` }
+    modest = { authorization: `Bearer ${await server.key('modest')}` }
+  })
+
+  afterAll(async () => {
+    held.resolve('over')
+    ends.abort()
+    for (const response of open) response.destroy()
+    service.close()
+    service.closeAllConnections()
+    await Promise.allSettled(greedyCalls)
+    await server.close()
+  })
+
+  const post = (path: string, body: unknown, headers: Record<string, string>, init: RequestInit = {}) =>
+    fetch(server.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+      ...init,
+    })
+  const call = (tool_name: string, headers: Record<string, string>, params: object = {}) =>
+    post('/tools/execute', { tool_name, params }, headers)
+  const start = (tool_name: string, headers: Record<string, string>) =>
+    post('/tools/execute', { tool_name, params: {} }, { ...headers, prefer: 'respond-async' })
+  /** Calls that end with the test. */
+  const take = (tool_name: string, count: number) => {
+    // Identical calls would share one result.
+    const bodies = Array.from({ length: count }, (_, n) => ({ tool_name, params: { state: `${n}` } }))
+    const taken = bodies.map((body) => post('/tools/execute', body, greedy, { signal: ends.signal }))
+    greedyCalls.push(...taken.map((answer) => answer.catch(() => {})))
+  }
+  const resultOf = async (answer: Promise<Response>) => (await (await answer).json()) as Record<string, unknown>
+  const running = () => server.app.traffic.calls.size
+
+  test('holds isolated processes, and another tenant gets its own', async () => {
+    take('hang', MANY_PROCESSES)
+    await vi.waitFor(() => expect(running()).toBe(MANY_PROCESSES))
+    for (let n = 0; n < 3; n++) expect(await resultOf(call('echo', modest))).toMatchObject({ success: true })
+    expect(running()).toBe(MANY_PROCESSES)
+  })
+
+  test('makes a service fail, and another tenant may still call it', async () => {
+    for (let n = 0; n < 2; n++) await call('flaky', greedy, { state: 'broken' })
+    expect(await resultOf(call('flaky', greedy))).toMatchObject({ error: expect.stringContaining('failed 2 times') })
+    expect(await resultOf(call('flaky', modest))).toMatchObject({ success: true, result: 'fine' })
+  })
+
+  test('holds the connections to an origin, and another tenant gets its own', async () => {
+    const before = running()
+    take('hanging', MANY_CONNECTIONS)
+    await vi.waitFor(() => expect([open.length, running()]).toEqual([128, before + MANY_CONNECTIONS]))
+    for (let n = 0; n < 3; n++) {
+      expect(await resultOf(call('answering', modest))).toMatchObject({ success: true, result: 'fine' })
+    }
+    expect(open).toHaveLength(128)
+  })
+
+  test('fills the job queue up to its quota, and the jobs of another tenant run', async () => {
+    const statuses: number[] = []
+    for (let n = 0; n < 32; n++) statuses.push((await start('hold', greedy)).status)
+    expect(statuses).toEqual([...Array(30).fill(202), 429, 429])
+    const { id } = await resultOf(start('quick', modest))
+    const path = `${server.url}/api/jobs/${id}`
+    await vi.waitFor(async () =>
+      expect(await resultOf(fetch(path, { headers: modest }))).toMatchObject({ state: 'done' }),
+    )
+    const { jobs } = (await resultOf(fetch(`${server.url}/api/jobs?limit=200`, { headers: greedy }))) as {
+      jobs: { state: string }[]
+    }
+    expect(jobs.filter(({ state }) => state === 'running')).toHaveLength(8)
+  })
+
+  test('stores documents up to its quota, and another tenant stores its own', async () => {
+    const store = (tenant: string, content: string) =>
+      server.installation.manager.getCollections().ingest({ tenant, collection: 'docs', content })
+    for (const content of ['One.', 'Two.']) await store('greedy', content)
+    await expect(store('greedy', 'Three.')).rejects.toMatchObject({
+      code: 'RATE_LIMITED',
+      message: expect.stringContaining("quota 'documents': it uses 2 of 2"),
+    })
+    expect(await store('modest', 'One.')).toMatchObject({ complete: true })
+  })
+
+  test('opens MCP sessions, and those of another tenant stay', async () => {
+    const session = async (headers: Record<string, string>) => {
+      const answer = await post('/mcp', INITIALIZE, { ...POST_HEADERS, ...headers })
+      await answer.text()
+      return { 'mcp-session-id': answer.headers.get('mcp-session-id') ?? '', 'mcp-protocol-version': '2025-11-25' }
+    }
+    const own = await session(modest)
+    for (let n = 0; n < 1_010; n += 10) await Promise.all(Array.from({ length: 10 }, () => session(greedy)))
+    const ping = await post('/mcp', { jsonrpc: '2.0', id: 2, method: 'ping' }, { ...POST_HEADERS, ...modest, ...own })
+    expect([ping.status, await ping.text()]).toEqual([200, expect.stringContaining('"result":{}')])
+  })
+
+  test('sends requests without a key, and those with a key are answered', async () => {
+    const statuses: number[] = []
+    for (let n = 0; n < 110; n++) statuses.push((await fetch(`${server.url}/api/tools/list`)).status)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(10)
+    expect((await fetch(`${server.url}/api/tools/list`, { headers: modest })).status).toBe(200)
+  })
+
+  test('still holds all of it', () => {
+    expect([running(), open.length]).toEqual([MANY_PROCESSES + MANY_CONNECTIONS, 128])
+  })
+})
