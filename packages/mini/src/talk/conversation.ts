@@ -222,6 +222,8 @@ function sayResult({ name, content, tool_call_id }: ToolMessage, { calls, tools,
   const sum = arithmeticIn(said)
   if (isValues(result)) {
     if (Array.isArray(result.results)) return sayPassages(result.results, params)
+    const reading = sayReading(result)
+    if (reading !== undefined) return reading
     const { date, time, weekday, timezone } = result
     if (date !== undefined && time !== undefined && weekday !== undefined) {
       return `It is ${weekday}, ${date}, ${time}${timezone ? ` (${timezone})` : ''}.`
@@ -240,6 +242,16 @@ function sayResult({ name, content, tool_call_id }: ToolMessage, { calls, tools,
   }
   if (typeof result === 'string' && isSentence(result)) return cut(result)
   return `${opening(name, params)}${shown(result)}.`
+}
+
+/** What was read from a text: its summary, its intent or what it names. */
+function sayReading({ summary, intent, confidence, entities }: Params): string | undefined {
+  if (typeof summary === 'string' && summary !== '') return summary
+  if (typeof intent === 'string' && typeof confidence === 'number')
+    return `Intent: ${wordsOfName(intent)} (${Math.round(confidence * 100)}% sure).`
+  if (!isValues(entities)) return undefined
+  const named = Object.entries(entities).map(([type, names]) => `${wordsOfName(type)}: ${shown(names)}`)
+  return `${sentenceCase(named.join('; '))}.`
 }
 
 /** A result that is a number of something: 39 days, from when to when. */
