@@ -308,6 +308,7 @@ class Knowledge {
   }
 
   async close(): Promise<void> {
+    await this.collections.close()
     const [embedder, temporary] = await Promise.allSettled([this.#embedder, this.#temporary])
     await Promise.all([
       embedder.status === 'fulfilled' && embedder.value?.close(),

@@ -34,6 +34,12 @@ interface Called {
   readonly signal?: AbortSignal | undefined
 }
 
+interface IngestCalled extends Called {
+  readonly onProgress?: EmbeddingProgress | undefined
+  /** The time for embedding. Chunks that then have no vector are stored without, and embedded in the background. */
+  readonly budgetMs?: number | undefined
+}
+
 /** Characters reserved for headings within the embedder's limit. */
 const HEADING_ROOM = 100
 /** Searches deeper than requested: a good hit of one method may rank low in the other. */
@@ -48,6 +54,9 @@ const MAX_WAITING = 0.1
 export class Collections {
   readonly #options: CollectionsOptions
   readonly #own: OwnDocs
+  /** Collections whose chunks are being embedded in the background. */
+  readonly #embedding = new Map<string, Promise<void>>()
+  readonly #ended = new AbortController()
 
   constructor(options: CollectionsOptions) {
     this.#options = options
@@ -55,10 +64,7 @@ export class Collections {
   }
 
   /** Splits, embeds and stores one part of a document, or all of it. Searches find it once the last part is stored. */
-  async ingest(
-    given: IngestPart,
-    { signal, onProgress = () => {} }: Called & { readonly onProgress?: EmbeddingProgress } = {},
-  ): Promise<Ingested> {
+  async ingest(given: IngestPart, { signal, onProgress, budgetMs }: IngestCalled = {}): Promise<Ingested> {
     signal?.throwIfAborted()
     if (given.tenant === OWN_TENANT) throw badParameter(`tenant ${quoted(OWN_TENANT)} is reserved`)
     const embedder = await this.#embedder()
@@ -77,9 +83,12 @@ export class Collections {
     const own = sameEmbedder(collection, embedder)
     const version = part.version ?? (await joinVersion(store, part))
     const there = await store.document(tenant, name, document_id)
-    if (there?.version === version) return { document_id, chunks: there.chunks, complete: true }
+    if (there?.version === version) {
+      if (own && collection.without_vector > 0) this.#embedLater(tenant, name)
+      return { document_id, chunks: there.chunks, complete: true }
+    }
     signal?.throwIfAborted()
-    const vectors = own && (await this.#vectors(store, own, tenant, part.chunks, signal, onProgress))
+    const vectors = own && (await this.#vectors(store, own, tenant, part.chunks, { signal, onProgress, budgetMs }))
     const chunks = part.chunks.map((chunk, index) => {
       const vector = vectors?.[index]
       return vector === undefined ? chunk : { ...chunk, vector }
@@ -87,7 +96,31 @@ export class Collections {
     signal?.throwIfAborted()
     const put = await store.put({ ...part, version, chunks })
     if (put.complete && part.version === undefined) await endVersion(store, part)
-    return { document_id, ...put }
+    const waiting = vectors?.filter((vector) => vector === undefined).length ?? 0
+    if (own && put.complete && (waiting > 0 || collection.without_vector > 0)) this.#embedLater(tenant, name)
+    return { document_id, ...put, ...(waiting > 0 && { without_vector: waiting }) }
+  }
+
+  /** Ends the work in the background; what it has not embedded waits for the next ingest. */
+  async close(): Promise<void> {
+    this.#ended.abort()
+    await Promise.all(this.#embedding.values())
+  }
+
+  #embedLater(tenant: string, name: string): void {
+    const key = JSON.stringify([tenant, name])
+    const { signal } = this.#ended
+    const embed = async (before?: Promise<void>): Promise<void> => {
+      await before
+      try {
+        if (!signal.aborted) await this.embedWaiting(tenant, name, { signal })
+      } catch (err) {
+        if (!signal.aborted) writeLog(this.#options.log, 'warn', { err, collection: name }, 'Could not embed chunks')
+      }
+      if (this.#embedding.get(key) === work) this.#embedding.delete(key)
+    }
+    const work = embed(this.#embedding.get(key))
+    this.#embedding.set(key, work)
   }
 
   /** The version of a document that searches find now, or undefined. */
@@ -171,7 +204,7 @@ export class Collections {
       last = waiting[0]?.chunk_id ?? ''
       signal?.throwIfAborted()
       const began = clock.now()
-      const vectors = await this.#vectors(store, own, tenant, waiting, signal)
+      const vectors = await this.#vectors(store, own, tenant, waiting, { signal })
       const found = waiting.map(({ chunk_id }, index) => ({ chunk_id, vector: vectors[index] as Float32Array }))
       await store.setVectors(tenant, name, found)
       done += waiting.length
@@ -231,14 +264,18 @@ export class Collections {
     embedder: Embedder,
     tenant: string,
     chunks: readonly { readonly heading: string; readonly text: string }[],
-    signal?: AbortSignal,
-    onProgress?: EmbeddingProgress,
-  ): Promise<Float32Array[]> {
+    { signal, onProgress, budgetMs }: IngestCalled,
+  ): Promise<(Float32Array | undefined)[]> {
+    const late = new AbortController()
+    const cancelTimer = budgetMs === undefined ? () => {} : this.#options.clock.after(budgetMs, () => late.abort())
     try {
-      return await embedDocuments(embedder, store, tenant, chunks.map(embeddedText), signal, onProgress)
+      const texts = chunks.map(embeddedText)
+      return await embedDocuments(embedder, store, tenant, texts, signal, onProgress, late.signal)
     } catch (error) {
       signal?.throwIfAborted()
       throw modelFailure(error, 'ingest_docs')
+    } finally {
+      cancelTimer()
     }
   }
 

@@ -33,6 +33,8 @@ export interface Ingested {
   readonly chunks: number
   /** Whether all parts are stored; only then searches find the document. */
   readonly complete: boolean
+  /** Chunks of this call that had no vector in time, if there are any. */
+  readonly without_vector?: number
 }
 
 /** Limits per call: a small model on a slow machine embeds this much in a minute. */
