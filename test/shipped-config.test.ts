@@ -132,10 +132,17 @@ test('every operation and unit that the schema of datetime offers is there', asy
   }
 })
 
-test('the weather is the one of the mock', async () => {
-  expect(await run('get_weather', { location: 'Paris' })).toMatchObject({
-    result: { temperature: 22, condition: 'sunny', humidity: 65 },
-  })
+test('U12 the weather of the mock is in the unit that was asked for', async () => {
+  const rest = { condition: 'sunny', humidity: 65 }
+  for (const [params, temperature] of [
+    [{}, 22],
+    [{ units: 'celsius' }, 22],
+    [{ units: 'fahrenheit' }, 72],
+  ] as const) {
+    expect(await run('get_weather', { location: 'Paris', ...params })).toMatchObject({
+      result: { temperature, ...rest },
+    })
+  }
 })
 
 test('the documentation says nothing of Python decorators, and much of deadlines', async () => {
