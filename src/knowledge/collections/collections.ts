@@ -1,4 +1,3 @@
-import { pause } from '../../core/cancellation.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
@@ -33,6 +32,8 @@ export interface CollectionsOptions {
 interface Called {
   readonly signal?: AbortSignal | undefined
 }
+
+type Place = Pick<IngestPart, 'tenant' | 'collection'>
 
 interface IngestCalled extends Called {
   readonly onProgress?: EmbeddingProgress | undefined
@@ -84,8 +85,8 @@ export class Collections {
     const version = part.version ?? (await joinVersion(store, part))
     const there = await store.document(tenant, name, document_id)
     if (there?.version === version) {
-      if (own && collection.without_vector > 0) this.#embedLater(tenant, name)
-      return { document_id, chunks: there.chunks, complete: true }
+      const left = own && collection.without_vector > 0 ? await this.#embedMore(store, part, { signal, budgetMs }) : 0
+      return { document_id, chunks: there.chunks, complete: true, ...(left > 0 && { without_vector: left }) }
     }
     signal?.throwIfAborted()
     const vectors = own && (await this.#vectors(store, own, tenant, part.chunks, { signal, onProgress, budgetMs }))
@@ -105,6 +106,23 @@ export class Collections {
   async close(): Promise<void> {
     this.#ended.abort()
     await Promise.all(this.#embedding.values())
+  }
+
+  /** Embeds waiting chunks as long as the budget lasts, and the rest in the background. Returns how many wait then. */
+  async #embedMore(store: KnowledgeStore, { tenant, collection }: Place, { signal, budgetMs }: IngestCalled) {
+    const late = new AbortController()
+    const cancelTimer = this.#options.clock.after(budgetMs ?? 0, () => late.abort())
+    try {
+      const stop = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+      await this.embedWaiting(tenant, collection, { signal: stop })
+    } catch (error) {
+      if (!late.signal.aborted || signal?.aborted) throw error
+    } finally {
+      cancelTimer()
+    }
+    const left = (await store.collection(tenant, collection))?.without_vector ?? 0
+    if (left > 0) this.#embedLater(tenant, collection)
+    return left
   }
 
   #embedLater(tenant: string, name: string): void {
@@ -322,79 +340,3 @@ function sameEmbedder(
 /** The heading often names the topic that the text doesn't. */
 const embeddedText = ({ heading, text }: { readonly heading: string; readonly text: string }): string =>
   heading === '' ? text : `${heading}\n${text}`
-
-/** Leaves CPU time to a server that has just started. */
-const VECTORS_AFTER_MS = 10_000
-const SWEEP_EVERY_MS = 3_600_000
-/** Then the missing parts of a document aren't expected any more. */
-const PARTS_STAY_MS = 86_400_000
-
-interface UpkeepOptions {
-  /** The current collections: reloading the configuration replaces them. */
-  readonly collections: () => Collections
-  readonly clock: Clock
-  readonly log: Log
-}
-
-/** Background work of a server: stores and embeds Toolyard's documentation, removes parts of incomplete documents. */
-export class Upkeep {
-  readonly #options: UpkeepOptions
-  readonly #ended = new AbortController()
-  #cancelSweep = (): void => {}
-  #cancelVectors = (): void => {}
-  #work: Promise<void> = Promise.resolve()
-
-  constructor(options: UpkeepOptions) {
-    this.#options = options
-    this.#sweep()
-    this.again()
-  }
-
-  /** Stores the documentation now and embeds it later. Called again after a reload, which may change the embedder. */
-  again(): void {
-    this.#cancelVectors()
-    this.#do("Could not store Toolyard's documentation", () => this.#collections.putOwnDocs())
-    this.#cancelVectors = this.#options.clock.after(VECTORS_AFTER_MS, () =>
-      this.#do("Could not embed Toolyard's documentation: searching it by words only", () => this.#embed()),
-    )
-  }
-
-  /** Starts no more work; resolves when running work has ended. */
-  async end(): Promise<void> {
-    this.#cancelSweep()
-    this.#cancelVectors()
-    this.#ended.abort()
-    await this.#work
-  }
-
-  get #collections(): Collections {
-    return this.#options.collections()
-  }
-
-  #sweep(): void {
-    const { clock } = this.#options
-    this.#do('Could not remove parts of incomplete documents', () =>
-      this.#collections.sweep(clock.wall() - PARTS_STAY_MS),
-    )
-    this.#cancelSweep = clock.after(SWEEP_EVERY_MS, () => this.#sweep())
-  }
-
-  /** Works at most half of the time. */
-  async #embed(): Promise<void> {
-    const { clock } = this.#options
-    const { signal } = this.#ended
-    await this.#collections.embedOwnDocs({ signal, pause: (ms) => pause(ms, clock, signal) })
-  }
-
-  /** Runs tasks one after another. Logs failures; they don't stop later tasks. */
-  #do(failure: string, work: () => Promise<unknown>): void {
-    this.#work = this.#work.then(async () => {
-      if (this.#ended.signal.aborted) return
-      try {
-        await work()
-      } catch (err) {
-        if (!this.#ended.signal.aborted) writeLog(this.#options.log, 'warn', { err }, failure)
-      }
-    })
-  }
-}

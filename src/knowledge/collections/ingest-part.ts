@@ -33,7 +33,7 @@ export interface Ingested {
   readonly chunks: number
   /** Whether all parts are stored; only then searches find the document. */
   readonly complete: boolean
-  /** Chunks of this call that had no vector in time, if there are any. */
+  /** Chunks that had no vector in time, if there are any: of this call, or of the collection if the document is stored already. */
   readonly without_vector?: number
 }
 

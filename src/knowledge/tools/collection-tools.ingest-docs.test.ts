@@ -2,10 +2,11 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { HandlerContext } from '../../core/handler.ts'
 import { silentLog } from '../../core/log.ts'
+import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import type { Params } from '../../core/tool.ts'
 import { compileTools } from '../../models/dialects/compile-tools.ts'
 import { ManualClock, wordEmbedder } from '../../testing/stand-ins.ts'
-import { givenCollections } from '../collections/fixtures/given-collections.ts'
+import { givenCollections, givenStore } from '../collections/fixtures/given-collections.ts'
 import type { Embedder } from '../embedding/embedder.ts'
 import { type FindChunks, ingestDocsTool } from './collection-tools.ts'
 
@@ -14,10 +15,17 @@ interface Given {
   readonly findChunks?: FindChunks
   readonly embedder?: Embedder
   readonly clock?: Clock
+  readonly store?: KnowledgeStore
 }
 
-async function given({ batch = 16, findChunks, embedder = wordEmbedder({ batch }), clock = systemClock }: Given = {}) {
-  const collections = await givenCollections({ embedder, clock })
+async function given({
+  batch = 16,
+  findChunks,
+  embedder = wordEmbedder({ batch }),
+  clock = systemClock,
+  store,
+}: Given = {}) {
+  const collections = await givenCollections({ embedder, clock, ...(store && { store }) })
   const { definition, handler } = ingestDocsTool(collections.collections, findChunks)
   const reports: unknown[] = []
   const context: HandlerContext = {
@@ -89,7 +97,7 @@ describe('ingest_docs', () => {
       document_id: 'stones',
       chunks: 100,
       without_vector: 80,
-      note: 'Stored. 80 chunks have no vector yet and are found by words only; Toolyard embeds the rest in the background.',
+      note: 'Stored. 80 chunks have no vector yet and are found by words only. A server embeds the rest in the background; the same call again waits for more.',
     })
     const stands = async () => (await collections.list('acme')).find(({ name }) => name === 'wiki')
     expect(await stands()).toMatchObject({ chunks: 100, without_vector: 80 })
@@ -100,6 +108,30 @@ describe('ingest_docs', () => {
     resume.resolve()
     await vi.waitFor(async () => expect(await stands()).toMatchObject({ without_vector: 0 }))
     expect(await search('stone number 77')).toMatchObject({ by: 'hybrid' })
+  })
+
+  test('S10 the same call again embeds what is left of a stored document', async () => {
+    const clock = new ManualClock()
+    const words = wordEmbedder()
+    let stuck = true
+    const embedder: Embedder = {
+      ...words,
+      embed: (texts, purpose, signal) => (stuck ? aborted(signal) : words.embed(texts, purpose, signal)),
+    }
+    const store = await givenStore()
+    const first = await given({ embedder, clock, store })
+    const params = { content: 'A stone.', document_id: 'stone' }
+    const storing = first.call(params)
+    await vi.waitFor(() => expect(clock.pending).toBe(1))
+    clock.advance(36_000)
+    expect(await storing).toMatchObject({ chunks: 1, without_vector: 1 })
+    // As if the process had ended.
+    await first.collections.close()
+    stuck = false
+    const second = await given({ embedder, clock, store })
+    expect(await second.call(params)).toEqual({ document_id: 'stone', chunks: 1 })
+    expect(await second.collections.list('acme')).toMatchObject([{ name: 'docs', without_vector: 0 }])
+    expect(clock.pending).toBe(0)
   })
 
   test('S10 ends earlier if the call has less time', async () => {

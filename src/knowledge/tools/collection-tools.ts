@@ -81,7 +81,7 @@ export function ingestDocsTool(collections: Collections, findChunks?: FindChunks
 function waiting(count: number | undefined) {
   if (count === undefined) return {}
   const words = count === 1 ? '1 chunk has no vector yet and is' : `${count} chunks have no vector yet and are`
-  const note = `Stored. ${words} found by words only; Toolyard embeds the rest in the background.`
+  const note = `Stored. ${words} found by words only. A server embeds the rest in the background; the same call again waits for more.`
   return { without_vector: count, note }
 }
 
