@@ -337,12 +337,44 @@ function sayPassages(results: readonly unknown[], { query }: Params): string {
   if (results.length === 0) return `I found nothing about ${wanted}.`
   const passages = results.filter(isValues)
   const sources = [...new Set(passages.flatMap(({ source }) => (typeof source === 'string' ? [source] : [])))]
-  const best = passages.map(({ text }) => text).find((text) => typeof text === 'string')
   const where = sources.length > 0 ? `, in ${sources.join(', ')}` : ''
-  const begins =
-    typeof best === 'string' ? ` The best begins: ${best.replaceAll(/\s+/g, ' ').slice(0, 200)}` : ` ${shown(results)}`
-  return `About ${wanted} I found ${results.length} passage(s)${where}.${begins}`
+  const count = results.length === 1 ? '1 passage' : `${results.length} passages`
+  return `About ${wanted} I found ${count}${where}. ${bestPassage(passages) ?? shown(results)}`
 }
+
+const MAX_PASSAGE = 2_000
+const LEAST_PROSE = 40
+const LINK = /!?\[([^[\]]{0,200})\]\([^()]{0,500}\)/g
+
+/** The first passage that says something: headings, tables, code and lists of links only lead to it. */
+function bestPassage(passages: readonly Params[]): string | undefined {
+  const texts = passages.flatMap(({ text, source }) => (typeof text === 'string' ? [{ text, source }] : []))
+  const prose = texts.map(({ text }) => proseOf(text))
+  const at = prose.findIndex((text) => text.length >= LEAST_PROSE)
+  const best = texts[Math.max(at, 0)]
+  if (best === undefined) return undefined
+  const said = prose[at] ?? best.text.slice(0, MAX_PASSAGE).replaceAll(/\s+/g, ' ')
+  return `The best${typeof best.source === 'string' ? `, from ${best.source}` : ''}: ${cut(said)}`
+}
+
+function proseOf(text: string): string {
+  const outside = text
+    .slice(0, MAX_PASSAGE)
+    .split('```')
+    .filter((_, at) => at % 2 === 0)
+    .join('\n')
+  const lines = outside.split('\n').filter((line) => !/^ {0,3}(?:#|\||<!--)/.test(line) && !isLinks(line))
+  return lines
+    .join(' ')
+    .replaceAll(LINK, '$1')
+    .replaceAll(/\*\*|`/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+}
+
+/** Whether links are most of a line. */
+const isLinks = (line: string): boolean =>
+  line.includes('](') && line.replaceAll(LINK, '').trim().length < line.trim().length / 2
 
 function shown(value: unknown): string {
   if (value === null || value === undefined) return 'nothing'
