@@ -76,7 +76,7 @@ describe('what is said of results', () => {
     const table = { text: '## Limits\n\n| key | value |\n| --- | --- |\n| calls | 5 |', source: 'limits.md' }
     const code = { text: '```sh\ntoolyard tools --check\n```', source: 'cli.md' }
     const prose = {
-      text: '## Calls\n\nA call has **one** deadline, see [deadlines](life.md): `30 s` if nothing else is set.',
+      text: 'of the call. A call has **one** deadline, see [deadlines](life.md): `30 s` if nothing else is set.',
       source: 'life.md',
     }
     expect(found([contents, table, code, prose])).toBe(

@@ -344,6 +344,8 @@ function sayPassages(results: readonly unknown[], { query }: Params): string {
 
 const MAX_PASSAGE = 2_000
 const LEAST_PROSE = 40
+/** A passage may begin within a sentence. */
+const REST = /^\p{Ll}[^.!?]{0,200}[.!?] (?=\p{Lu}|\d)/u
 const LINK = /!?\[([^[\]]{0,200})\]\([^()]{0,500}\)/g
 
 /** The first passage that says something: headings, tables, code and lists of links only lead to it. */
@@ -358,18 +360,17 @@ function bestPassage(passages: readonly Params[]): string | undefined {
 }
 
 function proseOf(text: string): string {
-  const outside = text
-    .slice(0, MAX_PASSAGE)
-    .split('```')
-    .filter((_, at) => at % 2 === 0)
-    .join('\n')
-  const lines = outside.split('\n').filter((line) => !/^ {0,3}(?:#|\||<!--)/.test(line) && !isLinks(line))
+  const outside = text.slice(0, MAX_PASSAGE).split('```')
+  const lines = outside
+    .flatMap((part, at) => (at % 2 === 0 ? part.split('\n') : []))
+    .filter((line) => !/^ {0,3}(?:#|\||<!--)/.test(line) && !isLinks(line))
   return lines
     .join(' ')
     .replaceAll(LINK, '$1')
     .replaceAll(/\*\*|`/g, '')
     .replaceAll(/\s+/g, ' ')
     .trim()
+    .replace(REST, '')
 }
 
 /** Whether links are most of a line. */
