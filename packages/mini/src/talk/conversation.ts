@@ -342,8 +342,7 @@ function sayPassages(results: readonly unknown[], { query }: Params): string {
   return `About ${wanted} I found ${count}${where}. ${bestPassage(passages) ?? shown(results)}`
 }
 
-const MAX_PASSAGE = 2_000
-const LEAST_PROSE = 40
+const [MAX_PASSAGE, LEAST_PROSE] = [2_000, 40]
 /** A passage may begin within a sentence. */
 const REST = /^\p{Ll}[^.!?]{0,200}[.!?] (?=\p{Lu}|\d)/u
 const LINK = /!?\[([^[\]]{0,200})\]\([^()]{0,500}\)/g
