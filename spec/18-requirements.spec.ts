@@ -50,7 +50,37 @@ function originals(): [string, Config][] {
 }
 
 describe('18.1 Requirements', () => {
-  test.todo('[18.1-1] S1 the five text tools are in the shipped configuration and work without a language model')
+  test('[18.1-1] S1 the five text tools are in the shipped configuration and work without a language model', async () => {
+    const shipped = JSON.parse(readFileSync(new URL('../toolyard.config.json', import.meta.url), 'utf8')) as Config
+    const { manager } = await open({ ...shipped, knowledge: { embedder: 'none' } })
+    const names = manager
+      .getRegistry()
+      .definitions()
+      .map(({ name }) => name)
+    const five = ['summarize', 'extract_entities', 'classify_intent', 'tag_chunk_docs', 'ingest_docs']
+    expect(names).toEqual(expect.arrayContaining(five))
+    const text = 'Toolyard runs tools for models. It was made in Zurich by Ada Lovelace. It validates every call.'
+    const execute = manager.getExecutor().execute.bind(manager.getExecutor())
+    expect(await execute('summarize', { text })).toMatchObject({ success: true, result: { method: 'embedded' } })
+    expect(await execute('extract_entities', { text })).toMatchObject({ result: { method: 'embedded' } })
+    expect(await execute('tag_chunk_docs', { content: text })).toMatchObject({ result: { method: 'embedded' } })
+    const own = await open({ tools: { enabled: true, registry: [] } })
+    expect(own.manager.getRegistry().list()).toEqual([])
+  })
+
+  test('[18.1-11] S13 classify_intent has default categories', async () => {
+    const { manager } = await open({ tools: { enabled: true, registry: ['classify_intent'] } })
+    const classified = await manager.getExecutor().execute('classify_intent', { text: 'What time is it?' })
+    expect(classified).toMatchObject({ result: { intent: 'question', method: 'embedded' } })
+  })
+
+  test('[18.2-6] U12 the mock weather follows units', async () => {
+    const shipped = JSON.parse(readFileSync(new URL('../toolyard.config.json', import.meta.url), 'utf8')) as Config
+    const { manager } = await open({ ...shipped, knowledge: { embedder: 'none' } })
+    const weather = (units: string) => manager.getExecutor().execute('get_weather', { location: 'Paris', units })
+    expect(await weather('celsius')).toMatchObject({ result: { temperature: 22 } })
+    expect(await weather('fahrenheit')).toMatchObject({ result: { temperature: 72 } })
+  })
 
   test('[18.1-2] S2 the original configurations start as they are, and a provider needs its variable only', async () => {
     const variables = { API_TOKEN: 'a', WEATHER_API_KEY: 'b' }
@@ -185,7 +215,6 @@ describe('18.1 Requirements', () => {
     expect(events.at(-1)).toMatchObject({ type: 'finish', reason: 'error', raw_reason: 'melted' })
   })
 
-  test.todo('[18.1-11] S13 classify_intent has default categories')
   test('[18.1-12] S14 the provider clients are exported, and a message without a role is a user message', async () => {
     const server = await startOllamaServer(() => ({
       parts: [{ message: { role: 'assistant', content: 'Hello' }, done: true, done_reason: 'stop' }],
@@ -215,7 +244,6 @@ describe('18.2 Use', () => {
     expect(JSON.parse(chat.stdout).missing_servers).toMatchObject([{ name: 'gone' }])
   })
   test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
-  test.todo('[18.2-6] U12 the mock weather follows units')
   test.todo('[18.2-7] U13 U15 models of an unavailable provider cannot be chosen')
   test('[18.2-8] U16 every operation has an operationId', async () => {
     const { get } = await openToolServer({})

@@ -16,7 +16,7 @@ describe('Mock tools', () => {
     })
   })
 
-  test('[2.3-2] logs parameters and does not use them', async () => {
+  test('[2.3-2] logs parameters, and uses them only for its cases', async () => {
     const { execute, log } = await configured([weather])
     const [paris, rome] = [
       await execute('get_weather', { city: 'Paris' }),
@@ -25,6 +25,10 @@ describe('Mock tools', () => {
     expect(paris).toMatchObject({ success: true })
     expect({ ...paris, execution_time_ms: 0 }).toEqual({ ...rome, execution_time_ms: 0 })
     expect(JSON.stringify(log.lines)).toContain('Rome')
+    const cases = [{ when: { city: 'Oslo' }, mock_response: { temperature: -4 } }]
+    const cold = await configured([{ ...weather, implementation: { ...weather.implementation, cases } }])
+    expect(await cold.execute('get_weather', { city: 'Oslo' })).toMatchObject({ result: { temperature: -4 } })
+    expect(await cold.execute('get_weather', { city: 'Rome' })).toMatchObject({ result: { temperature: 22 } })
   })
 
   test('[2.3-3] answers in under 10 ms', async () => {

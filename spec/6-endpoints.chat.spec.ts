@@ -82,7 +82,7 @@ describe('Endpoints', () => {
 
   test('[6.1-16] POST /api/tools/test runs the loop once with every tool', async () => {
     const model = await openaiModel({ call: 'get_weather', args: { city: 'Paris' } }, 'It is 22 degrees.')
-    const { post } = await withServer([weather, mock('other')], model.config)
+    const { post } = await withServer([weather, mock('other'), 'summarize'], model.config)
     const { status, body } = await post('/api/tools/test', { query: 'How is Paris?', model: 'openai:gpt-4o' })
     expect([status, body.content, body.tool_calls.length]).toEqual([200, 'It is 22 degrees.', 1])
     const sent = model.requests[0]?.body as {

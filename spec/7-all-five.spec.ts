@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { FakeListChatModel } from '@langchain/core/utils/testing'
 import { aiSdkModel, langchainModel, type Model, ModelError, openProvider } from 'toolyard'
 import { scripted } from 'toolyard/testing'
@@ -59,45 +60,59 @@ async function models(reply: string): Promise<Model[]> {
 }
 
 describe('All five', () => {
-  test('[7.1-1] registers the tools when a model is configured', async () => {
+  test('[7.1-1] the configuration that ships has the tools, another one those that it lists', async () => {
+    const names = [...TOOLS.map(([name]) => name), 'ingest_docs']
+    const { registry: shipped } = JSON.parse(
+      readFileSync(new URL('../toolyard.config.json', import.meta.url), 'utf8'),
+    ).tools
+    const { registry, log } = await configured(shipped)
+    expect(registry.definitions().map(({ name }) => name)).toEqual(expect.arrayContaining(names))
+    for (const name of names) expect(registry.get(name)?.implementation?.type).toBe('builtin')
+    expect(log.lines).toEqual([])
+    // Nothing joins unasked, whatever model is configured.
+    const providers = { own: { type: 'openai', base_url: 'http://127.0.0.1:9' } }
+    for (const config of [
+      {},
+      { providers, responses: [{ llm: 'own', model: 'some-model', prompt: 'Be kind.' }] },
+      { providers, knowledge: { model: 'own:some-model' } },
+    ]) {
+      expect((await configured([], { config })).registry.list()).toEqual([])
+      const some = await configured(['summarize', 'ingest_docs'], { config })
+      expect(some.registry.list()).toMatchObject([{ name: 'summarize' }, { name: 'ingest_docs' }])
+    }
+    // A definition of the configuration's own stays.
+    const own = await configured([mock('summarize', 'mine')])
+    expect(await own.execute('summarize', { text: 'Long.' })).toMatchObject({ result: 'mine' })
+    expect((await configured(names, { enabled: false })).registry.list()).toEqual([])
+    // A tenant can be kept from each of them.
+    const flags = { ingest_docs: false }
+    const listed = await configured(['ingest_docs'])
+    const refused = await listed.execute('ingest_docs', { content: 'A' }, { tenant: 'acme', flags })
+    expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED' })
+  })
+
+  test('[7.1-5] works by rules without a model, and says which of the two it used', async () => {
     const names = TOOLS.map(([name]) => name)
     const server = await startWireServer()
     onTestFinished(() => server.stop())
     const { start, text, finish } = openaiChatFrames
     server.replies = [streamed([...start, ...text('{"summary": "Short."}'), ...finish('stop')])]
     const providers = { own: { type: 'openai', base_url: server.url } }
-    const rule = { llm: 'own', model: 'some-model', prompt: 'Be kind.' }
-    for (const config of [
-      { providers, responses: [rule] },
-      { providers, models: [{ id: 'own:some-model', name: 'Some', capabilities: [] }] },
-      { providers, knowledge: { model: 'own:some-model' } },
-    ]) {
-      const { registry, log } = await configured([], { config })
-      expect(registry.definitions().map(({ name, implementation }) => [name, implementation.type])).toEqual(
-        names.map((name) => [name, 'builtin']),
-      )
-      expect(log.lines).toEqual([])
+    const asked = await configured(names, { config: { providers, knowledge: { model: 'own:some-model' } } })
+    expect(await asked.execute('summarize', { text: 'Long.' })).toMatchObject({
+      result: { summary: 'Short.', method: 'model' },
+    })
+    const plain = await configured(names, { config: { responses: [{ llm: 'mini', model: 'v1', prompt: '' }] } })
+    const found = [
+      { summary: 'Ada Lovelace lived in London.' },
+      { entities: { people: ['Ada Lovelace'], places: ['London'], organizations: [] } },
+      { intent: 'other' },
+      { chunks: [{ tags: expect.arrayContaining(['london']) }] },
+    ]
+    for (const [index, name] of names.entries()) {
+      const params = { [name === 'tag_chunk_docs' ? 'content' : 'text']: 'Ada Lovelace lived in London.' }
+      expect(await plain.execute(name, params)).toMatchObject({ result: { ...found[index], method: 'embedded' } })
     }
-    const { execute } = await configured([], { config: { providers, responses: [rule] } })
-    expect(await execute('summarize', { text: 'Long.' })).toMatchObject({ result: { summary: 'Short.' } })
-    // One of the configuration stays. With a model that cannot write there are none.
-    const own = await configured([mock('summarize', 'mine')], { config: { providers, responses: [rule] } })
-    expect(await own.execute('summarize', { text: 'Long.' })).toMatchObject({ result: 'mine' })
-    const config = { responses: [{ llm: 'mini', model: 'v1', prompt: '' }] }
-    expect((await configured([], { config })).registry.list()).toEqual([])
-    // What a model stores is found by others later: `ingest_docs` is there only if it is listed.
-    const listed = await configured(['ingest_docs'], { config })
-    expect(listed.registry.list()).toMatchObject([{ name: 'ingest_docs' }])
-    expect(listed.log.lines).toEqual([])
-    // Without a model, and where tools are switched off, there are none.
-    expect((await configured([])).registry.list()).toEqual([])
-    expect(
-      (await configured([], { enabled: false, config: { providers, responses: [rule] } })).registry.list(),
-    ).toEqual([])
-    // A tenant can be kept from each of them.
-    const flags = { ingest_docs: false }
-    const refused = await listed.execute('ingest_docs', { content: 'A' }, { tenant: 'acme', flags })
-    expect(refused).toMatchObject({ error_code: 'PERMISSION_DENIED' })
   })
 
   test('[7.1-2] works with any model', async () => {

@@ -8,7 +8,7 @@ describe('classify_intent (30 s)', () => {
   test('[7.4-1] classifies with a confidence from 0 to 1', async () => {
     const { execute, registry, model } = await replying(
       '{"intent": "billing", "confidence": 0.93}',
-      '{"intent": "get_refund", "confidence": "0.8"}',
+      '{"intent": "complaint", "confidence": "0.8"}',
       '{"intent": "billing", "confidence": 93}',
     )
     expect(registry.get('classify_intent')).toMatchObject({ timeout_ms: 30_000 })
@@ -17,7 +17,7 @@ describe('classify_intent (30 s)', () => {
     })
     expect(model.requests[0]?.messages[0]?.content).toContain('"billing","support"')
     expect(await execute('classify_intent', { text })).toMatchObject({
-      result: { intent: 'get_refund', confidence: 0.8 },
+      result: { intent: 'complaint', confidence: 0.8 },
     })
     expect(await execute('classify_intent', { text, categories })).toMatchObject({ result: { confidence: 1 } })
   })

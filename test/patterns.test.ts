@@ -22,6 +22,7 @@ const DYNAMIC: Readonly<Record<string, (file: never) => unknown>> = {
     urlTemplate,
   }: typeof import('../src/kinds/http/request/url-template.ts')) =>
     urlTemplate('https://example.com/{a}?b={b}', 'https://example.com/{a}?b={b}'),
+  'src/knowledge/tools/embedded/entities.ts': () => undefined,
   'src/mcp/stdio/clean-text.ts': () => undefined,
   'packages/mini/src/choose/operations.ts': ({
     operationsOf,

@@ -7,8 +7,22 @@ import { openManager, shippedConfig } from '../src/cli/common/open.ts'
 import { choicesOf, parameterSchema } from '../src/cli/common/params.ts'
 import { captureTerminal, emptyFolder, toolyard } from '../src/cli/fixtures/toolyard.ts'
 import type { ToolDefinition } from '../src/core/tool.ts'
+import { readStream } from '../src/testing/model-contract.ts'
 
-const NAMES = ['get_weather', 'calculate', 'echo', 'datetime', 'string', 'set_light', 'search_documents']
+const NAMES = [
+  'get_weather',
+  'calculate',
+  'echo',
+  'datetime',
+  'string',
+  'set_light',
+  'search_documents',
+  'summarize',
+  'extract_entities',
+  'classify_intent',
+  'tag_chunk_docs',
+  'ingest_docs',
+]
 const page = (name: string) => readFile(new URL(`../docs/tools/${name}.md`, import.meta.url), 'utf8')
 
 /** The arguments of each command line, as bash passes them to the command. */
@@ -36,15 +50,54 @@ test('the configuration that ships holds these tools', async () => {
   expect(await manager.loadTools()).toEqual({ loaded: NAMES, skipped: [], warnings: [] })
 })
 
+/** How a page begins its contract. */
+function contractLine(name: string): string {
+  const { implementation, timeout_ms = manager.getDefaultTimeout() } = toolOf(name)
+  const { type, handler } = implementation ?? { type: '' }
+  const by = handler === undefined ? '' : `, handler \`${handler}\``
+  return `Kind \`${type}\`${by}, effect \`${manager.getExecutor().effectOf(name)}\`, deadline ${timeout_ms / 1000} s.`
+}
+
+/** The table of the parameters, as their definition says. */
+function parameterTable(name: string): string {
+  const { properties = {}, required = [] } = toolOf(name).parameters as {
+    readonly properties?: Record<string, Record<string, unknown>>
+    readonly required?: readonly string[]
+  }
+  const rows = Object.entries(properties).map(([parameter, schema]) => {
+    const fallback = schema.default === undefined ? '' : [schema.default].flat().map(code).join(', ')
+    const given = required.includes(parameter) ? 'required' : fallback
+    return `| \`${parameter}\` | ${typeWords(schema)} | ${given} | ${schema.description} |`
+  })
+  return ['| name | type | default | |', '| --- | --- | --- | --- |', ...rows].join('\n')
+}
+
+const code = (value: unknown): string => `\`${value}\``
+
+function typeWords({ type, enum: choices, items, ...limits }: Record<string, unknown>): string {
+  if (Array.isArray(choices)) return choices.map(code).join(', ')
+  if (type === 'array') return `list of ${limits.minItems} to ${limits.maxItems} ${Object(items).type}s`
+  if (type === 'object') return 'object of strings'
+  const [least, most] = type === 'string' ? [limits.minLength, limits.maxLength] : [limits.minimum, limits.maximum]
+  const unit = type === 'string' ? ' characters' : ''
+  if (most !== undefined)
+    return least === undefined ? `${type}, at most ${most}${unit}` : `${type}, ${least} to ${most}${unit}`
+  return least === undefined ? String(type) : `${type}, at least ${least}${unit}`
+}
+
 describe.each(NAMES)('%s', (name) => {
-  test('every parameter has a description, and is on the page with all its choices', async () => {
+  test('S9 its page has its kind, effect and deadline, its parameters as they are defined, and every section', async () => {
     const text = await page(name)
-    for (const parameter of Object.keys(Object(toolOf(name).parameters.properties))) {
-      const schema = parameterSchema(toolOf(name).parameters, parameter) ?? {}
-      expect(schema.description, parameter).toEqual(expect.any(String))
-      expect(text).toContain(`\`${parameter}\``)
-      for (const choice of choicesOf(schema)) expect(text).toContain(`\`${choice}\``)
-    }
+    expect(text.split('\n').find((line) => line.startsWith('Kind '))).toContain(contractLine(name))
+    expect(text.slice(text.indexOf('| name |')).split('\n\n')[0]).toBe(parameterTable(name))
+    const sections = text.match(/^## (?:Parameters|Result|Fallback|Errors|Examples?)$/gm)
+    expect(sections?.map((line) => line.replace(/^## |s$/g, ''))).toEqual([
+      'Parameter',
+      'Result',
+      'Fallback',
+      'Error',
+      'Example',
+    ])
   })
 
   test('the examples of its page work as they stand', async () => {
@@ -56,8 +109,7 @@ describe.each(NAMES)('%s', (name) => {
 
 test('there is no page of a tool that does not ship', async () => {
   const pages = await readdir(new URL('../docs/tools/', import.meta.url))
-  // A configuration can list this one by its name.
-  expect(pages.toSorted()).toEqual([...NAMES, 'ingest_docs'].map((name) => `${name}.md`).toSorted())
+  expect(pages.toSorted()).toEqual(NAMES.map((name) => `${name}.md`).toSorted())
 })
 
 test('every operation that the schema of string offers is there', async () => {
@@ -80,10 +132,17 @@ test('every operation and unit that the schema of datetime offers is there', asy
   }
 })
 
-test('the weather is the one of the mock', async () => {
-  expect(await run('get_weather', { location: 'Paris' })).toMatchObject({
-    result: { temperature: 22, condition: 'sunny', humidity: 65 },
-  })
+test('U12 the weather of the mock is in the unit that was asked for', async () => {
+  const rest = { condition: 'sunny', humidity: 65 }
+  for (const [params, temperature] of [
+    [{}, 22],
+    [{ units: 'celsius' }, 22],
+    [{ units: 'fahrenheit' }, 72],
+  ] as const) {
+    expect(await run('get_weather', { location: 'Paris', ...params })).toMatchObject({
+      result: { temperature, ...rest },
+    })
+  }
 })
 
 test('the documentation says nothing of Python decorators, and much of deadlines', async () => {
@@ -94,4 +153,51 @@ test('the documentation says nothing of Python decorators, and much of deadlines
     result: { results: object[] }
   }
   expect(result.results[0]).toMatchObject({ score: expect.any(Number), source: expect.stringMatching(/\.md$/) })
+})
+
+test.each<[string, string, object]>([
+  ["What's the weather in Paris?", 'get_weather', { location: 'Paris' }],
+  ['Calculate 15% tip on $45', 'calculate', { expression: '45 * 0.15' }],
+  ['Search for Python decorators in the docs', 'search_documents', { query: 'Python decorators' }],
+  ['how hot is it in Cairo right now?', 'get_weather', { location: 'Cairo' }],
+  ['remind me what the docs say about error codes', 'search_documents', { query: 'error codes' }],
+  ["What's the date today?", 'datetime', { operation: 'now' }],
+  ['what time is it in Tokyo?', 'datetime', { operation: 'now', timezone: 'Asia/Tokyo' }],
+  [
+    'how many days between 2026-01-01 and 2026-03-01',
+    'datetime',
+    { operation: 'diff', from: '2026-01-01', to: '2026-03-01', unit: 'days' },
+  ],
+  ["How many r's are in strawberry?", 'string', { operation: 'count', text: 'strawberry', search: 'r' }],
+  ['reverse hello', 'string', { operation: 'reverse', text: 'hello' }],
+  [
+    "replace 'cat' with 'dog' in 'the cat sat'",
+    'string',
+    { operation: 'replace', text: 'the cat sat', search: 'cat', replacement: 'dog' },
+  ],
+  ['convert 5 miles to km', 'calculate', { expression: '5 mi to km' }],
+  ['how do I add a tool?', 'search_documents', { query: 'how do I add a tool' }],
+  ['echo testing 1 2 3', 'echo', { text: 'testing 1 2 3' }],
+  [
+    'Summarize: Cats are animals. Dogs are animals too.',
+    'summarize',
+    { text: 'Cats are animals. Dogs are animals too.' },
+  ],
+  ['which entities are in "Tim Cook visited Berlin"', 'extract_entities', { text: 'Tim Cook visited Berlin' }],
+  ['what is the intent of "please cancel my order"', 'classify_intent', { text: 'please cancel my order' }],
+  [
+    'tag this document: Cats and dogs are pets. Pets eat.',
+    'tag_chunk_docs',
+    { content: 'Cats and dogs are pets. Pets eat.' },
+  ],
+  [
+    'ingest the text "Money comes back within a week" into the collection shop',
+    'ingest_docs',
+    { content: 'Money comes back within a week', collection: 'shop' },
+  ],
+])('S1 mini chooses among the tools that ship: %s', async (said, name, params) => {
+  const model = (await manager.getModels()).get('mini:v1')
+  const tools = manager.getRegistry().definitions()
+  const { calls } = await readStream(model, { messages: [{ role: 'user', content: said }], tools })
+  expect(calls.map(({ function: call }) => [call.name, JSON.parse(call.arguments)])).toEqual([[name, params]])
 })

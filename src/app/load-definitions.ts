@@ -149,7 +149,10 @@ function warningsOf(tool: ToolDefinition, kinds: LoadOptions['kinds']): string[]
 }
 
 /** The first `${NAME}` in the implementation that is not set. Ignores mock responses, which are data. */
-function missingVariable({ mock_response: _, ...rest }: ToolDefinition['implementation'], env: LoadOptions['env']) {
+function missingVariable(
+  { mock_response: _, cases: __, ...rest }: ToolDefinition['implementation'],
+  env: LoadOptions['env'],
+) {
   for (const [, name] of JSON.stringify(rest).matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
     if (name !== undefined && (!Object.hasOwn(env, name) || env[name] === undefined)) return name
   }

@@ -35,6 +35,11 @@ describe('loading definitions', () => {
     ['a Zod schema', { name: 'bad', description: 'x', parameters: z.object({}) }, 'not a schema of zod'],
     ['no implementation', bare, "missing 'implementation'"],
     ['no type', mock('bad', { implementation: {} }), "missing 'implementation.type'"],
+    [
+      'a mock case without a response',
+      mock('bad', { implementation: { type: 'mock', mock_response: 1, cases: [{ when: {} }] } }),
+      "missing 'cases[0].mock_response'",
+    ],
     ['a dotted name', mock('text.summarize'), 'name must match'],
     ['a deadline of 0', mock('bad', { timeout_ms: 0 }), 'timeout_ms must be'],
     ['an unknown effect', mock('bad', { effect: 'maybe' }), 'effect must be one of: read, idempotent, write'],

@@ -5,7 +5,13 @@ import type { ToolGate } from '../chat/tool-offer.ts'
 import { checkConfig } from '../config/check-config.ts'
 import type { Config } from '../config/config.ts'
 import { readMcpServers } from '../config/mcp-settings.ts'
-import { configuredModels, knowledgeModel, NO_EMBEDDER, offeredModels } from '../config/model-settings.ts'
+import {
+  configuredModels,
+  EMBEDDED_PROVIDER,
+  knowledgeModel,
+  NO_EMBEDDER,
+  offeredModels,
+} from '../config/model-settings.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
 import { dataFolder } from '../core/environment.ts'
@@ -29,13 +35,13 @@ import { Collections } from '../knowledge/collections/collections.ts'
 import type { TemporaryStore } from '../knowledge/collections/open-temporary-store.ts'
 import type { Embedder } from '../knowledge/embedding/embedder.ts'
 import { findLocalModel, LOCAL_MODEL, LOCAL_PROVIDER } from '../knowledge/embedding/local-model.ts'
-import { addKnowledgeHandlers, knowledgeDefinitions, registerModelTools } from '../knowledge/tools/model-tools.ts'
+import type { ModelToolParts } from '../knowledge/tools/model-tool.ts'
+import { addKnowledgeHandlers, knowledgeDefinitions } from '../knowledge/tools/model-tools.ts'
 import { McpServers } from '../mcp/client/mcp-servers.ts'
 import { PinFile, type PinStore } from '../mcp/client/pinned-tools.ts'
 import type { McpServerSettings } from '../mcp/client/server-settings.ts'
 import { tokenFile } from '../mcp/oauth/token-file.ts'
 import { convertZod } from '../models/langchain/offered-tools.ts'
-import type { Model } from '../models/model.ts'
 import { ModelCatalogue } from '../models/model-catalogue.ts'
 import { splitModelId } from '../models/model-info.ts'
 import { openProvider } from '../models/providers/open-provider.ts'
@@ -94,20 +100,19 @@ export class ToolManager {
   constructor(config: Config, parts: Parts = {}) {
     this.#config = checkConfig(config, 'ToolManager configuration')
     const model = knowledgeModel(this.#config)
-    this.#parts = assemble(this.#config, parts, async () =>
-      model === undefined ? undefined : (await this.getModels()).get(model),
-    )
+    this.#parts = assemble(this.#config, parts, {
+      model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
+      embed: (texts, signal) => this.#embed(texts, signal),
+    })
   }
 
   /** Registers the configured tools and starts to connect the MCP servers. Further calls change nothing. */
   async loadTools(): Promise<LoadReport> {
     if (this.#report === undefined) {
       const definitions = this.isEnabled() ? (this.#config.tools?.registry ?? []) : []
-      const { registry, knowledge, asking } = this.#parts
+      const { knowledge, asking } = this.#parts
       const shipped = knowledgeDefinitions(knowledge.collections, asking)
       this.#report = loadDefinitions(definitions, { ...this.#parts, shipped })
-      // A configured tool of the same name wins.
-      if (this.isEnabled() && knowledgeModel(this.#config) !== undefined) registerModelTools(registry, asking)
       // Only calls that need a server wait for it.
       if (this.isEnabled()) void this.#parts.servers.start().then(() => this.#warnOfUnknownTools())
       this.#rules()
@@ -205,6 +210,17 @@ export class ToolManager {
     return new ModelCatalogue(providers, configuredModels(this.#config), clock, offeredModels(this.#config))
   }
 
+  /** Vectors of short texts by `mini`; undefined if it can't be used. */
+  async #embed(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined> {
+    try {
+      return await (await this.getModels()).embed(EMBEDDED_PROVIDER, texts, signal)
+    } catch (err) {
+      signal.throwIfAborted()
+      this.#parts.log.warn({ err, model: EMBEDDED_PROVIDER }, 'Could not compare texts by meaning: compared by words')
+      return undefined
+    }
+  }
+
   /** Compiles the schemas before the first calls, one per turn of the event loop. */
   #warmUp(names: Iterator<string>): void {
     const { done, value } = names.next()
@@ -223,7 +239,7 @@ export function defaultRules(config: Config): ResponseRule[] {
 }
 
 /** Connects all parts of a configuration. */
-function assemble(config: Config, parts: Parts, model: () => Promise<Model | undefined>) {
+function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'clock'>) {
   const { log = createLog(), handlers = new ToolHandlers(), clock = systemClock, env = process.env } = parts
   const { isolate = new ProcessPool({ log }), sinks = [], toolUse } = parts
   const { default_timeout_ms, max_iterations, max_parallel_calls } = config.tools ?? {}
@@ -236,7 +252,7 @@ function assemble(config: Config, parts: Parts, model: () => Promise<Model | und
     ...(parts.knowledge !== undefined && { open: parts.knowledge }),
     ...(parts.embedder !== undefined && { embedder: parts.embedder }),
   })
-  const asking = { model, clock }
+  const asking = { ...models, clock }
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
   const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
@@ -321,6 +337,7 @@ class Knowledge {
   }
 
   async close(): Promise<void> {
+    await this.collections.close()
     const [embedder, temporary] = await Promise.allSettled([this.#embedder, this.#temporary])
     await Promise.all([
       embedder.status === 'fulfilled' && embedder.value?.close(),

@@ -10,6 +10,8 @@ export interface HandlerContext {
   /** Reports progress to the caller. */
   report(progress: unknown): void
   readonly log: Log
+  /** How long the call may take. A handler that can end earlier with less should do so. */
+  readonly timeoutMs?: number | undefined
   /** The W3C trace context of this call, to pass on to other services. */
   readonly traceparent?: string | undefined
 }

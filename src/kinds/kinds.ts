@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
 import { isAdapted, type LangchainTool, sourceOf } from '../core/execution/tool-view.ts'
 import type { Kind } from '../core/handler.ts'
 import { asText } from '../core/json-depth.ts'
 import { type Log, silentLog } from '../core/log.ts'
+import { compileSchema } from '../core/schema/compiled-schema.ts'
 import type { Effect, Params } from '../core/tool.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import type { HttpKind } from './http/http-kind.ts'
@@ -9,14 +11,41 @@ import { type McpParts, mcpKind } from './mcp-kind.ts'
 import { logRenamed, serverNames } from './parameter-names.ts'
 import { handlerKind, type ToolHandlers } from './tool-handlers.ts'
 
-/** Returns `implementation.mock_response`, whatever the parameters. */
+/** A response for calls whose parameters have these values. */
+interface MockCase {
+  readonly when: Params
+  readonly mock_response: unknown
+}
+
+const MOCK_CASES = {
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['when', 'mock_response'],
+    additionalProperties: false,
+    properties: { when: { type: 'object' }, mock_response: {} },
+  },
+}
+
+/** Returns the `mock_response` of the first of `cases` that fits the parameters, otherwise that of the implementation. */
 export const mock: Kind = {
-  schema: { properties: { type: {}, mock_response: {} } },
+  schema: { properties: { type: {}, mock_response: {}, cases: MOCK_CASES } },
   effect: () => 'read',
+  problem({ implementation: { cases = [] } }) {
+    const { check, explain } = compileSchema({ type: 'object', properties: { cases: MOCK_CASES } })
+    return check?.({ cases })
+      ? undefined
+      : explain({ cases })
+          .map(({ message }) => message)
+          .join(', ')
+  },
   warning: ({ implementation }) =>
     'mock_response' in implementation ? undefined : 'Mock tool has no mock_response: it will answer null',
   bind({ implementation }) {
-    const respond = () => implementation.mock_response ?? null
+    const cases = (implementation.cases ?? []) as readonly MockCase[]
+    const fits = ({ when }: MockCase, params: Params): boolean =>
+      Object.entries(when).every(([name, value]) => isDeepStrictEqual(params[name], value))
+    const respond = (params: Params) => (cases.find((one) => fits(one, params)) ?? implementation).mock_response ?? null
     return () => respond
   },
 }

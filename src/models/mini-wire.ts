@@ -69,6 +69,7 @@ export async function miniWire(
     },
     list: async () => [{ name: MODEL, capabilities: ['function-calling'] }],
     scores: async (model) => (model === MODEL || model === FORMER_MODEL ? readScores(SCORES) : undefined),
+    embed: (texts, signal) => mini.embed(texts, signal),
     close: () => mini.close(),
   }
 }

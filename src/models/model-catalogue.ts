@@ -14,6 +14,7 @@ export interface CatalogueProvider {
   /** Absent if the provider can't list its models. */
   list?(signal: AbortSignal): Promise<ListedModel[]>
   scores?(model: string): Promise<ModelScores | undefined>
+  embed?(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined>
   close?(): Promise<void>
 }
 
@@ -139,6 +140,11 @@ export class ModelCatalogue {
   async scores(id: string): Promise<ModelScores | undefined> {
     const parts = splitModelId(id)
     return parts && this.#providers.get(parts.provider)?.scores?.(parts.model)
+  }
+
+  /** Vectors of short texts by a provider that makes them, such as `mini`; undefined if it doesn't. */
+  async embed(provider: string, texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined> {
+    return this.#providers.get(provider)?.embed?.(texts, signal)
   }
 
   async close(): Promise<void> {

@@ -52,6 +52,8 @@ export interface Wire {
   stream(model: string, request: WireRequest): AsyncIterable<ModelEvent>
   list?(signal: AbortSignal): Promise<ListedModel[]>
   scores?(model: string): Promise<ModelScores | undefined>
+  /** Vectors of short texts, for comparing them. */
+  embed?(texts: readonly string[], signal: AbortSignal): Promise<number[][]>
   /** Frees loaded models. */
   close?(): Promise<void>
 }

@@ -66,7 +66,9 @@ export class VoiceGateway {
     const { settings, log, clock } = parts
     const { prefix, zwavePrefix } = settings
     this.#parts = parts
-    this.#local = new Set(config.tools?.registry?.map((tool) => (tool as ToolDefinition).name))
+    this.#local = new Set(
+      config.tools?.registry?.map((tool) => (typeof tool === 'string' ? tool : (tool as ToolDefinition).name)),
+    )
     this.#line = new MqttLine(settings.mqttUrl, { topic: `${prefix}/status`, payload: 'offline' })
     const volumeChanged = (value: number): void =>
       this.#line.publish(`${prefix}/volume`, JSON.stringify({ time: Date.now(), value }), true)

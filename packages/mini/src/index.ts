@@ -24,6 +24,8 @@ export interface Mini {
   readonly pid: number | undefined
   /** Answers with a text or with calls; throws a `MiniError`, or the reason of the signal. */
   answer(request: MiniRequest): Promise<Answer>
+  /** Vectors of short texts, which are near each other if the texts mean the same. Throws like `answer`. */
+  embed(texts: readonly string[], signal?: AbortSignal): Promise<number[][]>
   close(): Promise<void>
 }
 
@@ -41,6 +43,7 @@ export function createMini(host: MiniHost, find: typeof findPackages = findPacka
       const now = host.now()
       return answerTo(messages, { id, tools, reader: inWindows(reader), now, check, ...(signal && { signal }) })
     },
+    embed: (texts, signal) => reader.embed(texts, signal),
     close: () => reader.close(),
   }
 }

@@ -10,12 +10,12 @@ describe('tools', () => {
     expect({ code, err }).toEqual({ code: 0, err: FALLBACK })
     expect(out).toMatch(/^get_weather {2,}mock {2,}read {2,}Get the current weather/m)
     expect(out).toMatch(/^search_documents {2,}internal {2,}read {2,}Search/m)
-    expect(out.trimEnd().split('\n')).toHaveLength(7)
+    expect(out.trimEnd().split('\n')).toHaveLength(12)
   })
 
   test('--check passes the configuration that ships', async () => {
     const { code, err } = await toolyard(['tools', '--check'])
-    expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 7 tools: every schema compiles.\n` })
+    expect({ code, err }).toEqual({ code: 0, err: `${FALLBACK}Checked 12 tools: every schema compiles.\n` })
   })
 
   test('--check fails for an unknown kind and for a missing handler', async () => {

@@ -27,6 +27,7 @@ export class Execution {
   /** Set if a child process does the work. */
   task: IsolatedTask | undefined = undefined
   traceparent: string | undefined = undefined
+  timeoutMs: number | undefined = undefined
   #running = false
   #callers = 0
   #controller: AbortController | undefined = undefined
@@ -116,6 +117,10 @@ export class ExecutionContext implements HandlerContext {
 
   get log(): Log {
     return this.#execution.log
+  }
+
+  get timeoutMs(): number | undefined {
+    return this.#execution.timeoutMs
   }
 
   get traceparent(): string | undefined {

@@ -70,6 +70,7 @@ export class Runner {
     tool.checkConcurrency()
     const execution = call.join(new Execution(tool, params, call.tenant, call.flags, this.#log))
     execution.traceparent = call.span?.traceparent ?? passedOn(call.context.traceparent)
+    execution.timeoutMs = call.timeoutMs
     execution.begin()
     const value = this.#start(call, tool, execution)
     const work = promiseOf(value)

@@ -1,4 +1,3 @@
-import { pause } from '../../core/cancellation.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
@@ -34,6 +33,14 @@ interface Called {
   readonly signal?: AbortSignal | undefined
 }
 
+type Place = Pick<IngestPart, 'tenant' | 'collection'>
+
+interface IngestCalled extends Called {
+  readonly onProgress?: EmbeddingProgress | undefined
+  /** The time for embedding. Chunks that then have no vector are stored without, and embedded in the background. */
+  readonly budgetMs?: number | undefined
+}
+
 /** Characters reserved for headings within the embedder's limit. */
 const HEADING_ROOM = 100
 /** Searches deeper than requested: a good hit of one method may rank low in the other. */
@@ -48,6 +55,9 @@ const MAX_WAITING = 0.1
 export class Collections {
   readonly #options: CollectionsOptions
   readonly #own: OwnDocs
+  /** Collections whose chunks are being embedded in the background. */
+  readonly #embedding = new Map<string, Promise<void>>()
+  readonly #ended = new AbortController()
 
   constructor(options: CollectionsOptions) {
     this.#options = options
@@ -55,10 +65,7 @@ export class Collections {
   }
 
   /** Splits, embeds and stores one part of a document, or all of it. Searches find it once the last part is stored. */
-  async ingest(
-    given: IngestPart,
-    { signal, onProgress = () => {} }: Called & { readonly onProgress?: EmbeddingProgress } = {},
-  ): Promise<Ingested> {
+  async ingest(given: IngestPart, { signal, onProgress, budgetMs }: IngestCalled = {}): Promise<Ingested> {
     signal?.throwIfAborted()
     if (given.tenant === OWN_TENANT) throw badParameter(`tenant ${quoted(OWN_TENANT)} is reserved`)
     const embedder = await this.#embedder()
@@ -77,9 +84,12 @@ export class Collections {
     const own = sameEmbedder(collection, embedder)
     const version = part.version ?? (await joinVersion(store, part))
     const there = await store.document(tenant, name, document_id)
-    if (there?.version === version) return { document_id, chunks: there.chunks, complete: true }
+    if (there?.version === version) {
+      const left = own && collection.without_vector > 0 ? await this.#embedMore(store, part, { signal, budgetMs }) : 0
+      return { document_id, chunks: there.chunks, complete: true, ...(left > 0 && { without_vector: left }) }
+    }
     signal?.throwIfAborted()
-    const vectors = own && (await this.#vectors(store, own, tenant, part.chunks, signal, onProgress))
+    const vectors = own && (await this.#vectors(store, own, tenant, part.chunks, { signal, onProgress, budgetMs }))
     const chunks = part.chunks.map((chunk, index) => {
       const vector = vectors?.[index]
       return vector === undefined ? chunk : { ...chunk, vector }
@@ -87,7 +97,48 @@ export class Collections {
     signal?.throwIfAborted()
     const put = await store.put({ ...part, version, chunks })
     if (put.complete && part.version === undefined) await endVersion(store, part)
-    return { document_id, ...put }
+    const waiting = vectors?.filter((vector) => vector === undefined).length ?? 0
+    if (own && put.complete && (waiting > 0 || collection.without_vector > 0)) this.#embedLater(tenant, name)
+    return { document_id, ...put, ...(waiting > 0 && { without_vector: waiting }) }
+  }
+
+  /** Ends the work in the background; what it has not embedded waits for the next ingest. */
+  async close(): Promise<void> {
+    this.#ended.abort()
+    await Promise.all(this.#embedding.values())
+  }
+
+  /** Embeds waiting chunks as long as the budget lasts, and the rest in the background. Returns how many wait then. */
+  async #embedMore(store: KnowledgeStore, { tenant, collection }: Place, { signal, budgetMs }: IngestCalled) {
+    const late = new AbortController()
+    const cancelTimer = this.#options.clock.after(budgetMs ?? 0, () => late.abort())
+    try {
+      const stop = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+      await this.embedWaiting(tenant, collection, { signal: stop })
+    } catch (error) {
+      if (!late.signal.aborted || signal?.aborted) throw error
+    } finally {
+      cancelTimer()
+    }
+    const left = (await store.collection(tenant, collection))?.without_vector ?? 0
+    if (left > 0) this.#embedLater(tenant, collection)
+    return left
+  }
+
+  #embedLater(tenant: string, name: string): void {
+    const key = JSON.stringify([tenant, name])
+    const { signal } = this.#ended
+    const embed = async (before?: Promise<void>): Promise<void> => {
+      await before
+      try {
+        if (!signal.aborted) await this.embedWaiting(tenant, name, { signal })
+      } catch (err) {
+        if (!signal.aborted) writeLog(this.#options.log, 'warn', { err, collection: name }, 'Could not embed chunks')
+      }
+      if (this.#embedding.get(key) === work) this.#embedding.delete(key)
+    }
+    const work = embed(this.#embedding.get(key))
+    this.#embedding.set(key, work)
   }
 
   /** The version of a document that searches find now, or undefined. */
@@ -171,7 +222,7 @@ export class Collections {
       last = waiting[0]?.chunk_id ?? ''
       signal?.throwIfAborted()
       const began = clock.now()
-      const vectors = await this.#vectors(store, own, tenant, waiting, signal)
+      const vectors = await this.#vectors(store, own, tenant, waiting, { signal })
       const found = waiting.map(({ chunk_id }, index) => ({ chunk_id, vector: vectors[index] as Float32Array }))
       await store.setVectors(tenant, name, found)
       done += waiting.length
@@ -231,14 +282,18 @@ export class Collections {
     embedder: Embedder,
     tenant: string,
     chunks: readonly { readonly heading: string; readonly text: string }[],
-    signal?: AbortSignal,
-    onProgress?: EmbeddingProgress,
-  ): Promise<Float32Array[]> {
+    { signal, onProgress, budgetMs }: IngestCalled,
+  ): Promise<(Float32Array | undefined)[]> {
+    const late = new AbortController()
+    const cancelTimer = budgetMs === undefined ? () => {} : this.#options.clock.after(budgetMs, () => late.abort())
     try {
-      return await embedDocuments(embedder, store, tenant, chunks.map(embeddedText), signal, onProgress)
+      const texts = chunks.map(embeddedText)
+      return await embedDocuments(embedder, store, tenant, texts, signal, onProgress, late.signal)
     } catch (error) {
       signal?.throwIfAborted()
       throw modelFailure(error, 'ingest_docs')
+    } finally {
+      cancelTimer()
     }
   }
 
@@ -285,79 +340,3 @@ function sameEmbedder(
 /** The heading often names the topic that the text doesn't. */
 const embeddedText = ({ heading, text }: { readonly heading: string; readonly text: string }): string =>
   heading === '' ? text : `${heading}\n${text}`
-
-/** Leaves CPU time to a server that has just started. */
-const VECTORS_AFTER_MS = 10_000
-const SWEEP_EVERY_MS = 3_600_000
-/** Then the missing parts of a document aren't expected any more. */
-const PARTS_STAY_MS = 86_400_000
-
-interface UpkeepOptions {
-  /** The current collections: reloading the configuration replaces them. */
-  readonly collections: () => Collections
-  readonly clock: Clock
-  readonly log: Log
-}
-
-/** Background work of a server: stores and embeds Toolyard's documentation, removes parts of incomplete documents. */
-export class Upkeep {
-  readonly #options: UpkeepOptions
-  readonly #ended = new AbortController()
-  #cancelSweep = (): void => {}
-  #cancelVectors = (): void => {}
-  #work: Promise<void> = Promise.resolve()
-
-  constructor(options: UpkeepOptions) {
-    this.#options = options
-    this.#sweep()
-    this.again()
-  }
-
-  /** Stores the documentation now and embeds it later. Called again after a reload, which may change the embedder. */
-  again(): void {
-    this.#cancelVectors()
-    this.#do("Could not store Toolyard's documentation", () => this.#collections.putOwnDocs())
-    this.#cancelVectors = this.#options.clock.after(VECTORS_AFTER_MS, () =>
-      this.#do("Could not embed Toolyard's documentation: searching it by words only", () => this.#embed()),
-    )
-  }
-
-  /** Starts no more work; resolves when running work has ended. */
-  async end(): Promise<void> {
-    this.#cancelSweep()
-    this.#cancelVectors()
-    this.#ended.abort()
-    await this.#work
-  }
-
-  get #collections(): Collections {
-    return this.#options.collections()
-  }
-
-  #sweep(): void {
-    const { clock } = this.#options
-    this.#do('Could not remove parts of incomplete documents', () =>
-      this.#collections.sweep(clock.wall() - PARTS_STAY_MS),
-    )
-    this.#cancelSweep = clock.after(SWEEP_EVERY_MS, () => this.#sweep())
-  }
-
-  /** Works at most half of the time. */
-  async #embed(): Promise<void> {
-    const { clock } = this.#options
-    const { signal } = this.#ended
-    await this.#collections.embedOwnDocs({ signal, pause: (ms) => pause(ms, clock, signal) })
-  }
-
-  /** Runs tasks one after another. Logs failures; they don't stop later tasks. */
-  #do(failure: string, work: () => Promise<unknown>): void {
-    this.#work = this.#work.then(async () => {
-      if (this.#ended.signal.aborted) return
-      try {
-        await work()
-      } catch (err) {
-        if (!this.#ended.signal.aborted) writeLog(this.#options.log, 'warn', { err }, failure)
-      }
-    })
-  }
-}

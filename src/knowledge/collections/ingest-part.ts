@@ -33,6 +33,8 @@ export interface Ingested {
   readonly chunks: number
   /** Whether all parts are stored; only then searches find the document. */
   readonly complete: boolean
+  /** Chunks that had no vector in time, if there are any: of this call, or of the collection if the document is stored already. */
+  readonly without_vector?: number
 }
 
 /** Limits per call: a small model on a slow machine embeds this much in a minute. */

@@ -109,7 +109,8 @@ const joins = (text: string, at: number): boolean =>
 
 const isLow = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xdc00
 
-function endingAt(text: string, at: number): 'sentence' | 'word' | undefined {
+/** Whether a sentence or a word ends before this place. */
+export function endingAt(text: string, at: number): 'sentence' | 'word' | undefined {
   const before = text.charCodeAt(at - 1)
   if (before > 0x3000) {
     if (WIDE_SENTENCE_END.has(text.charAt(at - 1))) return 'sentence'

@@ -52,7 +52,7 @@ const open = (cache = new MemoryCache(), embedder = new CountingEmbedder()) => (
   cache,
   embedder,
   embed: (texts: readonly string[], signal?: AbortSignal, onProgress?: EmbeddingProgress, tenant = 'acme') =>
-    embedDocuments(embedder, cache, tenant, texts, signal, onProgress),
+    embedDocuments(embedder, cache, tenant, texts, signal, onProgress) as Promise<Float32Array[]>,
 })
 const firsts = (vectors: readonly Float32Array[]) => vectors.map(([first]) => first)
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => 'x'.repeat(index + 1))

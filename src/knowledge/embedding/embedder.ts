@@ -82,7 +82,8 @@ interface HashedText {
 /**
  * Embeds each text of a document once per tenant, by content hash: a shared cache would tell a tenant, by its speed, which
  * texts others have. Stores vectors as they arrive, so that a retry doesn't pay for
- * them again. After a failure, starts no request but stores the results of running ones.
+ * them again. After a failure, starts no request but stores the results of running ones. When `late` aborts, it stops, and
+ * the texts that wait get no vector.
  */
 export async function embedDocuments(
   embedder: Embedder,
@@ -91,7 +92,8 @@ export async function embedDocuments(
   texts: readonly string[],
   signal?: AbortSignal,
   onProgress: EmbeddingProgress = () => {},
-): Promise<Float32Array[]> {
+  late?: AbortSignal,
+): Promise<(Float32Array | undefined)[]> {
   signal?.throwIfAborted()
   requireTexts(texts)
   const hashed = texts.map((text) => ({ hash: hash('sha256', JSON.stringify([tenant, text])), text }))
@@ -105,26 +107,30 @@ export async function embedDocuments(
   add(vectors.keys())
   const missing = [...byHash.values()].map(([one]) => one as HashedText).filter((one) => !vectors.has(one.hash))
   const batches = inBatches(missing, embedder.batch)
+  const stop = signal && late ? AbortSignal.any([signal, late]) : (signal ?? late)
   let failed = false
   const worker = async (): Promise<void> => {
     for (let batch = batches.shift(); batch !== undefined && !failed; batch = batches.shift()) {
       try {
-        signal?.throwIfAborted()
+        stop?.throwIfAborted()
         const sent = batch.map(({ text }) => text)
-        const received = inOneBuffer(await embedder.embed(sent, 'document', signal))
+        const received = inOneBuffer(await embedder.embed(sent, 'document', stop))
         const found = batch.map((one, index) => ({ hash: one.hash, vector: received[index] as Float32Array }))
         await cache.keepVectors(embedder.id, found)
         for (const one of found) vectors.set(one.hash, one.vector)
         add(found.map((one) => one.hash))
       } catch (error) {
         failed = true
+        if (late?.aborted && !signal?.aborted) return
         throw error
       }
     }
   }
   const ended = await Promise.allSettled(Array.from({ length: CONCURRENCY }, worker))
   for (const one of ended) if (one.status === 'rejected') throw one.reason
-  return inOneBuffer(hashed.map((one) => vectors.get(one.hash) as Float32Array))
+  const made = hashed.filter((one) => vectors.has(one.hash))
+  const copies = inOneBuffer(made.map((one) => vectors.get(one.hash) as Float32Array)).values()
+  return hashed.map((one) => (vectors.has(one.hash) ? copies.next().value : undefined))
 }
 
 async function knownVectors({ id, dimensions }: Embedder, cache: VectorCache, hashes: readonly string[]) {

@@ -38,7 +38,8 @@ export interface LocalEmbedderOptions {
 export class LocalEmbedder implements Embedder {
   readonly id = `${LOCAL_PROVIDER}:${LOCAL_MODEL}`
   readonly dimensions = LOCAL_DIMENSIONS
-  readonly batch = 16
+  /** The vectors of a batch are kept together, and a text may take seconds. */
+  readonly batch = 4
   readonly maxCharacters = LOCAL_MAX_CHARACTERS
   readonly #model: LocalModel
   readonly #log: Log

@@ -1,14 +1,31 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import type { HandlerContext } from '../../core/handler.ts'
 import { silentLog } from '../../core/log.ts'
+import type { KnowledgeStore } from '../../core/storage/knowledge-store.ts'
 import type { Params } from '../../core/tool.ts'
 import { compileTools } from '../../models/dialects/compile-tools.ts'
-import { wordEmbedder } from '../../testing/stand-ins.ts'
-import { givenCollections } from '../collections/fixtures/given-collections.ts'
+import { ManualClock, wordEmbedder } from '../../testing/stand-ins.ts'
+import { givenCollections, givenStore } from '../collections/fixtures/given-collections.ts'
+import type { Embedder } from '../embedding/embedder.ts'
 import { type FindChunks, ingestDocsTool } from './collection-tools.ts'
 
-async function given({ batch = 16, findChunks }: { readonly batch?: number; readonly findChunks?: FindChunks } = {}) {
-  const collections = await givenCollections({ embedder: wordEmbedder({ batch }) })
+interface Given {
+  readonly batch?: number
+  readonly findChunks?: FindChunks
+  readonly embedder?: Embedder
+  readonly clock?: Clock
+  readonly store?: KnowledgeStore
+}
+
+async function given({
+  batch = 16,
+  findChunks,
+  embedder = wordEmbedder({ batch }),
+  clock = systemClock,
+  store,
+}: Given = {}) {
+  const collections = await givenCollections({ embedder, clock, ...(store && { store }) })
   const { definition, handler } = ingestDocsTool(collections.collections, findChunks)
   const reports: unknown[] = []
   const context: HandlerContext = {
@@ -21,6 +38,11 @@ async function given({ batch = 16, findChunks }: { readonly batch?: number; read
   const call = async (params: Params) => handler(params, context)
   return { ...collections, definition, call, reports }
 }
+
+const aborted = (signal?: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason))
+  })
 
 describe('ingest_docs', () => {
   test('uses the collection docs by default, and reports progress', async () => {
@@ -51,6 +73,85 @@ describe('ingest_docs', () => {
     expect(definition.parameters.properties).not.toHaveProperty('cut')
     await call({ content: 'A stone.', collection: 'wiki', cut: { position: 3, offset: 10, pieces: [[0, 1, 'x']] } })
     expect((await search('stone')).results).toMatchObject([{ text: 'A stone.', position: 0 }])
+  })
+
+  test('S10 stores 100 chunks in time with an embedding model that is too slow, and embeds the rest later', async () => {
+    const clock = new ManualClock()
+    const words = wordEmbedder({ batch: 10 })
+    let fast = 2
+    const resume = Promise.withResolvers<void>()
+    const slow: Embedder = {
+      ...words,
+      async embed(texts, purpose, signal) {
+        if (fast-- <= 0) await Promise.race([resume.promise, aborted(signal)])
+        return words.embed(texts, purpose, signal)
+      },
+    }
+    const { call, reports, collections, search } = await given({ embedder: slow, clock })
+    onTestFinished(() => collections.close())
+    const content = Array.from({ length: 100 }, (_, at) => `# Part ${at}\n\nA stone of number ${at}.`).join('\n\n')
+    const storing = call({ content, collection: 'wiki', document_id: 'stones', chunk_size: 50 })
+    await vi.waitFor(() => expect(reports.at(-1)).toEqual({ progress: 20, total: 100 }))
+    clock.advance(36_000)
+    expect(await storing).toEqual({
+      document_id: 'stones',
+      chunks: 100,
+      without_vector: 80,
+      note: 'Stored. 80 chunks have no vector yet and are found by words only. A server embeds the rest in the background; the same call again waits for more.',
+    })
+    const stands = async () => (await collections.list('acme')).find(({ name }) => name === 'wiki')
+    expect(await stands()).toMatchObject({ chunks: 100, without_vector: 80 })
+    expect(await search('stone number 77')).toMatchObject({
+      by: 'text',
+      results: [{ text: expect.stringContaining('77') }],
+    })
+    resume.resolve()
+    await vi.waitFor(async () => expect(await stands()).toMatchObject({ without_vector: 0 }))
+    expect(await search('stone number 77')).toMatchObject({ by: 'hybrid' })
+  })
+
+  test('S10 the same call again embeds what is left of a stored document', async () => {
+    const clock = new ManualClock()
+    const words = wordEmbedder()
+    let stuck = true
+    const embedder: Embedder = {
+      ...words,
+      embed: (texts, purpose, signal) => (stuck ? aborted(signal) : words.embed(texts, purpose, signal)),
+    }
+    const store = await givenStore()
+    const first = await given({ embedder, clock, store })
+    const params = { content: 'A stone.', document_id: 'stone' }
+    const storing = first.call(params)
+    await vi.waitFor(() => expect(clock.pending).toBe(1))
+    clock.advance(36_000)
+    expect(await storing).toMatchObject({ chunks: 1, without_vector: 1 })
+    // As if the process had ended.
+    await first.collections.close()
+    stuck = false
+    const second = await given({ embedder, clock, store })
+    expect(await second.call(params)).toEqual({ document_id: 'stone', chunks: 1 })
+    expect(await second.collections.list('acme')).toMatchObject([{ name: 'docs', without_vector: 0 }])
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S10 ends earlier if the call has less time', async () => {
+    const clock = new ManualClock()
+    const never: Embedder = {
+      ...wordEmbedder(),
+      embed: (_texts, _purpose, signal) => aborted(signal),
+    }
+    const { collections } = await givenCollections({ embedder: never, clock })
+    onTestFinished(() => collections.close())
+    const { handler } = ingestDocsTool(collections)
+    const base = { tenant: 'acme', flags: {}, report: () => {}, log: silentLog, signal: new AbortController().signal }
+    const storing = handler({ content: 'A stone.' }, { ...base, timeoutMs: 10_000 })
+    await vi.waitFor(() => expect(clock.pending).toBe(1))
+    clock.advance(6_000)
+    expect(await storing).toMatchObject({
+      chunks: 1,
+      without_vector: 1,
+      note: expect.stringMatching(/^Stored\. 1 chunk has/),
+    })
   })
 
   test.each([

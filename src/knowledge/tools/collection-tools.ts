@@ -43,13 +43,15 @@ function readFilter({ filter }: Params): { readonly filter?: Readonly<Record<str
 }
 
 const TIMEOUT_MS = 60_000
+/** The rest of the time is for the store. */
+const EMBEDDING_SHARE = 0.6
 
 /** Finds the chunks of a part that the caller has already split. */
 export type FindChunks = (documentId: string, part: number) => readonly KnowledgeChunk[] | undefined
 
 /** `ingest_docs`: stores a document in a collection. */
 export function ingestDocsTool(collections: Collections, findChunks?: FindChunks): ModelTool {
-  const handler: Handler = async (params, { tenant, signal, report }) => {
+  const handler: Handler = async (params, { tenant, signal, report, timeoutMs = TIMEOUT_MS }) => {
     const parts = readInteger(params, 'parts') ?? 1
     const part = readInteger(params, 'part') ?? 1
     const documentId = readText(params, 'document_id', LIMITS.documentId)
@@ -67,10 +69,20 @@ export function ingestDocsTool(collections: Collections, findChunks?: FindChunks
       ...optional('chunks', documentId === undefined ? undefined : findChunks?.(documentId, part)),
     }
     const onProgress = (progress: number, total: number) => report({ progress, total })
-    const { document_id, chunks, complete } = await collections.ingest(given, { signal, onProgress })
-    return { document_id, chunks, ...(parts > 1 && { complete }) }
+    const budgetMs = timeoutMs * EMBEDDING_SHARE
+    const stored = await collections.ingest(given, { signal, onProgress, budgetMs })
+    const { document_id, chunks, complete, without_vector } = stored
+    return { document_id, chunks, ...(parts > 1 && { complete }), ...waiting(without_vector) }
   }
   return { definition, handler }
+}
+
+/** What is left for later if the embedding model was too slow. */
+function waiting(count: number | undefined) {
+  if (count === undefined) return {}
+  const words = count === 1 ? '1 chunk has no vector yet and is' : `${count} chunks have no vector yet and are`
+  const note = `Stored. ${words} found by words only. A server embeds the rest in the background; the same call again waits for more.`
+  return { without_vector: count, note }
 }
 
 const optional = <Name extends string, Value>(name: Name, value: Value | undefined) =>

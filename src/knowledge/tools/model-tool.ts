@@ -22,8 +22,16 @@ export interface ModelTool {
 export interface ModelToolParts {
   /** Looked up on every call; undefined if no model is configured. */
   readonly model: () => Promise<Model | undefined>
+  /** Vectors of short texts by the model in the box; absent if there is none. */
+  readonly embed?: (
+    texts: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<readonly (readonly number[])[] | undefined>
   readonly clock: Clock
 }
+
+/** Whether a configured model answered, or the rules that come with Toolyard. */
+export type Method = 'model' | 'embedded'
 
 export const MAX_TEXT = 200_000
 
@@ -64,6 +72,15 @@ export class ModelAsker {
   constructor(tool: string, model: ModelToolParts['model']) {
     this.tool = tool
     this.#model = model
+  }
+
+  /** Whether a model is configured. One that can't be opened counts: asking it says what is wrong. */
+  async hasModel(): Promise<boolean> {
+    try {
+      return (await this.#model()) !== undefined
+    } catch {
+      return true
+    }
   }
 
   /** Throws a `ToolExecutionError` if the model fails, and the signal's reason on abort. */

@@ -3,7 +3,7 @@ import { scripted } from '../../testing/stand-ins.ts'
 import { toolsOver } from './fixtures/call-tool.ts'
 
 const categories = ['billing', 'Cancel Order']
-const unknown = { intent: 'unknown', confidence: 0 }
+const unknown = { intent: 'unknown', confidence: 0, method: 'model' }
 
 async function classify(replies: readonly string[], params: object = { categories }) {
   const model = scripted(...replies)
@@ -25,15 +25,16 @@ describe('returns an intent with a confidence', () => {
     ['more than asked for', '{"intent": "billing", "why": "money"}', { intent: 'billing', confidence: 0.5 }],
   ])('%s', async (_, reply, expected) => {
     const { result, model } = await classify([reply])
-    expect(result).toEqual(expected)
+    expect(result).toEqual({ ...expected, method: 'model' })
     expect(model.requests).toHaveLength(1)
   })
 })
 
-test('accepts any intent without categories', async () => {
-  const { result, model } = await classify(['{"intent": "get_refund", "confidence": 0.8}'], {})
-  expect(result).toEqual({ intent: 'get_refund', confidence: 0.8 })
-  expect(model.requests[0]?.response_schema).toMatchObject({ properties: { intent: { type: 'string' } } })
+test('S13 restricts the model to the default categories without others', async () => {
+  const { result, model } = await classify(['{"intent": "request", "confidence": 0.8}'], {})
+  expect(result).toEqual({ intent: 'request', confidence: 0.8, method: 'model' })
+  const intents = ['question', 'request', 'complaint', 'feedback', 'greeting', 'other', 'unknown']
+  expect(model.requests[0]?.response_schema).toMatchObject({ properties: { intent: { enum: intents } } })
 })
 
 test('restricts the model to the categories and unknown', async () => {
@@ -46,12 +47,12 @@ test('restricts the model to the categories and unknown', async () => {
 
 test('accepts unknown as a category', async () => {
   const { result } = await classify(['{"intent": "Unknown", "confidence": 0.9}'], { categories: ['a', 'unknown'] })
-  expect(result).toEqual({ intent: 'unknown', confidence: 0.9 })
+  expect(result).toEqual({ intent: 'unknown', confidence: 0.9, method: 'model' })
 })
 
 test('asks again for an intent outside the categories', async () => {
   const { result, model } = await classify(['{"intent": "refund", "confidence": 1}', '{"intent": "billing"}'])
-  expect(result).toEqual({ intent: 'billing', confidence: 0.5 })
+  expect(result).toEqual({ intent: 'billing', confidence: 0.5, method: 'model' })
   expect(model.requests[1]?.messages.at(-1)?.content).toContain('intent must be one of: billing, Cancel Order, unknown')
 })
 

@@ -50,7 +50,7 @@ describe.each(SHAPES)('%s on a document with instructions', (tool, parameter, sh
     async (_, reply) => {
       const model = scripted(reply, reply)
       const { call } = toolsOver(model)
-      expect(await call(tool, { [parameter]: DOCUMENT })).toEqual(shape)
+      expect(await call(tool, { [parameter]: DOCUMENT })).toEqual({ ...shape, method: 'model' })
       for (const request of model.requests) {
         expect(request.tools).toEqual([])
         const [system, user] = request.messages

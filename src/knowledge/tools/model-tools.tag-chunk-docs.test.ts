@@ -74,7 +74,7 @@ describe('tags', () => {
     ['none in a reply that is empty', '', []],
   ])('%s', async (_, reply, tags) => {
     const result = await toolsOver(scripted(reply)).call('tag_chunk_docs', { content: 'One chunk.' })
-    expect(result).toEqual({ chunks: [{ index: 0, text: 'One chunk.', tags }] })
+    expect(result).toEqual({ chunks: [{ index: 0, text: 'One chunk.', tags }], method: 'model' })
   })
 
   test('are empty for unreadable replies', async () => {
@@ -86,7 +86,10 @@ describe('tags', () => {
 })
 
 test('returns no chunks for blank content', async () => {
-  expect(await toolsOver(undefined).call('tag_chunk_docs', { content: ' \n' })).toEqual({ chunks: [] })
+  expect(await toolsOver(undefined).call('tag_chunk_docs', { content: ' \n' })).toEqual({
+    chunks: [],
+    method: 'embedded',
+  })
 })
 
 describe('partial results', () => {

@@ -1,20 +1,14 @@
-import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
-import type { Handler, HandlerContext } from '../../core/handler.ts'
-import { writeLog } from '../../core/log.ts'
+import type { Handler } from '../../core/handler.ts'
 import { quoted } from '../../core/schema/problem-words.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
-import { badParameter, readInteger, readText, requireText } from '../../kinds/builtin/read-parameter.ts'
+import { badParameter, readText, requireText } from '../../kinds/builtin/read-parameter.ts'
 import type { ToolHandlers } from '../../kinds/tool-handlers.ts'
 import type { Collections } from '../collections/collections.ts'
-import {
-  DEFAULT_CHUNK_SIZE,
-  MAX_CHUNK_SIZE,
-  MIN_CHUNK_SIZE,
-  type Piece,
-  splitDocument,
-} from '../documents/split-document.ts'
-import { textDocument } from '../documents/text-document.ts'
 import { ingestDocsTool, ragQueryHandler } from './collection-tools.ts'
+import { ENTITY_TYPES, entityType, findEntities } from './embedded/entities.ts'
+import { classifyIntent, DEFAULT_INTENTS, type Intent, UNKNOWN } from './embedded/intent.ts'
+import { inTurns } from './embedded/prose.ts'
+import { keySentences } from './embedded/summary.ts'
 import {
   answerSchema,
   askFor,
@@ -22,7 +16,7 @@ import {
   listed,
   MAX_NAME,
   MAX_TEXT,
-  MODEL_TOOL_TIMEOUT_MS,
+  type Method,
   ModelAsker,
   type ModelTool,
   type ModelToolParts,
@@ -31,14 +25,17 @@ import {
   readNames,
   type Wanted,
 } from './model-tool.ts'
+import { tagChunkDocsTool } from './tag-chunk-docs.ts'
 
-/** The knowledge tools that only need a model. */
+/** The knowledge tools that work on a text: by a configured model, otherwise by rules. */
 export const modelTools = (parts: ModelToolParts): ModelTool[] => [
   summarizeTool(parts),
   extractEntitiesTool(parts),
   classifyIntentTool(parts),
   tagChunkDocsTool(parts),
 ]
+
+const methodOf = async (asker: ModelAsker): Promise<Method> => ((await asker.hasModel()) ? 'model' : 'embedded')
 
 type Format = 'paragraph' | 'bullet_points'
 
@@ -54,8 +51,10 @@ function summarizeTool({ model }: ModelToolParts): ModelTool {
   const handler: Handler = async (params, { signal }) => {
     const text = requireText(params, 'text', MAX_TEXT)
     const format = readFormat(readText(params, 'format', 100) ?? 'paragraph')
-    const summary = text.trim() === '' ? '' : await summaryOf(asker, text, format, signal)
-    return { summary, format, metadata: { input_length: text.length, summary_length: summary.length } }
+    const method = await methodOf(asker)
+    const summarize = method === 'model' ? summaryOf : extractOf
+    const summary = text.trim() === '' ? '' : await summarize(asker, text, format, signal)
+    return { summary, format, metadata: { input_length: text.length, summary_length: summary.length }, method }
   }
   return { definition: summarizeDefinition, handler }
 }
@@ -76,6 +75,13 @@ async function summaryOf(asker: ModelAsker, document: string, format: Format, si
     signal,
   )
   return (answer?.summary ?? reply).trim()
+}
+
+/** The sentences of the text that say most, as they are written. */
+async function extractOf(_: ModelAsker, document: string, format: Format, signal: AbortSignal): Promise<string> {
+  const sentences = await keySentences(document, inTurns(signal))
+  if (format === 'bullet_points') return sentences.map((sentence) => `- ${sentence}`).join('\n')
+  return sentences.map((sentence) => (/[\p{L}\p{N}]$/u.test(sentence) ? `${sentence}.` : sentence)).join(' ')
 }
 
 /** Models sometimes return a list of points. */
@@ -116,11 +122,29 @@ function extractEntitiesTool({ model }: ModelToolParts): ModelTool {
   const handler: Handler = async (params, { signal }) => {
     const text = requireText(params, 'text', MAX_TEXT)
     const types = readNames(params, 'entity_types') ?? DEFAULT_TYPES
+    const method = await methodOf(asker)
+    if (method === 'embedded') return { ...(await entitiesByRules(text, types, signal)), method }
     const found = text.trim() === '' ? undefined : await askFor(asker, wantedEntities(text, types), signal)
     const entities = found?.answer?.entities ?? {}
-    return { entities: Object.fromEntries(types.map((type) => [type, entities[type] ?? []])) }
+    return { entities: Object.fromEntries(types.map((type) => [type, entities[type] ?? []])), method }
   }
   return { definition: entitiesDefinition, handler }
+}
+
+/** Says which types the rules don't know: an empty list would mean that the text names none. */
+async function entitiesByRules(text: string, types: readonly string[], signal: AbortSignal) {
+  const found = await findEntities(text, inTurns(signal))
+  const listOf = (name: string): string[] => {
+    const type = entityType(name)
+    return type === undefined ? [] : found(type)
+  }
+  const unknown = types.filter((type) => entityType(type) === undefined)
+  return {
+    entities: Object.fromEntries(types.map((type) => [type, listOf(type)])),
+    ...(unknown.length > 0 && {
+      note: `Without a model, these types are not recognized: ${unknown.join(', ')}. Recognized are ${ENTITY_TYPES.join(', ')}.`,
+    }),
+  }
 }
 
 const wantedEntities = (document: string, types: readonly string[]): Wanted<{ entities: Entities }> => ({
@@ -158,12 +182,6 @@ const entitiesDefinition = builtinDefinition(
   ['text'],
 )
 
-interface Classified {
-  readonly intent: string
-  readonly confidence: number
-}
-
-const UNKNOWN: Classified = { intent: 'unknown', confidence: 0 }
 /** If the model states no confidence. */
 const UNSAID = 0.5
 
@@ -172,49 +190,45 @@ const INTENT_SCHEMA = answerSchema({
   confidence: { type: 'number', minimum: 0, maximum: 1 },
 })
 
-function classifyIntentTool({ model }: ModelToolParts): ModelTool {
+function classifyIntentTool({ model, embed }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('classify_intent', model)
   const handler: Handler = async (params, { signal }) => {
     const text = requireText(params, 'text', MAX_TEXT)
-    const categories = readNames(params, 'categories')
-    if (text.trim() === '') return UNKNOWN
+    const categories = readNames(params, 'categories') ?? DEFAULT_INTENTS
+    const method = await methodOf(asker)
+    if (text.trim() === '') return { ...UNKNOWN, method }
+    if (method === 'embedded') {
+      const vectors = async (texts: readonly string[]) => embed?.(texts, signal)
+      return { ...(await classifyIntent(text, categories, vectors)), method }
+    }
     const { answer = UNKNOWN } = await askFor(asker, wantedIntent(text, categories), signal)
-    const fits = answer.intent !== UNKNOWN.intent || categories?.includes(UNKNOWN.intent)
-    return fits ? answer : UNKNOWN
+    const fits = answer.intent !== UNKNOWN.intent || categories.includes(UNKNOWN.intent)
+    return { ...(fits ? answer : UNKNOWN), method }
   }
   return { definition: intentDefinition, handler }
 }
 
-function wantedIntent(document: string, categories: readonly string[] | undefined): Wanted<Classified> {
-  const intents = categories && [...new Set([...categories, UNKNOWN.intent])]
+function wantedIntent(document: string, categories: readonly string[]): Wanted<Intent> {
+  const intents = [...new Set([...categories, UNKNOWN.intent])]
   return {
     document,
     instructions:
-      "You classify the intent of the document's author, and say how sure you are, from 0 (a guess) to 1 " +
-      `(certain). ${choice(intents)}`,
-    asked: answerSchema({
-      intent: { type: 'string', ...(intents && { enum: intents }) },
-      confidence: { type: 'number' },
-    }),
+      "You classify the intent of the document's author, and say how sure you are, from 0 (a guess) to 1 (certain). " +
+      `The intent is one of these: ${JSON.stringify(intents)}. It is "${UNKNOWN.intent}" only where none of the others fits.`,
+    asked: answerSchema({ intent: { type: 'string', enum: intents }, confidence: { type: 'number' } }),
     taken: INTENT_SCHEMA,
     straighten: (value) => ({
       intent: intentOf(propertyOf(value, 'intent'), intents),
       confidence: confidenceOf(propertyOf(value, 'confidence')),
     }),
-    problem: ({ intent }) =>
-      intents === undefined || intents.includes(intent) ? undefined : `intent must be one of: ${intents.join(', ')}`,
+    problem: ({ intent }) => (intents.includes(intent) ? undefined : `intent must be one of: ${intents.join(', ')}`),
   }
 }
 
-const choice = (intents: readonly string[] | undefined): string =>
-  intents === undefined
-    ? 'Name the intent by one to three words in snake_case, such as "cancel_order".'
-    : `The intent is one of these: ${JSON.stringify(intents)}. It is "${UNKNOWN.intent}" only where none of the others fits.`
-
-function intentOf(given: unknown, intents: readonly string[] | undefined): unknown {
+function intentOf(given: unknown, intents: readonly string[]): unknown {
   if (typeof given !== 'string') return given
   const intent = given.trim()
-  return intents?.find((one) => one.toLowerCase() === intent.toLowerCase()) ?? intent
+  return intents.find((one) => one.toLowerCase() === intent.toLowerCase()) ?? intent
 }
 
 function confidenceOf(given: unknown): number {
@@ -225,121 +239,16 @@ function confidenceOf(given: unknown): number {
 
 const intentDefinition = builtinDefinition(
   'classify_intent',
-  'Classifies the intent of a text as one of the given categories or a short name, with a confidence from 0 to 1.',
+  'Classifies what the author of a text wants as one of the given categories, with a confidence from 0 to 1.',
   {
     text: { type: 'string', maxLength: MAX_TEXT, description: 'The text to classify.' },
     categories: {
       ...namesSchema,
-      description: 'The intents to choose from. Without them the intent is named freely.',
+      default: DEFAULT_INTENTS,
+      description: 'The intents to choose from.',
     },
   },
   ['text'],
-)
-
-const CALLS_AT_A_TIME = 5
-/** The model is considered unavailable. */
-const MAX_FAILURES = 5
-/** Returns partial results before the tool's timeout discards them. */
-const BUDGET_MS = MODEL_TOOL_TIMEOUT_MS - 3_000
-const MAX_TAGS = 10
-
-const TAGS = { type: 'array', items: { type: 'string' } }
-/** Without a limit, small models continue a list endlessly. */
-const ASKED = answerSchema({ tags: { ...TAGS, maxItems: MAX_TAGS } })
-const TAKEN = answerSchema({ tags: TAGS })
-
-function tagChunkDocsTool({ model, clock }: ModelToolParts): ModelTool {
-  const asker = new ModelAsker('tag_chunk_docs', model)
-  const handler: Handler = async (params, context) => {
-    const content = requireText(params, 'content', MAX_TEXT)
-    const chunkSize = readInteger(params, 'chunk_size') ?? DEFAULT_CHUNK_SIZE
-    // Without overlap, the chunks add up to the document.
-    const pieces = splitDocument(textDocument(content, 'document'), { chunkSize, overlap: 0 })
-    const budget = new AbortController()
-    const cancelTimer = clock.after(BUDGET_MS, () => budget.abort())
-    try {
-      const tags = await tagsOf(asker, pieces, context, budget.signal)
-      return { chunks: pieces.map(({ text }, index) => ({ index, text, tags: tags[index] ?? [] })) }
-    } finally {
-      cancelTimer()
-    }
-  }
-  return { definition, handler }
-}
-
-/** Chunks without an answer in time get no tags. Throws if the model never answered. */
-async function tagsOf(
-  asker: ModelAsker,
-  pieces: readonly Piece[],
-  context: HandlerContext,
-  late: AbortSignal,
-): Promise<(readonly string[])[]> {
-  const signal = AbortSignal.any([context.signal, late])
-  const tags: string[][] = []
-  let [answered, failed, inARow] = [0, 0, 0]
-  let failure: unknown
-  const waiting = pieces.entries()
-  const work = async (): Promise<void> => {
-    for (const [index, piece] of waiting) {
-      if (inARow >= MAX_FAILURES) return
-      try {
-        tags[index] = await tagsOfPiece(asker, piece, signal)
-        answered++
-        inARow = 0
-      } catch (error) {
-        context.signal.throwIfAborted()
-        if (late.aborted) return
-        failure ??= error
-        failed++
-        inARow++
-      }
-      context.report({ progress: answered + failed, total: pieces.length })
-    }
-  }
-  await Promise.all(Array.from({ length: CALLS_AT_A_TIME }, work))
-  if (answered === 0 && failure !== undefined) throw failure
-  const untagged = pieces.length - answered
-  if (untagged > 0) {
-    const fields = { tool: asker.tool, chunks: pieces.length, untagged, failed, err: failure }
-    writeLog(context.log, 'warn', fields, 'Some chunks have no tags: the model failed, or time ran out')
-  }
-  return tags
-}
-
-async function tagsOfPiece(asker: ModelAsker, { text, heading }: Piece, signal: AbortSignal): Promise<string[]> {
-  const { answer } = await askFor<{ tags: string[] }>(
-    asker,
-    {
-      document: heading === '' ? text : `[${heading}]\n${text}`,
-      instructions:
-        `You tag parts of documents for search. Give two to five tags for what this part is about, at most ${MAX_TAGS}: ` +
-        'short, in lower case, in the language of the document, the most telling first.',
-      asked: ASKED,
-      taken: TAKEN,
-      straighten: (value) => {
-        const tags = Array.isArray(value) ? value : propertyOf(value, 'tags')
-        return { tags: listed(tags)?.filter((tag) => tag.length <= MAX_NAME) ?? tags }
-      },
-    },
-    signal,
-  )
-  return answer?.tags.slice(0, MAX_TAGS) ?? []
-}
-
-const definition = builtinDefinition(
-  'tag_chunk_docs',
-  'Splits a document into chunks at headings, paragraphs and sentences, and tags each chunk with its topics.',
-  {
-    content: { type: 'string', maxLength: MAX_TEXT, description: 'The document: plain text or Markdown.' },
-    chunk_size: {
-      type: 'integer',
-      minimum: MIN_CHUNK_SIZE,
-      maximum: MAX_CHUNK_SIZE,
-      default: DEFAULT_CHUNK_SIZE,
-      description: 'The maximum number of characters per chunk.',
-    },
-  },
-  ['content'],
 )
 
 /** Distinguishes our handlers from those of the host application. */
@@ -357,11 +266,6 @@ export function addKnowledgeHandlers(handlers: ToolHandlers, collections: Collec
   for (const { definition, handler } of knowledgeTools(collections, parts)) {
     add(definition.name, handler, definition.effect ?? 'write')
   }
-}
-
-/** Registers the knowledge tools that ask a model, unless a tool of that name exists. */
-export function registerModelTools(registry: ToolRegistry, parts: ModelToolParts): void {
-  for (const { definition } of modelTools(parts)) if (!registry.has(definition.name)) registry.register(definition)
 }
 
 /** For configurations that list a tool by name only. */

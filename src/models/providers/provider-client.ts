@@ -58,6 +58,10 @@ export class ProviderClient {
     return this.#wire.scores?.(model)
   }
 
+  async embed(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined> {
+    return this.#wire.embed?.(texts, signal)
+  }
+
   async close(): Promise<void> {
     await this.#wire.close?.()
   }

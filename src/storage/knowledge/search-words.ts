@@ -49,7 +49,7 @@ const cut = (word: string): string =>
  * English stop words, including the parts of `don't` and `it's`. They are indexed but not searched for. The list is that
  * of PostgreSQL.
  */
-const STOP_WORDS: ReadonlySet<string> = new Set(
+export const STOP_WORDS: ReadonlySet<string> = new Set(
   `i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its
    itself they them their theirs themselves what which who whom this that these those am is are was were be been being have
    has had having do does did doing a an the and but if or because as until while of at by for with about against between

@@ -58,14 +58,39 @@ describe('what is said of results', () => {
     expect(say(said, name, params, { success: true, result })).toBe(sentence)
   })
 
-  test('passages are named with their files, and the best is begun', () => {
-    const results = [
-      { text: 'One\nbudget.', source: 'a.md' },
-      { text: 'Two', source: 'b.md' },
-    ]
-    expect(say('x', 'search', { query: 'calls' }, { success: true, result: { results } })).toBe(
-      'About "calls" I found 2 passage(s), in a.md, b.md. The best begins: One budget.',
+  const found = (results: object[]) => say('x', 'search', { query: 'calls' }, { success: true, result: { results } })
+
+  test('passages are named with their files, and the best is shown', () => {
+    const two = { text: 'Two', source: 'b.md' }
+    expect(found([{ text: 'One\nbudget.', source: 'a.md' }, two])).toBe(
+      'About "calls" I found 2 passages, in a.md, b.md. The best, from a.md: One budget.',
     )
+    expect(found([two])).toBe('About "calls" I found 1 passage, in b.md. The best, from b.md: Two')
+  })
+
+  test('a table of contents, a table and code are not the best passage', () => {
+    const contents = {
+      text: '# Tools\n\n- [calculate](tools/calculate.md)\n- [datetime](tools/datetime.md), [echo](echo.md)',
+      source: 'tools.md',
+    }
+    const table = { text: '## Limits\n\n| key | value |\n| --- | --- |\n| calls | 5 |', source: 'limits.md' }
+    const code = { text: '```sh\ntoolyard tools --check\n```', source: 'cli.md' }
+    const prose = {
+      text: 'of the call. A call has **one** deadline, see [deadlines](life.md): `30 s` if nothing else is set.',
+      source: 'life.md',
+    }
+    expect(found([contents, table, code, prose])).toBe(
+      'About "calls" I found 4 passages, in tools.md, limits.md, cli.md, life.md. The best, from life.md: A call has one deadline, see deadlines: 30 s if nothing else is set.',
+    )
+    expect(found([table])).toContain('The best, from limits.md: ## Limits | key | value |')
+  })
+
+  test.each<[object, string]>([
+    [{ summary: 'Oslo was chosen.', format: 'paragraph', metadata: {}, method: 'embedded' }, 'Oslo was chosen.'],
+    [{ intent: 'cancel_order', confidence: 0.92, method: 'embedded' }, 'Intent: cancel order (92% sure).'],
+    [{ entities: { people: ['Ada', 'Bob'], places: [] } }, 'People: Ada, Bob; places: nothing.'],
+  ])('what was read from a text is said plainly: %j', (result, sentence) => {
+    expect(say('x', 'read', { text: 'x' }, { success: true, result })).toBe(sentence)
   })
 
   test('a failure is said as it is', () => {

@@ -222,6 +222,8 @@ function sayResult({ name, content, tool_call_id }: ToolMessage, { calls, tools,
   const sum = arithmeticIn(said)
   if (isValues(result)) {
     if (Array.isArray(result.results)) return sayPassages(result.results, params)
+    const reading = sayReading(result)
+    if (reading !== undefined) return reading
     const { date, time, weekday, timezone } = result
     if (date !== undefined && time !== undefined && weekday !== undefined) {
       return `It is ${weekday}, ${date}, ${time}${timezone ? ` (${timezone})` : ''}.`
@@ -240,6 +242,16 @@ function sayResult({ name, content, tool_call_id }: ToolMessage, { calls, tools,
   }
   if (typeof result === 'string' && isSentence(result)) return cut(result)
   return `${opening(name, params)}${shown(result)}.`
+}
+
+/** What was read from a text: its summary, its intent or what it names. */
+function sayReading({ summary, intent, confidence, entities }: Params): string | undefined {
+  if (typeof summary === 'string' && summary !== '') return summary
+  if (typeof intent === 'string' && typeof confidence === 'number')
+    return `Intent: ${wordsOfName(intent)} (${Math.round(confidence * 100)}% sure).`
+  if (!isValues(entities)) return undefined
+  const named = Object.entries(entities).map(([type, names]) => `${wordsOfName(type)}: ${shown(names)}`)
+  return `${sentenceCase(named.join('; '))}.`
 }
 
 /** A result that is a number of something: 39 days, from when to when. */
@@ -325,12 +337,44 @@ function sayPassages(results: readonly unknown[], { query }: Params): string {
   if (results.length === 0) return `I found nothing about ${wanted}.`
   const passages = results.filter(isValues)
   const sources = [...new Set(passages.flatMap(({ source }) => (typeof source === 'string' ? [source] : [])))]
-  const best = passages.map(({ text }) => text).find((text) => typeof text === 'string')
   const where = sources.length > 0 ? `, in ${sources.join(', ')}` : ''
-  const begins =
-    typeof best === 'string' ? ` The best begins: ${best.replaceAll(/\s+/g, ' ').slice(0, 200)}` : ` ${shown(results)}`
-  return `About ${wanted} I found ${results.length} passage(s)${where}.${begins}`
+  const count = results.length === 1 ? '1 passage' : `${results.length} passages`
+  return `About ${wanted} I found ${count}${where}. ${bestPassage(passages) ?? shown(results)}`
 }
+
+const [MAX_PASSAGE, LEAST_PROSE] = [2_000, 40]
+/** A passage may begin within a sentence. */
+const REST = /^\p{Ll}[^.!?]{0,200}[.!?] (?=\p{Lu}|\d)/u
+const LINK = /!?\[([^[\]]{0,200})\]\([^()]{0,500}\)/g
+
+/** The first passage that says something: headings, tables, code and lists of links only lead to it. */
+function bestPassage(passages: readonly Params[]): string | undefined {
+  const texts = passages.flatMap(({ text, source }) => (typeof text === 'string' ? [{ text, source }] : []))
+  const prose = texts.map(({ text }) => proseOf(text))
+  const at = prose.findIndex((text) => text.length >= LEAST_PROSE)
+  const best = texts[Math.max(at, 0)]
+  if (best === undefined) return undefined
+  const said = prose[at] ?? best.text.slice(0, MAX_PASSAGE).replaceAll(/\s+/g, ' ')
+  return `The best${typeof best.source === 'string' ? `, from ${best.source}` : ''}: ${cut(said)}`
+}
+
+function proseOf(text: string): string {
+  const outside = text.slice(0, MAX_PASSAGE).split('```')
+  const lines = outside
+    .flatMap((part, at) => (at % 2 === 0 ? part.split('\n') : []))
+    .filter((line) => !/^ {0,3}(?:#|\||<!--)/.test(line) && !isLinks(line))
+  return lines
+    .join(' ')
+    .replaceAll(LINK, '$1')
+    .replaceAll(/\*\*|`/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .replace(REST, '')
+}
+
+/** Whether links are most of a line. */
+const isLinks = (line: string): boolean =>
+  line.includes('](') && line.replaceAll(LINK, '').trim().length < line.trim().length / 2
 
 function shown(value: unknown): string {
   if (value === null || value === undefined) return 'nothing'

@@ -95,12 +95,34 @@ async function fill(
   if (only !== undefined && others.length === 0 && called(tool.name, said))
     likely[only.name] = said.slice(wordsOfName(tool.name).length).trim()
   const required = parameters.filter((parameter) => parameter.required)
+  const [main] = required
+  if (main !== undefined && required.length === 1 && WHOLE_TEXT.test(main.name)) {
+    const rest = afterColon(said)
+    if (
+      rest?.includes(
+        String(likely[main.name] ?? '')
+          .split(': ')
+          .at(-1) as string,
+      )
+    )
+      likely[main.name] = rest
+  }
   for (const { name, fallback } of required) if (!(name in likely) && fallback !== undefined) likely[name] = fallback
   const fixed = operation === undefined ? {} : { [operation.parameter]: operation.option, ...operation.standIns }
   const checked = await validParams(filling.check, tool.parameters, parameters, { ...fixed, ...likely })
   const understood = { tool, relevance, reading, ...checked }
   if (checked.missing.length > 0) return relevance >= ASK_RELEVANCE ? understood : undefined
   return checked.valid && isMeant(relevance, scores, required) ? understood : undefined
+}
+
+/** Parameters that take a whole text, not a phrase of the message. */
+const WHOLE_TEXT = /^(?:text|content|document)$/
+const COLON = /^[^:"“]{1,80}:\s/
+
+/** "Summarize this: …": what stands after the colon. */
+function afterColon(said: string): string | undefined {
+  const start = COLON.exec(said)?.[0]
+  return start && said.slice(start.length).trim()
 }
 
 function isMeant(relevance: number, scores: ReadonlyMap<string, number>, required: readonly Parameter[]): boolean {

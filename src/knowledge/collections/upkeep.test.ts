@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { captureLog, ManualClock, wordEmbedder } from '../../testing/stand-ins.ts'
-import { Upkeep } from './collections.ts'
 import { givenCollections, givenStore } from './fixtures/given-collections.ts'
+import { Upkeep } from './upkeep.ts'
 
 let folder: string
 
