@@ -18,7 +18,7 @@ import {
   ToolLoop,
   ToolManager,
 } from 'toolyard'
-import { scripted } from 'toolyard/testing'
+import { ManualClock, scripted, wordEmbedder } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startServer } from '../src/mcp/stdio/start-server.ts'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
@@ -172,8 +172,32 @@ describe('18.1 Requirements', () => {
     handlers.register('later', async () => 'now')
     expect(await offered()).toEqual(['good', 'no_handler'])
   })
-  test.todo('[18.1-8] S9 every shipped tool has a contract page')
-  test.todo('[18.1-9] S10 ingest_docs of 100 chunks works within its deadline')
+  test('[18.1-8] S9 every shipped tool has a contract page', async () => {
+    const shipped = JSON.parse(readFileSync(new URL('../toolyard.config.json', import.meta.url), 'utf8')) as Config
+    const { manager } = await open({ ...shipped, knowledge: { embedder: 'none' } })
+    for (const { name } of manager.getRegistry().definitions()) {
+      const page = readFileSync(new URL(`../docs/tools/${name}.md`, import.meta.url), 'utf8')
+      expect(page).toContain(`# ${name}`)
+    }
+  })
+
+  test('[18.1-9] S10 ingest_docs of 100 chunks works within its deadline with a slow embedding model', async () => {
+    const clock = new ManualClock()
+    const words = wordEmbedder({ batch: 10 })
+    const embed: typeof words.embed = (_texts, _purpose, signal) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    const embedder = { ...words, embed: vi.fn(embed) }
+    const config: Config = { tools: { enabled: true, registry: ['ingest_docs'] } }
+    const manager = new ToolManager(config, { log: silentLog, clock, embedder })
+    onTestFinished(() => manager.close())
+    await manager.loadTools()
+    const content = Array.from({ length: 100 }, (_, at) => `# Part ${at}\n\nA stone of number ${at}.`).join('\n\n')
+    const storing = manager.getExecutor().execute('ingest_docs', { content, chunk_size: 50 })
+    await vi.waitFor(() => expect(embedder.embed).toHaveBeenCalled())
+    clock.advance(36_000)
+    expect(await storing).toMatchObject({ success: true, result: { chunks: 100, without_vector: 100 } })
+  })
+
   test('[18.1-10] S11 arguments that are not JSON are answered with the position of the error', async () => {
     const { registry, executor, log } = await withTools({ weather: { run: async () => 'sunny' } })
     const loop = new ToolLoop(registry, executor, { log })
