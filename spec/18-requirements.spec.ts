@@ -185,7 +185,7 @@ describe('18.1 Requirements', () => {
     const clock = new ManualClock()
     const words = wordEmbedder({ batch: 10 })
     const embed: typeof words.embed = (_texts, _purpose, signal) =>
-      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal?.reason)))
     const embedder = { ...words, embed: vi.fn(embed) }
     const config: Config = { tools: { enabled: true, registry: ['ingest_docs'] } }
     const manager = new ToolManager(config, { log: silentLog, clock, embedder })
