@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import {
   AnthropicClient,
   type Config,
@@ -26,6 +29,7 @@ import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.
 import { openToolServer } from '../src/server/fixtures/open-tool-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
+import { startServer as startToolyard } from '../test/servers/start-server.ts'
 import { runCommand } from './fixtures/command-line.ts'
 import { household } from './fixtures/mcp-servers.ts'
 import { withTools } from './fixtures/tool-manager.ts'
@@ -38,6 +42,15 @@ async function open(config: Config, env: Record<string, string> = {}) {
   const manager = new ToolManager(config, { log, env })
   onTestFinished(() => manager.close())
   return { manager, log, report: await manager.loadTools() }
+}
+
+/** The parent of a process; undefined if it has ended. */
+function parentOf(pid: string): number | undefined {
+  try {
+    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1])
+  } catch {
+    return undefined
+  }
 }
 
 /** The original configurations as they are; single definitions inside `tools.registry`. */
@@ -298,7 +311,19 @@ describe('18.2 Use', () => {
     })
     expect((await call('free')).status).toBe(200)
   })
-  test.todo('[18.2-10] the first calls find warm processes')
+  test('[18.2-10] a server starts the processes of calculate and mini before the first call', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolyard-warm-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const config = fileURLToPath(new URL('../toolyard.config.json', import.meta.url))
+    const server = await startToolyard({ TOOLYARD_CONFIG: config, TOOLYARD_DATA: folder }, folder)
+    onTestFinished(() => void server.process.kill('SIGKILL'))
+    const children = () => readdirSync('/proc').filter((pid) => parentOf(pid) === server.process.pid)
+    await expect.poll(() => children().length).toBeGreaterThanOrEqual(2)
+    const body = JSON.stringify({ tool_name: 'calculate', params: { expression: '2+2' } })
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+    expect(await (await fetch(`${server.url}/tools/execute`, init)).json()).toMatchObject({ result: { result: 4 } })
+    expect(await server.end()).toBe(0)
+  })
   test('[18.2-11] proxies and certificates of the environment are used', async () => {
     const target = createServer((_request, response) => response.end('"through the proxy"')).listen(0, '127.0.0.1')
     const proxy = createServer().listen(0, '127.0.0.1')

@@ -11,6 +11,7 @@ import {
   knowledgeModel,
   NO_EMBEDDER,
   offeredModels,
+  typeOf,
 } from '../config/model-settings.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
@@ -173,6 +174,18 @@ export class ToolManager {
     }
   }
 
+  /** Loads what the first calls need: a process for isolated handlers, and `mini` if it answers questions. */
+  async warm(): Promise<void> {
+    const { registry, handlers, isolate } = this.#parts
+    const named = registry.definitions().map(({ implementation }) => handlers.get(String(implementation.handler)))
+    const isolated = named.find((handler) => typeof handler === 'object')
+    if (isolated !== undefined) isolate.warm?.(isolated.module)
+    const rules = this.#config.responses ?? defaultRules(this.#config)
+    const mini = rules.find(({ llm, model }) => typeOf(this.#config, `${llm}:${model}`) === EMBEDDED_PROVIDER)
+    // Its process ends again when it is idle.
+    if (mini !== undefined) await this.#embed(['hello'], new AbortController().signal, mini.llm)
+  }
+
   getCollections(): Collections {
     return this.#parts.knowledge.collections
   }
@@ -211,11 +224,16 @@ export class ToolManager {
   }
 
   /** Vectors of short texts by `mini`; undefined if it can't be used. */
-  async #embed(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined> {
+  async #embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    provider = EMBEDDED_PROVIDER,
+  ): Promise<number[][] | undefined> {
     try {
-      return await (await this.getModels()).embed(EMBEDDED_PROVIDER, texts, signal)
+      return await (await this.getModels()).embed(provider, texts, signal)
     } catch (err) {
       signal.throwIfAborted()
+      if (this.#closed) return undefined
       this.#parts.log.warn({ err, model: EMBEDDED_PROVIDER }, 'Could not compare texts by meaning: compared by words')
       return undefined
     }
@@ -276,7 +294,7 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
   })
   const stopRechecking = handlers.onRegister(() => registry.recheck())
   return {
-    ...{ log, clock, registry, executor, loop, servers, http, isolate, kinds: table, env, knowledge, asking },
+    ...{ handlers, log, clock, registry, executor, loop, servers, http, isolate, kinds: table, env, knowledge, asking },
     stopRechecking,
   }
 }

@@ -44,6 +44,8 @@ export interface IsolatedTask extends IsolatedHandler {
  * promise then rejects with the signal's reason.
  */
 export interface Isolate {
+  /** Prepares a process before the first call, with this module loaded. */
+  warm?(module?: string): void
   run(task: IsolatedTask, signal: AbortSignal): Promise<unknown>
   close(): Promise<void>
 }

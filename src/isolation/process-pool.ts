@@ -78,8 +78,13 @@ export class ProcessPool implements Isolate {
     return [...this.#processes].flatMap((process) => process.pid ?? [])
   }
 
-  /** Starts the spare process, so that the first call finds it ready. */
-  warm(): void {
+  /** Starts the spare process, so that the first call finds it ready, with this module loaded. */
+  warm(module?: string): void {
+    const folder = module === undefined ? undefined : moduleFolder(module)
+    if (module !== undefined && folder !== undefined) {
+      this.#modules.set(folder, module)
+      this.#lastFolder = folder
+    }
     this.#spare = true
     this.#fill()
   }

@@ -50,6 +50,8 @@ interface ServeOptions extends GlobalOptions {
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = '4747'
+/** The server listens first. */
+const WARM_AFTER_MS = 100
 const MIN_KEY_LENGTH = 32
 const SIGTERM_EXIT = 143
 
@@ -86,7 +88,9 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     process.on('SIGHUP', reload)
     introduce(terminal, server.url, installation, file, insecureLocal)
     log.flush()
+    const warming = setTimeout(() => void installation.manager.warm(), WARM_AFTER_MS).unref()
     await once(interrupt.signal, 'abort')
+    clearTimeout(warming)
     terminal.note('Stopping after the running calls. Press Ctrl-C again to stop now.')
     process.off('SIGHUP', reload)
     // Nothing balances the load of a server that only this machine can reach.
