@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -22,8 +23,8 @@ export default defineConfig({
     // Processes, not threads: tests end processes, listen for signals and count what is left behind.
     pool: 'forks',
     isolate: false,
-    // Every core, where vitest would keep one back: most tests wait for processes.
-    maxWorkers: '100%',
+    // More than there are cores: many tests wait for processes.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // The code that strips types is WebAssembly; with many threads V8 frees it while it is in use, and crashes.
     execArgv: ['--conditions=toolyard-source', '--no-wasm-code-gc'],
     // Long enough for a busy machine: it only matters when something hangs.
