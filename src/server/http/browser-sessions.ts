@@ -8,7 +8,7 @@ import { HttpProblem } from './problem.ts'
 
 const HOUR_MS = 3_600_000
 const IDLE_MS = 12 * HOUR_MS
-const LONGEST_MS = 7 * 24 * HOUR_MS
+const MAX_AGE_MS = 7 * 24 * HOUR_MS
 /** A session in use is extended once a minute, not with every request. */
 const EXTEND_EVERY_MS = 60_000
 const MAX_PER_KEY = 100
@@ -39,9 +39,9 @@ export class BrowserSessions {
     const { storage, clock } = this.#installation
     const id = randomBytes(32).toString('base64url')
     const now = clock.wall()
-    const session = { hash: hashOf(id), caller: caller.id, expires_at: now + IDLE_MS, ends_at: now + LONGEST_MS }
+    const session = { hash: hashOf(id), caller: caller.id, expires_at: now + IDLE_MS, ends_at: now + MAX_AGE_MS }
     await storage.sessions.start(session, MAX_PER_KEY)
-    return this.#cookie(request, id, LONGEST_MS / 1_000)
+    return this.#cookie(request, id, MAX_AGE_MS / 1_000)
   }
 
   /** The session id in the cookie. Throws 403 if another page sends it. */
