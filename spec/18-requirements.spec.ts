@@ -233,7 +233,7 @@ describe('18.1 Requirements', () => {
       error_code: 'INVALID_PARAMETERS',
       error:
         'Invalid parameters: the parameters are not valid JSON: unexpected "Paris}" at position 10 (line 1, column 11). ' +
-        'Send one valid JSON object',
+        'Send one JSON object',
     })
     const [unexpected] = log.lines.filter(({ message }) => message === 'Unexpected finish reason')
     expect(unexpected?.fields).toMatchObject({ finish_reason: 'error', raw_finish_reason: 'melted' })
