@@ -152,7 +152,7 @@ describe('the list of models', () => {
     })
     expect(await wire.list?.(new AbortController().signal)).toEqual([
       { name: 'qwen3:8b', capabilities: ['completion', 'function-calling'] },
-      { name: 'gemma:2b', capabilities: ['completion', 'vision'] },
+      { name: 'gemma:2b', capabilities: ['completion', 'image-input'] },
       { name: 'odd' },
     ])
   })
