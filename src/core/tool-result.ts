@@ -158,7 +158,7 @@ export function mediaText({ type, media_type, name, data, url }: MediaPart): str
 }
 
 function sizeText(data: string): string {
-  const bytes = (data.length * 3) >> 2
+  const bytes = data.length * 0.75 - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)
   if (bytes < 1_024) return `${bytes} bytes`
   const kilobytes = bytes / 1_024
   return kilobytes < 1_024 ? `${Math.round(kilobytes)} KB` : `${(kilobytes / 1_024).toFixed(1)} MB`

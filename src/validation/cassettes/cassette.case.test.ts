@@ -19,7 +19,10 @@ const called = (params: unknown, result: unknown, more: Partial<RecordedCall> = 
 const failed = (error_code: 'INVALID_PARAMETERS' | 'TIMEOUT') =>
   ({ success: false, error: 'No', error_code, tool_name: 'add', execution_time_ms: 0 }) as const
 
-const cassette = (calls: readonly RecordedCall[], messages: readonly TextMessage[] = [{ role: 'user', content: 'Go' }]) =>
+const cassette = (
+  calls: readonly RecordedCall[],
+  messages: readonly TextMessage[] = [{ role: 'user', content: 'Go' }],
+) =>
   ({
     cassette: 1,
     run_id: 'run-1',
