@@ -17,6 +17,7 @@ import {
 } from 'toolyard'
 import { scripted } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { image } from '../src/core/fixtures/media.ts'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
@@ -179,7 +180,21 @@ describe('18.1 Requirements', () => {
 })
 
 describe('18.2 Use', () => {
-  test.todo('[18.2-1] U2 media in results reach models that take them')
+  test('[18.2-1] U2 media in results reach models that take them, and others as a short text', async () => {
+    const { registry, executor, log } = await withTools({ camera: { run: async () => ({ content: [image] }) } })
+    const loop = new ToolLoop(registry, executor, { log })
+    const seenBy = async (media: Pick<Model, 'accepts'>) => {
+      const model = { ...scripted({ calls: [{ name: 'camera' }] }, 'A dot.'), ...media }
+      await loop.answer({ model, messages: [{ role: 'user', content: 'What do you see?' }] })
+      return model.requests[1]?.messages.at(-1)?.content
+    }
+    const text = await seenBy({})
+    expect(JSON.parse(String(text))).toMatchObject({ result: { content: ['[image image/png, 67 bytes]'] } })
+    const parts = await seenBy({ accepts: { types: ['image/png'] } })
+    expect(parts).toEqual([{ type: 'text', text: expect.stringContaining('[image image/png, 67 bytes]') }, image])
+    expect(JSON.stringify(log.lines)).not.toContain(image.data)
+    // The page: test/browser/tools.test.ts. The requests to each provider: src/models/providers/hosted.media.test.ts.
+  })
   test.todo('[18.2-2] U4 well-formed and right calls are told apart')
   test.todo('[18.2-3] U8 creating the first key keeps the browser signed in')
   test.todo('[18.2-4] U9 chat and tools wait for MCP servers')

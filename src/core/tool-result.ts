@@ -1,5 +1,3 @@
-import { isObject } from './schema/schema-keywords.ts'
-
 /** Every way a call can fail, with its HTTP status and whether a retry can help. */
 export const TOOL_ERRORS = {
   TOOL_NOT_FOUND: { status: 404, retryable: false },
@@ -110,6 +108,9 @@ const SIGNATURES: readonly (readonly [type: string, start: RegExp])[] = [
   ['image/webp', /^UklGR.{6}XRUJQ/],
   ['application/pdf', /^JVBERi/],
 ]
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
 
 export function mediaKind(mediaType: string): MediaKind {
   const [kind] = mediaType.split('/')

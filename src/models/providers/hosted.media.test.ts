@@ -58,7 +58,7 @@ describe('media on the wire', () => {
     const settings = { type, base_url: server.url + path, api_key: 'k', ...(api && { api }) }
     const asked = (await openProvider(settings)).model(model, { capabilities })
     await readStream(asked, { messages: messagesFor(asked.accepts), tools: [look] })
-    const { input, messages, contents } = server.requests.at(-1)?.body as Record<string, unknown[]>
+    const { input, messages, contents } = (server.requests.at(-1)?.body ?? {}) as Record<string, unknown[]>
     return input ?? messages ?? contents ?? []
   }
 
