@@ -23,6 +23,7 @@ import {
 } from 'toolyard'
 import { ManualClock, scripted, wordEmbedder } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { image } from '../src/core/fixtures/media.ts'
 import { startServer } from '../src/mcp/stdio/start-server.ts'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
@@ -268,7 +269,21 @@ describe('18.1 Requirements', () => {
 })
 
 describe('18.2 Use', () => {
-  test.todo('[18.2-1] U2 media in results reach models that take them')
+  test('[18.2-1] U2 media in results reach models that take them, and others as a short text', async () => {
+    const { registry, executor, log } = await withTools({ camera: { run: async () => ({ content: [image] }) } })
+    const loop = new ToolLoop(registry, executor, { log })
+    const seenBy = async (media: Pick<Model, 'accepts'>) => {
+      const model = { ...scripted({ calls: [{ name: 'camera' }] }, 'A dot.'), ...media }
+      await loop.answer({ model, messages: [{ role: 'user', content: 'What do you see?' }] })
+      return model.requests[1]?.messages.at(-1)?.content
+    }
+    const text = await seenBy({})
+    expect(JSON.parse(String(text))).toMatchObject({ result: { content: ['[image image/png, 67 bytes]'] } })
+    const parts = await seenBy({ accepts: { types: ['image/png'] } })
+    expect(parts).toEqual([{ type: 'text', text: expect.stringContaining('[image image/png, 67 bytes]') }, image])
+    expect(JSON.stringify(log.lines)).not.toContain(image.data)
+    // The page: test/browser/tools.test.ts. The requests to each provider: src/models/providers/hosted.media.test.ts.
+  })
   test.todo('[18.2-2] U4 well-formed and right calls are told apart')
   test.todo('[18.2-3] U8 creating the first key keeps the browser signed in')
   test('[18.2-4] U9 chat and tools wait for MCP servers, and name those that are missing', async () => {

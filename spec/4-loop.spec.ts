@@ -209,7 +209,7 @@ describe('Loop', () => {
     const model = scripted(call('broken'), 'Sorry, the thermometer broke.')
     const { content, stop_reason } = await answer(model)
     expect([content, stop_reason]).toEqual(['Sorry, the thermometer broke.', 'stop'])
-    expect(JSON.parse(model.requests[1]?.messages.at(-1)?.content ?? '')).toMatchObject({
+    expect(JSON.parse(String(model.requests[1]?.messages.at(-1)?.content))).toMatchObject({
       success: false,
       error: 'the thermometer broke',
       error_code: 'EXECUTION_ERROR',

@@ -24,6 +24,7 @@ export type { Effect, Implementation, JsonSchema, Params, ToolDefinition } from 
 export type { ToolFigures } from './core/tool-metrics.ts'
 export type {
   FailureExtras,
+  MediaPart,
   Problem,
   RequiredParameter,
   ToolFailure,
@@ -38,13 +39,16 @@ export { isolated, ToolHandlers } from './kinds/tool-handlers.ts'
 export { aiSdkModel } from './models/ai-sdk/ai-sdk-model.ts'
 export { langchainModel } from './models/langchain/langchain-model.ts'
 export type {
+  AcceptedMedia,
   AssistantMessage,
+  Content,
   FinishReason,
   Message,
   Model,
   ModelEvent,
   ModelRequest,
   OfferedTool,
+  Part,
   ToolCall,
   Usage,
 } from './models/model.ts'

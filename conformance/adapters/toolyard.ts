@@ -9,7 +9,9 @@ function toolyardModel(script: ScriptedModel): Model {
       const last = messages.findLastIndex(({ role }) => role !== 'tool')
       const replies = messages
         .slice(last + 1)
-        .flatMap((message) => (message.role === 'tool' ? [{ id: message.tool_call_id, text: message.content }] : []))
+        .flatMap((message) =>
+          message.role === 'tool' ? [{ id: message.tool_call_id, text: String(message.content) }] : [],
+        )
       const turn = script(replies)
       if ('text' in turn) {
         yield { type: 'text-delta', text: turn.text }

@@ -3,7 +3,8 @@ import type { CallContext } from '../core/call-context.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { ToolErrorCode, ToolFailure, ToolResult } from '../core/tool-result.ts'
-import type { Message, ToolCall } from '../models/model.ts'
+import { resultContent } from '../models/content.ts'
+import type { AcceptedMedia, Message, ToolCall } from '../models/model.ts'
 import type { ModelCatalogue } from '../models/model-catalogue.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
@@ -45,6 +46,7 @@ async function* firstCall(
   executor: ToolExecutor,
   tool: { readonly name: string; readonly params: unknown },
   context: CallContext,
+  accepted: AcceptedMedia | undefined,
 ): AsyncGenerator<RunEvent, FirstCall, undefined> {
   const call: ToolCall = {
     id: `call_${randomUUID()}`,
@@ -58,7 +60,7 @@ async function* firstCall(
     yield event
   }
   const [tracked] = batch.tracked as [TrackedCall]
-  const content = JSON.stringify(tracked.result)
+  const content = resultContent(tracked.result, accepted)
   return {
     tracked,
     messages: [
@@ -147,8 +149,11 @@ export class Chat {
   async *run(request: ChatRequest): AsyncGenerator<RunEvent, void, undefined> {
     const chosen = this.#choose(request)
     const { tool_name: name, tool_params: params } = request
+    const { context, run } = chosen
     const first =
-      name === undefined ? undefined : yield* firstCall(this.#parts.executor, { name, params }, chosen.context)
+      name === undefined
+        ? undefined
+        : yield* firstCall(this.#parts.executor, { name, params }, context, run.model.accepts)
     yield* this.#parts.loop.run(await this.#prepare(request, chosen, first))
   }
 

@@ -1,3 +1,5 @@
+import type { MediaPart } from '../core/tool-result.ts'
+import { mediaIn, textIn } from '../models/content.ts'
 import type { Message, OfferedTool, Usage } from '../models/model.ts'
 import { costOf, type ModelPrices } from '../models/model-info.ts'
 import type { Budget } from './run.ts'
@@ -84,6 +86,8 @@ function reserve(limit: number, least: number): number {
 /** Upper bound for a provider's own tokens per message. */
 const TOKENS_PER_MESSAGE = 16
 const TOKENS_FOR_TOOLS = 400
+const TOKENS_PER_IMAGE = 5_000
+const CHARACTERS_PER_FILE_TOKEN = 4
 /** Schemas are English text: every tokenizer needs more than two bytes per token. */
 const BYTES_PER_SCHEMA_TOKEN = 2
 
@@ -98,7 +102,8 @@ export function promptBound(messages: readonly Message[], tools: readonly Offere
 }
 
 function messageBytes(message: Message): number {
-  let bytes = textBound(message.content ?? '')
+  let bytes = textBound(textIn(message.content))
+  for (const part of mediaIn(message.content)) bytes += mediaTokens(part)
   if (message.role === 'tool') bytes += textBound(message.name) + textBound(message.tool_call_id)
   if (message.role !== 'assistant') return bytes
   for (const { id, function: called } of message.tool_calls ?? []) {
@@ -106,6 +111,10 @@ function messageBytes(message: Message): number {
   }
   return bytes
 }
+
+/** An estimate: a provider counts images by their size in pixels, and other media by their length or pages. */
+const mediaTokens = ({ type, data = '' }: MediaPart): number =>
+  type === 'image' ? TOKENS_PER_IMAGE : Math.ceil(data.length / CHARACTERS_PER_FILE_TOKEN)
 
 function toolBytes(tools: readonly OfferedTool[]): number {
   return tools.reduce(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { image, PNG } from '../core/fixtures/media.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { Message } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
@@ -20,6 +21,26 @@ async function recorded(turns: readonly GivenTurn[], more: Partial<RunRequest> =
 const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
 
 describe('the recording of a run', () => {
+  test('has short texts in place of media', async () => {
+    const runs: StoredRun[] = []
+    const { loop, add, log } = loopSetup({ onRun: (run) => void runs.push(run) })
+    add('see', () => ({ content: [image] }))
+    const model = { ...scripted(call('see'), 'Grey.'), accepts: { types: ['image/png'] } }
+    const messages: Message[] = [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }]
+    await loop.answer({ model, messages })
+    const short = '[image image/png, 67 bytes]'
+    expect(model.requests[1]?.messages.at(-1)?.content).toEqual([
+      { type: 'text', text: expect.stringContaining(short) },
+      image,
+    ])
+    expect(JSON.stringify([runs, log.lines])).not.toContain(PNG)
+    expect(runs[0]?.question).toBe(`What is it?\n${short}`)
+    expect(runs[0]?.steps[1]).toMatchObject({ result: { result: { content: [short] } } })
+    const { request, calls }: RunRecording = JSON.parse(runs[0]?.recording ?? 'null')
+    expect(request.messages[0]?.content).toBe(`What is it?\n${short}`)
+    expect(calls[0]?.result).toMatchObject({ result: { content: [short] } })
+  })
+
   test('contains the request, every turn, every call and the answer', async () => {
     const messages: Message[] = [
       { role: 'system', content: 'Be brief.' },

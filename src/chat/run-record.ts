@@ -4,6 +4,7 @@ import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import { redact, redactedJson, redactText } from '../core/redact.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
+import { type TextMessage, textMessage } from '../models/content.ts'
 import type { Message, OfferedTool, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { costOf, type ModelPrices } from '../models/model-info.ts'
@@ -12,7 +13,7 @@ import type { RunObserver } from './run-observer.ts'
 import type { TurnReader } from './turn-reader.ts'
 
 interface RecordedRequest {
-  readonly messages: readonly Message[]
+  readonly messages: readonly TextMessage[]
   readonly offered: readonly string[]
   /** Only tools that were called. */
   readonly tools: readonly OfferedTool[]
@@ -142,8 +143,9 @@ class RecordingWriter {
     return joined(said, JSON.stringify(rest))
   }
 
-  /** Omits provider metadata. */
-  #message(message: Message): Message {
+  /** Omits media and provider metadata. */
+  #message(given: Message): TextMessage {
+    const message = textMessage(given)
     if (message.role !== 'assistant') return { ...message, content: this.#short(message.content, 'a message') }
     const { role, content, tool_calls } = message
     const calls = tool_calls?.map(({ id, type, function: made }) => ({ id, type, function: made }))
@@ -328,8 +330,10 @@ export class RunRecord implements RunObserver {
   }
 }
 
-const questionOf = (messages: readonly Message[]): string =>
-  messages.findLast(({ role }) => role === 'user')?.content ?? ''
+function questionOf(messages: readonly Message[]): string {
+  const asked = messages.findLast(({ role }) => role === 'user')
+  return (asked && textMessage(asked).content) ?? ''
+}
 
 /** Replaces a long value with the beginning of its JSON. */
 function bounded(value: unknown): unknown {

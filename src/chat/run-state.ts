@@ -1,6 +1,7 @@
 import { Cancellation, type CancelSignal } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
 import type { GateDecision } from '../core/storage/run-store.ts'
+import { resultContent } from '../models/content.ts'
 import type { Message, Model, ModelRequest, OfferedTool, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { costOf } from '../models/model-info.ts'
@@ -177,7 +178,8 @@ export class RunState {
         id,
         function: { name },
       } = calls[index] as ToolCall
-      const message = { role: 'tool', tool_call_id: id, name, content: JSON.stringify(call.result) } as const
+      const content = resultContent(call.result, this.model.accepts)
+      const message = { role: 'tool', tool_call_id: id, name, content } as const
       this.messages.push(message)
       this.#budget?.grow(message)
       this.tracked.push(call)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { later, never } from '../core/fixtures/code-yard.ts'
+import { image } from '../core/fixtures/media.ts'
 import type { Model } from '../models/model.ts'
 import { ManualClock, scripted } from '../testing/stand-ins.ts'
 import { call, GO, loopSetup, told, wellFormed } from './fixtures/loop-setup.ts'
@@ -22,6 +23,14 @@ describe('a token budget', () => {
     const answer = await loop.answer({ model, messages: GO, budget: { tokens: 4_000 } })
     expect(answer).toMatchObject({ stop_reason: 'budget', content: 'Blue so far.' })
     expect(model.requests.at(-1)?.tools).toEqual([])
+  })
+
+  test('counts an image as 5000 tokens, whatever its size', async () => {
+    const { loop } = loopSetup()
+    const messages = [{ role: 'user', content: [image] } as const]
+    const stopped = async (tokens: number) =>
+      (await loop.answer({ model: scripted('Grey.'), messages, budget: { tokens } })).stop_reason
+    expect([await stopped(5_000), await stopped(6_000)]).toEqual(['budget', 'stop'])
   })
 
   test('limits each turn to the remaining tokens', async () => {

@@ -132,7 +132,8 @@ export const CONFIG_SCHEMA = {
           capabilities: {
             type: 'array',
             items: { type: 'string', minLength: 1 },
-            description: 'function-calling enables tools.',
+            description:
+              'function-calling enables tools; image-input, audio-input, file-input or text-input say which media the model takes.',
           },
           prices: {
             type: 'object',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { image } from './fixtures/media.ts'
 import { redact, redactedJson, redactText, withoutCredentials } from './redact.ts'
 
 test('redacts values under secret names at any depth', () => {
@@ -30,6 +31,15 @@ test('the copy is bounded in length, width, depth and number', () => {
   const wide = (depth: number): unknown => (depth === 0 ? 1 : Array.from({ length: 15 }, () => wide(depth - 1)))
   expect(JSON.stringify(redact(wide(5))).length).toBeLessThan(10_000)
   expect(redact({ a: { b: { c: { d: { e: { f: 1 } } } } } })).toEqual({ a: { b: { c: { d: { e: '{…}' } } } } })
+})
+
+test('writes media as a short text, without the credentials of its address', () => {
+  const short = '[image image/png, 67 bytes]'
+  const link = { type: 'image', media_type: 'image/png', url: 'https://user:hunter2@x.test/a.png' }
+  const shown = { content: [short, '[image image/png, https://[redacted]@x.test/a.png]'] }
+  expect(redact({ content: [image, link] })).toEqual(shown)
+  expect(JSON.parse(redactedJson({ content: [image, link] }))).toEqual(shown)
+  expect(redact(image)).toBe(short)
 })
 
 test.each([

@@ -1,5 +1,6 @@
 import { parseJson } from './json-depth.ts'
 import { LIMITS } from './snapshot.ts'
+import { mediaText, readMedia } from './tool-result.ts'
 
 const SECRET_KEY =
   /pass(word|wd|phrase|code)|pwd|secret|token|(api|access|private)[-_]?key|authorization|credential|cookie|^auth$|^bearer$/i
@@ -42,7 +43,7 @@ const MAX_ENTRIES = 20
 const MAX_VALUES = 200
 const MAX_DEPTH = 5
 
-/** A bounded copy for logs and records: long texts are cut, deep and wide parts summarised, secrets redacted. */
+/** A bounded copy for logs and records: long texts are cut, deep and wide parts and media summarised, secrets redacted. */
 export function redact(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(boundedJson(value))
 }
@@ -58,13 +59,14 @@ export function redactText(text: string, maxLength = MAX_TEXT): string {
   return text.length > maxLength ? `${clean.slice(0, maxLength)}… (${text.length} characters)` : clean
 }
 
-/** Unbounded JSON text without secrets. Also redacts inside strings that are JSON themselves. */
+/** Unbounded JSON text without secrets and media. Also redacts inside strings that are JSON themselves. */
 export function redactedJson(value: unknown): string {
   return JSON.stringify(value, withoutSecret)
 }
 
-function withoutSecret(key: string, value: unknown): unknown {
+function withoutSecret(key: string, given: unknown): unknown {
   if (knownKey(key).secret) return REDACTED
+  const value = withoutMedia(given)
   if (typeof value !== 'string') return value
   if (!/^\s*[[{]/.test(value)) return value.replace(SECRET_VALUE, REDACTED)
   try {
@@ -77,6 +79,11 @@ function withoutSecret(key: string, value: unknown): unknown {
   }
 }
 
+function withoutMedia(value: unknown): unknown {
+  const media = readMedia(value)
+  return media === undefined ? value : mediaText(media)
+}
+
 /** The values left for the current text. A module variable, because every logged call uses it. */
 let valuesLeft = 0
 
@@ -87,7 +94,9 @@ function write(value: unknown, depth: number): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   const isArray = Array.isArray(value)
   if (depth >= MAX_DEPTH || valuesLeft <= 0) return isArray ? `"[${value.length} entries]"` : '"{…}"'
-  return isArray ? writeArray(value, depth) : writeObject(value as Record<string, unknown>, depth)
+  if (isArray) return writeArray(value, depth)
+  const shown = withoutMedia(value)
+  return typeof shown === 'string' ? write(shown, depth) : writeObject(value as Record<string, unknown>, depth)
 }
 
 function writeArray(values: readonly unknown[], depth: number): string {

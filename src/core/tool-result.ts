@@ -81,3 +81,103 @@ export class ToolExecutionError extends Error {
     this.repeat = parts?.repeat
   }
 }
+
+export type MediaKind = 'image' | 'audio' | 'file'
+
+/** An image, audio or another file: base64 data, or the address of it. */
+export type MediaPart = {
+  readonly type: MediaKind
+  readonly media_type: string
+  readonly name?: string
+} & ({ readonly data: string; readonly url?: undefined } | { readonly url: string; readonly data?: undefined })
+
+const MEDIA_TYPE = /^[a-z]+\/[\w.+*-]{1,100}$/
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+const MAX_NAME_LENGTH = 100
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['image/jpg', 'image/jpeg'],
+  ['audio/mp3', 'audio/mpeg'],
+  ['audio/x-wav', 'audio/wav'],
+  ['audio/wave', 'audio/wav'],
+])
+/** How the data of a type starts. Tools often declare the wrong type, and providers then refuse the whole request. */
+const SIGNATURES: readonly (readonly [type: string, start: RegExp])[] = [
+  ['image/png', /^iVBORw0KGgo/],
+  ['image/jpeg', /^\/9j\//],
+  ['image/gif', /^R0lGOD/],
+  ['image/webp', /^UklGR.{6}XRUJQ/],
+  ['application/pdf', /^JVBERi/],
+]
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+
+export function mediaKind(mediaType: string): MediaKind {
+  const [kind] = mediaType.split('/')
+  return kind === 'image' || kind === 'audio' ? kind : 'file'
+}
+
+/** Whether the data can be of the declared type. */
+export function hasSignature({ data, media_type }: MediaPart): boolean {
+  const known = SIGNATURES.find(([type]) => type === media_type)
+  return data === undefined || known === undefined || known[1].test(data)
+}
+
+/**
+ * Reads `{type: "image" | "audio" | "file", media_type, data | url, name?}`, or a content block of MCP: the same with
+ * `mimeType`, or a resource with a blob. Undefined if the value is something else.
+ */
+export function readMedia(value: unknown): MediaPart | undefined {
+  if (!isObject(value)) return undefined
+  const { type } = value
+  if (type === 'resource' && isObject(value.resource)) {
+    const { blob, uri, mimeType = 'application/octet-stream' } = value.resource
+    return mediaPart(mimeType, blob, undefined, typeof uri === 'string' ? uri.split('/').at(-1) : undefined)
+  }
+  if (type !== 'image' && type !== 'audio' && type !== 'file') return undefined
+  return mediaPart(value.media_type ?? value.mimeType, value.data, value.url, value.name)
+}
+
+function mediaPart(declared: unknown, data: unknown, url: unknown, given: unknown): MediaPart | undefined {
+  if (typeof declared !== 'string') return undefined
+  const plain = (declared.split(';')[0] as string).trim().toLowerCase()
+  const media_type = ALIASES.get(plain) ?? plain
+  if (!MEDIA_TYPE.test(media_type)) return undefined
+  const name = typeof given === 'string' && given !== '' && { name: given.slice(0, MAX_NAME_LENGTH) }
+  if (typeof data === 'string') {
+    if (data.length % 4 !== 0 || !BASE64.test(data)) return undefined
+    const type = SIGNATURES.find(([, start]) => start.test(data))?.[0] ?? media_type
+    return { type: mediaKind(type), media_type: type, data, ...name }
+  }
+  const isWeb = typeof url === 'string' && /^https?:/i.test(url) && URL.canParse(url)
+  return isWeb ? { type: mediaKind(media_type), media_type, url, ...name } : undefined
+}
+
+/** Stands for media in texts: `[image image/png, 34 KB]`. */
+export function mediaText({ type, media_type, name, data, url }: MediaPart): string {
+  return `[${type} ${name === undefined ? '' : `${name}, `}${media_type}, ${data === undefined ? url : sizeText(data)}]`
+}
+
+function sizeText(data: string): string {
+  const bytes = data.length * 0.75 - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)
+  if (bytes < 1_024) return `${bytes} bytes`
+  const kilobytes = bytes / 1_024
+  return kilobytes < 1_024 ? `${Math.round(kilobytes)} KB` : `${(kilobytes / 1_024).toFixed(1)} MB`
+}
+
+/** The media of a result, and the result with a text in place of each: of itself, its entries, or those of `content`. */
+export function splitMedia(result: unknown): { readonly value: unknown; readonly media: readonly MediaPart[] } {
+  const media: MediaPart[] = []
+  const shown = (value: unknown): unknown => {
+    const part = readMedia(value)
+    if (part === undefined) return value
+    media.push(part)
+    return mediaText(part)
+  }
+  const value = Array.isArray(result)
+    ? result.map(shown)
+    : isObject(result) && Array.isArray(result.content)
+      ? { ...result, content: result.content.map(shown) }
+      : shown(result)
+  return { value: media.length === 0 ? result : value, media }
+}

@@ -9,6 +9,7 @@ import { exactCheck } from '../core/schema/exact-check.ts'
 import type { Params } from '../core/tool.ts'
 import { ToolExecutionError } from '../core/tool-result.ts'
 import { ProcessPool } from '../isolation/process-pool.ts'
+import { textMessage } from './content.ts'
 import type { ModelEvent, ToolCall } from './model.ts'
 import { ModelError } from './model-error.ts'
 import { readScores } from './model-scores.ts'
@@ -62,7 +63,8 @@ export async function miniWire(
       if (model === FORMER_MODEL) logFormer()
       else if (model !== MODEL)
         throw new ModelError(`The provider ${name} has no model '${model}': its only one is ${id}.`)
-      const answer = await mini.answer(request).catch((error: unknown) => {
+      const messages = request.messages.map(textMessage)
+      const answer = await mini.answer({ ...request, messages }).catch((error: unknown) => {
         throw failed(error)
       })
       yield* answerEvents(request, answer)
@@ -160,7 +162,7 @@ const wordsOf = (text: string): string[] => text.match(/(?:(?<!\s)\s+)?\S+/g) ??
 
 /** Counts words as tokens. */
 async function* answerEvents(request: WireRequest, answer: Answer): AsyncGenerator<ModelEvent> {
-  const prompt_tokens = request.messages.reduce((sum, { content }) => sum + wordsOf(content ?? '').length, 0)
+  const prompt_tokens = request.messages.reduce((sum, one) => sum + wordsOf(textMessage(one).content ?? '').length, 0)
   const finish = (reason: 'stop' | 'tool_calls' | 'length', completion_tokens: number): ModelEvent => ({
     type: 'finish',
     reason,

@@ -10,7 +10,7 @@ import type { ListedModel } from './provider.ts'
 
 export interface CatalogueProvider {
   readonly name: string
-  model(name: string, settings?: Pick<ModelInfo, 'printed_calls'>): Model
+  model(name: string, settings?: Partial<ModelInfo>): Model
   /** Absent if the provider can't list its models. */
   list?(signal: AbortSignal): Promise<ListedModel[]>
   scores?(model: string): Promise<ModelScores | undefined>
@@ -112,7 +112,7 @@ export class ModelCatalogue {
   get(id: string, only?: readonly string[]): Model {
     const { provider, model } = this.#split(id)
     if (only !== undefined) this.#check(id, provider, only)
-    return this.#provider(provider).model(model, this.#configured.get(id))
+    return this.#provider(provider).model(model, this.info(id))
   }
 
   /** Uses the configuration, else the provider's last list. */

@@ -3,7 +3,7 @@ export interface ModelInfo {
   /** `provider:model`, split at the first colon. */
   readonly id: string
   readonly name: string
-  /** Contains `function-calling` if the model supports tools. */
+  /** `function-calling` if the model supports tools; `image-input`, `audio-input`, `file-input` or `text-input`. */
   readonly capabilities: readonly string[]
   readonly prices?: ModelPrices
   /** `read` by default. */

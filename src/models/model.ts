@@ -1,10 +1,20 @@
 import type { Effect, JsonSchema } from '../core/tool.ts'
+import type { MediaPart } from '../core/tool-result.ts'
 
 /** The interface of every model. */
 export interface Model {
   /** `provider:model`. */
   readonly id: string
+  /** The media that it takes; only text by default. */
+  readonly accepts?: AcceptedMedia
   stream(request: ModelRequest): AsyncIterable<ModelEvent>
+}
+
+export interface AcceptedMedia {
+  /** Media types of `data`, such as `image/png`. */
+  readonly types: readonly string[]
+  /** Whether its provider loads images from a `url`. */
+  readonly urls?: boolean
 }
 
 export interface ModelRequest {
@@ -29,9 +39,15 @@ export interface OfferedTool {
 }
 
 export type Message =
-  | { readonly role: 'system' | 'user'; readonly content: string }
+  | { readonly role: 'system'; readonly content: string }
+  | { readonly role: 'user'; readonly content: Content }
   | AssistantMessage
-  | { readonly role: 'tool'; readonly tool_call_id: string; readonly name: string; readonly content: string }
+  | { readonly role: 'tool'; readonly tool_call_id: string; readonly name: string; readonly content: Content }
+
+/** The text of a tool message names the media that follow. */
+export type Content = string | readonly Part[]
+
+export type Part = { readonly type: 'text'; readonly text: string } | MediaPart
 
 export interface AssistantMessage {
   readonly role: 'assistant'

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { ApiMedia } from './content.ts'
 import type { ModelEvent, ModelRequest, OfferedTool } from './model.ts'
 import type { ModelScores } from './model-scores.ts'
 
@@ -48,6 +49,8 @@ export interface Wire {
   readonly dialect: Dialect
   /** Whether its models may print calls as text. */
   readonly printsCalls?: boolean
+  /** The media that it translates; without it, requests contain texts only. */
+  readonly media?: ApiMedia
   /** Sends one request. Failures throw a `ModelError`, an abort the signal's reason. */
   stream(model: string, request: WireRequest): AsyncIterable<ModelEvent>
   list?(signal: AbortSignal): Promise<ListedModel[]>

@@ -13,7 +13,7 @@ async function* good({ messages, tools, signal }: ModelRequest): AsyncGenerator<
   signal?.throwIfAborted()
   offered = tools.map(({ name }) => name)
   const asked = messages.findLast(({ role }) => role === 'user')?.content ?? ''
-  const answer = scriptedAnswer(asked, messages.at(-1)?.role === 'tool')
+  const answer = scriptedAnswer(JSON.stringify(asked), messages.at(-1)?.role === 'tool')
   if (answer?.status !== undefined) throw new ModelError('It broke down.')
   let whole = false
   try {

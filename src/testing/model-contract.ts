@@ -56,6 +56,14 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
       }),
     ),
     {
+      name: 'takes media in a message, or a short text for it',
+      async run() {
+        const content = [{ type: 'text', text: modelScript.text.asked }, PIXEL] as const
+        const { text } = await ask(modelScript.text, { messages: [{ role: 'user', content }] })
+        assert.equal(text, modelScript.text.answer.text)
+      },
+    },
+    {
       name: 'uses new call ids in each turn',
       async run() {
         const ids = [...(await ask(modelScript.parallel)).calls, ...(await ask(modelScript.parallel)).calls]
@@ -155,6 +163,12 @@ export function modelContract({ make, offered, brokenOff }: ModelUnderTest): Con
     return [...messagesOf(turn), message, ...calls.map(resultOf)]
   }
 }
+
+const PIXEL = {
+  type: 'image',
+  media_type: 'image/png',
+  data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGOoBwAAgQCA05RTSgAAAABJRU5ErkJggg==',
+} as const
 
 const messagesOf = (turn: ScriptedTurn): Message[] => [
   { role: 'system', content: 'You are helpful.' },

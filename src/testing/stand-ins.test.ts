@@ -96,7 +96,7 @@ describe('scripted()', () => {
 describe('a scripted model fulfils the contract', () => {
   const asTheScriptSays: GivenTurn = ({ messages }) => {
     const asked = messages.findLast(({ role }) => role === 'user')?.content ?? ''
-    const answer = scriptedAnswer(asked, messages.at(-1)?.role === 'tool')
+    const answer = scriptedAnswer(JSON.stringify(asked), messages.at(-1)?.role === 'tool')
     return answer?.status === undefined ? (answer ?? '') : new ModelError('Broken.', { status: answer.status })
   }
   const model = scripted(...Array<GivenTurn>(100).fill(asTheScriptSays))

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { audio, document, image, PNG } from '../../src/core/fixtures/media.ts'
 import { openTestServer, type TestServer } from '../../src/server/fixtures/open-server.ts'
 import { toolConfig } from '../../src/server/fixtures/open-tool-server.ts'
 import { openPage as open } from './open-browser.ts'
@@ -30,6 +31,8 @@ const ORDER = {
   },
 }
 
+const LINK = { type: 'resource_link', uri: 'https://x.test/a.png', name: 'the original', mimeType: 'image/png' }
+
 let server: TestServer
 let written: unknown[]
 /** How many tools there are, as the page writes it. */
@@ -56,6 +59,7 @@ beforeAll(async () => {
         }),
       effect: 'read',
     },
+    picture: { run: async () => ({ content: [image, audio, document, LINK] }), effect: 'read' },
     broken: { run: async () => 1, parameters: { type: 'object', properties: { a: { type: 'nonsense' } } } },
   })
   const registry = [...(config.tools?.registry ?? []), ...manyTools(2_000)]
@@ -195,6 +199,23 @@ describe('a tool', () => {
     await dialog.getByRole('button', { name: 'Run it' }).click()
     await page.getByText('"gone"').waitFor()
     expect(written).toEqual([{ table: 'users' }])
+  })
+
+  test('shows images, audio and files of a result, and loads no links', async () => {
+    const { page } = await open()
+    const loaded: string[] = []
+    page.on('request', (request) => loaded.push(request.url()))
+    await page.goto(`${server.url}/tool/picture`)
+    await page.getByRole('button', { name: 'Run' }).click()
+    const media = page.getByRole('list', { name: 'Media' })
+    await expect.poll(() => media.locator('img').evaluate((one) => Reflect.get(one, 'naturalWidth'))).toBe(1)
+    // The policy of the page lets the browser read it.
+    await expect.poll(() => media.locator('audio').evaluate((one) => Reflect.get(one, 'readyState'))).toBeGreaterThan(0)
+    const file = media.getByRole('link', { name: 'Download plan.pdf' })
+    expect(await file.getAttribute('href')).toBe(`data:application/pdf;base64,${document.data}`)
+    expect(await media.getByRole('link', { name: 'the original' }).getAttribute('href')).toBe(LINK.uri)
+    expect(loaded.filter((url) => url.includes('x.test'))).toEqual([])
+    expect(await page.getByText(PNG).count()).toBe(0)
   })
 
   test('shows the progress of a slow call and cancels it', async () => {

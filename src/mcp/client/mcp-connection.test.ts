@@ -13,6 +13,11 @@ describe('what a server answers', () => {
     ['structured content', { content: [text('{}')], structuredContent: { a: 1 } }, { a: 1 }],
     ['an image', { content: [image] }, { content: [image] }],
     ['text and an image', { content: [text('see'), image] }, { content: [text('see'), image] }],
+    [
+      'structured content and an image',
+      { content: [text('{}'), image], structuredContent: { a: 1 } },
+      { content: [text('{}'), image], structuredContent: { a: 1 } },
+    ],
     ['nothing', { content: [] }, null],
   ])('%s', (_, answer, value) => {
     expect(callValue(answer)).toEqual(value)

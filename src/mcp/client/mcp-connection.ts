@@ -3,7 +3,7 @@ import type { CallToolResult, Client, ServerCapabilities, Tool } from '@modelcon
 import { pause } from '../../core/cancellation.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { ToolExecutionError } from '../../core/tool-result.ts'
+import { readMedia, ToolExecutionError } from '../../core/tool-result.ts'
 import type { ConnectFailure } from './failures.ts'
 import type { Era, OpenClient } from './open-client.ts'
 import {
@@ -369,7 +369,7 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   })
 }
 
-/** The result of a call: structured content, else text, else the content blocks. Throws the server's error unchanged. */
+/** The result of a call: all of it if it contains media, else structured content, else text. Throws the server's error unchanged. */
 export function callValue({ content = [], structuredContent, isError }: CallToolResult): unknown {
   const texts = content.map((block) => (block.type === 'text' ? block.text : undefined))
   const allText = texts.every((text) => text !== undefined)
@@ -377,7 +377,8 @@ export function callValue({ content = [], structuredContent, isError }: CallTool
     const text = texts.filter((one) => one !== undefined).join('\n')
     throw new ToolExecutionError('EXECUTION_ERROR', text || 'The server reported an error without a message')
   }
-  if (structuredContent !== undefined) return structuredContent
+  const hasMedia = content.some((block) => readMedia(block) !== undefined)
+  if (structuredContent !== undefined) return hasMedia ? { content, structuredContent } : structuredContent
   if (content.length === 0) return null
   return allText ? texts.join('\n') : { content }
 }

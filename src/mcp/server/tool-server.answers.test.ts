@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { audio, document, image } from '../../core/fixtures/media.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
+import { mediaText } from '../../core/tool-result.ts'
 import { callAnswer } from './tool-server.ts'
 
 const tool = (returns?: string): ToolDefinition => ({
@@ -45,6 +47,27 @@ describe('callAnswer', () => {
     const failed = { content: [], isError: true, structuredContent: { a: 1 } }
     expect(callAnswer(success(failed), tool('mcp_content'))).toEqual(failed)
     expect(callAnswer(success({ ...image, resultType: 'input_required' }), tool('mcp_content'))).toEqual(image)
+  })
+
+  test('media of any tool are content blocks', () => {
+    const link = { type: 'image', media_type: 'image/png', url: 'https://x.test/a.png' }
+    const result = { content: [{ type: 'text', text: 'see' }, image, audio, document, link], isError: true }
+    const text = JSON.stringify({
+      ...result,
+      content: [
+        { type: 'text', text: 'see' },
+        ...[image, audio, document, link].map((part) => mediaText(part as never)),
+      ],
+    })
+    expect(callAnswer(success(result), tool())).toEqual({
+      content: [
+        { type: 'text', text },
+        { type: 'image', data: image.data, mimeType: 'image/png' },
+        { type: 'audio', data: audio.data, mimeType: 'audio/wav' },
+        { type: 'resource', resource: { uri: 'result:plan.pdf', mimeType: 'application/pdf', blob: document.data } },
+        { type: 'resource_link', uri: link.url, name: 'image-4', mimeType: 'image/png' },
+      ],
+    })
   })
 
   test('what only looks like content is data', () => {

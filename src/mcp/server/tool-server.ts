@@ -1,5 +1,6 @@
 import {
   type CallToolResult,
+  type ContentBlock,
   type GetPromptResult,
   isCallToolResult,
   type McpServer,
@@ -21,7 +22,7 @@ import type { ToolRegistry } from '../../core/execution/tool-registry.ts'
 import { type Log, silentLog, writeLog } from '../../core/log.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Effect, JsonSchema, ToolDefinition } from '../../core/tool.ts'
-import type { ToolResult } from '../../core/tool-result.ts'
+import { type MediaPart, splitMedia, type ToolResult } from '../../core/tool-result.ts'
 
 /** The protocol's log levels, least severe first. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
@@ -101,17 +102,24 @@ export interface Caller {
 
 export const callerOf = (context: CallContext): Caller => ({ context, logLevel: undefined })
 
-/** The value of `implementation.returns` for tools that may return images, audio and resources. */
+/** The value of `implementation.returns` for tools that return content blocks. */
 const RETURNS_CONTENT = 'mcp_content'
 
-/** Converts an envelope. Only tools that declare it can return content blocks; other results are data. */
+/** Converts an envelope. Tools that declare it return content blocks; other results are data, apart from their media. */
 export function callAnswer(result: ToolResult, tool: ToolDefinition | undefined): CallToolResult {
   if (!result.success) return { content: [text(result.error)], structuredContent: { ...result }, isError: true }
   const value = result.result
   if (tool?.implementation.returns === RETURNS_CONTENT && isCallToolResult(value)) return contentOf(value)
-  if (typeof value === 'string') return { content: [text(value)] }
-  const content = [text(JSON.stringify(value))]
-  return isObject(value) ? { content, structuredContent: value } : { content }
+  const { value: shown, media } = splitMedia(value)
+  const content = [text(typeof shown === 'string' ? shown : JSON.stringify(shown)), ...media.map(mediaBlock)]
+  return isObject(value) && media.length === 0 ? { content, structuredContent: value } : { content }
+}
+
+function mediaBlock({ type, media_type: mimeType, name, data, url }: MediaPart, index: number): ContentBlock {
+  const title = name?.toWellFormed() ?? `${type}-${index + 1}`
+  if (data === undefined) return { type: 'resource_link', uri: url, name: title, mimeType }
+  if (type !== 'file') return { type, data, mimeType }
+  return { type: 'resource', resource: { uri: `result:${encodeURIComponent(title)}`, mimeType, blob: data } }
 }
 
 const contentOf = ({ content, structuredContent, isError, _meta }: CallToolResult): CallToolResult => ({

@@ -1,6 +1,7 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { image } from '../../core/fixtures/media.ts'
 import { modelContract, readStream } from '../../testing/model-contract.ts'
 import { startAimock } from '../fixtures/aimock-server.ts'
 import type { RecordingProxy } from '../fixtures/recording-proxy.ts'
@@ -52,6 +53,22 @@ describe('aiSdkModel', () => {
     const { model } = scriptedLanguageModel('v3')
     expect(aiSdkModel(model).id).toBe('scripted:some-model')
     expect(aiSdkModel(model, 'mine:best').id).toBe('mine:best')
+  })
+
+  test.each([
+    ['v4', 'anthropic.messages', [], true],
+    ['v4', 'anthropic.messages', ['text-input'], false],
+    ['v4', 'scripted.chat', ['image-input'], false],
+    ['v3', 'anthropic.messages', ['image-input'], false],
+  ] as const)('of %s, %s, %j passes images on: %s', async (version, provider, capabilities, passes) => {
+    const { model, asked } = scriptedLanguageModel(version)
+    const one = aiSdkModel({ ...model, provider } as typeof model, 'a:b', capabilities)
+    expect(one.accepts?.types.includes('image/png') === true).toBe(passes)
+    await readStream(one, { messages: [{ role: 'user', content: [image] }], tools: [] })
+    const content = passes
+      ? { type: 'file', mediaType: 'image/png', data: { type: 'data', data: image.data } }
+      : { type: 'text', text: '[image image/png, 67 bytes]' }
+    expect(asked[0]?.prompt).toEqual([{ role: 'user', content: [content] }])
   })
 
   test('does not ask for a caller that has gone away', async () => {

@@ -1,5 +1,4 @@
 import type {
-  JSONValue,
   LanguageModelV2,
   LanguageModelV2StreamPart,
   LanguageModelV3,
@@ -7,19 +6,24 @@ import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FunctionTool,
-  LanguageModelV4Message,
-  LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
-  SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import { systemClock } from '../../core/clock.ts'
-import { isObject } from '../../core/schema/schema-keywords.ts'
-import { LIMITS } from '../../core/snapshot.ts'
 import { AbortableStream } from '../abortable-stream.ts'
-import type { AssistantMessage, FinishReason, Message, Metadata, Model, ModelEvent, ToolCall, Usage } from '../model.ts'
+import { acceptedMedia, fittingMessage } from '../content.ts'
+import type { FinishReason, Model, ModelEvent, ToolCall, Usage } from '../model.ts'
 import { ModelError } from '../model-error.ts'
 import type { WireRequest, WireTool } from '../provider.ts'
-import { readJson, readObject } from '../read-json.ts'
+import { readJson } from '../read-json.ts'
+import {
+  type Manner,
+  type PartOptions,
+  PROVIDER_MEDIA,
+  type ProviderMedia,
+  partsMetadata,
+  type StoredPart,
+  toPrompt,
+} from './prompt.ts'
 import { type Telling, toModelError } from './to-model-error.ts'
 
 type FinishPart = Extract<StreamPart, { type: 'finish' }>
@@ -207,24 +211,40 @@ function usedTools({ messages }: WireRequest): LanguageModelV4FunctionTool[] {
   return [...names].map((name) => ({ type: 'function', name, inputSchema: { type: 'object' } }))
 }
 
-/** Wraps a language model of the AI SDK (specification v2, v3 or v4). `id` is `provider:model` by default. */
-export function aiSdkModel(model: AiSdkLanguageModel, id = `${model.provider.split('.')[0]}:${model.modelId}`): Model {
+/**
+ * Wraps a language model of the AI SDK (specification v2, v3 or v4). `id` is `provider:model` by default. `capabilities`
+ * such as `image-input` say which media it takes.
+ */
+export function aiSdkModel(
+  model: AiSdkLanguageModel,
+  id = `${model.provider.split('.')[0]}:${model.modelId}`,
+  capabilities: readonly string[] = [],
+): Model {
+  // The other versions have other formats for media.
+  const media = model.specificationVersion === 'v4' ? mediaOf(model.provider) : undefined
+  const accepts = acceptedMedia(media, capabilities)
   const openai = model.provider.startsWith('openai')
   const manner: AskingManner = {
     marksFailures: !openai,
     systemAnywhere: openai,
     declaresUsedTools: usesAnthropic(model),
+    media,
     clock: systemClock,
     secrets: [],
   }
   return {
     id,
+    ...(accepts && { accepts }),
     stream(request) {
-      const events = askAiSdk(model, request, manner)
+      const messages = request.messages.map((message) => fittingMessage(message, accepts))
+      const events = askAiSdk(model, { ...request, messages }, manner)
       return request.signal ? new AbortableStream(events, request.signal) : events
     },
   }
 }
+
+const mediaOf = (provider: string): ProviderMedia | undefined =>
+  Object.entries(PROVIDER_MEDIA).find(([start]) => provider.startsWith(start))?.[1]
 
 const usesAnthropic = ({ provider, modelId }: AiSdkLanguageModel): boolean =>
   /anthropic|claude/i.test(provider + modelId)
@@ -262,126 +282,3 @@ function readUsage({ inputTokens, outputTokens, ...rest }: FinishPart['usage']):
 
 const count = (tokens: number | { total: number | undefined } | undefined): number | undefined =>
   typeof tokens === 'object' ? tokens.total : tokens
-
-/** Provider metadata to send back with a part, such as signatures. */
-type PartOptions = SharedV4ProviderOptions
-
-/**
- * A part of a response, in order: providers sign parts and expect the signatures at the same place. The text is in the
- * message, so only its length is stored.
- */
-type StoredPart =
-  | { readonly type: 'reasoning'; readonly text: string; readonly options?: PartOptions }
-  | { readonly type: 'text'; readonly length: number; readonly options?: PartOptions }
-  | { readonly type: 'call'; readonly id: string }
-
-/** The metadata of a message with these parts; undefined if the message alone is enough. */
-function partsMetadata(parts: readonly StoredPart[]): Metadata | undefined {
-  const worthIt = parts.some((part) => part.type === 'reasoning' || (part.type === 'text' && part.options))
-  return worthIt ? { parts } : undefined
-}
-
-/** Reads the parts of a message, which may come from a store or another model. */
-function storedParts(metadata: Metadata | undefined): StoredPart[] {
-  const parts = metadata?.parts
-  return Array.isArray(parts) ? parts.filter(isStoredPart) : []
-}
-
-/** Provider metadata of a call, without our own (`recovered`). */
-function promptCallOptions(metadata: Metadata | undefined): PartOptions | undefined {
-  const stored = Object.entries(metadata ?? {}).filter(([, value]) => isObject(value))
-  return stored.length > 0 ? (Object.fromEntries(stored) as PartOptions) : undefined
-}
-
-function isStoredPart(part: unknown): part is StoredPart {
-  if (!isObject(part) || !(part.options === undefined || isObject(part.options))) return false
-  if (part.type === 'reasoning') return typeof part.text === 'string'
-  return part.type === 'text' ? typeof part.length === 'number' : part.type === 'call' && typeof part.id === 'string'
-}
-
-/** Differences between providers. */
-interface Manner {
-  /** Whether failed results are marked as errors. */
-  readonly marksFailures: boolean
-  /** Whether system messages may follow others; otherwise they are sent as user messages. */
-  readonly systemAnywhere: boolean
-}
-
-type AssistantPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
-type ToolPart = Extract<LanguageModelV4Message, { role: 'tool' }>['content'][number]
-type ResultMessage = Extract<Message, { role: 'tool' }>
-
-/** Converts messages to a prompt, merging consecutive messages of one side. */
-export function toPrompt(messages: readonly Message[], manner: Manner): LanguageModelV4Prompt {
-  const prompt: LanguageModelV4Prompt = []
-  for (const message of messages) {
-    const last = prompt.at(-1)
-    if (message.role === 'assistant') {
-      const content = assistantParts(message)
-      // Most providers reject a turn that has only reasoning.
-      if (content.some(({ type }) => type !== 'reasoning')) prompt.push({ role: 'assistant', content })
-    } else if (message.role === 'tool') {
-      const part = resultPart(message, manner)
-      if (last?.role === 'tool') last.content.push(part)
-      else prompt.push({ role: 'tool', content: [part] })
-    } else if (message.role === 'system' && (manner.systemAnywhere || (last?.role ?? 'system') === 'system')) {
-      prompt.push({ role: 'system', content: message.content })
-    } else {
-      const part = { type: 'text' as const, text: message.content }
-      if (last?.role === 'user') last.content.push(part)
-      else prompt.push({ role: 'user', content: [part] })
-    }
-  }
-  return prompt
-}
-
-function assistantParts({ content, tool_calls: calls = [], metadata }: AssistantMessage): AssistantPart[] {
-  const parts: AssistantPart[] = []
-  const stored = storedParts(metadata)
-  const text = content ?? ''
-  const asItCame = stored.reduce((sum, part) => sum + lengthOf(part), 0) === text.length
-  if (!asItCame && text !== '') parts.push({ type: 'text', text })
-  const left = new Map(calls.map((call) => [call.id, call]))
-  let at = 0
-  for (const part of stored) {
-    const call = part.type === 'call' ? left.get(part.id) : undefined
-    if (call !== undefined && left.delete(call.id)) parts.push(callPart(call))
-    else if (part.type === 'reasoning') parts.push({ type: 'reasoning', text: part.text, ...optionsOf(part) })
-    else if (part.type === 'text' && asItCame && (part.length > 0 || part.options)) {
-      parts.push({ type: 'text', text: text.slice(at, at + part.length), ...optionsOf(part) })
-    }
-    at += lengthOf(part)
-  }
-  parts.push(...[...left.values()].map(callPart))
-  return parts
-}
-
-const lengthOf = (part: StoredPart): number => (part.type === 'text' ? part.length : 0)
-
-const optionsOf = ({ options }: Exclude<StoredPart, { type: 'call' }>) => options && { providerOptions: options }
-
-function callPart({ id, function: { name, arguments: text }, metadata }: ToolCall): AssistantPart {
-  const options = promptCallOptions(metadata)
-  return {
-    type: 'tool-call',
-    toolCallId: id,
-    toolName: name,
-    // Providers only accept objects. The model still sees its own text.
-    input: readObject(text, LIMITS.answerDepth) ?? { raw_arguments: text },
-    ...(options && { providerOptions: options }),
-  }
-}
-
-function resultPart({ tool_call_id, name, content }: ResultMessage, { marksFailures }: Manner): ToolPart {
-  const envelope = readObject(content, LIMITS.answerDepth) as Record<string, JSONValue> | undefined
-  const failed = marksFailures && envelope?.success === false
-  return {
-    type: 'tool-result',
-    toolCallId: tool_call_id,
-    toolName: name,
-    output:
-      envelope === undefined
-        ? { type: 'text', value: content }
-        : { type: failed ? 'error-json' : 'json', value: envelope },
-  }
-}

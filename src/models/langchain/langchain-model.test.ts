@@ -2,6 +2,7 @@ import { AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage } f
 import { ChatGenerationChunk } from '@langchain/core/outputs'
 import { FakeChatModel, FakeListChatModel, FakeStreamingChatModel } from '@langchain/core/utils/testing'
 import { describe, expect, test } from 'vitest'
+import { image } from '../../core/fixtures/media.ts'
 import { modelContract, readStream } from '../../testing/model-contract.ts'
 import { modelScript, scriptedTools } from '../../testing/model-script.ts'
 import { ScriptedChatModel } from '../fixtures/scripted-chat-model.ts'
@@ -118,6 +119,12 @@ describe('what goes to LangChain', () => {
       tools: scriptedTools.map(({ name, description, parameters }) => ({ name, description, schema: parameters })),
     })
   })
+})
+
+test('LangChain gets a short text for media', async () => {
+  const model = new ScriptedChatModel()
+  await readStream(langchainModel(model), request({ messages: [{ role: 'user', content: [image] }] }))
+  expect(model.asked?.messages[0]?.content).toBe('[image image/png, 67 bytes]')
 })
 
 describe('what comes from LangChain', () => {

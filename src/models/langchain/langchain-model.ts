@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../../core/clock.ts'
 import { refusalError, type Telling, toModelError } from '../ai-sdk/to-model-error.ts'
+import { textMessage } from '../content.ts'
 import type {
   AssistantMessage,
   FinishReason,
@@ -251,7 +252,7 @@ interface StoredMessage {
 }
 
 export function langchainMessages(messages: readonly Message[]): LangchainMessage[] {
-  return messages.map((message) => {
+  return messages.map(textMessage).map((message) => {
     if (message.role === 'assistant') return assistantMessage(message)
     return { ...message }
   })

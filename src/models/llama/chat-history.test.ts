@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { image } from '../../core/fixtures/media.ts'
 import type { Message } from '../model.ts'
 import { chatHistory } from './chat-history.ts'
 
@@ -57,4 +58,9 @@ test('without tools nothing is said about them', () => {
     { type: 'user', text: 'Hi' },
     { type: 'model', response: [] },
   ])
+})
+
+test('media are short texts', () => {
+  const [asked] = chatHistory([{ role: 'user', content: [{ type: 'text', text: 'Look.' }, image] }], [], true)
+  expect(asked).toEqual({ type: 'user', text: 'Look.\n[image image/png, 67 bytes]' })
 })

@@ -1,3 +1,4 @@
+import { textMessage } from '../content.ts'
 import type { Message, OfferedTool } from '../model.ts'
 import { writtenCall } from './schema-grammar.ts'
 
@@ -47,7 +48,7 @@ export function chatHistory(
   const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content ?? '')
   if (tools.length > 0) system.push(form.tools(tools))
   const history: ChatHistoryItem[] = system.length > 0 ? [{ type: 'system', text: system.join('\n\n') }] : []
-  for (const message of messages) {
+  for (const message of messages.map(textMessage)) {
     if (message.role === 'system') continue
     if (message.role === 'assistant') {
       const calls = message.tool_calls?.map(({ function: call }) => form.call(call.name, call.arguments)) ?? []

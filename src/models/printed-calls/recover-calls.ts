@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { compileSchema } from '../../core/schema/compiled-schema.ts'
 import { snapshotParams } from '../../core/snapshot.ts'
 import type { JsonSchema, Params } from '../../core/tool.ts'
+import { textMessage } from '../content.ts'
 import type { FinishReason, Message, ModelEvent, OfferedTool, ToolCall } from '../model.ts'
 import { readJson } from '../read-json.ts'
 import { HoldBack } from './hold-back.ts'
@@ -62,7 +63,7 @@ class RepeatedCalls {
 
   #occurs(piece: string, isMeant: (earlier: string, at: number) => boolean): boolean {
     if (++this.#searches > MAX_SEARCHES) return true
-    this.#earlier ??= this.#messages.map(({ content }) => plain(content ?? '')).join('\0')
+    this.#earlier ??= this.#messages.map((message) => plain(textMessage(message).content ?? '')).join('\0')
     return occursIn(this.#earlier, piece, isMeant)
   }
 }

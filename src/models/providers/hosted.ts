@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { type AskingManner, askAiSdk } from '../ai-sdk/ai-sdk-model.ts'
+import { PROVIDER_MEDIA, type ProviderMedia } from '../ai-sdk/prompt.ts'
 import { refusalError, type Telling, toModelError } from '../ai-sdk/to-model-error.ts'
 import { ModelError } from '../model-error.ts'
 import type { ProviderContext, ProviderSettings, Wire, WireMaker } from '../provider.ts'
@@ -20,6 +21,8 @@ export const openaiWire: WireMaker = (settings, around) => {
     dialect: 'openai',
     // Local models behind such servers often print calls.
     printsCalls: !own,
+    // Other servers would load links from the operator's network.
+    media: { ...PROVIDER_MEDIA[`openai.${api}`], ...(!own && { urls: false, assumed: [] }) },
     manner: {
       ...tellingOf(settings, around),
       marksFailures: false,
@@ -49,6 +52,7 @@ export const anthropicWire: WireMaker = (settings, around) => {
   const baseURL = baseUrl(settings, ANTHROPIC)
   return hostedWire({
     dialect: 'anthropic',
+    media: { ...PROVIDER_MEDIA.anthropic, urls: settings.base_url === undefined },
     manner: {
       ...tellingOf(settings, around),
       marksFailures: true,
@@ -76,6 +80,7 @@ export const geminiWire: WireMaker = (settings, around) => {
   const baseURL = baseUrl(settings, GEMINI)
   return hostedWire({
     dialect: 'gemini',
+    media: PROVIDER_MEDIA.google,
     manner: { ...tellingOf(settings, around), marksFailures: true, systemAnywhere: false },
     async load() {
       const { createGoogle } = await import('@ai-sdk/google')
@@ -95,6 +100,7 @@ export const geminiWire: WireMaker = (settings, around) => {
 
 /** One provider of the AI SDK. */
 interface HostedWire extends Pick<Wire, 'dialect' | 'printsCalls'> {
+  readonly media: ProviderMedia
   readonly manner: AskingManner
   /** Loads the package with the first request. */
   load(): Promise<(model: string) => LanguageModelV4>
@@ -108,7 +114,7 @@ function hostedWire({ manner, load, listing, ...wire }: HostedWire): Wire {
     async *stream(model, request) {
       loading ??= load()
       const make = await loading
-      yield* askAiSdk(make(model), request, manner)
+      yield* askAiSdk(make(model), request, { ...manner, media: wire.media })
     },
     list: (signal) => listModels(listing, signal, manner),
   }

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { image } from '../../core/fixtures/media.ts'
+import { readStream } from '../../testing/model-contract.ts'
 import { scriptedTools } from '../../testing/model-script.ts'
 import { askOllama as ask, done, part, parts, wireAt, wireTo } from '../fixtures/ollama-wire.ts'
 import type { Message } from '../model.ts'
+import { ModelCatalogue } from '../model-catalogue.ts'
 import { ModelError } from '../model-error.ts'
+import { openProvider } from './open-provider.ts'
 
 describe('what goes to Ollama', () => {
   test('the conversation in its form: arguments as objects, names of tools, thinking', async () => {
@@ -44,6 +48,37 @@ describe('what goes to Ollama', () => {
         { role: 'tool', content: '{"success":true}', tool_name: 'get_weather', tool_call_id: 'a' },
       ],
     })
+  })
+
+  test('images beside the text of a message', async () => {
+    const { wire, server } = await wireTo(parts(done()))
+    const envelope = { type: 'text', text: '{"success":true}' } as const
+    const messages: Message[] = [
+      { role: 'user', content: [{ type: 'text', text: 'Look.' }, image] },
+      { role: 'tool', tool_call_id: 'a', name: 'look', content: [envelope, image] },
+    ]
+    await ask(wire, { messages })
+    expect(server.requests[0]?.body.messages).toEqual([
+      { role: 'user', content: 'Look.', images: [image.data] },
+      { role: 'tool', content: envelope.text, images: [image.data], tool_name: 'look', tool_call_id: 'a' },
+    ])
+  })
+
+  test('images only for models that take them, by the configuration or by the list', async () => {
+    const answer = ({ path }: { path: string }) =>
+      path === '/api/tags'
+        ? { status: 200, body: { models: [{ name: 'llava', capabilities: ['completion', 'vision'] }] } }
+        : parts(done())
+    const { server } = await wireTo(answer)
+    const provider = await openProvider({ type: 'ollama', base_url: server.url })
+    const configured = { id: 'ollama:qwen3', name: 'qwen3', capabilities: ['image-input'] }
+    const models = new ModelCatalogue([provider], [configured])
+    await models.discover('ollama')
+    const accepted = ['llava', 'qwen3', 'llama3'].map((name) => models.get(`ollama:${name}`).accepts?.types)
+    expect(accepted).toEqual([['image/png', 'image/jpeg'], ['image/png', 'image/jpeg'], undefined])
+    const messages: Message[] = [{ role: 'user', content: [image] }]
+    await readStream(models.get('ollama:llama3'), { messages, tools: [] })
+    expect(server.requests.at(-1)?.body.messages).toEqual([{ role: 'user', content: '[image image/png, 67 bytes]' }])
   })
 
   test('tools in Qwen form, with a line in the log', async () => {
@@ -152,7 +187,7 @@ describe('the list of models', () => {
     })
     expect(await wire.list?.(new AbortController().signal)).toEqual([
       { name: 'qwen3:8b', capabilities: ['completion', 'function-calling'] },
-      { name: 'gemma:2b', capabilities: ['completion', 'vision'] },
+      { name: 'gemma:2b', capabilities: ['completion', 'image-input'] },
       { name: 'odd' },
     ])
   })

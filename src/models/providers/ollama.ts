@@ -6,6 +6,7 @@ import { jsonSchemaOf } from '../../core/schema/json-schema-of.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { JsonSchema } from '../../core/tool.ts'
 import { refusalError } from '../ai-sdk/to-model-error.ts'
+import { mediaIn, textIn } from '../content.ts'
 import { convertZod } from '../langchain/offered-tools.ts'
 import type { FinishReason, Message, ModelEvent, ToolCall, Usage } from '../model.ts'
 import { ModelError } from '../model-error.ts'
@@ -19,6 +20,7 @@ export const ollamaWire: WireMaker = (settings, { clock, log }) => {
   return {
     dialect: 'ollama',
     printsCalls: true,
+    media: { types: ['image/png', 'image/jpeg'], assumed: [] },
     async *stream(model, request) {
       const { signal } = request
       signal?.throwIfAborted()
@@ -165,15 +167,17 @@ function chatRequest(model: string, request: WireRequest): Json {
 }
 
 export function ollamaMessage(message: Message): object {
-  const { role, content } = message
-  if (role === 'tool') return { role, content, tool_name: message.name, tool_call_id: message.tool_call_id }
-  if (role !== 'assistant') return { role, content }
+  const { role } = message
+  const content = textIn(message.content)
+  const images = mediaIn(message.content).flatMap(({ data }) => data ?? [])
+  const said = { role, content, ...(images.length > 0 && { images }) }
+  if (role === 'tool') return { ...said, tool_name: message.name, tool_call_id: message.tool_call_id }
+  if (role !== 'assistant') return said
   const { tool_calls = [], metadata } = message
   const stored = metadata?.ollama
   const thinking = isObject(stored) && typeof stored.thinking === 'string' ? stored.thinking : undefined
   return {
-    role,
-    content: content ?? '',
+    ...said,
     ...(thinking !== undefined && { thinking }),
     ...(tool_calls.length > 0 && { tool_calls: tool_calls.map(ollamaCall) }),
   }
@@ -287,8 +291,13 @@ async function capabilitiesOf(
   }
 }
 
+const NAMES: ReadonlyMap<unknown, string> = new Map([
+  ['tools', 'function-calling'],
+  ['vision', 'image-input'],
+])
+
 const ourNames = (capabilities: unknown): string[] | undefined =>
-  Array.isArray(capabilities) ? capabilities.map((one) => (one === 'tools' ? 'function-calling' : one)) : undefined
+  Array.isArray(capabilities) ? capabilities.map((one) => NAMES.get(one) ?? one) : undefined
 
 interface QwenTool {
   readonly type: 'function'

@@ -3,9 +3,20 @@ import type { Clock } from '../../core/clock.ts'
 import type { LangchainTool } from '../../core/execution/tool-view.ts'
 import type { Log } from '../../core/log.ts'
 import { AbortableStream } from '../abortable-stream.ts'
+import { acceptedMedia, fittingMessage } from '../content.ts'
 import { type CompiledTools, compileTools } from '../dialects/compile-tools.ts'
 import { offeredTools } from '../langchain/offered-tools.ts'
-import type { FinishReason, Message, Model, ModelEvent, ModelRequest, OfferedTool, ToolCall, Usage } from '../model.ts'
+import type {
+  AcceptedMedia,
+  FinishReason,
+  Message,
+  Model,
+  ModelEvent,
+  ModelRequest,
+  OfferedTool,
+  ToolCall,
+  Usage,
+} from '../model.ts'
 import { ModelError, withModelId } from '../model-error.ts'
 import type { ModelInfo, PrintedCalls } from '../model-info.ts'
 import type { ModelScores } from '../model-scores.ts'
@@ -35,9 +46,11 @@ export class ProviderClient {
     this.#around = around
   }
 
-  model(name: string, { printed_calls = 'read' }: Pick<ModelInfo, 'printed_calls'> = {}): Model {
+  model(name: string, { printed_calls = 'read', capabilities }: Partial<ModelInfo> = {}): Model {
     const id = `${this.name}:${name}`
-    return { id, stream: (request) => this.#stream(name, id, request, printed_calls) }
+    const accepts = acceptedMedia(this.#wire.media, capabilities)
+    const stream: Model['stream'] = (request) => this.#stream(name, id, request, printed_calls, accepts)
+    return { id, ...(accepts && { accepts }), stream }
   }
 
   /** Sends one request and returns the whole response. Rejects with a `ModelError`. */
@@ -71,6 +84,7 @@ export class ProviderClient {
     id: string,
     request: ModelRequest,
     printedCalls: PrintedCalls,
+    accepts: AcceptedMedia | undefined,
   ): AsyncGenerator<ModelEvent, void, undefined> {
     const { clock, log } = this.#around
     const compiled = compileTools(request.tools, this.#wire.dialect)
@@ -85,7 +99,7 @@ export class ProviderClient {
     const { effectOf: _, ...question } = request
     const asked: WireRequest = {
       ...question,
-      messages: renameMessages(request.messages, compiled.wireName),
+      messages: renameMessages(request.messages, compiled.wireName).map((message) => fittingMessage(message, accepts)),
       tools: compiled.tools,
       temperature: request.temperature ?? DEFAULT_TEMPERATURE,
       signal,

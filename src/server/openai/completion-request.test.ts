@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { audio, document, image } from '../../core/fixtures/media.ts'
 import { type CompletionBody, readCompletion } from './completion-request.ts'
 
+const PIXEL = `data:image/png;base64,${image.data}`
 const user = { role: 'user', content: 'Go' }
 const asked = (rest: Partial<CompletionBody> = {}): CompletionBody => ({ model: 'a:b', messages: [user], ...rest })
 const call = (id: string) => ({ id, type: 'function', function: { name: 'ask', arguments: '{}' } })
@@ -82,6 +84,28 @@ describe('a request of an OpenAI client', () => {
     ])
   })
 
+  test('has media in the messages of users', () => {
+    const content = [
+      { type: 'text', text: 'Look.' },
+      { type: 'image_url', image_url: { url: PIXEL, detail: 'low' } },
+      { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
+      { type: 'input_audio', input_audio: { data: audio.data, format: 'wav' } },
+      { type: 'file', file: { file_data: `data:application/pdf;base64,${document.data}`, filename: 'plan.pdf' } },
+    ]
+    expect(readCompletion(asked({ messages: [{ role: 'user', content }] })).messages).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look.' },
+          image,
+          { type: 'image', media_type: 'image/*', url: 'https://x.test/a.png' },
+          audio,
+          document,
+        ],
+      },
+    ])
+  })
+
   test.each<[string, unknown[], string]>([
     ['messages[0]', [null], 'must be an object'],
     ['messages[0].role', [{ role: 'function', content: '' }], '"function" is not supported'],
@@ -91,6 +115,23 @@ describe('a request of an OpenAI client', () => {
       'messages[0].content[1]',
       [{ role: 'user', content: [{ type: 'text', text: '' }, { type: 'image_url' }] }],
       '"image_url"',
+    ],
+    ...[
+      { type: 'image_url', image_url: { url: 'ftp://x.test/a.png' } },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+      { type: 'input_audio', input_audio: { data: '?', format: 'wav' } },
+      { type: 'file', file: { file_id: 'file-1' } },
+      { type: 'file', file: { file_data: 'https://x.test/a.pdf' } },
+    ].map((part): [string, unknown[], string] => [
+      'messages[0].content[0]',
+      [{ role: 'user', content: [part] }],
+      'must have base64 data',
+    ]),
+    ['messages[0].content[0]', [{ role: 'system', content: [{ type: 'image_url' }] }], 'only "text"'],
+    [
+      'messages[0].content[1]',
+      [{ role: 'user', content: [{ type: 'image_url', image_url: { url: PIXEL } }, 7] }],
+      'not',
     ],
     ['messages[0].function_call', [{ role: 'assistant', content: '', function_call: {} }], 'use tool_calls'],
     ['messages[0].tool_calls', [{ role: 'assistant', tool_calls: {} }], 'must be an array'],

@@ -7,7 +7,9 @@ import { quoted, shortened } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
-import type { AssistantMessage, Message, OfferedTool, ToolCall } from '../../models/model.ts'
+import { hasSignature, mediaText, readMedia } from '../../core/tool-result.ts'
+import { MAX_MEDIA_CHARACTERS, mediaIn, takes, textIn } from '../../models/content.ts'
+import type { AssistantMessage, Content, Message, Model, OfferedTool, Part, ToolCall } from '../../models/model.ts'
 import { invalid } from './openai-error.ts'
 
 const OBJECT = { type: ['object', 'null'], additionalProperties: true } as const
@@ -25,7 +27,8 @@ export const COMPLETION_SCHEMA = {
       type: 'array',
       minItems: 1,
       maxItems: 5_000,
-      description: 'Roles: system, developer, user, assistant and tool. Contents: strings or lists of text parts.',
+      description:
+        'Roles: system, developer, user, assistant and tool. Contents: strings or lists of text parts; those of users may contain image_url, input_audio and file.',
     },
     stream: BOOLEAN,
     stream_options: { ...OBJECT, properties: { include_usage: BOOLEAN } },
@@ -113,7 +116,7 @@ function readMessage(message: Wire, place: string, open: Map<string, string>): M
     case 'developer':
       return { role: 'system', content: readText(message.content, `${place}.content`) }
     case 'user':
-      return { role, content: readText(message.content, `${place}.content`) }
+      return { role, content: readContent(message.content, `${place}.content`) }
     case 'assistant':
       return readAssistant(message, place)
     case 'tool':
@@ -175,6 +178,59 @@ function readText(content: unknown, place: string): string {
     throw invalid(`${place}[${n}]`, `${place}[${n}]: parts of type ${quoted(type)} are not supported, only "text"`)
   })
   return parts.join('\n')
+}
+
+/** Reads a string or a list of parts; those without media are joined. */
+function readContent(content: unknown, place: string): Content {
+  if (!Array.isArray(content)) return readText(content, place)
+  const parts = content.map((part, n) => readPart(part, `${place}[${n}]`))
+  return mediaIn(parts).length === 0 ? textIn(parts) : parts
+}
+
+const MEDIA: readonly unknown[] = ['image_url', 'input_audio', 'file']
+
+function readPart(part: unknown, place: string): Part {
+  const { type, text } = isObject(part) ? part : {}
+  if (type === 'text' && typeof text === 'string') return { type, text }
+  if (!MEDIA.includes(type)) {
+    const known = ['text', ...MEDIA].map(quoted).join(', ')
+    throw invalid(place, `${place}: parts of type ${quoted(type)} are not supported, only ${known}`)
+  }
+  const media = readMedia(mediaFields(part as Wire))
+  if (media === undefined || !hasSignature(media)) {
+    const forms =
+      'base64 data of its type (images and files: data:TYPE;base64,…), or for images an http or https address'
+    throw invalid(place, `${place} of type ${quoted(type)} must have ${forms}`)
+  }
+  if ((media.data?.length ?? 0) > MAX_MEDIA_CHARACTERS) throw invalid(place, `${place} is larger than 5 MB`)
+  return media
+}
+
+function mediaFields({ image_url, input_audio, file }: Wire): object {
+  const { data, format } = Object(input_audio) as Wire
+  if (data !== undefined) return { type: 'audio', media_type: `audio/${format}`, data }
+  const { file_data, filename: name } = Object(file) as Wire
+  const { url = file_data } = Object(image_url) as Wire
+  const [start, media_type] = typeof url === 'string' ? (/^data:([^,]{1,200});base64,/.exec(url) ?? []) : []
+  if (start !== undefined) return { type: 'file', media_type, data: String(url).slice(start.length), name }
+  return url === file_data ? {} : { type: 'image', media_type: 'image/*', url }
+}
+
+/** Throws an `OpenAiError` for media that the model doesn't take; `known` are the caller's models. */
+export function requireMedia(
+  { messages }: AskedCompletion,
+  { id, accepts }: Model,
+  known: () => readonly Model[],
+): void {
+  for (const [at, { content }] of messages.entries()) {
+    const part = mediaIn(content).find((one) => !takes(accepts, one))
+    if (part === undefined) continue
+    const able = known().filter((model) => takes(model.accepts, part))
+    const hint =
+      able.length === 0 ? 'None of your models does' : `Models that do: ${able.map((one) => one.id).join(', ')}`
+    const problem = `Model '${id}' does not take ${shortened(mediaText(part))}. ${shortened(hint)}`
+    throw invalid(`messages[${at}].content`, problem, 'unsupported_value')
+  }
 }
 
 type Optional<Value> = Value | null | undefined

@@ -2,6 +2,8 @@ import type { OpenAI } from 'openai'
 import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction'
 import { describe, expect, test, vi } from 'vitest'
 import { never } from '../../core/fixtures/code-yard.ts'
+import { image } from '../../core/fixtures/media.ts'
+import { ModelCatalogue } from '../../models/model-catalogue.ts'
 import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
 import { openTestServer } from '../fixtures/open-server.ts'
 import { closeGracefully } from '../serve.ts'
@@ -19,6 +21,39 @@ const DOOR: OpenAI.ChatCompletionTool = {
 const textOf = (chunks: readonly Chunk[]) => chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')
 
 describe('POST /v1/chat/completions', () => {
+  const seen: Messages = [
+    { role: 'user', content: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${image.data}` } }] },
+  ]
+
+  test('passes images of the user to a model that takes them, and records a short text', async () => {
+    const { url, model } = await openScriptedServer(['Grey.'], { accepts: { types: ['image/png'] } })
+    const { id } = await completionOf(clientOf(url), { messages: seen })
+    expect(model.requests[0]?.messages).toEqual([{ role: 'user', content: [image] }])
+    const run = await fetch(`${url}/api/runs/${id.slice('chatcmpl-'.length)}`)
+    expect(await run.json()).toMatchObject({ question: '[image image/png, 67 bytes]' })
+  })
+
+  test('refuses images for a model that does not take them, and names those that do', async () => {
+    const { url, installation, model } = await openScriptedServer([])
+    const refused = completionOf(clientOf(url), { messages: seen })
+    const problem = `Model '${MODEL}' does not take [image image/png, 67 bytes]`
+    await expect(refused).rejects.toThrow(`400 ${problem}. None of your models does`)
+    const info = { name: 'x', capabilities: [] }
+    const able = { ...model, id: 'scripted:able', accepts: { types: ['image/png'] } }
+    const provider = { name: 'scripted', model: (name: string) => (name === 'able' ? able : model) }
+    const models = new ModelCatalogue(
+      [provider],
+      [able, model].map(({ id }) => ({ id, ...info })),
+    )
+    installation.manager.getModels = async () => models
+    await expect(completionOf(clientOf(url), { messages: seen })).rejects.toMatchObject({
+      status: 400,
+      param: 'messages[0].content',
+      code: 'unsupported_value',
+      message: `400 ${problem}. Models that do: scripted:able`,
+    })
+  })
+
   test('runs the tools of the server, and gives one answer', async () => {
     const take_note = vi.fn(() => 'noted')
     const turns = [

@@ -12,6 +12,7 @@ import {
   HandedBackCalls,
   newCallId,
   readCompletion,
+  requireMedia,
 } from './completion-request.ts'
 import { answerOpenAiError, OpenAiError, openAiErrorOf } from './openai-error.ts'
 
@@ -40,6 +41,7 @@ class Completions {
     const asked = readCompletion(body)
     const models = await manager.getModels()
     const model = models.get(asked.model, caller.models)
+    requireMedia(asked, model, () => models.list(caller.models).map(({ id }) => models.get(id)))
     const { prices } = models.info(asked.model)
     const messages = this.#handedBack.restore(caller, asked.messages)
     const run = new ClientRun(this.#app, request, reply)

@@ -48,6 +48,7 @@ test('the web UI loads from its own server only, and runs no inline code', async
   const policy = String((await app.inject('/')).headers['content-security-policy'])
   expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
   expect(policy).not.toMatch(/unsafe|https?:|\*/)
+  expect(policy).toContain("img-src 'self' data:; media-src data:;")
   expect(policy).toContain("frame-ancestors 'none'")
 })
 

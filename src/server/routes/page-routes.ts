@@ -28,7 +28,9 @@ const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
+  // Images and audio of results are data.
   "img-src 'self' data:",
+  'media-src data:',
   "connect-src 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",

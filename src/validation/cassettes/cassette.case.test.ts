@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RecordedCall } from '../../chat/run-record.ts'
-import type { Message } from '../../models/model.ts'
+import type { TextMessage } from '../../models/content.ts'
 import { buildSuite } from '../load-suite.ts'
 import { type Cassette, CassetteError, cassetteCase } from './cassette.ts'
 
@@ -19,7 +19,10 @@ const called = (params: unknown, result: unknown, more: Partial<RecordedCall> = 
 const failed = (error_code: 'INVALID_PARAMETERS' | 'TIMEOUT') =>
   ({ success: false, error: 'No', error_code, tool_name: 'add', execution_time_ms: 0 }) as const
 
-const cassette = (calls: readonly RecordedCall[], messages: readonly Message[] = [{ role: 'user', content: 'Go' }]) =>
+const cassette = (
+  calls: readonly RecordedCall[],
+  messages: readonly TextMessage[] = [{ role: 'user', content: 'Go' }],
+) =>
   ({
     cassette: 1,
     run_id: 'run-1',

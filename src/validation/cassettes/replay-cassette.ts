@@ -7,6 +7,7 @@ import { canonicalText } from '../../core/schema/canonical-text.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import type { Params, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError, type ToolFailure, type ToolResult } from '../../core/tool-result.ts'
+import { textMessage } from '../../models/content.ts'
 import type { FinishReason, Message, Model, ModelEvent } from '../../models/model.ts'
 import { ModelError } from '../../models/model-error.ts'
 import { type Cassette, CassetteError, readCassette } from './cassette.ts'
@@ -281,8 +282,9 @@ function firstDifference(expected: readonly Message[], actual: readonly Message[
   return undefined
 }
 
-function shown(message: Message | undefined): string | undefined {
-  if (message === undefined) return undefined
+function shown(given: Message | undefined): string | undefined {
+  if (given === undefined) return undefined
+  const message = textMessage(given)
   if (message.role === 'tool') return `${message.name} giving ${shownResult(message.content)}`
   if (message.role !== 'assistant' || message.tool_calls === undefined) return content(message)
   const calls = message.tool_calls.map(({ function: { name, arguments: args } }) => `${name}(${canonical(args)})`)

@@ -1,5 +1,6 @@
 import { count, inMoney, inTime } from '../parts/figures.ts'
 import { JsonTree } from '../parts/json-tree.tsx'
+import { ResultView } from '../parts/media.tsx'
 import { Chip } from '../parts/states.tsx'
 import type { RunCall, RunTurn } from './run-state.ts'
 
@@ -91,7 +92,7 @@ function Call({ call, iteration, running }: CallProps) {
             <span className="text-sm text-muted">none</span>
           )
         ) : (
-          <JsonTree value={result.success ? result.result : result.error} label={`Result of ${tool}`} />
+          <ResultView result={result} label={`Result of ${tool}`} />
         )}
         {result === undefined && progress !== undefined && <JsonTree value={progress} label="Progress" />}
       </div>

@@ -1,6 +1,6 @@
 import type { ToolResult } from '../../../src/core/tool-result.ts'
 import { inTime } from '../parts/figures.ts'
-import { JsonTree } from '../parts/json-tree.tsx'
+import { ResultView } from '../parts/media.tsx'
 import { Chip } from '../parts/states.tsx'
 
 /** The envelope of a call. */
@@ -16,7 +16,7 @@ export function CallResult({ result }: { readonly result: ToolResult }) {
       </div>
       {!success && <p className="mt-2 text-bad">{result.error}</p>}
       <div className="mt-3 overflow-x-auto">
-        <JsonTree value={result} label="Envelope" />
+        <ResultView result={result} label="Envelope" whole />
       </div>
     </div>
   )
