@@ -101,6 +101,11 @@ export class ToolRegistry {
     return this.#broken.get(name) ?? (tool && this.#diagnose(this.definitionOf(tool)))
   }
 
+  /** Why the schema of a tool can't be used, if so. Suites call no handlers, so nothing else matters to them. */
+  invalidReason(name: string): string | undefined {
+    return this.#broken.get(name)
+  }
+
   /** Sets what finds out why a tool can't run. */
   diagnoseBy(diagnose: (tool: ToolDefinition) => string | undefined): void {
     this.#diagnose = diagnose

@@ -33,7 +33,7 @@ export type SuiteCaller = Pick<Caller, 'tenant' | 'tools' | 'models'>
 /** The tools that a caller may use and that work. */
 export function offeredTools(installation: Installation, caller: SuiteCaller): ToolDefinition[] {
   const registry = installation.manager.getRegistry()
-  return usableTools(installation, caller).filter(({ name }) => registry.brokenReason(name) === undefined)
+  return usableTools(installation, caller).filter(({ name }) => registry.invalidReason(name) === undefined)
 }
 
 /** Loads the models and suites of a run. Throws an `HttpProblem` that names what is missing. */

@@ -137,7 +137,7 @@ describe('a run of suites', () => {
     const { body: list } = await ask('GET', '/api/models/list')
     expect(list).toMatchObject({ models: [{ validation: { test_count: 3, success_count: 2, validated: false } }] })
     const { body: uses } = await ask('GET', '/api/validations/tools')
-    expect(uses).toMatchObject({ tool_use: [{ tool: 'look', suite: { trials: 2, successes: 1 } }] })
+    expect(uses).toMatchObject({ tool_use: [{ tool: 'look', suite: { trials: 3, successes: 2 } }] })
     const { body: all } = await ask<{ runs: SuiteRunView[] }>('GET', '/api/validations/runs')
     expect(all.runs).toMatchObject([{ id: started.body.id, state: 'done', progress: { made: 3 } }])
     expect(all.runs[0]).not.toHaveProperty('report')

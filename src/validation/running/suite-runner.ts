@@ -332,7 +332,7 @@ function caseTools({ tools, mocks }: SuiteCase, clock: Clock): CaseTools {
     registry.register({ name, description, parameters, implementation: { type: 'mock', mock_response } })
   }
   const loop = new ToolLoop(registry, new ToolExecutor(registry, { kinds: { mock }, clock }), { clock })
-  const broken = tools.find(({ name }) => registry.brokenReason(name) !== undefined)
+  const broken = tools.find(({ name }) => registry.invalidReason(name) !== undefined)
   if (broken === undefined) return { loop }
-  return { loop, problem: `Tool '${broken.name}' cannot run: ${registry.brokenReason(broken.name)}` }
+  return { loop, problem: `Tool '${broken.name}' has an invalid schema: ${registry.invalidReason(broken.name)}` }
 }

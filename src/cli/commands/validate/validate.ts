@@ -128,7 +128,7 @@ const isBfcl = (suite: string): boolean => suite.startsWith('bfcl:')
 /** The tools that work. */
 function toolsOf({ manager }: OpenManager) {
   const registry = manager.getRegistry()
-  return registry.definitions().filter(({ name }) => registry.brokenReason(name) === undefined)
+  return registry.definitions().filter(({ name }) => registry.invalidReason(name) === undefined)
 }
 
 /** Reports suites that can't be loaded as usage errors. */
