@@ -21,6 +21,7 @@ import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
 import { runCommand } from './fixtures/command-line.ts'
+import { openaiModel, withServer } from './fixtures/server.ts'
 import { withTools } from './fixtures/tool-manager.ts'
 
 const ORIGINAL = join(dataFolder, 'original-configurations')
@@ -78,7 +79,22 @@ describe('18.1 Requirements', () => {
     expect(report.warnings).toHaveLength(2)
   })
 
-  test.todo('[18.1-4] S3 every model that a rule names is listed, and unknown models are refused')
+  test('[18.1-4] S3 every model that a rule names is listed, and unknown models are refused', async () => {
+    const { config } = await openaiModel('Hello.')
+    const responses = [{ llm: 'openai', model: 'gpt-5', prompt: 'Be kind.' }]
+    const { ask, post } = await withServer([], { ...config, responses })
+    for (const path of ['/api/models/list', '/v1/models']) {
+      const { models, data } = (await ask(path)).body
+      expect((models ?? data).map(({ id }: Model) => id)).toEqual(['openai:gpt-4o', 'openai:gpt-5', 'mini:v1'])
+    }
+    const tested = await post('/api/tools/test', { model: 'openai:gpt-5', query: 'Hi' })
+    const recorded = await post('/api/tools/validate', { model: 'openai:gpt-5', success: true })
+    expect([tested.status, recorded.status]).toEqual([200, 200])
+    for (const model of ['openai:gpt-6', 'opnai:gpt-5', 'mini:v2', 'gpt-5']) {
+      const { status, body } = await post('/api/tools/validate', { model, success: true })
+      expect([status, body.error]).toEqual([400, expect.stringMatching(/did you mean '(openai:gpt-[45]o?|mini:v1)'/)])
+    }
+  })
   test.todo('[18.1-5] S5 a failed provider is an HTTP error')
   test('[18.1-6] S6 S7 toolyard check reports what is wrong with a configuration', async () => {
     const responses = [{ llm: 'openai', model: 'gpt-4o', prompt: '{{user_mesage}}' }]
@@ -185,7 +201,19 @@ describe('18.2 Use', () => {
   test.todo('[18.2-4] U9 chat and tools wait for MCP servers')
   test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
   test.todo('[18.2-6] U12 the mock weather follows units')
-  test.todo('[18.2-7] U13 U15 models of an unavailable provider cannot be chosen')
+  test('[18.2-7] U13 U15 models of an unavailable provider say so', async () => {
+    const responses = [{ llm: 'openai', model: 'gpt-4o', prompt: 'Be kind.' }]
+    const { ask, log } = await withServer([], { responses })
+    for (const path of ['/api/models/list', '/v1/models']) {
+      const { models, data } = (await ask(path)).body
+      expect(models ?? data).toMatchObject([
+        { available: false, reason: expect.stringContaining('OPENAI_API_KEY is not set. Set it') },
+        { id: 'mini:v1' },
+      ])
+      expect((models ?? data)[1]).not.toHaveProperty('available')
+    }
+    expect(log.lines.filter(({ message }) => message === 'Provider disabled')).toHaveLength(1)
+  })
   test.todo('[18.2-8] U16 every operation has an operationId')
   test.todo('[18.2-9] missing and misspelled parameters are explained')
   test.todo('[18.2-10] the first calls find warm processes')

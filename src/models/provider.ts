@@ -48,6 +48,8 @@ export interface Wire {
   readonly dialect: Dialect
   /** Whether its models may print calls as text. */
   readonly printsCalls?: boolean
+  /** Whether it can be asked for its models at any time, at no cost. */
+  readonly local?: boolean
   /** Sends one request. Failures throw a `ModelError`, an abort the signal's reason. */
   stream(model: string, request: WireRequest): AsyncIterable<ModelEvent>
   list?(signal: AbortSignal): Promise<ListedModel[]>

@@ -19,6 +19,7 @@ export const ollamaWire: WireMaker = (settings, { clock, log }) => {
   return {
     dialect: 'ollama',
     printsCalls: true,
+    local: true,
     async *stream(model, request) {
       const { signal } = request
       signal?.throwIfAborted()
