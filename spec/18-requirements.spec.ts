@@ -11,6 +11,7 @@ import {
   OpenAIClient,
   openProvider,
   silentLog,
+  type ToolDefinition,
   ToolHandlers,
   ToolLoop,
   ToolManager,
@@ -19,9 +20,11 @@ import { scripted } from 'toolyard/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
+import { schemaHash } from '../src/validation/tool-use/tool-use.ts'
+import { openPage } from '../test/browser/open-browser.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
 import { runCommand } from './fixtures/command-line.ts'
-import { openaiModel, withServer } from './fixtures/server.ts'
+import { openaiModel, tool, withServer } from './fixtures/server.ts'
 import { withTools } from './fixtures/tool-manager.ts'
 
 const ORIGINAL = join(dataFolder, 'original-configurations')
@@ -196,14 +199,37 @@ describe('18.1 Requirements', () => {
 
 describe('18.2 Use', () => {
   test.todo('[18.2-1] U2 media in results reach models that take them')
-  test.todo('[18.2-2] U4 well-formed and right calls are told apart')
+  test('[18.2-2] U4 well-formed and right calls are told apart, and 10 judged cases make the badge green', async () => {
+    const { config } = await openaiModel({ call: 'look', args: {} }, 'Done.')
+    const look = { type: 'mock', mock_response: 1 }
+    const server = await withServer([tool('look', { implementation: look })], config, { local: true })
+    const { url, post, installation } = server
+    await post('/api/tools/test', { model: 'openai:gpt-4o', query: 'Look.' })
+    const definition = installation.manager.getRegistry().definitions()[0] as ToolDefinition
+    const judge = (times: number) => {
+      for (let n = 0; n < times; n++) {
+        const use = { tenant: 'local', model: 'openai:gpt-4o', tool: 'look', schemaHash: schemaHash(definition) }
+        installation.toolUse.record({ ...use, source: 'suite', outcome: { passed: true } })
+      }
+    }
+    const { page } = await openPage()
+    const cell = page.getByRole('region', { name: 'Model × tool' }).getByRole('cell')
+    judge(9)
+    await page.goto(`${url}/models`)
+    await cell.getByText('9 cases').waitFor()
+    expect(await cell.textContent()).toBe('Right 100 % of 9 cases, at least 70 %Well-formed 100 % of 1 call')
+    judge(1)
+    await page.reload()
+    await cell.getByText('10 cases').waitFor()
+    expect(await cell.textContent()).toMatch(/^✓ Right 100 % of 10 cases, at least 72.2 %Well-formed 100 % of 1 call$/)
+  })
   test.todo('[18.2-3] U8 creating the first key keeps the browser signed in')
   test.todo('[18.2-4] U9 chat and tools wait for MCP servers')
   test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
   test.todo('[18.2-6] U12 the mock weather follows units')
-  test('[18.2-7] U13 U15 models of an unavailable provider say so', async () => {
+  test('[18.2-7] U13 U15 models of an unavailable provider say so and cannot be chosen', async () => {
     const responses = [{ llm: 'openai', model: 'gpt-4o', prompt: 'Be kind.' }]
-    const { ask, log } = await withServer([], { responses })
+    const { ask, log, url } = await withServer([], { responses }, { local: true })
     for (const path of ['/api/models/list', '/v1/models']) {
       const { models, data } = (await ask(path)).body
       expect(models ?? data).toMatchObject([
@@ -213,6 +239,13 @@ describe('18.2 Use', () => {
       expect((models ?? data)[1]).not.toHaveProperty('available')
     }
     expect(log.lines.filter(({ message }) => message === 'Provider disabled')).toHaveLength(1)
+    const { page } = await openPage()
+    await page.goto(`${url}/tools-testing`)
+    await page.getByRole('combobox', { name: /Select Model/ }).click()
+    const option = page.getByRole('option', { name: /OPENAI_API_KEY is not set/ })
+    expect(await option.getAttribute('aria-disabled')).toBe('true')
+    // The other one is chosen, because no other can be.
+    expect(await page.getByRole('option', { selected: true }).textContent()).toContain('mini:v1')
   })
   test.todo('[18.2-8] U16 every operation has an operationId')
   test.todo('[18.2-9] missing and misspelled parameters are explained')

@@ -3,7 +3,7 @@ import { systemClock } from '../../core/clock.ts'
 import { dataFolder } from '../../core/environment.ts'
 import { type Log, silentLog } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
-import type { StoredToolUse } from '../../core/storage/tool-use-store.ts'
+import type { StoredToolUse, ToolUseCount } from '../../core/storage/tool-use-store.ts'
 import type { StoredValidation } from '../../core/storage/validation-store.ts'
 import { addEmbeddings } from '../../knowledge/embedding/add-embeddings.ts'
 import { EMBEDDING_PACKAGES } from '../../knowledge/embedding/local-model.ts'
@@ -196,7 +196,7 @@ export function defineValidations(validations: Command, terminal: Terminal, done
     .action(run(validationsImport))
 }
 
-const HEAD = ['MODEL', 'TOOL', 'SUCCEEDED', 'RATE', 'AT LEAST', 'LAST', 'SCHEMA', 'FAILED BY']
+const HEAD = ['MODEL', 'TOOL', 'RIGHT', 'AT LEAST', 'WELL-FORMED', 'LAST', 'SCHEMA', 'FAILED BY']
 
 /** `toolyard validations list`: how well each model uses each tool. */
 export async function validationsList(terminal: Terminal, options: TenantOptions): Promise<number> {
@@ -222,12 +222,14 @@ export async function validationsList(terminal: Terminal, options: TenantOptions
   return 0
 }
 
+const share = ({ successes, trials }: ToolUseCount): string => (trials === 0 ? '-' : `${successes} of ${trials}`)
+
 const rowOf = (use: ToolUseRecord): string[] => [
   use.model_id,
   use.tool,
-  `${use.successes} of ${use.trials}`,
-  use.rate.toFixed(2),
-  use.lower_bound.toFixed(2),
+  share(use.suite),
+  use.suite.trials === 0 ? '-' : use.suite.lower_bound.toFixed(2),
+  share(use.run),
   use.last_used,
   use.schema,
   Object.entries(use.failure_kinds)

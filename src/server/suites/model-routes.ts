@@ -176,7 +176,12 @@ export function suiteRoutes(app: FastifyInstance): void {
   )
 }
 
-const TRIALS = object({ trials: COUNT, successes: COUNT })
+const RATED = {
+  trials: COUNT,
+  successes: COUNT,
+  rate: { type: 'number' },
+  lower_bound: { type: 'number', description: 'The lower bound of the true rate, with 95 % confidence.' },
+}
 
 const TOOL_USE_QUERY = exactly({
   ...ONE_TENANT_QUERY,
@@ -212,13 +217,10 @@ const TOOL_USE_SCHEMA = object({
       enum: ['current', 'changed', 'gone'],
       description: 'Whether that is the current definition of the tool.',
     },
-    trials: COUNT,
-    successes: COUNT,
-    rate: { type: 'number' },
-    lower_bound: { type: 'number', description: 'The lower bound of the true rate, with 95 % confidence.' },
+    ...RATED,
     last_used: TIME,
-    suite: TRIALS,
-    run: TRIALS,
+    suite: object(RATED, 'Judged cases: a success is the right call.'),
+    run: object(RATED, 'Real calls: a success is a well-formed call, right or wrong.'),
     failure_kinds: { type: 'object', additionalProperties: COUNT },
     failures: list(FAILURE, 'The last 20, newest last.'),
   }),
