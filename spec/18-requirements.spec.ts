@@ -223,7 +223,27 @@ describe('18.2 Use', () => {
     await cell.getByText('10 cases').waitFor()
     expect(await cell.textContent()).toMatch(/^✓ Right 100 % of 10 cases, at least 72.2 %Well-formed 100 % of 1 call$/)
   })
-  test.todo('[18.2-3] U8 creating the first key keeps the browser signed in')
+  test('[18.2-3] U8 creating the first key keeps the browser signed in with the same rights', async () => {
+    const { url, ask, post } = await withServer([], {}, { local: true })
+    const headers = { origin: url }
+    const { scopes } = (await ask('/api/session')).body
+    for (const less of [
+      {},
+      { role: 'operator' },
+      { role: 'admin', scopes: ['manage'] },
+      { role: 'admin', tools: ['a'] },
+    ]) {
+      const { status, body } = await post('/api/keys', { name: 'less', ...less }, { headers })
+      expect([status, body.error]).toEqual([400, expect.stringMatching(/^The first key must be an admin key/)])
+    }
+    expect((await ask('/api/session')).body.state).toBe('local')
+    const made = await post('/api/keys', { name: 'first', role: 'admin' }, { headers })
+    const cookie = String(made.headers.get('set-cookie')).split(';', 1)[0] as string
+    expect((await ask('/api/session')).body.state).toBe('signed_out')
+    const session = (await ask('/api/session', { headers: { cookie } })).body
+    expect(session).toMatchObject({ state: 'signed_in', name: 'first', role: 'admin', tenant: 'local', scopes })
+    expect((await post('/api/keys', { name: 'less' }, { headers: { ...headers, cookie } })).status).toBe(201)
+  })
   test.todo('[18.2-4] U9 chat and tools wait for MCP servers')
   test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
   test.todo('[18.2-6] U12 the mock weather follows units')

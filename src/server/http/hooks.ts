@@ -6,7 +6,7 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify'
-import type { Caller, Scope } from '../../app/callers.ts'
+import { type Caller, LOCAL_CALLER, type Scope } from '../../app/callers.ts'
 import { parseBody } from '../../core/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 import { keyEnded } from './authenticator.ts'
@@ -49,7 +49,9 @@ export function addHooks(app: FastifyInstance): void {
     // The key may have ended while the body was sent.
     if (route.method !== 'GET') {
       const recheck: preHandlerHookHandler = ({ caller }, _reply, done) => {
-        if (caller !== undefined && !installation.callers.isValid(caller.id)) throw keyEnded()
+        if (caller === LOCAL_CALLER ? !authenticator.local : caller && !installation.callers.isValid(caller.id)) {
+          throw keyEnded()
+        }
         done()
       }
       route.preHandler = [recheck, ...[route.preHandler ?? []].flat()]
