@@ -245,7 +245,21 @@ describe('18.2 Use', () => {
     expect((await post('/api/keys', { name: 'less' }, { headers: { ...headers, cookie } })).status).toBe(201)
   })
   test.todo('[18.2-4] U9 chat and tools wait for MCP servers')
-  test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
+  test('[18.2-5] U11 an unknown address in a browser gets a page with a way back', async () => {
+    const { ask, url } = await withServer([], {}, { local: true })
+    for (const path of ['/nowhere', '/tool/a/b', '/api/nowhere', '/assets/nothing.js']) {
+      const { status, type, body } = await ask(path)
+      expect([status, type, body.status]).toEqual([404, expect.stringContaining('problem+json'), 404])
+      const html = await ask(path, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
+      expect([html.status, html.type]).toEqual([404, 'text/html; charset=utf-8'])
+      expect(html.headers.get('content-security-policy')).toContain("default-src 'none'")
+    }
+    const { page } = await openPage({ mayComplain: /404/ })
+    await page.goto(`${url}/nowhere`)
+    await page.getByText('There is no such page').waitFor()
+    await page.getByRole('main').getByRole('link', { name: 'Tools' }).click()
+    await page.getByRole('heading', { name: 'Tools' }).waitFor()
+  })
   test.todo('[18.2-6] U12 the mock weather follows units')
   test('[18.2-7] U13 U15 models of an unavailable provider say so and cannot be chosen', async () => {
     const responses = [{ llm: 'openai', model: 'gpt-4o', prompt: 'Be kind.' }]
