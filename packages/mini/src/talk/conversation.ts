@@ -163,6 +163,7 @@ function quoted(said: string, at: number): boolean {
 }
 
 const MAX_NAMED = 8
+const MAX_PURPOSE_LENGTH = 100
 
 /** What is said of itself: what this is, and what it can do here. */
 export function about(tools: readonly OfferedTool[], id: string): string {
@@ -184,7 +185,7 @@ function offered(tools: readonly OfferedTool[]): string {
 
 /** The beginning of its description, or the things that it does. */
 function whatFor({ description, parameters }: OfferedTool): string {
-  const first = /^[^.:;\n]{1,100}/.exec(description)?.[0].trim() ?? ''
+  const first = cut(description.split(/[.:;](?=\s|$)|\n/, 1)[0]?.trim() ?? '', MAX_PURPOSE_LENGTH)
   const operations = operationsOf(readParameters(parameters)).map(({ option }) => option)
   const does = operations.length > 0 ? ` (${operations.join(', ')})` : ''
   return first === '' ? does : `: ${first}${does}`
@@ -193,6 +194,7 @@ function whatFor({ description, parameters }: OfferedTool): string {
 type ToolMessage = Extract<Message, { role: 'tool' }>
 
 const MAX_VALUE_LENGTH = 300
+const MAX_PASSAGE_LENGTH = 200
 const MAX_VALUES = 12
 const UNITS: readonly (readonly [RegExp, string])[] = [
   [/humidity|percent|pct$|battery|brightness|probability_of|chance/i, '%'],
@@ -328,7 +330,9 @@ function sayPassages(results: readonly unknown[], { query }: Params): string {
   const best = passages.map(({ text }) => text).find((text) => typeof text === 'string')
   const where = sources.length > 0 ? `, in ${sources.join(', ')}` : ''
   const begins =
-    typeof best === 'string' ? ` The best begins: ${best.replaceAll(/\s+/g, ' ').slice(0, 200)}` : ` ${shown(results)}`
+    typeof best === 'string'
+      ? ` The best begins: ${cut(best.replaceAll(/\s+/g, ' '), MAX_PASSAGE_LENGTH)}`
+      : ` ${shown(results)}`
   return `About ${wanted} I found ${results.length} passage(s)${where}.${begins}`
 }
 
@@ -341,7 +345,9 @@ function shown(value: unknown): string {
   return cut(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 
-const cut = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text)
+/** Ends after a whole word, if there is one. */
+const cut = (text: string, max = MAX_VALUE_LENGTH): string =>
+  text.length > max ? `${/^.*\S(?=\s)/s.exec(text.slice(0, max + 1))?.[0] ?? text.slice(0, max)}…` : text
 const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 const isValues = (value: unknown): value is Params =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
