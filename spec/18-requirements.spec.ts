@@ -17,6 +17,7 @@ import {
   OpenAIClient,
   openProvider,
   silentLog,
+  type ToolDefinition,
   ToolHandlers,
   ToolLoop,
   ToolManager,
@@ -29,10 +30,13 @@ import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openToolServer } from '../src/server/fixtures/open-tool-server.ts'
 import { captureLog } from '../src/testing/stand-ins.ts'
+import { schemaHash } from '../src/validation/tool-use/tool-use.ts'
+import { openPage } from '../test/browser/open-browser.ts'
 import { dataFolder, haveData } from '../test/data/real-tools.ts'
 import { startServer as startToolyard } from '../test/servers/start-server.ts'
 import { runCommand } from './fixtures/command-line.ts'
 import { household } from './fixtures/mcp-servers.ts'
+import { openaiModel, tool, withServer } from './fixtures/server.ts'
 import { withTools } from './fixtures/tool-manager.ts'
 
 const ORIGINAL = join(dataFolder, 'original-configurations')
@@ -129,7 +133,22 @@ describe('18.1 Requirements', () => {
     expect(report.warnings).toHaveLength(2)
   })
 
-  test.todo('[18.1-4] S3 every model that a rule names is listed, and unknown models are refused')
+  test('[18.1-4] S3 every model that a rule names is listed, and unknown models are refused', async () => {
+    const { config } = await openaiModel('Hello.')
+    const responses = [{ llm: 'openai', model: 'gpt-5', prompt: 'Be kind.' }]
+    const { ask, post } = await withServer([], { ...config, responses })
+    for (const path of ['/api/models/list', '/v1/models']) {
+      const { models, data } = (await ask(path)).body
+      expect((models ?? data).map(({ id }: Model) => id)).toEqual(['openai:gpt-4o', 'openai:gpt-5', 'mini:v1'])
+    }
+    const tested = await post('/api/tools/test', { model: 'openai:gpt-5', query: 'Hi' })
+    const recorded = await post('/api/tools/validate', { model: 'openai:gpt-5', success: true })
+    expect([tested.status, recorded.status]).toEqual([200, 200])
+    for (const model of ['openai:gpt-6', 'opnai:gpt-5', 'mini:v2', 'gpt-5']) {
+      const { status, body } = await post('/api/tools/validate', { model, success: true })
+      expect([status, body.error]).toEqual([400, expect.stringMatching(/did you mean '(openai:gpt-[45]o?|mini:v1)'/)])
+    }
+  })
   test('[18.1-5] S5 a failed provider is an HTTP error', async () => {
     const { url } = await openScriptedServer([
       new Error('down'),
@@ -284,8 +303,51 @@ describe('18.2 Use', () => {
     expect(JSON.stringify(log.lines)).not.toContain(image.data)
     // The page: test/browser/tools.test.ts. The requests to each provider: src/models/providers/hosted.media.test.ts.
   })
-  test.todo('[18.2-2] U4 well-formed and right calls are told apart')
-  test.todo('[18.2-3] U8 creating the first key keeps the browser signed in')
+  test('[18.2-2] U4 well-formed and right calls are told apart, and 10 judged cases make the badge green', async () => {
+    const { config } = await openaiModel({ call: 'look', args: {} }, 'Done.')
+    const look = { type: 'mock', mock_response: 1 }
+    const server = await withServer([tool('look', { implementation: look })], config, { local: true })
+    const { url, post, installation } = server
+    await post('/api/tools/test', { model: 'openai:gpt-4o', query: 'Look.' })
+    const definition = installation.manager.getRegistry().definitions()[0] as ToolDefinition
+    const judge = (times: number) => {
+      for (let n = 0; n < times; n++) {
+        const use = { tenant: 'local', model: 'openai:gpt-4o', tool: 'look', schemaHash: schemaHash(definition) }
+        installation.toolUse.record({ ...use, source: 'suite', outcome: { passed: true } })
+      }
+    }
+    const { page } = await openPage()
+    const cell = page.getByRole('region', { name: 'Model × tool' }).getByRole('cell')
+    judge(9)
+    await page.goto(`${url}/models`)
+    await cell.getByText('9 cases').waitFor()
+    expect(await cell.textContent()).toBe('Right 100 % of 9 cases, at least 70 %Well-formed 100 % of 1 call')
+    judge(1)
+    await page.reload()
+    await cell.getByText('10 cases').waitFor()
+    expect(await cell.textContent()).toMatch(/^✓ Right 100 % of 10 cases, at least 72.2 %Well-formed 100 % of 1 call$/)
+  })
+  test('[18.2-3] U8 creating the first key keeps the browser signed in with the same rights', async () => {
+    const { url, ask, post } = await withServer([], {}, { local: true })
+    const headers = { origin: url }
+    const { scopes } = (await ask('/api/session')).body
+    for (const less of [
+      {},
+      { role: 'operator' },
+      { role: 'admin', scopes: ['manage'] },
+      { role: 'admin', tools: ['a'] },
+    ]) {
+      const { status, body } = await post('/api/keys', { name: 'less', ...less }, { headers })
+      expect([status, body.error]).toEqual([400, expect.stringMatching(/^The first key must be an admin key/)])
+    }
+    expect((await ask('/api/session')).body.state).toBe('local')
+    const made = await post('/api/keys', { name: 'first', role: 'admin' }, { headers })
+    const cookie = String(made.headers.get('set-cookie')).split(';', 1)[0] as string
+    expect((await ask('/api/session')).body.state).toBe('signed_out')
+    const session = (await ask('/api/session', { headers: { cookie } })).body
+    expect(session).toMatchObject({ state: 'signed_in', name: 'first', role: 'admin', tenant: 'local', scopes })
+    expect((await post('/api/keys', { name: 'less' }, { headers: { ...headers, cookie } })).status).toBe(201)
+  })
   test('[18.2-4] U9 chat and tools wait for MCP servers, and name those that are missing', async () => {
     const mcpServers = { home: household(), gone: { command: '/no/such/program' } }
     const config = { tools: { enabled: true }, mcpServers }
@@ -295,8 +357,41 @@ describe('18.2 Use', () => {
     const chat = await runCommand(config, 'chat', 'hello', '--json')
     expect(JSON.parse(chat.stdout).missing_servers).toMatchObject([{ name: 'gone' }])
   })
-  test.todo('[18.2-5] U11 an unknown address in a browser gets a page with a way back')
-  test.todo('[18.2-7] U13 U15 models of an unavailable provider cannot be chosen')
+  test('[18.2-5] U11 an unknown address in a browser gets a page with a way back', async () => {
+    const { ask, url } = await withServer([], {}, { local: true })
+    for (const path of ['/nowhere', '/tool/a/b', '/api/nowhere', '/assets/nothing.js']) {
+      const { status, type, body } = await ask(path)
+      expect([status, type, body.status]).toEqual([404, expect.stringContaining('problem+json'), 404])
+      const html = await ask(path, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
+      expect([html.status, html.type]).toEqual([404, 'text/html; charset=utf-8'])
+      expect(html.headers.get('content-security-policy')).toContain("default-src 'none'")
+    }
+    const { page } = await openPage({ mayComplain: /404/ })
+    await page.goto(`${url}/nowhere`)
+    await page.getByText('There is no such page').waitFor()
+    await page.getByRole('main').getByRole('link', { name: 'Tools' }).click()
+    await page.getByRole('heading', { name: 'Tools' }).waitFor()
+  })
+  test('[18.2-7] U13 U15 models of an unavailable provider say so and cannot be chosen', async () => {
+    const responses = [{ llm: 'openai', model: 'gpt-4o', prompt: 'Be kind.' }]
+    const { ask, log, url } = await withServer([], { responses }, { local: true })
+    for (const path of ['/api/models/list', '/v1/models']) {
+      const { models, data } = (await ask(path)).body
+      expect(models ?? data).toMatchObject([
+        { available: false, reason: expect.stringContaining('OPENAI_API_KEY is not set. Set it') },
+        { id: 'mini:v1' },
+      ])
+      expect((models ?? data)[1]).not.toHaveProperty('available')
+    }
+    expect(log.lines.filter(({ message }) => message === 'Provider disabled')).toHaveLength(1)
+    const { page } = await openPage()
+    await page.goto(`${url}/tools-testing`)
+    await page.getByRole('combobox', { name: /Select Model/ }).click()
+    const option = page.getByRole('option', { name: /OPENAI_API_KEY is not set/ })
+    expect(await option.getAttribute('aria-disabled')).toBe('true')
+    // The other one is chosen, because no other can be.
+    expect(await page.getByRole('option', { selected: true }).textContent()).toContain('mini:v1')
+  })
   test('[18.2-8] U16 every operation has an operationId', async () => {
     const { get } = await openToolServer({})
     const { paths } = (await (await get('/openapi.json')).json()) as {

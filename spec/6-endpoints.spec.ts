@@ -203,7 +203,8 @@ describe('Endpoints', () => {
   })
 
   test('[6.1-19] POST /api/tools/validate records one test and answers with the record', async () => {
-    const { post } = await withServer([])
+    const { config } = await openaiModel()
+    const { post } = await withServer([], config)
     await post('/api/tools/validate', { model: 'openai:gpt-4o', success: true })
     const { status, body } = await post('/api/tools/validate', {
       model: 'openai:gpt-4o',

@@ -2,6 +2,7 @@ import { type Log, silentLog } from '../core/log.ts'
 import type { Pattern } from '../core/schema/linear-pattern.ts'
 import { suggest } from '../core/suggest.ts'
 import type { Message } from '../models/model.ts'
+import { ruleModelId } from '../models/model-info.ts'
 import { intentPattern } from './intent-pattern.ts'
 import type { Budget, RunRequest } from './run.ts'
 
@@ -171,10 +172,10 @@ export type RuleRun = Pick<
 
 /** Converts a rule to run settings; the loop supplies defaults. */
 export function ruleRun(rule: ResponseRule): RuleRun {
-  const { llm, model, tools, max_tokens, temperature, budget } = rule
+  const { llm, tools, max_tokens, temperature, budget } = rule
   const allowed = tools?.enabled === true ? tools.allowed_tools : []
   return {
-    model_id: model.startsWith(`${llm}:`) ? model : `${llm}:${model}`,
+    model_id: ruleModelId(rule),
     service: llm,
     ...(allowed !== undefined && { allowed_tools: allowed }),
     ...(tools?.max_iterations !== undefined && { max_iterations: tools.max_iterations }),

@@ -167,4 +167,25 @@ describe('configuredModels', () => {
     ])
     expect(configuredModels({ providers: { mini: { type: 'ollama' } } })).toEqual([])
   })
+
+  test('includes the models of response rules once, with tools unless every rule disables them', () => {
+    const rule = (llm: string, name: string, enabled?: boolean) => ({
+      ...{ llm, model: name, prompt: 'p' },
+      ...(enabled !== undefined && { tools: { enabled } }),
+    })
+    const responses = [
+      rule('mini', 'v1'),
+      rule('office', 'm'),
+      rule('openai', 'openai:gpt-4o', false),
+      rule('openai', 'gpt-4o'),
+      rule('openai', 'plain', false),
+    ]
+    const listed = configuredModels({ ...model('office:m'), responses })
+    expect(listed.map(({ id, name, capabilities }) => [id, name, capabilities.length])).toEqual([
+      ['office:m', listed[0]?.name, listed[0]?.capabilities.length],
+      ['openai:gpt-4o', 'gpt-4o', 1],
+      ['openai:plain', 'plain', 0],
+      ['mini:v1', 'Mini (comes with Toolyard)', 1],
+    ])
+  })
 })

@@ -1,6 +1,6 @@
 import { suggest } from '../core/suggest.ts'
 import type { ModelInfo } from '../models/model-info.ts'
-import { splitModelId } from '../models/model-info.ts'
+import { ruleModelId, splitModelId } from '../models/model-info.ts'
 import type { Config, ProviderConfig } from './config.ts'
 
 /** The provider types. */
@@ -34,7 +34,7 @@ export function typeOf({ providers = {} }: Config, model: string): string | unde
 function namedModels({ knowledge, responses = [], models = [] }: Config): readonly string[] {
   return [
     ...(knowledge?.model === undefined ? [] : [knowledge.model]),
-    ...responses.map(({ llm, model }) => `${llm}:${model}`),
+    ...responses.map(ruleModelId),
     ...models.map(({ id }) => id),
   ]
 }
@@ -68,11 +68,21 @@ const EMBEDDED: ModelInfo = {
   capabilities: ['function-calling'],
 }
 
-/** The configured models and `mini:v1`. */
-export function configuredModels({ models = [], providers = {} }: Config): readonly ModelInfo[] {
+/** The configured models, those that only response rules name, and `mini:v1`. */
+export function configuredModels({ models = [], responses = [], providers = {} }: Config): readonly ModelInfo[] {
   const type = Object.hasOwn(providers, EMBEDDED_PROVIDER) ? providers[EMBEDDED_PROVIDER]?.type : undefined
-  const other = type !== undefined && type !== EMBEDDED_PROVIDER
-  return other || models.some(({ id }) => id === EMBEDDED.id) ? models : [...models, EMBEDDED]
+  const embedded = type === undefined || type === EMBEDDED_PROVIDER ? [EMBEDDED] : []
+  const ids = new Set([...models, ...embedded].map(({ id }) => id))
+  const named = [...new Set(responses.map(ruleModelId))]
+    .filter((id) => !ids.has(id))
+    .map((id) => ({
+      id,
+      name: splitModelId(id)?.model ?? id,
+      capabilities: responses.some((rule) => ruleModelId(rule) === id && rule.tools?.enabled !== false)
+        ? ['function-calling']
+        : [],
+    }))
+  return [...models, ...named, ...embedded.filter(({ id }) => models.every((model) => model.id !== id))]
 }
 
 /** Providers that have only the models that the operator installed. */

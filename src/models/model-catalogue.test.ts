@@ -136,6 +136,50 @@ describe('what a provider really has', () => {
   })
 })
 
+describe('availability', () => {
+  test('is known from the last list, and only local providers are asked for it', async () => {
+    const clock = new ManualClock()
+    let fails = true
+    let asked = 0
+    const list = async () => {
+      asked++
+      if (fails) throw new ModelError('It is not running.')
+      return []
+    }
+    const catalogue = new ModelCatalogue([{ ...provider('near', list), local: true }, provider('far', list)], [], clock)
+    expect([catalogue.availability('near:m'), asked]).toEqual([{}, 0])
+    catalogue.checkLocal()
+    await expect(catalogue.discover('near')).rejects.toThrow('It is not running.')
+    expect(catalogue.availability('near:m')).toEqual({ available: false, reason: 'It is not running.' })
+    expect([catalogue.availability('far:m'), asked]).toEqual([{}, 1])
+    fails = false
+    clock.advance(5_000)
+    await catalogue.discover('near')
+    expect(catalogue.availability('near:m')).toEqual({})
+  })
+})
+
+describe('requireKnown', () => {
+  const list = async () => [{ name: 'llama3.2:latest' }]
+  const catalogue = new ModelCatalogue([provider('ollama', list), disabledProvider('openai', 'It lacks a key.')], [gpt])
+  const known = (id: string, only = ['*']) => catalogue.requireKnown(id, only)
+
+  test('accepts configured models and those that the provider lists', async () => {
+    for (const id of [gpt.id, 'ollama:llama3.2', 'ollama:llama3.2:latest']) await known(id)
+  })
+
+  test.each([
+    ['ollama:llama3', "Provider ollama has no model 'llama3'"],
+    ['openai:other', 'It lacks a key.'],
+    ['nowhere:m', 'Provider nowhere not found'],
+    ['mini', 'names no provider'],
+  ])('refuses %s', async (id, problem) => {
+    await expect(known(id)).rejects.toThrow(UnknownModelError)
+    await expect(known(id)).rejects.toThrow(problem)
+    await expect(known(gpt.id, ['mini:*'])).rejects.toThrow('is not one of the models')
+  })
+})
+
 describe('disabledProvider', () => {
   const catalogue = new ModelCatalogue([disabledProvider('openai', 'It lacks a key.')])
 

@@ -10,12 +10,23 @@ import type { ListedModel } from './provider.ts'
 
 export interface CatalogueProvider {
   readonly name: string
+  /** Why it is disabled. */
+  readonly problem?: string
+  /** Whether it can be asked for its models at any time, at no cost. */
+  readonly local?: boolean
   model(name: string, settings?: Partial<ModelInfo>): Model
   /** Absent if the provider can't list its models. */
   list?(signal: AbortSignal): Promise<ListedModel[]>
   scores?(model: string): Promise<ModelScores | undefined>
   embed?(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined>
   close?(): Promise<void>
+}
+
+/** Empty if the model can be used. */
+export interface Availability {
+  readonly available?: false
+  /** Why it can't be used, and what to do. */
+  readonly reason?: string
 }
 
 const LIST_TTL_MS = 60_000
@@ -30,6 +41,7 @@ class ProviderListing {
   #answer: Promise<readonly ListedModel[]> | undefined
   #until = 0
   #latest: readonly ListedModel[] | undefined
+  #problem: string | undefined
 
   constructor(provider: CatalogueProvider, clock: Clock) {
     this.#provider = provider
@@ -41,16 +53,23 @@ class ProviderListing {
     return this.#latest
   }
 
+  /** Why the last request failed, if it did. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
   models(): Promise<readonly ListedModel[]> {
     if (this.#answer === undefined || this.#clock.now() >= this.#until) {
       this.#until = Number.POSITIVE_INFINITY
       this.#answer = this.#ask().then(
         (models) => {
           this.#latest = models
+          this.#problem = undefined
           this.#until = this.#clock.now() + LIST_TTL_MS
           return models
         },
-        (error: unknown) => {
+        (error: ModelError) => {
+          this.#problem = error.message
           this.#until = this.#clock.now() + FAILURE_TTL_MS
           throw error
         },
@@ -128,6 +147,38 @@ export class ModelCatalogue {
     return [...this.#configured.values()].filter(({ id }) => only === undefined || matchesGlobs(only, id))
   }
 
+  /** Whether a model can be used, as far as that is known: no provider is asked. */
+  availability(id: string): Availability {
+    const provider = splitModelId(id)?.provider ?? ''
+    const reason = this.#providers.get(provider)?.problem ?? this.#listings.get(provider)?.problem
+    return reason === undefined ? {} : { available: false, reason }
+  }
+
+  /** Asks the local providers in the background, so that `availability` knows which of them run. */
+  checkLocal(): void {
+    for (const { name, local } of this.#providers.values()) {
+      if (local)
+        this.#listings
+          .get(name)
+          ?.models()
+          .catch(() => {})
+    }
+  }
+
+  /** Throws an `UnknownModelError` unless the model is configured, or its provider lists it. */
+  async requireKnown(id: string, only: readonly string[]): Promise<void> {
+    this.get(id, only)
+    if (this.#configured.has(id)) return
+    const { provider, model } = this.#split(id)
+    const listed = this.#listings.get(provider)?.models() ?? Promise.resolve([])
+    const models = await listed.catch((error: ModelError) => {
+      throw new UnknownModelError(error.message)
+    })
+    // Ollama adds the tag to names without one.
+    if (models.some(({ name }) => name === model || name === `${model}:latest`)) return
+    throw new UnknownModelError(`Provider ${provider} has no model '${shortened(model)}'`)
+  }
+
   /** The models of a provider; the configured ones if it can't list them. Throws a `ModelError`. */
   async discover(name: string): Promise<ModelInfo[]> {
     this.#provider(name)
@@ -188,6 +239,7 @@ export class ModelCatalogue {
 export function disabledProvider(name: string, problem: string): CatalogueProvider {
   return {
     name,
+    problem,
     model: (model): Model => ({
       id: `${name}:${model}`,
       // biome-ignore lint/correctness/useYield: it has nothing to give

@@ -26,6 +26,10 @@ export function costOf(prices: ModelPrices | undefined, prompt: number, completi
   return prices && (prompt * prices.input + completion * prices.output) / 1_000_000
 }
 
+/** The id of a rule's model. Its name may already start with the provider. */
+export const ruleModelId = ({ llm, model }: { readonly llm: string; readonly model: string }): string =>
+  model.startsWith(`${llm}:`) ? model : `${llm}:${model}`
+
 /** Splits `provider:model` at the first colon; model names may contain colons (`ollama:llama3.2:3b`). */
 export function splitModelId(id: string): { readonly provider: string; readonly model: string } | undefined {
   const colon = id.indexOf(':')

@@ -51,6 +51,8 @@ export interface Wire {
   readonly printsCalls?: boolean
   /** The media that it translates; without it, requests contain texts only. */
   readonly media?: ApiMedia
+  /** Whether it can be asked for its models at any time, at no cost. */
+  readonly local?: boolean
   /** Sends one request. Failures throw a `ModelError`, an abort the signal's reason. */
   stream(model: string, request: WireRequest): AsyncIterable<ModelEvent>
   list?(signal: AbortSignal): Promise<ListedModel[]>

@@ -1,13 +1,14 @@
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { Suspense } from 'react'
-import { Route, Switch } from 'wouter'
+import { Link, Route, Switch } from 'wouter'
 import { ApiProblem } from './api/api-problem.ts'
 import { whenServerReturns } from './api/connection.ts'
 import { Layout } from './layout/layout.tsx'
 import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { lazyPart } from './parts/lazy-part.ts'
 import { Empty, Loading } from './parts/states.tsx'
+import { usePageTitle } from './parts/use-page-title.ts'
 import { SignedIn } from './session/signed-in.tsx'
 
 const ToolsPage = lazyPart(async () => (await import('./tools/tools-page.tsx')).ToolsPage)
@@ -35,6 +36,19 @@ const client: QueryClient = new QueryClient({
 })
 whenServerReturns(() => void client.invalidateQueries())
 
+function NotFound() {
+  usePageTitle('Not found')
+  return (
+    <Empty title="There is no such page">
+      Check the address, or go to{' '}
+      <Link href="/" className="text-accent underline">
+        Tools
+      </Link>
+      .
+    </Empty>
+  )
+}
+
 /** The whole page. */
 export const App = () => (
   <CSPProvider disableStyleElements>
@@ -53,7 +67,7 @@ export const App = () => (
                 <Route path="/settings" component={SettingsPage} />
                 <Route path="/runs/:id">{({ id }) => <RunPage id={id} key={id} />}</Route>
                 <Route>
-                  <Empty title="There is no such page">Choose one above.</Empty>
+                  <NotFound />
                 </Route>
               </Switch>
             </Suspense>

@@ -37,6 +37,14 @@ describe('models', () => {
     expect(JSON.parse(out)).toEqual({ models })
   })
 
+  test('says which models are not available, and why', async () => {
+    const responses = [{ llm: 'openai', model: 'gpt-4o', prompt: 'p' }]
+    const file = await config('unavailable', { providers: { openai: { api_key: '${NOT_SET}' } }, responses })
+    const { code, out, err } = await toolyard(['models', '--config', file])
+    expect([code, out]).toEqual([0, expect.stringMatching(/^openai:gpt-4o .* not available$/m)])
+    expect(err).toContain('the environment variable NOT_SET is not set. Set it')
+  })
+
   test('asks a provider for all that it has', async () => {
     const server = createServer((_, response) => void response.end('{"data":[{"id":"small"},{"id":"large"}]}'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -3,10 +3,11 @@ import { systemClock } from '../../core/clock.ts'
 import { dataFolder } from '../../core/environment.ts'
 import { type Log, silentLog } from '../../core/log.ts'
 import { counted } from '../../core/schema/problem-words.ts'
-import type { StoredToolUse } from '../../core/storage/tool-use-store.ts'
+import type { StoredToolUse, ToolUseCount } from '../../core/storage/tool-use-store.ts'
 import type { StoredValidation } from '../../core/storage/validation-store.ts'
 import { addEmbeddings } from '../../knowledge/embedding/add-embeddings.ts'
 import { EMBEDDING_PACKAGES } from '../../knowledge/embedding/local-model.ts'
+import type { Availability } from '../../models/model-catalogue.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
 import { addModel } from '../../models/model-files/add-model.ts'
 import type { AddProgress } from '../../models/model-files/download.ts'
@@ -52,8 +53,9 @@ async function listModels(terminal: Terminal, provider: string | undefined, opti
   try {
     const catalogue = await manager.getModels()
     const found = provider === undefined ? catalogue.list() : await catalogue.discover(provider)
-    if (terminal.json) terminal.document({ models: found })
-    else show(terminal, found, provider)
+    const models = found.map((model) => ({ ...model, ...catalogue.availability(model.id) }))
+    if (terminal.json) terminal.document({ models })
+    else show(terminal, models, provider)
     return 0
   } catch (error) {
     if (!(error instanceof UnknownModelError)) throw error
@@ -63,12 +65,15 @@ async function listModels(terminal: Terminal, provider: string | undefined, opti
   }
 }
 
-function show(terminal: Terminal, found: readonly ModelInfo[], provider: string | undefined): void {
+function show(terminal: Terminal, found: readonly (ModelInfo & Availability)[], provider: string | undefined): void {
   const widest = Math.max(0, ...found.map(({ id }) => id.length))
-  for (const { id, name, capabilities } of found) {
+  for (const { id, name, capabilities, reason } of found) {
     const can = capabilities.length > 0 ? `  ${terminal.style('dim', capabilities.join(', '))}` : ''
-    terminal.result(printableLine(`${id.padEnd(widest)}  ${name}`) + can)
+    const cannot = reason === undefined ? '' : `  ${terminal.style('yellow', 'not available')}`
+    terminal.result(printableLine(`${id.padEnd(widest)}  ${name}`) + can + cannot)
   }
+  const reasons = found.flatMap(({ reason }) => reason ?? [])
+  for (const reason of new Set(reasons)) terminal.note(printableLine(`Not available: ${reason}`))
   if (provider === undefined) {
     terminal.note('These models are configured. "toolyard models PROVIDER" lists all models of a provider.')
   } else if (found.length === 0) terminal.note(`${printableLine(provider)} has no models.`)
@@ -191,7 +196,7 @@ export function defineValidations(validations: Command, terminal: Terminal, done
     .action(run(validationsImport))
 }
 
-const HEAD = ['MODEL', 'TOOL', 'SUCCEEDED', 'RATE', 'AT LEAST', 'LAST', 'SCHEMA', 'FAILED BY']
+const HEAD = ['MODEL', 'TOOL', 'RIGHT', 'AT LEAST', 'WELL-FORMED', 'LAST', 'SCHEMA', 'FAILED BY']
 
 /** `toolyard validations list`: how well each model uses each tool. */
 export async function validationsList(terminal: Terminal, options: TenantOptions): Promise<number> {
@@ -217,12 +222,14 @@ export async function validationsList(terminal: Terminal, options: TenantOptions
   return 0
 }
 
+const share = ({ successes, trials }: ToolUseCount): string => (trials === 0 ? '-' : `${successes} of ${trials}`)
+
 const rowOf = (use: ToolUseRecord): string[] => [
   use.model_id,
   use.tool,
-  `${use.successes} of ${use.trials}`,
-  use.rate.toFixed(2),
-  use.lower_bound.toFixed(2),
+  share(use.suite),
+  use.suite.trials === 0 ? '-' : use.suite.lower_bound.toFixed(2),
+  share(use.run),
   use.last_used,
   use.schema,
   Object.entries(use.failure_kinds)

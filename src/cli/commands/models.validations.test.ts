@@ -23,13 +23,13 @@ async function known() {
   return opened
 }
 
-test('lists the results with their lower bound', async () => {
+test('lists right calls of suites with their lower bound, and well-formed calls of runs', async () => {
   const { toolyard, json } = await known()
   const { out } = await toolyard('validations', 'list')
   const [head, first, second] = out.trimEnd().split('\n')
-  expect(head).toMatch(/^MODEL +TOOL +SUCCEEDED +RATE +AT LEAST +LAST +SCHEMA +FAILED BY$/)
-  expect(first).toMatch(/^mini:v1 +calculate +1 of 1 +1\.00 +0\.21 +\S+Z +current$/)
-  expect(second).toMatch(/^mini:v1 +gone +0 of 1 +0\.00 +0\.00 +\S+Z +gone +wrong_type 1$/)
+  expect(head).toMatch(/^MODEL +TOOL +RIGHT +AT LEAST +WELL-FORMED +LAST +SCHEMA +FAILED BY$/)
+  expect(first).toMatch(/^mini:v1 +calculate +- +- +1 of 1 +\S+Z +current$/)
+  expect(second).toMatch(/^mini:v1 +gone +0 of 1 +0\.00 +- +\S+Z +gone +wrong_type 1$/)
   expect(await json((terminal, options) => validationsList(terminal, options))).toMatchObject({
     tool_use: [{ run: { trials: 1 } }, { suite: { trials: 1 }, failures: [{ kind: 'wrong_type' }] }],
   })

@@ -21,6 +21,7 @@ import { readInteger, TENANT_OPTION, type TenantOptions, tenantOf } from '../com
 import {
   actions,
   type Done,
+  fitted,
   type GlobalOptions,
   printable,
   printableLine,
@@ -126,7 +127,7 @@ const runRow = ({ id, started_at, model, stop_reason, tool_calls, duration_ms, q
   stop_reason,
   String(tool_calls),
   String(Math.round(duration_ms)),
-  question.length > MAX_QUESTION_LENGTH ? `${question.slice(0, MAX_QUESTION_LENGTH)}…` : question,
+  fitted(question, MAX_QUESTION_LENGTH),
 ]
 
 /** `toolyard runs show`: a run with every step. */

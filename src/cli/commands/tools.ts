@@ -19,7 +19,7 @@ import {
   warnMissing,
   withoutServers,
 } from '../common/open.ts'
-import { actions, type Done, type GlobalOptions, printableLine, type Terminal } from '../common/terminal.ts'
+import { actions, type Done, fitted, type GlobalOptions, printableLine, type Terminal } from '../common/terminal.ts'
 import { type Finding, findProblems, WarningLog } from './check.ts'
 
 const HELP = `
@@ -247,7 +247,7 @@ function show(
     const [name, kind, effect] = (rows[index] ?? []).map((cell, column) => cell.padEnd((widths[column] ?? 0) + 2))
     const text = tool.broken === undefined ? tool.description : `BROKEN: ${tool.broken}`
     const room = terminal.watched ? Math.max(20, terminal.columns - indent) : Number.POSITIVE_INFINITY
-    const rest = shortened(printableLine(text), room)
+    const rest = fitted(printableLine(text), room)
     const shown = tool.broken === undefined ? rest : terminal.style('red', rest)
     terminal.result(`${terminal.style('bold', name ?? '')}${terminal.style('dim', `${kind}${effect}`)}${shown}`)
   }
@@ -258,8 +258,6 @@ function show(
   for (const { name, problem } of warnings) terminal.note(`Warning: ${printableLine(`${name}: ${problem}`)}`)
   warnMissing(terminal, open)
 }
-
-const shortened = (text: string, room: number): string => (text.length > room ? `${text.slice(0, room - 1)}…` : text)
 
 function checked(tools: number, faults: number, warnings: number): string {
   const found = faults === 0 ? 'every schema compiles' : `${faults} faulty`

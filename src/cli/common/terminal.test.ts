@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { WriteStream } from 'node:tty'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createTerminal, type Output, processIo } from './terminal.ts'
+import { createTerminal, fitted, type Output, processIo } from './terminal.ts'
 
 const stream = (isTTY: boolean) => {
   const { getColorDepth } = WriteStream.prototype
@@ -44,4 +44,14 @@ test('a document is one line in a pipe, and safe for a terminal everywhere', () 
   const text = written(stdout)
   expect(text).toBe('{"text":"a\\n\\u009b\\u202e","list":[1]}\n')
   expect(JSON.parse(text)).toEqual({ text: 'a\n\u009b\u202e', list: [1] })
+})
+
+test.each([
+  ['short', 5, 'short'],
+  ['get the weather', 10, 'get the…'],
+  ['get the weather', 8, 'get the…'],
+  ['get the weather', 7, 'get…'],
+  ['unbreakable', 5, 'unbr…'],
+])('fits %j into %i characters without cutting a word', (text, room, expected) => {
+  expect(fitted(text, room)).toBe(expected)
 })

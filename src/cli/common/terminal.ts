@@ -127,6 +127,10 @@ export function printableLine(text: string): string {
   return printable(text).replace(/[\n\t]/g, escaped)
 }
 
+/** Fits text into a column; it ends after a whole word, if there is one. */
+export const fitted = (text: string, room: number): string =>
+  text.length > room ? `${/^.*\S(?=\s)/s.exec(text.slice(0, room))?.[0] ?? text.slice(0, room - 1)}…` : text
+
 /** Uses the escapes of JSON, so that printable JSON stays the same JSON. */
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

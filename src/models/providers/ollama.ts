@@ -21,6 +21,7 @@ export const ollamaWire: WireMaker = (settings, { clock, log }) => {
     dialect: 'ollama',
     printsCalls: true,
     media: { types: ['image/png', 'image/jpeg'], assumed: [] },
+    local: true,
     async *stream(model, request) {
       const { signal } = request
       signal?.throwIfAborted()

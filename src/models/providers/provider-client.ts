@@ -34,6 +34,7 @@ const PROBLEMS = {
 /** Adds to a wire what all providers need: names, schemas, timeout, retries and printed calls. */
 export class ProviderClient {
   readonly name: string
+  readonly local: boolean
   readonly #timeoutMs: number
   readonly #wire: Wire
   readonly #around: ProviderContext
@@ -41,6 +42,7 @@ export class ProviderClient {
 
   constructor({ name, timeout_ms }: ProviderSettings, wire: Wire, around: ProviderContext) {
     this.name = name
+    this.local = wire.local === true
     this.#timeoutMs = timeout_ms ?? DEFAULT_TIMEOUT_MS
     this.#wire = wire
     this.#around = around

@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { describe, expect, test, vi } from 'vitest'
 import { Callers } from '../../app/callers.ts'
 import { systemClock } from '../../core/clock.ts'
 import { openToolServer } from '../fixtures/open-tool-server.ts'
@@ -139,6 +141,21 @@ describe('without keys', () => {
     const revoked = await fetch(`${server.url}/api/keys/${id}`, { method: 'DELETE', headers: { 'x-api-key': key } })
     expect(revoked.status).toBe(204)
     expect((await server.get(LIST)).status).toBe(401)
+  })
+
+  test('the first key also ends that for a request whose body is still being sent', async () => {
+    const server = await openToolServer({})
+    const body = JSON.stringify({ name: 'second', role: 'admin' })
+    const headers = { 'content-type': 'application/json', 'content-length': body.length }
+    const late = request(`${server.url}/api/keys`, { method: 'POST', headers })
+    late.write(body.slice(0, -1))
+    await vi.waitFor(() => expect(server.app.traffic.busy).toBe(true))
+    await server.key('acme')
+    late.end(body.slice(-1))
+    const [answer] = (await once(late, 'response')) as [IncomingMessage]
+    answer.resume()
+    expect(answer.statusCode).toBe(401)
+    expect(await server.installation.storage.keys.list()).toHaveLength(1)
   })
 
   test('a key that existed before the start ends that too', async () => {

@@ -50,6 +50,11 @@ export class Authenticator {
     return this.#local !== 'never'
   }
 
+  /** Whether requests need no key, and the first key ends that. */
+  get untilFirstKey(): boolean {
+    return this.local && this.#local === 'until-first-key'
+  }
+
   /**
    * Without keys, rejects DNS rebinding by the Host header, other websites by the Origin header, and requests that come
    * through a proxy, behind which anyone can be.

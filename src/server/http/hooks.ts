@@ -6,7 +6,7 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify'
-import type { Caller, Scope } from '../../app/callers.ts'
+import { type Caller, LOCAL_CALLER, type Scope } from '../../app/callers.ts'
 import { parseBody } from '../../core/json-depth.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 import { keyEnded } from './authenticator.ts'
@@ -49,7 +49,9 @@ export function addHooks(app: FastifyInstance): void {
     // The key may have ended while the body was sent.
     if (route.method !== 'GET') {
       const recheck: preHandlerHookHandler = ({ caller }, _reply, done) => {
-        if (caller !== undefined && !installation.callers.isValid(caller.id)) throw keyEnded()
+        if (caller === LOCAL_CALLER ? !authenticator.local : caller && !installation.callers.isValid(caller.id)) {
+          throw keyEnded()
+        }
         done()
       }
       route.preHandler = [recheck, ...[route.preHandler ?? []].flat()]
@@ -65,7 +67,7 @@ export function addHooks(app: FastifyInstance): void {
     reply.headers(SECURITY_HEADERS)
     if (installation.config.server?.cors_origins !== undefined) reply.headers(corsHeaders(installation, headers))
     authenticator.checkOrigin(headers)
-    if (request.is404) answerUnknownPath(request, reply, routes)
+    if (request.is404) answerUnknownPath(request, reply, routes, done)
     else done()
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -83,8 +85,14 @@ export function addHooks(app: FastifyInstance): void {
   })
 }
 
-/** Answers a CORS preflight. Throws 405 if other methods exist at the path, and otherwise 404. */
-function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes: KnownRoutes): void {
+/** Whether a browser opens an address. */
+export const opensPage = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'GET' && /\btext\/html\b/i.test(headers.accept ?? '')
+
+export const unknownPath = (): HttpProblem => new HttpProblem(404, 'Not found', 'GET /docs lists the endpoints')
+
+/** Answers a CORS preflight. Throws 405 if other methods exist at the path, and otherwise 404: browsers get the page. */
+function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes: KnownRoutes, done: () => void): void {
   const { method, headers, url } = request
   const preflight = method === 'OPTIONS' && preflightHeaders(request.server.installation, headers)
   if (preflight) {
@@ -93,7 +101,9 @@ function answerUnknownPath(request: FastifyRequest, reply: FastifyReply, routes:
   }
   const allowed = routes.methodsOf(url.split('?', 1)[0] as string)
   if (allowed.length === 0 || allowed.includes(method)) {
-    throw new HttpProblem(404, 'Not found', 'GET /docs lists the endpoints')
+    if (!opensPage(request)) throw unknownPath()
+    done()
+    return
   }
   const allow = allowed.join(', ')
   throw new HttpProblem(405, 'Method not allowed', `${method} is not supported here; use ${allow}`, { allow })

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RunAnswer, RunEvent, StopReason, TrackedCall } from '../../chat/run.ts'
 import type { ToolCall, Usage } from '../../models/model.ts'
+import type { Availability } from '../../models/model-catalogue.ts'
 import { splitModelId } from '../../models/model-info.ts'
 import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/client-run.ts'
 import type { EventStream } from '../http/event-stream.ts'
@@ -104,8 +105,11 @@ async function last(events: RunEvents): Promise<Answered> {
 export function openAiRoutes(app: FastifyInstance): void {
   const { installation } = app
   const completions = new Completions(app, new HandedBackCalls(installation.clock))
-  const listed = async ({ caller }: FastifyRequest) =>
-    (await installation.manager.getModels()).list(caller.models).map(({ id }) => modelObject(id))
+  const listed = async ({ caller }: FastifyRequest) => {
+    const models = await installation.manager.getModels()
+    models.checkLocal()
+    return models.list(caller.models).map(({ id }) => modelObject(id, models.availability(id)))
+  }
 
   app.register(async (routes) => {
     routes.setErrorHandler((error, request, reply) => answerOpenAiError(installation, error, request, reply))
@@ -141,12 +145,13 @@ export function openAiRoutes(app: FastifyInstance): void {
   })
 }
 
-/** The creation time of models is unknown. */
-const modelObject = (id: string) => ({
+/** The creation time of models is unknown. Other clients ignore why a model can't be used. */
+const modelObject = (id: string, availability: Availability) => ({
   id,
   object: 'model',
   created: 0,
   owned_by: splitModelId(id)?.provider ?? '',
+  ...availability,
 })
 
 const unknownModel = (id: string): OpenAiError =>

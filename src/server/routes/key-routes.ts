@@ -165,7 +165,7 @@ const NEW_KEY = {
 
 /** The API keys of the caller's tenant. */
 export function keyRoutes(app: FastifyInstance): void {
-  const { installation } = app
+  const { installation, authenticator } = app
   const { keys } = installation.storage
   const now = (): string => new Date(installation.clock.wall()).toISOString()
 
@@ -184,12 +184,16 @@ export function keyRoutes(app: FastifyInstance): void {
   app.post<{ Body: NewKeyBody }>(
     '/api/keys',
     route('manage', 'keys', 'Creates an API key for your tenant; its secret is shown only once', {
+      description:
+        'The first key of a server must be an admin key without limits. It also gets the scope `installation`.',
       body: NEW_KEY,
       response: { 201: object({ key: { type: 'string', examples: ['ty_…'] }, ...KEY }, 'The key') },
     }),
-    async ({ caller, body }, reply) => {
+    async ({ caller, body, raw }, reply) => {
       const { name, role, scopes, tools, models, calls_per_minute, expires_at } = body
       checkRights(caller, body)
+      const first = caller === LOCAL_CALLER && authenticator.untilFirstKey
+      if (first) requireAllRights(body)
       const key = newApiKey()
       const stored: StoredKey = {
         id: randomUUID(),
@@ -197,7 +201,7 @@ export function keyRoutes(app: FastifyInstance): void {
         tenant: caller.tenant,
         name,
         role,
-        scopes: scopes ?? null,
+        scopes: first ? SCOPES : (scopes ?? null),
         tools: tools ?? null,
         models: models ?? null,
         calls_per_minute: calls_per_minute ?? null,
@@ -207,6 +211,12 @@ export function keyRoutes(app: FastifyInstance): void {
       }
       await installation.access.createKey(stored, caller)
       await installation.callers.load(keys)
+      // The browser that made the first key goes on with it. Browsers send the origin with every POST.
+      const owner = first && raw.headers.origin !== undefined ? installation.callers.byId(stored.id) : undefined
+      if (owner !== undefined) {
+        reply.header('set-cookie', await authenticator.sessions.start(owner, raw))
+        authenticator.recordSignIn(raw, owner)
+      }
       return reply.code(201).send({ key, ...shown(stored) })
     },
   )
@@ -256,6 +266,21 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
   const missing = given.filter((scope) => !caller.scopes.has(scope))
   if (missing.length === 0) return
   throw new HttpProblem(403, 'A key cannot grant scopes that it does not have', `your key lacks ${missing.join(', ')}`)
+}
+
+/** The first key ends the time without keys: with less, nobody could manage the server over HTTP any more. */
+function requireAllRights({ role, scopes, tools, models, calls_per_minute, expires_at }: NewKeyBody): void {
+  const limits = { tools, models, calls_per_minute, expires_at }
+  const limited = Object.entries(limits).find(([, value]) => value !== undefined)?.[0]
+  const lacks = scopes && ROLES.admin.find((scope) => !scopes.includes(scope))
+  const problem =
+    role !== 'admin' ? `role is '${role}'` : lacks ? `scopes lacks '${lacks}'` : limited && `${limited} is set`
+  if (problem === undefined) return
+  throw new HttpProblem(
+    400,
+    'The first key must be an admin key without limits',
+    `${problem}. Requests without a key end with the first key; create lesser keys after it`,
+  )
 }
 
 const shown = ({ hash: _hash, tenant: _tenant, ...key }: StoredKey, usedAt?: number): ShownKey => ({

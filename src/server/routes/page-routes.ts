@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, RouteOptions } from 'fastify'
+import { opensPage, unknownPath } from '../http/hooks.ts'
+import { PROBLEM_TYPE } from '../http/problem.ts'
 import { object } from '../http/route.ts'
 
 /** The built web UI. The path is the same from the sources and from the package. */
@@ -70,16 +72,24 @@ export async function pageRoutes(app: FastifyInstance, folder = BUILT): Promise<
       reply.header('cache-control', caching)
     },
   })
+  const isBuilt = () =>
+    access(join(folder, 'index.html')).then(
+      () => true,
+      () => false,
+    )
+  const send = (reply: FastifyReply) => reply.sendFile('index.html', folder, { cacheControl: false })
   for (const address of ADDRESSES) {
     app.get(address, { schema: { hide: true } }, async (_request, reply) => {
-      const built = await access(join(folder, 'index.html')).then(
-        () => true,
-        () => false,
-      )
-      if (!built) return reply.code(503).type('text/html; charset=utf-8').send(NOT_BUILT)
-      return reply.sendFile('index.html', folder, { cacheControl: false })
+      if (await isBuilt()) return send(reply)
+      return reply.code(503).type('text/html; charset=utf-8').send(NOT_BUILT)
     })
   }
+  // The web UI says that there is no such page.
+  app.setNotFoundHandler(async (request, reply) => {
+    reply.code(404)
+    if (opensPage(request) && (await isBuilt())) return send(reply)
+    return reply.type(PROBLEM_TYPE).send(JSON.stringify(unknownPath()))
+  })
 }
 
 const DESCRIPTION = `Runs tools for AI models. Every call is validated, authorized, timed out and recorded.

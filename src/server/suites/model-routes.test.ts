@@ -111,7 +111,7 @@ test.each([
 test('rejects a test that cannot be stored with 400', async () => {
   const server = await openToolServer({})
   const response = await server.post('/api/tools/validate', {
-    model: 'a:b',
+    model: 'mini:v1',
     success: true,
     details: 'x'.repeat(70_000),
   })

@@ -1,12 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
+import { valuesInWords } from '../../core/schema/problem-words.ts'
+import { suggest } from '../../core/suggest.ts'
+import { UnknownModelError } from '../../models/model-error.ts'
+import type { ModelInfo } from '../../models/model-info.ts'
 import { MODEL_SCORES_SCHEMA } from '../../models/model-scores.ts'
 import { ModelValidationTracker, modelValidation } from '../../validation/model-validation.ts'
 import { currentTool, schemaHash } from '../../validation/tool-use/tool-use.ts'
 import { effectiveGate } from '../../validation/tool-use/tool-use-gate.ts'
 import { ONE_TENANT_QUERY, oneTenantAsked } from '../http/context.ts'
 import { streamJob } from '../http/event-stream.ts'
-import { found } from '../http/problem.ts'
+import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, JOB_ID, list, object, route, TEXT, TIME, TIME_OR_NULL } from '../http/route.ts'
 import type { SuiteRequest } from '../http/views.ts'
 import { isWritable, knownSuites, offeredTools } from './known-suites.ts'
@@ -172,7 +176,12 @@ export function suiteRoutes(app: FastifyInstance): void {
   )
 }
 
-const TRIALS = object({ trials: COUNT, successes: COUNT })
+const RATED = {
+  trials: COUNT,
+  successes: COUNT,
+  rate: { type: 'number' },
+  lower_bound: { type: 'number', description: 'The lower bound of the true rate, with 95 % confidence.' },
+}
 
 const TOOL_USE_QUERY = exactly({
   ...ONE_TENANT_QUERY,
@@ -208,13 +217,10 @@ const TOOL_USE_SCHEMA = object({
       enum: ['current', 'changed', 'gone'],
       description: 'Whether that is the current definition of the tool.',
     },
-    trials: COUNT,
-    successes: COUNT,
-    rate: { type: 'number' },
-    lower_bound: { type: 'number', description: 'The lower bound of the true rate, with 95 % confidence.' },
+    ...RATED,
     last_used: TIME,
-    suite: TRIALS,
-    run: TRIALS,
+    suite: object(RATED, 'Judged cases: a success is the right call.'),
+    run: object(RATED, 'Real calls: a success is a well-formed call, right or wrong.'),
     failure_kinds: { type: 'object', additionalProperties: COUNT },
     failures: list(FAILURE, 'The last 20, newest last.'),
   }),
@@ -290,13 +296,14 @@ export function modelRoutes(app: FastifyInstance): void {
     }),
     async ({ caller }) => {
       const models = await installation.manager.getModels()
+      models.checkLocal()
       const tested = new Map((await tracker(caller).getAllValidations()).map((record) => [record.model_id, record]))
       return {
         models: await Promise.all(
           models.list(caller.models).map(async ({ id, name, capabilities }) => {
             const scores = await models.scores(id)
             const validation = tested.get(id) ?? untested(id)
-            return { id, name, capabilities, ...(scores && { scores }), validation }
+            return { id, name, capabilities, ...models.availability(id), ...(scores && { scores }), validation }
           }),
         ),
       }
@@ -318,9 +325,22 @@ export function modelRoutes(app: FastifyInstance): void {
       },
       response: { 200: VALIDATION },
     }),
-    ({ caller, body: { model, success, details, error } }) =>
-      success ? tracker(caller).recordSuccess(model, details) : tracker(caller).recordFailure(model, error, details),
+    async ({ caller, body: { model, success, details, error } }) => {
+      const models = await installation.manager.getModels()
+      await models.requireKnown(model, caller.models).catch((error: unknown) => {
+        throw error instanceof UnknownModelError ? unknownModel(error, model, models.list(caller.models)) : error
+      })
+      return success
+        ? tracker(caller).recordSuccess(model, details)
+        : tracker(caller).recordFailure(model, error, details)
+    },
   )
+}
+
+function unknownModel({ message }: UnknownModelError, model: string, known: readonly ModelInfo[]): HttpProblem {
+  const ids = known.map(({ id }) => id)
+  const [near] = suggest(model, ids)
+  return new HttpProblem(400, message, near === undefined ? `known: ${valuesInWords(ids)}` : `did you mean '${near}'?`)
 }
 
 const untested = (model_id: string) => modelValidation({ model_id, test_count: 0, success_count: 0, test_history: [] })
@@ -329,6 +349,11 @@ const MODEL = object({
   id: { type: 'string', examples: ['openai:gpt-4o'] },
   name: { type: 'string', examples: ['GPT-4o'] },
   capabilities: { type: 'array', items: TEXT, examples: [['function-calling']] },
+  available: {
+    enum: [false],
+    description: 'Present if the model cannot be used: its provider is disabled, or not running.',
+  },
+  reason: { type: 'string', description: 'Why it cannot be used, and what to do.' },
   validation: VALIDATION,
   scores: MODEL_SCORES_SCHEMA,
 })

@@ -43,8 +43,8 @@ describe('counting', () => {
         rate: 0.8,
         lower_bound: 0.4902,
         last_used: '2026-01-01T00:00:00.000Z',
-        suite: { trials: 4, successes: 3 },
-        run: { trials: 6, successes: 5 },
+        suite: { trials: 4, successes: 3, rate: 0.75, lower_bound: 0.3006 },
+        run: { trials: 6, successes: 5, rate: 0.8333, lower_bound: 0.4365 },
         failure_kinds: { wrong_type: 1, wrong_value: 1 },
         failures: [
           {

@@ -44,6 +44,11 @@ type SchemaState =
   /** The tool doesn't exist any more. */
   | 'gone'
 
+export interface RatedCount extends ToolUseCount {
+  readonly rate: number
+  readonly lower_bound: number
+}
+
 export interface ToolUseRecord extends ToolUseCount {
   readonly model_id: string
   readonly tool: string
@@ -52,8 +57,10 @@ export interface ToolUseRecord extends ToolUseCount {
   readonly rate: number
   readonly lower_bound: number
   readonly last_used: string
-  readonly suite: ToolUseCount
-  readonly run: ToolUseCount
+  /** Judged cases: whether the call was the right one. */
+  readonly suite: RatedCount
+  /** Real calls: only whether they were well-formed. */
+  readonly run: RatedCount
   readonly failure_kinds: Readonly<Record<string, number>>
   readonly failures: readonly ToolUseFailure[]
 }
@@ -76,12 +83,14 @@ export function toolUseRecord(stored: StoredToolUse, current: CurrentHash): Tool
     successes,
     ...rates(successes, trials),
     last_used,
-    suite,
-    run,
+    suite: rated(suite),
+    run: rated(run),
     failure_kinds,
     failures,
   }
 }
+
+const rated = (count: ToolUseCount): RatedCount => ({ ...count, ...rates(count.successes, count.trials) })
 
 /** The rate and its lower bound, rounded to four places. */
 export const rates = (successes: number, trials: number): { readonly rate: number; readonly lower_bound: number } => ({

@@ -2,6 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import type { AuditRow, ExecutionMetrics } from '../../../src/core/storage/ledger.ts'
 import type { StoredRun } from '../../../src/core/storage/run-store.ts'
 import type { ModelValidation } from '../../../src/core/storage/validation-store.ts'
+import type { Availability } from '../../../src/models/model-catalogue.ts'
 import type { ModelInfo } from '../../../src/models/model-info.ts'
 import type { ModelScores } from '../../../src/models/model-scores.ts'
 import type {
@@ -22,7 +23,7 @@ import { requestJson } from './request.ts'
 export type Scope = Session['scopes'][number]
 
 /** A model with what its tests came to. */
-export interface ListedModel extends Pick<ModelInfo, 'id' | 'name' | 'capabilities'> {
+export interface ListedModel extends Pick<ModelInfo, 'id' | 'name' | 'capabilities'>, Availability {
   readonly validation: ModelValidation
   /** What it was measured to do before it was shipped. */
   readonly scores?: ModelScores

@@ -7,7 +7,7 @@ import { ModelScoresTable } from './model-scores.tsx'
 
 /** A model, what its tests came to, each of them, and the scores that it comes with. */
 export function ModelRecord({ model }: { readonly model: ListedModel }) {
-  const { id, name, validation, scores } = model
+  const { id, name, validation, scores, reason } = model
   const { test_count, success_count, test_history } = validation
   const rest = test_count - test_history.length
   return (
@@ -17,7 +17,9 @@ export function ModelRecord({ model }: { readonly model: ListedModel }) {
         <ModelBadge model={model} />
         <span className="font-mono text-xs break-all text-muted">{id}</span>
         {test_count > 0 && <span className="text-sm tabular-nums">{inPercent(success_count / test_count)}</span>}
+        {reason !== undefined && <Chip tone="bad">not available</Chip>}
       </div>
+      {reason !== undefined && <p className="mt-1 text-sm wrap-anywhere">{reason}</p>}
       {test_history.length > 0 && (
         <details className="mt-3">
           <summary className="cursor-pointer text-sm font-medium">History of its tests</summary>

@@ -16,13 +16,13 @@ export function ModelsPage() {
   const mayRun = useMay('validate') && mayObserve
   if (error && models === undefined) return <Failed error={error} what="the models" again={() => void refetch()} />
   if (models === undefined) return <Loading what="the models" />
-  const doubtful = models.filter(({ validation }) => !validation.validated)
+  const doubtful = models.filter(({ validation, reason }) => !validation.validated && reason === undefined)
   return (
     <div className="grid grid-cols-1 gap-6">
       <div>
         <h1 className="text-2xl font-semibold tracking-tight">Models</h1>
         <p className="mt-1 max-w-prose text-muted">
-          A model counts as validated when it has passed four of five tests. Test one on{' '}
+          A model is validated once it has passed four of five tests. Its badge is green from 10 tests on. Test one on{' '}
           <Link href="/tools-testing" className="text-accent underline">
             Testing
           </Link>

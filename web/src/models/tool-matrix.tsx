@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
+import type { RatedCount } from '../../../src/validation/tool-use/tool-use.ts'
 import { type ListedToolUse, toolUseQuery, useMay } from '../api/queries.ts'
 import { count, inPercent } from '../parts/figures.ts'
-import { Empty, Failed, Loading, Note } from '../parts/states.tsx'
+import { Chip, Empty, Failed, Loading, Note } from '../parts/states.tsx'
+import { MIN_JUDGED } from '../testing/model-badge.tsx'
 import { Failures } from './failures.tsx'
 
 const GATES = {
@@ -27,8 +29,9 @@ export function ToolMatrix() {
           Model × tool
         </h2>
         <p className="text-sm text-muted">
-          How often a model called a tool as it should: the rate, the trials behind it, and what the true rate is at
-          least, with 95 % certainty. {data && GATES[data.gate.gate]}
+          Right: how often the model made the expected call in the cases of suites, and the lower bound of the true rate
+          with 95 % confidence. Well-formed: how often its calls in real runs matched the schema of the tool, whether or
+          not they were the right ones. {data && GATES[data.gate.gate]}
         </p>
       </div>
       {!mayObserve && <Empty title="Your key may not see this">It lacks the scope observe.</Empty>}
@@ -87,16 +90,40 @@ const ToolLink = ({ tool }: { readonly tool: string }) => (
   </Link>
 )
 
+const MIN_RATE = 0.8
+
+const isProven = ({ trials, rate }: RatedCount): boolean => trials >= MIN_JUDGED && rate >= MIN_RATE
+
+interface ShareProps {
+  readonly of: RatedCount
+  readonly what: string
+  readonly none: string
+}
+
+const Share = ({ of: { trials, rate }, what, none }: ShareProps) =>
+  trials === 0 ? (
+    <span className="text-muted">{none}</span>
+  ) : (
+    <>
+      <span className="font-medium">{inPercent(rate)}</span>{' '}
+      <span className="text-muted">of {count(trials, what)}</span>
+    </>
+  )
+
 function Cell({ use }: { readonly use: ListedToolUse | undefined }) {
   if (use === undefined) return <td className="px-4 py-2 text-muted">not tried</td>
-  const { rate, trials, lower_bound, failure_kinds, model_id, tool } = use
+  const { suite, run, failure_kinds, model_id, tool } = use
   const kinds = Object.entries(failure_kinds).map(([kind, times]) => `${kind.replaceAll('_', ' ')} ${times}`)
   return (
     <td className="px-4 py-2 align-top whitespace-nowrap tabular-nums">
-      <span className="font-medium">{inPercent(rate)}</span>{' '}
-      <span className="text-muted">
-        {count(trials, 'trial')}, at least {inPercent(lower_bound)}
-      </span>
+      <p>
+        {isProven(suite) ? <Chip tone="good">✓ Right</Chip> : 'Right'}{' '}
+        <Share of={suite} what="case" none="not judged" />
+        {suite.trials > 0 && <span className="text-muted">, at least {inPercent(suite.lower_bound)}</span>}
+      </p>
+      <p>
+        Well-formed <Share of={run} what="call" none="no calls" />
+      </p>
       {kinds.length > 0 && <Failures model={model_id} tool={tool} kinds={kinds.join(', ')} />}
     </td>
   )

@@ -1,6 +1,7 @@
 export interface Option {
   readonly value: string
   readonly label: string
+  readonly disabled?: boolean
 }
 
 interface ChoiceProps {
@@ -19,7 +20,7 @@ export const Choice = ({ label, value, options, onChange }: ChoiceProps) => (
     onChange={(event) => onChange(event.target.value)}
   >
     {options.map((option) => (
-      <option key={option.value} value={option.value}>
+      <option key={option.value} value={option.value} disabled={option.disabled}>
         {option.label}
       </option>
     ))}

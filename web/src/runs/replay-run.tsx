@@ -30,7 +30,11 @@ export function ReplayRun({ run }: { readonly run: StoredRun }) {
   })
   const options = [
     { value: RECORDED, label: 'as it was recorded: nobody is asked' },
-    ...(mayChat ? models.map(({ id, name }) => ({ value: id, label: `ask ${name}` })) : []),
+    ...(mayChat ? models : []).map(({ id, name, reason }) => ({
+      value: id,
+      label: reason === undefined ? `ask ${name}` : `${name} (not available)`,
+      disabled: reason !== undefined,
+    })),
   ]
   return (
     <section aria-label="Replay" className="panel mt-3 p-4">

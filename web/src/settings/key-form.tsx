@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
-import type { Session } from '../../../src/server/http/views.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Button } from '../parts/button.tsx'
@@ -18,7 +17,7 @@ const EXPIRIES = [
 
 interface KeyFormProps {
   readonly onMade: (made: MadeKey) => void
-  /** There are no keys yet: the first one is signed in with, or whoever makes it would be locked out. */
+  /** The first key has all rights, and the server signs this browser in with it. */
   readonly isFirst: boolean
 }
 
@@ -35,7 +34,7 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
   const [tools, setTools] = useState('')
   const [models, setModels] = useState('')
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
-  const role = chosen ?? (isFirst ? 'admin' : 'user')
+  const role = isFirst ? 'admin' : (chosen ?? 'user')
   const scopes = known?.roles.find((one) => one.name === role)?.scopes ?? []
   // Nobody gives away more than it has.
   const lacking = new Set<string>(scopes.filter((scope) => session?.scopes.includes(scope) !== true))
@@ -53,18 +52,17 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
       }
       const made = await requestJson<MadeKey>('/api/keys', { method: 'POST', body })
       onMade(made)
-      if (!isFirst) return undefined
-      return requestJson<Session>('/api/session', { method: 'POST', body: { key: made.key } })
     },
-    onSuccess: async (signedIn) => {
-      if (signedIn !== undefined) client.setQueryData(['session'], signedIn)
+    onSuccess: async () => {
       setName('')
       setCalls('')
       setTools('')
       setModels('')
       setRole(undefined)
       setLeft(new Set())
-      await client.invalidateQueries({ predicate: ({ queryKey }) => ['keys', 'tenants'].includes(String(queryKey[0])) })
+      await client.invalidateQueries({
+        predicate: ({ queryKey }) => ['session', 'keys', 'tenants'].includes(String(queryKey[0])),
+      })
     },
   })
   const submit = (event: FormEvent) => {
@@ -91,75 +89,82 @@ export function KeyForm({ onMade, isFirst }: KeyFormProps) {
             onChange={(event) => setName(event.target.value)}
           />
         </label>
-        <div className="grid gap-1 text-sm font-medium">
-          <span aria-hidden="true">Role</span>
-          <Choice
-            label="Role"
-            value={role}
-            options={(known?.roles ?? [{ name: role }]).map((one) => ({ value: one.name, label: one.name }))}
-            onChange={(value) => {
-              setRole(value)
-              setLeft(new Set())
-            }}
-          />
-        </div>
-        <div className="grid gap-1 text-sm font-medium">
-          <span aria-hidden="true">Valid</span>
-          <Choice label="Valid" value={days} options={EXPIRIES} onChange={setDays} />
-        </div>
-        <label htmlFor={`${ids}calls`} className="grid gap-1 text-sm font-medium">
-          Calls a minute
-          <input
-            id={`${ids}calls`}
-            type="number"
-            min={1}
-            max={10_000_000}
-            step={1}
-            className="field font-normal"
-            placeholder="as usual"
-            value={calls}
-            onChange={(event) => setCalls(event.target.value)}
-          />
-        </label>
-      </div>
-      <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
-        <PatternField
-          id={`${ids}tools`}
-          label="Only these tools"
-          example="get_*, calculate"
-          value={tools}
-          onChange={setTools}
-        />
-        <PatternField
-          id={`${ids}models`}
-          label="Only these models"
-          example="mini:*"
-          value={models}
-          onChange={setModels}
-        />
-      </div>
-      <fieldset>
-        <legend className="text-sm font-medium">It may</legend>
-        <div className="mt-1 flex flex-wrap gap-x-5 gap-y-2 text-sm">
-          {scopes.map((scope) => (
-            <label key={scope} className="inline-flex min-h-6 items-center gap-2">
-              <input
-                type="checkbox"
-                className="size-4 accent-accent"
-                checked={!left.has(scope) && !lacking.has(scope)}
-                disabled={lacking.has(scope)}
-                onChange={() => toggle(scope)}
+        {!isFirst && (
+          <>
+            <div className="grid gap-1 text-sm font-medium">
+              <span aria-hidden="true">Role</span>
+              <Choice
+                label="Role"
+                value={role}
+                options={(known?.roles ?? [{ name: role }]).map((one) => ({ value: one.name, label: one.name }))}
+                onChange={(value) => {
+                  setRole(value)
+                  setLeft(new Set())
+                }}
               />
-              {scope}
+            </div>
+            <div className="grid gap-1 text-sm font-medium">
+              <span aria-hidden="true">Valid</span>
+              <Choice label="Valid" value={days} options={EXPIRIES} onChange={setDays} />
+            </div>
+            <label htmlFor={`${ids}calls`} className="grid gap-1 text-sm font-medium">
+              Calls a minute
+              <input
+                id={`${ids}calls`}
+                type="number"
+                min={1}
+                max={10_000_000}
+                step={1}
+                className="field font-normal"
+                placeholder="as usual"
+                value={calls}
+                onChange={(event) => setCalls(event.target.value)}
+              />
             </label>
-          ))}
-        </div>
-      </fieldset>
-      {isFirst && role !== 'admin' && (
-        <Note tone="warn">
-          The first key ends the time without keys. With one that is no admin’s, only the command line makes further
-          keys.
-        </Note>
+          </>
+        )}
+      </div>
+      {isFirst ? (
+        <p className="text-sm text-muted">
+          The first key has all rights: those of an admin, and a view of all tenants and MCP servers. Make keys with
+          fewer rights after it.
+        </p>
+      ) : (
+        <>
+          <div className="grid grid-cols-1 gap-3 sm:grid-cols-2">
+            <PatternField
+              id={`${ids}tools`}
+              label="Only these tools"
+              example="get_*, calculate"
+              value={tools}
+              onChange={setTools}
+            />
+            <PatternField
+              id={`${ids}models`}
+              label="Only these models"
+              example="mini:*"
+              value={models}
+              onChange={setModels}
+            />
+          </div>
+          <fieldset>
+            <legend className="text-sm font-medium">It may</legend>
+            <div className="mt-1 flex flex-wrap gap-x-5 gap-y-2 text-sm">
+              {scopes.map((scope) => (
+                <label key={scope} className="inline-flex min-h-6 items-center gap-2">
+                  <input
+                    type="checkbox"
+                    className="size-4 accent-accent"
+                    checked={!left.has(scope) && !lacking.has(scope)}
+                    disabled={lacking.has(scope)}
+                    onChange={() => toggle(scope)}
+                  />
+                  {scope}
+                </label>
+              ))}
+            </div>
+          </fieldset>
+        </>
       )}
       {make.error && (
         <Note tone="bad" role="alert">

@@ -30,7 +30,7 @@ export function Keys({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
         </>
       }
     >
-      <KeyForm onMade={onMade} isFirst={session?.state === 'local'} />
+      <KeyForm onMade={onMade} isFirst={session?.state === 'local' && keys?.length === 0} />
       {keys === undefined && error && <Failed error={error} what="the keys" again={() => void refetch()} />}
       {keys === undefined && !error && <Loading what="the keys" />}
       {keys?.length === 0 && <Empty title="There are no keys yet">Make one above.</Empty>}

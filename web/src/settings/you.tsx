@@ -19,9 +19,8 @@ export function You() {
             other machines.
           </p>
           <p className="mt-1">
-            Make the first key below, with the role admin: you are signed in with it at once. Or use the command line,
-            which can also give it a view of all tenants and of the MCP servers:{' '}
-            <Code>npx toolyard keys create --role admin --all-tenants</Code>
+            Make the first key below: it has all rights, and this browser stays signed in with it. Or use the command
+            line: <Code>npx toolyard keys create --role admin --all-tenants</Code>
           </p>
         </Note>
       )}

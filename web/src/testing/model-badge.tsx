@@ -9,6 +9,9 @@ export interface Badge {
   readonly trials: string
 }
 
+/** Fewer tests or cases prove little: nothing is green before. */
+export const MIN_JUDGED = 10
+
 export function badgeOf({ capabilities, validation }: ListedModel): Badge {
   const { validated, test_count, success_count } = validation
   const trials = test_count === 0 ? 'no tests yet' : `${success_count} of ${count(test_count, 'test')} passed`
@@ -22,13 +25,15 @@ export function badgeOf({ capabilities, validation }: ListedModel): Badge {
 /** The badge, with text for those who do not see it, and the number of trials beside it. */
 export function ModelBadge({ model }: { readonly model: ListedModel }) {
   const { sign, meaning, trials } = badgeOf(model)
+  const { validated, test_count } = model.validation
+  const tone = !validated ? 'text-warn' : test_count < MIN_JUDGED ? 'text-muted' : 'text-good'
   return (
     <span className="inline-flex items-center gap-1.5 whitespace-nowrap">
       {sign !== '' && (
         <span
           aria-hidden="true"
-          title={meaning}
-          className={`inline-flex items-center ${sign === '🔧✓' ? 'text-good' : 'text-warn'}`}
+          title={tone === 'text-muted' ? `${meaning}, by fewer than ${MIN_JUDGED} tests` : meaning}
+          className={`inline-flex items-center ${tone}`}
         >
           {/* Drawn, because not every system has these characters; the text is there to be found and copied. */}
           <span className="sr-only">{sign}</span>

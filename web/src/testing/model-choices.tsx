@@ -33,6 +33,7 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
       </Empty>
     )
   }
+  const usable = models.filter(({ reason }) => reason === undefined)
   const doubtful = models.filter((model) => chosen.includes(model.id) && !model.validation.validated)
   return (
     <div ref={places} className="grid grid-cols-1 gap-3">
@@ -65,7 +66,7 @@ export function ModelChoices({ models, chosen, onChange, most }: ModelChoicesPro
           Do not rely on {doubtful.length === 1 ? 'it' : 'them'} yet.
         </Note>
       )}
-      {chosen.length < Math.min(most, models.length) && (
+      {chosen.length < Math.min(most, usable.length) && (
         <div>
           <button
             type="button"

@@ -28,7 +28,7 @@ export function ModelSelect({ label, models, value, onChange, invalid = false }:
               <span className="text-muted">Choose a model</span>
             ) : (
               <span className="flex min-w-0 flex-wrap items-center gap-x-2">
-                <span className="max-w-full truncate font-medium">{chosen.name}</span>
+                <span className="max-w-full font-medium wrap-anywhere">{chosen.name}</span>
                 <ModelBadge model={chosen} />
               </span>
             )
@@ -47,6 +47,7 @@ export function ModelSelect({ label, models, value, onChange, invalid = false }:
                   key={model.id}
                   value={model.id}
                   label={model.name}
+                  disabled={model.reason !== undefined}
                   className="flex items-center gap-x-2 rounded-lg px-2.5 py-2 outline-none data-[highlighted]:bg-sunk max-sm:flex-wrap"
                 >
                   <span className="w-5 shrink-0">
@@ -55,12 +56,17 @@ export function ModelSelect({ label, models, value, onChange, invalid = false }:
                     </Select.ItemIndicator>
                   </span>
                   <span className="min-w-0 flex-1">
-                    <Select.ItemText className="block truncate font-medium">{model.name}</Select.ItemText>
-                    <span className="block truncate text-xs text-muted">{model.id}</span>
+                    <Select.ItemText className="block font-medium wrap-anywhere">{model.name}</Select.ItemText>
+                    <span className="block text-xs wrap-anywhere text-muted">{model.id}</span>
+                    {model.reason !== undefined && (
+                      <span className="block text-xs wrap-anywhere text-bad">{model.reason}</span>
+                    )}
                   </span>
-                  <span className="max-sm:w-full max-sm:pl-7">
-                    <ModelBadge model={model} />
-                  </span>
+                  {model.reason === undefined && (
+                    <span className="max-sm:w-full max-sm:pl-7">
+                      <ModelBadge model={model} />
+                    </span>
+                  )}
                 </Select.Item>
               ))}
             </Select.List>

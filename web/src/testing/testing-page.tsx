@@ -33,9 +33,11 @@ export function TestingPage() {
     { place: 'second', ...useTestRun() },
     { place: 'third', ...useTestRun() },
   ]
-  // Where there is but one model nobody has to choose it.
-  const only = models.data?.length === 1 ? (models.data[0]?.id ?? null) : null
-  const chosen = picked.map((id, index) => id ?? (index === 0 ? only : null))
+  // The only model that can be used is chosen already.
+  const usable = models.data?.filter(({ reason }) => reason === undefined)
+  const only = usable?.length === 1 ? (usable[0]?.id ?? null) : null
+  const unusable = new Set(models.data?.filter((model) => !usable?.includes(model)).map(({ id }) => id))
+  const chosen = picked.map((id, index) => (unusable.has(id ?? '') ? null : id) ?? (index === 0 ? only : null))
   const running = runs.some(({ run }) => run?.status === 'running')
   const shown = runs.filter(({ run }) => run !== undefined)
   const start = () => {

@@ -60,4 +60,13 @@ describe('what wants nothing done', () => {
     expect(noTool(tools, 'mini:v1')).toMatch(/^I know no tool for that\. I am mini:v1/)
     expect(noTool([], 'mini:v1')).toContain('No tools are offered')
   })
+
+  test('it cuts no word of a long description in the middle', () => {
+    const description = `Find at most 2.5 kilometres away ${'something wonderful '.repeat(9)}and more.`
+    const line = about([{ name: 'find', description, parameters: { type: 'object' } }], 'mini:v1').split('\n')[2]
+    expect(line).toMatch(
+      /^- find: Find at most 2\.5 kilometres away (?:something wonderful )*(?:something|something wonderful)…$/,
+    )
+    expect(line?.length).toBeLessThan(120)
+  })
 })

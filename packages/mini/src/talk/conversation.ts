@@ -163,6 +163,7 @@ function quoted(said: string, at: number): boolean {
 }
 
 const MAX_NAMED = 8
+const MAX_PURPOSE_LENGTH = 100
 
 /** What is said of itself: what this is, and what it can do here. */
 export function about(tools: readonly OfferedTool[], id: string): string {
@@ -184,7 +185,7 @@ function offered(tools: readonly OfferedTool[]): string {
 
 /** The beginning of its description, or the things that it does. */
 function whatFor({ description, parameters }: OfferedTool): string {
-  const first = /^[^.:;\n]{1,100}/.exec(description)?.[0].trim() ?? ''
+  const first = cut(description.split(/[.:;](?=\s|$)|\n/, 1)[0]?.trim() ?? '', MAX_PURPOSE_LENGTH)
   const operations = operationsOf(readParameters(parameters)).map(({ option }) => option)
   const does = operations.length > 0 ? ` (${operations.join(', ')})` : ''
   return first === '' ? does : `: ${first}${does}`
@@ -385,7 +386,9 @@ function shown(value: unknown): string {
   return cut(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 
-const cut = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text)
+/** Ends after a whole word, if there is one. */
+const cut = (text: string, max = MAX_VALUE_LENGTH): string =>
+  text.length > max ? `${/^.*\S(?=\s)/s.exec(text.slice(0, max + 1))?.[0] ?? text.slice(0, max)}…` : text
 const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 const isValues = (value: unknown): value is Params =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -67,7 +67,13 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
           legend="Models"
           chosen={chosenModels}
           onChange={setModels}
-          options={models.map((model) => ({ id: model.id, title: model.name, more: <ModelBadge model={model} /> }))}
+          options={models.map((model) => ({
+            id: model.id,
+            title: model.name,
+            ...(model.reason === undefined
+              ? { more: <ModelBadge model={model} /> }
+              : { bad: true, note: model.reason }),
+          }))}
         />
         <Many
           legend="Suites"
