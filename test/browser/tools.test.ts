@@ -113,12 +113,13 @@ describe('the list', () => {
     expect(await row.textContent()).toMatch(/danger[\s\S]*internal[\s\S]*live write[\s\S]*configuration/)
   })
 
-  test('shows success rates and marks broken tools', async () => {
+  test('shows success rates, dashes without calls, and marks broken tools', async () => {
     const { page } = await open()
     await page.goto(`${server.url}/?sort=failing`)
     const row = page.getByRole('listitem').first()
     await row.getByText('1 call').waitFor()
     expect(await row.textContent()).toMatch(/broken[\s\S]*0 %/)
+    expect(await page.getByRole('link', { name: /tool_0000/ }).textContent()).toMatch(/configuration––$/)
     expect(await page.getByRole('link', { name: /broken/ }).textContent()).toContain('broken')
   })
 })

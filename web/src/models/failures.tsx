@@ -19,7 +19,7 @@ export function Failures({ model, tool, kinds }: FailuresProps) {
     <details className="mt-0.5 text-xs whitespace-normal" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary className="cursor-pointer text-bad">{kinds}</summary>
       {error && <p className="mt-1 text-bad">{error.message}</p>}
-      {data === undefined && !error && <p className="moving mt-1 text-muted">Loading the failures …</p>}
+      {open && data === undefined && !error && <p className="moving mt-1 text-muted">Loading the failures …</p>}
       <ul className="mt-1 grid min-w-64 gap-2">
         {data?.map(({ timestamp, message, expected, actual, run_id }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: failures have no names, and two may be of one moment.

@@ -115,7 +115,7 @@ function Cell({ use }: { readonly use: ListedToolUse | undefined }) {
   const { suite, run, failure_kinds, model_id, tool } = use
   const kinds = Object.entries(failure_kinds).map(([kind, times]) => `${kind.replaceAll('_', ' ')} ${times}`)
   return (
-    <td className="px-4 py-2 align-top whitespace-nowrap tabular-nums">
+    <td className="px-4 py-2 align-top tabular-nums sm:whitespace-nowrap">
       <p>
         {isProven(suite) ? <Chip tone="good">✓ Right</Chip> : 'Right'}{' '}
         <Share of={suite} what="case" none="not judged" />

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { Fragment, type ReactNode } from 'react'
 
 interface SectionProps {
   readonly title: string
@@ -21,4 +21,17 @@ export const Section = ({ title, about, children }: SectionProps) => (
 /** Text that is typed somewhere: a path, a command, a name. */
 export const Code = ({ children }: { readonly children: ReactNode }) => (
   <code className="font-mono text-[0.9em] break-words">{children}</code>
+)
+
+/** A name that may break after an underscore, and elsewhere only if a part is too long for the line. */
+export const BreakableName = ({ name }: { readonly name: string }) => (
+  <span className="wrap-anywhere">
+    {name.split(/(?<=_)/).map((part, index) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: parts may repeat, and never move.
+      <Fragment key={index}>
+        {index > 0 && <wbr />}
+        {part}
+      </Fragment>
+    ))}
+  </span>
 )

@@ -22,3 +22,7 @@ const shortText = (text: string): string =>
   text.length <= MOST_CHARACTERS
     ? text
     : `${text.slice(0, MOST_CHARACTERS)} … (${count(text.length - MOST_CHARACTERS, 'more character')})`
+
+/** The beginning of a text; it ends after a whole word. */
+export const excerpt = (text: string, most: number): string =>
+  text.length <= most ? text : `${/^.*\S(?=\s)/s.exec(text.slice(0, most))?.[0] ?? text.slice(0, most)}…`

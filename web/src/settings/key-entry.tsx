@@ -37,7 +37,7 @@ export function KeyEntry({ shown, isOwn, isLastAdmin }: KeyEntryProps) {
         {revoked_at === null && (
           <Fact name="Last used">{last_used_at === null ? 'not since the server started' : inDate(last_used_at)}</Fact>
         )}
-        {scopes !== null && <Fact name="May only">{scopes.join(', ')}</Fact>}
+        {scopes !== null && <Fact name="May">{scopes.join(', ')}</Fact>}
         {tools !== null && <Fact name="Tools">{tools.join(', ')}</Fact>}
         {models !== null && <Fact name="Models">{models.join(', ')}</Fact>}
         {calls_per_minute !== null && <Fact name="Calls a minute">{inNumber(calls_per_minute)}</Fact>}

@@ -2,11 +2,14 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import type { PageTool } from '../../../src/server/http/views.ts'
 import { toolsQuery } from '../api/queries.ts'
+import { BreakableName } from '../parts/section.tsx'
+import { excerpt } from '../parts/shortened.ts'
 import { Chip, Empty, Failed, Loading } from '../parts/states.tsx'
 import { BoxList } from '../parts/virtual-list.tsx'
 import { EffectChip } from '../tools/effect-chip.tsx'
 
 const ROW_PX = 84
+const MOST_DESCRIPTION = 120
 
 /** What a model under test may call. */
 export function AvailableTools() {
@@ -41,13 +44,13 @@ const Tool = ({ tool }: { readonly tool: PageTool }) => (
     <div className="flex items-center gap-2">
       <Link
         href={`/tool/${encodeURIComponent(tool.name)}`}
-        className="truncate font-mono text-sm font-medium underline-offset-2 hover:underline"
+        className="font-mono text-sm font-medium underline-offset-2 hover:underline"
       >
-        {tool.name}
+        <BreakableName name={tool.name} />
       </Link>
       <Chip>{tool.kind}</Chip>
       {tool.effect === 'write' && <EffectChip tool={tool} />}
     </div>
-    <p className="mt-0.5 line-clamp-2 text-sm text-muted">{tool.description}</p>
+    <p className="mt-0.5 text-sm wrap-anywhere text-muted">{excerpt(tool.description, MOST_DESCRIPTION)}</p>
   </>
 )

@@ -48,7 +48,7 @@ export function ModelSelect({ label, models, value, onChange, invalid = false }:
                   value={model.id}
                   label={model.name}
                   disabled={model.reason !== undefined}
-                  className="flex items-center gap-x-2 rounded-lg px-2.5 py-2 outline-none data-[highlighted]:bg-sunk max-sm:flex-wrap"
+                  className="flex items-center gap-x-2 rounded-lg px-2.5 py-2 outline-none data-[disabled]:text-muted data-[highlighted]:bg-sunk max-sm:flex-wrap"
                 >
                   <span className="w-5 shrink-0">
                     <Select.ItemIndicator>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react'
 import { count, inMoney, inNumber, inTime } from '../parts/figures.ts'
+import { BreakableName } from '../parts/section.tsx'
 import type { RunTurn } from './run-state.ts'
 
 interface RunTimelineProps {
@@ -67,10 +68,9 @@ export function RunTimeline({ turns, running, durationMs }: RunTimelineProps) {
           <tr key={step.id} className="border-t border-line">
             <th
               scope="row"
-              className={`max-w-40 truncate py-1 pr-3 ${step.kind === 'model' ? 'font-medium' : 'pl-3 font-mono text-xs font-normal'}`}
-              title={step.title}
+              className={`max-w-40 py-1 pr-3 ${step.kind === 'model' ? 'font-medium' : 'pl-3 font-mono text-xs font-normal'}`}
             >
-              {step.title}
+              <BreakableName name={step.title} />
             </th>
             <td className="py-1 max-sm:hidden">
               <span className="sr-only">after {inTime(step.startedAt - begin)}</span>

@@ -2,12 +2,15 @@ import { Link } from 'wouter'
 import type { PageTool } from '../../../src/server/http/views.ts'
 import { count, inPercent, inTime } from '../parts/figures.ts'
 import { KeyIcon } from '../parts/icons.tsx'
+import { BreakableName } from '../parts/section.tsx'
+import { excerpt } from '../parts/shortened.ts'
 import { Chip } from '../parts/states.tsx'
 import { WindowList } from '../parts/virtual-list.tsx'
 import { EffectChip } from './effect-chip.tsx'
 import type { ToolFigures } from './search-tools.ts'
 
 const ROW_PX = 68
+const MOST_DESCRIPTION = 120
 const COLUMNS = 'md:grid-cols-[minmax(0,1fr)_5.5rem_6.5rem_8.5rem_6rem_5rem]'
 
 interface ToolListProps {
@@ -51,18 +54,22 @@ const Row = ({ tool, figures, observed }: RowProps) => (
     className={`grid scroll-mt-36 scroll-mb-16 items-center gap-x-3 gap-y-1.5 px-4 py-3 hover:bg-sunk ${COLUMNS}`}
   >
     <span className="min-w-0">
-      <span className="flex items-center gap-2">
-        <span className="truncate font-mono text-[0.875rem] font-medium">{tool.name}</span>
+      <span className="flex flex-wrap items-center gap-x-2">
+        <span className="font-mono text-[0.875rem] font-medium">
+          <BreakableName name={tool.name} />
+        </span>
         {tool.broken !== undefined && <Chip tone="bad">broken</Chip>}
         {tool.permissions.length > 0 && (
           <span className="flex min-w-0 items-center gap-1 text-xs text-muted max-md:hidden">
             <span className="sr-only">Needs the permission </span>
             <KeyIcon />
-            <span className="truncate">{tool.permissions.join(', ')}</span>
+            <BreakableName name={tool.permissions.join(', ')} />
           </span>
         )}
       </span>
-      <span className="mt-0.5 line-clamp-1 text-sm text-muted max-md:line-clamp-2">{tool.description}</span>
+      <span className="mt-0.5 block text-sm wrap-anywhere text-muted">
+        {excerpt(tool.description, MOST_DESCRIPTION)}
+      </span>
     </span>
     <span className="flex flex-wrap items-center gap-1.5 md:contents">
       <span>
@@ -98,9 +105,14 @@ const Row = ({ tool, figures, observed }: RowProps) => (
         )}
       </span>
       <span className="text-right text-sm tabular-nums">
-        {figures !== undefined && (
+        {figures === undefined ? (
+          <span className="text-muted max-md:hidden">{observed ? '–' : ''}</span>
+        ) : (
           <>
             <span className="sr-only">95 of 100 calls took at most </span>
+            <span aria-hidden="true" className="text-muted md:hidden">
+              p95{' '}
+            </span>
             {inTime(figures.p95_ms)}
           </>
         )}

@@ -94,14 +94,14 @@ export function SuitePanel({ models }: { readonly models: readonly ListedModel[]
       </p>
       <div className="mt-4 grid grid-cols-[repeat(auto-fit,minmax(min(100%,11rem),1fr))] gap-3">
         <NumberField
-          label="Each case, so many times"
+          label="Repetitions of each case"
           value={numbers.repeat}
           onChange={set('repeat')}
           min={1}
           max={100}
         />
         <NumberField
-          label="Cases of each suite, at most"
+          label="Maximum cases of each suite"
           value={numbers.limit}
           onChange={set('limit')}
           min={1}
