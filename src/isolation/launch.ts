@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import { isIPv4, type Socket } from 'node:net'
 import { basename, dirname, extname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { dataFolder } from '../core/environment.ts'
@@ -10,8 +10,9 @@ const program = join(import.meta.dirname, `child${extension}`)
 
 let guard: string[] | undefined
 
-/** The running children of this process. */
+/** The running children of this process, and whether there ever was one. */
 const children = new Set<ChildProcess>()
+let hasLaunched = false
 
 /** Whether children are sure to end with us. Otherwise one in an endless loop outlives us. */
 export const endsWithParent = (): boolean => {
@@ -52,6 +53,7 @@ export function launch({ folders, memoryMb, trusted = false }: LaunchOptions): C
     windowsHide: true,
   })
   children.add(child)
+  hasLaunched = true
   child.once('exit', () => children.delete(child)).once('error', () => children.delete(child))
   return child
 }
@@ -126,32 +128,48 @@ function withoutSecrets(path: string, hidden: readonly string[]): string[] {
 }
 
 /**
- * Whether a connection on the loopback address comes from a child. A server without keys would give it all rights.
- * False except on Linux, which tells who has a socket.
+ * Whether a connection on the loopback address may come from a child. A server without keys would give it all rights.
+ * A connection whose owner isn't known any more counts: a child may have closed it, or ended. False except on Linux,
+ * which tells who has a socket.
  */
-export function isFromChild({ localPort = 0, remotePort = 0 }: Socket): boolean {
-  if (children.size === 0) return false
+export function isFromChild({ localAddress, localPort, remoteAddress, remotePort }: Socket): boolean {
+  if (!hasLaunched || process.platform !== 'linux') return false
   try {
-    const inode = ['tcp', 'tcp6'].map((table) => inodeOf(table, remotePort, localPort)).find(Boolean)
-    return inode !== undefined && [...children].some(({ pid }) => pid !== undefined && hasSocket(pid, inode))
+    const from = endpoints(remoteAddress, remotePort)
+    const to = endpoints(localAddress, localPort)
+    const inode = inodeOf('tcp', from, to) ?? inodeOf('tcp6', from, to)
+    return inode === undefined || [...children].some(({ pid }) => pid !== undefined && hasSocket(pid, inode))
   } catch {
-    return false
+    return true
   }
 }
 
-/** The inode of the socket of a connection between two ports of this machine. */
-function inodeOf(table: string, from: number, to: number): string | undefined {
+/** The inode of the socket from one endpoint to another; undefined if no process has it. */
+function inodeOf(table: string, from: readonly string[], to: readonly string[]): string | undefined {
   const path = `/proc/net/${table}`
   if (!existsSync(path)) return undefined
-  const isPort = (address: string | undefined, port: number) =>
-    Number.parseInt(address?.split(':')[1] ?? '', 16) === port
-  const rows = readFileSync(path, 'latin1')
-    .split('\n', MAX_CONNECTIONS)
-    .map((row) => row.trim().split(/\s+/))
-  return rows.find(([, local, remote]) => isPort(local, from) && isPort(remote, to))?.[9]
+  for (const row of readFileSync(path, 'latin1').split('\n', MAX_CONNECTIONS)) {
+    const [, local = '', remote = '', , , , , , , inode = '0'] = row.trim().split(/\s+/)
+    if (inode !== '0' && from.includes(local) && to.includes(remote)) return inode
+  }
+  return undefined
 }
 
 const MAX_CONNECTIONS = 100_000
+const MAPPED = '0000000000000000FFFF0000'
+
+/** An address and port as in `/proc/net`: each 32 bits of the address are in the order of this machine. */
+function endpoints(address = '', port = 0): string[] {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  const hex = (bytes: readonly number[]): string => Buffer.from(bytes).toString('hex').toUpperCase()
+  const end = `:${hex([port >> 8, port & 255])}`
+  if (isIPv4(plain)) {
+    const word = hex(plain.split('.').map(Number).reverse())
+    return [`${word}${end}`, `${MAPPED}${word}${end}`]
+  }
+  // The loopback address is the only IPv6 address of a server without keys.
+  return plain === '::1' ? [`${'0'.repeat(24)}01000000${end}`] : []
+}
 
 const hasSocket = (pid: number, inode: string): boolean =>
   readdirSync(`/proc/${pid}/fd`).some((fd) => {

@@ -87,11 +87,30 @@ test('an isolated handler has no rights on a server without keys, and reads no .
     join(folder, 'probe.js'),
     `import { readFileSync } from 'node:fs'
     import { word } from './word.js'
+    import { connect } from 'node:net'
+    const ended = (socket) => new Promise((resolve) => socket.once('close', resolve).once('error', resolve))
+    /** Leaves rows of closed connections from the same port behind, then asks from another address with that port. */
+    async function decoyed(port) {
+      const request = 'GET /api/tools/list HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n'
+      const first = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.10' })
+      await new Promise((resolve) => first.once('connect', resolve))
+      const { localPort } = first
+      first.destroy()
+      await ended(first)
+      const second = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.99', localPort })
+      let text = ''
+      second.on('data', (chunk) => { text += chunk })
+      second.on('connect', () => second.write(request))
+      await ended(second)
+      return text.slice(9, 12)
+    }
     export async function probe({ url }) {
       const statusOf = async (path) => (await fetch(url + path)).status
       let read = 'read'
       try { readFileSync(new URL('.env', import.meta.url)) } catch (error) { read = error.code }
-      return { word, read, list: await statusOf('/api/tools/list'), health: await statusOf('/health') }
+      const list = await statusOf('/api/tools/list')
+      const decoy = await decoyed(Number(new URL(url).port))
+      return { word, read, list, decoy, health: await statusOf('/health') }
     }`,
   )
   const handlers = new ToolHandlers()
@@ -110,5 +129,6 @@ test('an isolated handler has no rights on a server without keys, and reads no .
   const result = await server.installation.manager.getExecutor().execute('probe', { url: server.url })
   // Only Linux tells whose connection it is.
   const list = process.platform === 'linux' ? 401 : 200
-  expect(result).toMatchObject({ result: { word: 'loaded', read: 'ERR_ACCESS_DENIED', list, health: 200 } })
+  const decoy = String(list)
+  expect(result).toMatchObject({ result: { word: 'loaded', read: 'ERR_ACCESS_DENIED', list, decoy, health: 200 } })
 })

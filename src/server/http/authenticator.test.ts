@@ -168,15 +168,22 @@ describe('without keys', () => {
     expect(later.keyed).toBe(true)
   })
 
-  test.each(['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'via'])('rejects the header %s', async (name) => {
+  test('rejects headers of proxies, and requests that a browser calls cross-site', async () => {
     const server = await openToolServer({ hello: async () => 1 })
-    for (const path of [LIST, '/health', '/mcp']) {
-      const answer = await server.get(path, { [name]: '203.0.113.7' })
-      expect([path, answer.status]).toEqual([path, 403])
-      expect(await answer.text()).toContain(name)
+    const proxies = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded', 'forwarded', 'via', 'x-real-ip']
+    const more = ['cf-connecting-ip', 'true-client-ip', 'x-client-ip', 'x-cluster-client-ip', 'x-envoy-external-address']
+    for (const name of [...proxies, ...more]) {
+      for (const path of [LIST, '/health', '/mcp']) {
+        const answer = await server.get(path, { [name]: '203.0.113.7' })
+        expect([name, path, answer.status]).toEqual([name, path, 403])
+        expect(await answer.text()).toContain(name)
+      }
     }
+    const sites = ['cross-site', 'same-site', 'same-origin', 'none']
+    const statuses = sites.map(async (site) => (await server.get(LIST, { 'sec-fetch-site': site })).status)
+    expect(await Promise.all(statuses)).toEqual([403, 403, 200, 200])
     const key = { 'x-api-key': await server.key('acme') }
-    expect((await server.get(LIST, { ...key, [name]: '203.0.113.7' })).status).toBe(200)
+    for (const name of proxies) expect((await server.get(LIST, { ...key, [name]: '203.0.113.7' })).status).toBe(200)
   })
 
   test('a server that is not local requires a key', async () => {

@@ -19,7 +19,8 @@ export const isLoopbackAddress = (address: string): boolean =>
 /** Whether requests from this machine need no key. The first key ends `until-first-key` for good. */
 export type LocalAccess = 'never' | 'until-first-key' | 'always'
 
-const PROXY_HEADER = /^(?:x-forwarded-.*|forwarded|via)$/
+const PROXY_HEADER =
+  /^(?:x-forwarded(?:-.*)?|forwarded|via|x-real-ip|(?:true|x|x-cluster|cf)-(?:client|connecting)-ip|x-envoy-.*)$/
 
 const USUAL = 'Bearer '
 const BEARER = /^Bearer +(\S+) *$/i
@@ -64,6 +65,11 @@ export class Authenticator {
     const { host = '', origin } = headers
     const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name))
     if (proxy !== undefined) throw new HttpProblem(403, `Requests with the header ${proxy} need an API key`, LOCAL_ONLY)
+    // Browsers say where a request comes from, also without an Origin header.
+    const site = headers['sec-fetch-site']
+    if (site === 'cross-site' || site === 'same-site') {
+      throw new HttpProblem(403, 'Cross-origin requests are refused', LOCAL_ONLY)
+    }
     if (!isLoopbackHost(host)) throw new HttpProblem(403, 'The Host header must name this machine', LOCAL_ONLY)
     if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
       throw new HttpProblem(403, 'Cross-origin requests are refused', LOCAL_ONLY)

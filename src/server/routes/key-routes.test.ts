@@ -104,6 +104,7 @@ describe('keys', () => {
     [{ name: 'x', tools: [] }, 'tools must have at least 1'],
     [{ name: 'x', models: ['a b'] }, 'models[0] must match pattern'],
     [{ name: 'x', expires_at: 'tomorrow' }, 'expires_at must match format'],
+    [{ name: 'x', expires_at: '2016-12-31T23:59:60Z' }, 'is not a time'],
   ])('such as %j are refused', async (body, problem) => {
     const { make } = await keyYard()
     const response = await make(body)

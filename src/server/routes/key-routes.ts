@@ -244,6 +244,10 @@ const EVERYTHING: readonly string[] = ['*']
 function checkRights(caller: Caller, body: NewKeyBody): void {
   const { role, scopes, calls_per_minute, expires_at } = body
   const { callsPerMinute, expiresAt } = caller
+  // The format allows leap seconds, which no Date has.
+  if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
+    throw new HttpProblem(400, 'The request is not valid', `expires_at ${JSON.stringify(expires_at)} is not a time`)
+  }
   for (const what of ['tools', 'models'] as const) {
     const own = caller[what] ?? EVERYTHING
     // A pattern that matches as text matches no more than the one it matches.

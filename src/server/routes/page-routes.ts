@@ -164,13 +164,18 @@ export async function collectOpenApi(app: FastifyInstance, version: string): Pro
 
 /** The API reference: the OpenAPI document and a web page. Both are public. */
 export async function openApiRoutes(app: FastifyInstance): Promise<void> {
+  /** Written once: anyone may ask for it. */
+  let text: string | undefined
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, scope: null }
   })
   app.get(
     '/openapi.json',
     { schema: { summary: 'Returns this API reference as an OpenAPI document', tags: ['status'] } },
-    () => app.swagger(),
+    (_request, reply) => {
+      text ??= JSON.stringify(app.swagger())
+      return reply.type('application/json; charset=utf-8').send(text)
+    },
   )
   await app.register(async (docs) => {
     docs.addHook('onRequest', (_request, reply, done) => {

@@ -193,7 +193,7 @@ describe('the record', () => {
       })
     expect((await validate({ concurrency: '1' })).code).toBe(1)
     const use = { tool: 'weather', suite: { trials: 3, successes: 2 }, run: { trials: 0, successes: 0 } }
-    expect(await recorded()).toEqual({ test_count: 3, success_count: 2, uses: [use] })
+    expect(await recorded()).toMatchObject({ test_count: 3, success_count: 2, uses: [use] })
     expect((await validate()).code).toBe(0)
     expect(await recorded()).toMatchObject({
       test_count: 4,
