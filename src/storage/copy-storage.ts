@@ -101,6 +101,7 @@ class StorageCopy {
     this.#checkColumns()
     await this.#checkIdle()
     await this.#checkJobs()
+    await this.#checkVectors()
     const key = await this.#auditKey()
     await this.#begin(key)
     const tables = await this.#copyAll()
@@ -142,6 +143,11 @@ class StorageCopy {
     )
   }
 
+  async #checkVectors(): Promise<void> {
+    if (this.#target.vectors || !this.#source.vectors || (await count(this.#source.database.run(VECTORS))) === 0) return
+    throw refused('The source has vectors, and the target cannot store them: install pgvector in its database')
+  }
+
   /** The key of both stores. The seals of the source must have been made with it. */
   async #auditKey(): Promise<string> {
     const given = this.#options.auditKey
@@ -167,7 +173,7 @@ class StorageCopy {
   /** Marks the target as incomplete: servers refuse it until the copy is complete. */
   async #begin(key: string): Promise<void> {
     const [source, target] = [this.#source, this.#target]
-    const mark = createHmac('sha256', key).update(`copy ${source.place}`).digest('hex')
+    const mark = JSON.stringify(createHmac('sha256', key).update(`copy ${source.place}`).digest('hex'))
     if ((await markOf(source)) !== undefined) throw refused(`The source, ${source.place}, is an incomplete copy`)
     const marked = await markOf(target)
     if (marked !== undefined && marked !== mark) {
@@ -199,11 +205,6 @@ class StorageCopy {
       copied[table] = 0
       for await (const rows of this.#pages(table)) {
         const vectors = rows.filter(({ vector }) => table === 'knowledge_chunks' && vector !== undefined).length
-        if (vectors > 0 && !this.#target.vectors) {
-          throw refused(
-            'The target cannot store vectors: install pgvector in the database, then continue with --resume',
-          )
-        }
         await this.#target.write(table, rows)
         copied[table] += rows.length
         if (table === 'knowledge_chunks') copied.knowledge_vectors = (copied.knowledge_vectors ?? 0) + vectors

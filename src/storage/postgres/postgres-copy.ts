@@ -19,7 +19,6 @@ import { PostgresChunkVectors } from './postgres-vectors.ts'
 const ANSWER_MS = 30_000
 /** Writing a page of large rows takes long. */
 const WRITE_MS = 120_000
-const CONNECTIONS = 2
 
 const COLUMNS = `
   SELECT tables.relname AS "table", columns.attname AS name, columns.attidentity <> '' AS identity,
@@ -42,7 +41,7 @@ const MIGRATED = 'SELECT coalesce(max(version), 0) AS version FROM toolyard.migr
 
 /** Opens a database for a copy; `create` also creates the schema and migrates it. */
 export async function openPostgresSide(url: string, create: boolean): Promise<CopySide> {
-  const database = await PostgresDatabase.open(url, CONNECTIONS, ANSWER_MS)
+  const database = await PostgresDatabase.open(url, 1, ANSWER_MS)
   try {
     const place = placeOf(url)
     if (create) await migrate(database)
