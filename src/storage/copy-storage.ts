@@ -5,7 +5,7 @@ import { ToolExecutionError } from '../core/tool-result.ts'
 import { vectorOfBytes } from './knowledge/vector-code.ts'
 import { isGenuine } from './ledger/seal.ts'
 import { verifyChains } from './ledger/verify-chain.ts'
-import type { CopyRow, CopySide, CopyTable } from './sql/copy-side.ts'
+import { type CopyRow, type CopySide, type CopyTable, copiedRows } from './sql/copy-side.ts'
 import { SqlLedgerTables } from './sql/sql-ledger-tables.ts'
 import { readAuditKey, writeAuditKey } from './worker/host-storage.ts'
 
@@ -174,8 +174,9 @@ class StorageCopy {
   async #begin(key: string): Promise<void> {
     const [source, target] = [this.#source, this.#target]
     const mark = JSON.stringify(createHmac('sha256', key).update(`copy ${source.place}`).digest('hex'))
-    if ((await markOf(source)) !== undefined) throw refused(`The source, ${source.place}, is an incomplete copy`)
-    const marked = await markOf(target)
+    if ((await settingOf(source, MARKED)) !== undefined)
+      throw refused(`The source, ${source.place}, is an incomplete copy`)
+    const marked = await settingOf(target, MARKED)
     if (marked !== undefined && marked !== mark) {
       throw refused(`The target, ${target.place}, is an incomplete copy of another store: use an empty target`)
     }
@@ -217,7 +218,7 @@ class StorageCopy {
 
   async *#pages(table: string): AsyncGenerator<readonly CopyRow[]> {
     const { columns, key } = this.#source.tables.get(table) as CopyTable
-    const { sql: from, values } = this.#from(this.#source, table)
+    const { sql: from, values } = copiedRows(this.#source, table, this.#now)
     const select = [
       'SELECT',
       Object.entries(columns)
@@ -240,30 +241,8 @@ class StorageCopy {
   }
 
   #count(side: CopySide, table: string): Promise<number> {
-    const { sql, values } = this.#from(side, table)
+    const { sql, values } = copiedRows(side, table, this.#now)
     return count(side.database.run(['SELECT count(*) AS count', sql].join(' '), values, COUNT_MS))
-  }
-
-  /** The rows of a table that are copied. */
-  #from(side: CopySide, table: string): { readonly sql: string; readonly values: readonly unknown[] } {
-    const version = [
-      'EXISTS (SELECT 1 FROM toolyard.knowledge_versions AS v',
-      COLLECTION,
-      'AND',
-      side.live,
-      'AND v.id =',
-    ]
-    const conditions: Readonly<Record<string, readonly string[]>> = {
-      settings: ["t.kind <> 'copy' AND NOT (t.kind = 'secret' AND t.name = 'audit_key')"],
-      once: ['t.expires_at > ?'],
-      knowledge_collections: ['NOT t.gone'],
-      knowledge_versions: [...version, 't.id)'],
-      knowledge_parts: [...version, 't.version)'],
-      knowledge_chunks: [...version, '(SELECT p.version FROM toolyard.knowledge_parts AS p WHERE p.id = t.part))'],
-    }
-    const where = conditions[table] ?? ['true']
-    const sql = ['FROM', `toolyard.${table}`, 'AS t WHERE', ...where].join(' ')
-    return { sql, values: table === 'once' ? [this.#now] : [] }
   }
 
   async #checkCounts(copied: Readonly<Record<string, number>>): Promise<void> {
@@ -291,15 +270,11 @@ class StorageCopy {
   }
 }
 
-const COLLECTION = 'JOIN toolyard.knowledge_collections AS c ON c.id = v.collection WHERE NOT c.gone'
-
 const count = async (answer: Promise<{ readonly rows: readonly unknown[] }>): Promise<number> =>
   (await answer).rows.map((row) => (row as { count: number }).count)[0] ?? 0
 
 const settingOf = async ({ database }: CopySide, sql: string): Promise<string | undefined> =>
   (await database.run<{ value: string }>(sql)).rows[0]?.value
-
-const markOf = (side: CopySide): Promise<string | undefined> => settingOf(side, MARKED)
 
 async function storedKey(side: CopySide): Promise<string | undefined> {
   if (side.folder !== undefined) return readAuditKey(side.folder)

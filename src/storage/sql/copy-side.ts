@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database, Statement } from './database.ts'
 
 export type CopyRow = Readonly<Record<string, unknown>>
 
@@ -87,4 +87,21 @@ export function replaceRow({ columns, key }: CopyTable): string {
   const others = Object.keys(columns).filter((name) => !key.includes(name))
   const update = others.map((name) => `${name} = excluded.${name}`).join(', ')
   return ['ON CONFLICT (', key.join(', '), ') DO', others.length > 0 ? `UPDATE SET ${update}` : 'NOTHING'].join(' ')
+}
+
+const COLLECTION = 'JOIN toolyard.knowledge_collections AS c ON c.id = v.collection WHERE NOT c.gone AND'
+
+/** The rows of a table that are copied at this time, as the end of a SELECT. */
+export function copiedRows({ live }: Pick<CopySide, 'live'>, table: string, now: number): Statement {
+  const version = ['EXISTS (SELECT 1 FROM toolyard.knowledge_versions AS v', COLLECTION, live, 'AND v.id =']
+  const conditions: Readonly<Record<string, readonly string[]>> = {
+    settings: ["t.kind <> 'copy' AND NOT (t.kind = 'secret' AND t.name = 'audit_key')"],
+    once: ['t.expires_at > ?'],
+    knowledge_collections: ['NOT t.gone'],
+    knowledge_versions: [...version, 't.id)'],
+    knowledge_parts: [...version, 't.version)'],
+    knowledge_chunks: [...version, '(SELECT p.version FROM toolyard.knowledge_parts AS p WHERE p.id = t.part))'],
+  }
+  const sql = ['FROM', `toolyard.${table}`, 'AS t WHERE', ...(conditions[table] ?? ['true'])].join(' ')
+  return { sql, values: table === 'once' ? [now] : [] }
 }
