@@ -460,5 +460,34 @@ describe('18.2 Use', () => {
     const env = JSON.parse(Buffer.concat(await Array.fromAsync(server.stdout ?? [])).toString())
     expect(env).toMatchObject({ HTTP_PROXY: process.env.HTTP_PROXY, SSL_CERT_FILE: '/etc/company.pem' })
   })
-  test.todo('[18.2-12] storage copy moves everything between SQLite and PostgreSQL')
+  test('[18.2-12] storage copy moves everything between SQLite and PostgreSQL', async () => {
+    const [{ startDatabases }, { installationFolder }] = await Promise.all([
+      import('../test/postgres/databases.ts'),
+      import('../src/cli/fixtures/installation-folder.ts'),
+    ])
+    const databases = await startDatabases()
+    onTestFinished(() => databases.stop())
+    const [url, { data, toolyard, serve }] = [
+      await databases.create(),
+      await installationFolder({ tools: { enabled: true } }),
+    ]
+    await toolyard('keys', 'create', '--tenant', 'acme', '--name', 'ci')
+    await toolyard('tenants', 'set', 'acme', 'echo=false')
+    const server = await serve()
+    await server.manager.getExecutor().execute('echo', { text: 'hi' }, { tenant: 'acme', source: 'rest' })
+    await server.storage.knowledge.open('acme', 'docs', null)
+    await server.close()
+    const verified = JSON.parse((await toolyard('audit', 'verify', '--json')).out)
+    const back = join(data, '..', 'back')
+    for (const words of [
+      ['--to', url],
+      ['--from', url, '--to', back],
+    ]) {
+      const { code, out } = await toolyard('storage', 'copy', ...words, '--json')
+      expect(code, out).toBe(0)
+      const { ok, tables, audit } = JSON.parse(out)
+      expect({ ok, ...audit }).toEqual(verified)
+      expect(tables).toMatchObject({ keys: 1, settings: 1, knowledge_collections: 1, audit: verified.rows })
+    }
+  })
 })

@@ -156,6 +156,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'List, export and import validation results',
     async () => (await import('./commands/models.ts')).defineValidations,
   ],
+  storage: ['Copy a store into another', async () => (await import('./commands/storage.ts')).defineStorage],
   demo: ['Show what Toolyard does in six calls', async () => (await import('./commands/tools.ts')).defineDemo],
   completion: [
     'Print a shell completion script',

@@ -11,7 +11,8 @@ export interface TestPgvector {
 /** Starts one in memory, on loopback. */
 export async function startPgvector(): Promise<TestPgvector> {
   const db = await PGlite.create({ extensions: { vector } })
-  const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0 })
+  // The second one may come before the server has noticed the end of the first.
+  const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 2 })
   await server.start()
   return {
     url: `postgres://postgres:postgres@${server.getServerConn()}/postgres`,

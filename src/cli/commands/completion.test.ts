@@ -46,6 +46,7 @@ describe('the words that fit', () => {
         'audit',
         'runs',
         'validations',
+        'storage',
         'demo',
         'completion',
       ],

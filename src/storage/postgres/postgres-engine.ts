@@ -133,7 +133,8 @@ export class PostgresStatements implements Database {
     onConflict = '',
   ): Statement {
     const arrays = Object.values(columns).map((type) => `?::${type}[]`)
-    const into = ['INSERT INTO', table, '(', Object.keys(columns).join(', '), ')']
+    // A copy keeps its ids.
+    const into = ['INSERT INTO', table, '(', Object.keys(columns).join(', '), ') OVERRIDING SYSTEM VALUE']
     return {
       sql: [...into, 'SELECT * FROM unnest(', arrays.join(', '), ')', onConflict].join(' '),
       values: Object.values(columns).map((_, index) => rows.map((row) => columnValue(row[index]))),

@@ -104,14 +104,14 @@ export class SqliteStatements implements Database {
   readonly names: readonly string[]
   readonly sliceRows: number
   readonly #database: SqliteDatabase
-  readonly #instances: SqliteInstances
-  readonly #changes: SqliteChanges
+  readonly #instances: Pick<SqliteInstances, 'names' | 'deadBefore'>
+  readonly #changes: Pick<SqliteChanges, 'write'>
   readonly #translated = new Map<string, { readonly text: string; readonly reads: boolean }>()
 
   constructor(
     database: SqliteDatabase,
-    instances: SqliteInstances,
-    changes: SqliteChanges,
+    instances: Pick<SqliteInstances, 'names' | 'deadBefore'>,
+    changes: Pick<SqliteChanges, 'write'>,
     sliceRows: number = SLICE_ROWS,
   ) {
     this.names = instances.names

@@ -11,7 +11,7 @@ const nameOf = (collection: number): string => `knowledge_words_${Math.trunc(col
  */
 export function createWords(database: SqliteDatabase, collection: number): void {
   const options = `(heading, text, content='', contentless_delete=1, tokenize="porter unicode61 categories 'L* N* Co M*'")`
-  database.exec(['CREATE VIRTUAL TABLE', nameOf(collection), 'USING fts5', options].join(' '))
+  database.exec(['CREATE VIRTUAL TABLE IF NOT EXISTS', nameOf(collection), 'USING fts5', options].join(' '))
 }
 
 export function dropWords(database: SqliteDatabase, collection: number): void {

@@ -23,6 +23,7 @@ export async function hostStorage(
   const engine = await openEngine(options, { log, clock })
   let ledger: StorageLedger
   try {
+    if ((await engine.settings.list('copy')).length > 0) throw incomplete()
     const key = await auditKey(options, engine.settings)
     ledger = new StorageLedger(engine.tables, {
       instance: options.instance,
@@ -54,6 +55,12 @@ export async function hostStorage(
   }
 }
 
+const incomplete = (): ToolExecutionError =>
+  new ToolExecutionError(
+    'SERVICE_UNAVAILABLE',
+    'The store is an incomplete copy: finish it with "toolyard storage copy --resume", or use another store',
+  )
+
 async function openEngine(options: StorageOptions, around: { log: Log; clock: Clock }): Promise<Engine> {
   const { url } = options
   if (url === undefined) return openSqliteEngine(options, around)
@@ -71,7 +78,7 @@ export async function auditKey(
 ): Promise<string> {
   if (given !== undefined) return given
   const fresh = randomBytes(32).toString('hex')
-  if (url === undefined) return (await read(folder)) ?? (await make(folder, fresh))
+  if (url === undefined) return (await readAuditKey(folder)) ?? (await writeAuditKey(folder, fresh))
   const kept = await settings.putFirst({ kind: 'secret', name: 'audit_key', value: fresh })
   if (typeof kept === 'string' && KEY.test(kept)) return kept
   throw new ToolExecutionError(
@@ -80,7 +87,8 @@ export async function auditKey(
   )
 }
 
-async function read(folder: string): Promise<string | undefined> {
+/** The key in a data folder. */
+export async function readAuditKey(folder: string): Promise<string | undefined> {
   let text: string
   try {
     text = await readFile(join(folder, FILE), 'utf8')
@@ -92,8 +100,11 @@ async function read(folder: string): Promise<string | undefined> {
   return text.trim()
 }
 
-/** Written under another name and then linked, so that one process wins and none reads half a key. */
-async function make(folder: string, key: string): Promise<string> {
+/**
+ * Stores a key in a data folder that has none, and returns the stored one. Written under another name and then linked,
+ * so that one process wins and none reads half a key.
+ */
+export async function writeAuditKey(folder: string, key: string): Promise<string> {
   const path = join(folder, FILE)
   const draft = `${path}.${key.slice(0, 16)}`
   try {
@@ -107,7 +118,7 @@ async function make(folder: string, key: string): Promise<string> {
     await link(draft, path)
     return key
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return (await read(folder)) ?? make(folder, key)
+    if (codeOf(error) === 'EEXIST') return (await readAuditKey(folder)) ?? writeAuditKey(folder, key)
     throw unusable(`cannot be made (${codeOf(error)})`)
   } finally {
     await rm(draft, { force: true })

@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import { dataFolder } from '../../core/environment.ts'
+import { counted } from '../../core/schema/problem-words.ts'
+import {
+  actions,
+  type Done,
+  type GlobalOptions,
+  ProgressLine,
+  printableLine,
+  showTable,
+  type Terminal,
+  UsageError,
+} from '../common/terminal.ts'
+
+const STORAGE_HELP = `
+A store is a PostgreSQL database, as postgres://user:password@host:5432/database, or a data folder. Stop all servers that
+use one of the two stores first. The source is only read, and the target must be empty.
+
+Examples:
+  $ toolyard storage copy --to postgres://app@db.internal/toolyard
+  $ toolyard storage copy --from postgres://app@db.internal/toolyard --to ./data`
+
+export function defineStorage(storage: Command, terminal: Terminal, done: Done): void {
+  storage.addHelpText('after', STORAGE_HELP)
+  storage
+    .command('copy')
+    .description('Copy a store into an empty one and verify the audit log there; exits with 1 if it does not hold')
+    .requiredOption('--to <store>', 'the target: postgres://… or a data folder')
+    .option('--from <store>', 'the source (default: TOOLYARD_DATABASE_URL, else the data folder)')
+    .option('--resume', 'continue a copy that was interrupted')
+    .action(actions(terminal, done)(storageCopy))
+}
+
+export interface StorageCopyOptions extends GlobalOptions {
+  readonly to: string
+  readonly from?: string
+  readonly resume?: boolean
+}
+
+/** `toolyard storage copy`: 1 if the audit log does not hold. */
+export async function storageCopy(terminal: Terminal, options: StorageCopyOptions): Promise<number> {
+  const { env } = terminal
+  const { copyStorage } = await import('../../storage/copy-storage.ts')
+  const progress = new ProgressLine(terminal)
+  const copy = copyStorage({
+    from: readStoreName(terminal, '--from', options.from ?? (env.TOOLYARD_DATABASE_URL || dataFolder(env))),
+    to: readStoreName(terminal, '--to', options.to),
+    auditKey: env.TOOLYARD_AUDIT_KEY || undefined,
+    resume: options.resume,
+    onProgress: (rows, all, table) => progress.show(rows / Math.max(rows, all), `${rows} of ${all} rows: ${table}`),
+  })
+  const { from, to, tables, rows, audit } = await copy.finally(() => progress.clear())
+  const ok = audit.faults.length === 0
+  if (terminal.json) terminal.document({ ok, from, to, rows, tables, audit })
+  else {
+    showTable(terminal, [['TABLE', 'ROWS'], ...Object.entries(tables).map(([table, count]) => [table, String(count)])])
+    for (const { chain, at, problem } of audit.faults) {
+      terminal.note(terminal.styleNote('red', printableLine(`${chain}, row ${at}: ${problem}`)))
+    }
+    terminal.note(printableLine(`Copied ${counted(rows, 'row')} from ${from} to ${to}.`))
+    const checked = `${counted(audit.rows, 'row')} in ${counted(audit.chains, 'chain')}, ${counted(audit.seals, 'seal')}`
+    if (ok) terminal.note(`The audit log of the target is intact: ${checked}.`)
+    else terminal.note('The audit log is not intact: the source has the same faults.')
+  }
+  return ok ? 0 : 1
+}
+
+function readStoreName(terminal: Terminal, option: string, store: string): string {
+  if (/^postgres(ql)?:\/\//.test(store)) return store
+  // The value may contain a password.
+  if (store === '' || /^\w+:\/\//.test(store)) {
+    throw new UsageError(`${option} takes an address such as postgres://user:password@host:5432/database, or a folder.`)
+  }
+  return terminal.path(store)
+}
