@@ -171,7 +171,13 @@ describe('without keys', () => {
   test('rejects headers of proxies, and requests that a browser calls cross-site', async () => {
     const server = await openToolServer({ hello: async () => 1 })
     const proxies = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded', 'forwarded', 'via', 'x-real-ip']
-    const more = ['cf-connecting-ip', 'true-client-ip', 'x-client-ip', 'x-cluster-client-ip', 'x-envoy-external-address']
+    const more = [
+      'cf-connecting-ip',
+      'true-client-ip',
+      'x-client-ip',
+      'x-cluster-client-ip',
+      'x-envoy-external-address',
+    ]
     for (const name of [...proxies, ...more]) {
       for (const path of [LIST, '/health', '/mcp']) {
         const answer = await server.get(path, { [name]: '203.0.113.7' })
