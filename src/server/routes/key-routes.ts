@@ -22,6 +22,7 @@ import {
 } from '../../app/tenants.ts'
 import { matchesGlobs } from '../../core/schema/linear-pattern.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
+import { keyEnded } from '../http/authenticator.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'
 import { found, HttpProblem } from '../http/problem.ts'
 import { COUNT, exactly, list, object, pathParameter, route, TEXT, TIME_OR_NULL } from '../http/route.ts'
@@ -211,6 +212,12 @@ export function keyRoutes(app: FastifyInstance): void {
       }
       await installation.access.createKey(stored, caller)
       await installation.callers.load(keys)
+      // The key that made it may have been revoked at the same moment.
+      if (caller !== LOCAL_CALLER && !installation.callers.isValid(caller.id)) {
+        await installation.access.revokeKey(stored.id, now(), caller)
+        await installation.callers.load(keys)
+        throw keyEnded()
+      }
       // The browser that made the first key goes on with it. Browsers send the origin with every POST.
       const owner = first && raw.headers.origin !== undefined ? installation.callers.byId(stored.id) : undefined
       if (owner !== undefined) {
@@ -242,7 +249,7 @@ const EVERYTHING: readonly string[] = ['*']
 
 /** A key can't create a key with more than it has itself. */
 function checkRights(caller: Caller, body: NewKeyBody): void {
-  const { role, scopes, calls_per_minute, expires_at } = body
+  const { role, scopes, expires_at } = body
   const { callsPerMinute, expiresAt } = caller
   // The format allows leap seconds, which no Date has.
   if (expires_at !== undefined && Number.isNaN(Date.parse(expires_at))) {
@@ -259,8 +266,9 @@ function checkRights(caller: Caller, body: NewKeyBody): void {
       `'${more}' is not in ${own.join(', ')}`,
     )
   }
-  if (callsPerMinute !== undefined && (calls_per_minute ?? Number.POSITIVE_INFINITY) > callsPerMinute) {
-    throw new HttpProblem(403, 'A key cannot grant more calls than it has', `calls_per_minute may be ${callsPerMinute}`)
+  if (callsPerMinute !== undefined) {
+    const why = 'the calls of its keys would add up to more than its own'
+    throw new HttpProblem(403, 'A key with a limit of calls cannot create keys', why)
   }
   if (expiresAt < (expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at))) {
     const last = new Date(expiresAt).toISOString()
