@@ -128,7 +128,10 @@ test('selects the only model', async () => {
   const { page } = await open()
   await page.goto(`${scripted.url}/tools-testing`)
   // The list of models may still be on its way.
-  await page.getByRole('combobox', { name: /Select Model/ }).getByText('Scripted').waitFor()
+  await page
+    .getByRole('combobox', { name: /Select Model/ })
+    .getByText('Scripted')
+    .waitFor()
   await page.getByLabel('Test Query').fill('Anything')
   await page.keyboard.press('Control+Enter')
   await page.getByText('Done.').waitFor()
