@@ -15,6 +15,7 @@ import { answerClientError, answerProblem, compileValidator, validationError } f
 import { corsHeaders, SECURITY_HEADERS } from './http/response-headers.ts'
 import { jobRoutes } from './jobs/job-routes.ts'
 import { Jobs } from './jobs/jobs.ts'
+import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
@@ -193,7 +194,11 @@ export async function createApp(installation: Installation, options: AppOptions)
   app.setSchemaErrorFormatter(validationError)
   // Response schemas are documentation only: they remove nothing from a response.
   app.setSerializerCompiler(() => JSON.stringify)
-  app.setErrorHandler<Error>((error, request, reply) => answerProblem(installation, error, request, reply))
+  app.setErrorHandler<Error>((error, request, reply) => {
+    // Unknown paths, too, answer OpenAI clients in their format.
+    const answer = request.url.startsWith('/v1/') ? answerOpenAiError : answerProblem
+    return answer(installation, error, request, reply)
+  })
   addHooks(app)
   await collectOpenApi(app, version)
   for (const addRoutes of ROUTES) addRoutes(app)
