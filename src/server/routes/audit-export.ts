@@ -58,7 +58,7 @@ async function* pages(pageOf: PageOf): AsyncGenerator<readonly AuditRow[]> {
  */
 export function csvCell(value: string | number | null): string {
   if (typeof value === 'number') return String(value)
-  const escaped = (value ?? '').replace(/(?:^|[;\t\r\n,|])(?= *[=+\-@])/g, "$&'")
+  const escaped = (value ?? '').replace(/(?:^|[;\t\r\n,|])(?= *[=+\-@＝＋－＠])/g, "$&'")
   const text = /^[\t\r]/.test(escaped) ? `'${escaped}` : escaped
   return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
