@@ -78,8 +78,12 @@ export interface InstallationOptions {
   readonly onRun?: (run: StoredRun) => void
 }
 
+const REFRESH_EVERY_MS = 1_000
+
 /** A configuration in use: its tools, the store and the callers. */
 export class Installation {
+  #refreshing = false
+  #refreshedMs = Number.NEGATIVE_INFINITY
   readonly instance: string
   readonly storage: Storage
   readonly sink: LedgerSink
@@ -286,6 +290,17 @@ export class Installation {
     } catch (err) {
       this.log.warn({ err, tenant }, 'Old runs could not be removed')
     }
+  }
+
+  /** Reads the keys again, at most once a second: the notification of a new one may be late. */
+  refreshKeys(): void {
+    const now = this.clock.now()
+    if (this.#refreshing || now - this.#refreshedMs < REFRESH_EVERY_MS) return
+    this.#refreshing = true
+    this.#refreshedMs = now
+    void this.#changed('keys').finally(() => {
+      this.#refreshing = false
+    })
   }
 
   async #changed(change: Change): Promise<void> {

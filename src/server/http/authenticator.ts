@@ -115,6 +115,7 @@ export class Authenticator {
   /** Records a key that isn't valid in the audit log: never the key itself, but which one it was if that is known. */
   recordRefused(request: IncomingMessage, key: string | undefined): void {
     if (key === undefined) return
+    this.#installation.refreshKeys()
     const { callers, events } = this.#installation
     const { id, name, tenant } = callers.former(key) ?? {}
     const address = this.#unknown.addressOf(request)
