@@ -138,7 +138,13 @@ export function isFromChild({ localAddress, localPort, remoteAddress, remotePort
     const from = endpoints(remoteAddress, remotePort)
     const to = endpoints(localAddress, localPort)
     const inode = inodeOf('tcp', from, to) ?? inodeOf('tcp6', from, to)
-    return inode === undefined || [...children].some(({ pid }) => pid !== undefined && hasSocket(pid, inode))
+    if (inode === undefined) return true
+    const unix = unixSockets()
+    return [...children].some(({ pid }) => {
+      const own = pid === undefined ? [] : socketsOf(pid)
+      // A socket on its way through a Unix socket belongs to nobody.
+      return own.includes(inode) || own.filter((socket) => unix.has(socket)).length > CHILD_PIPES
+    })
   } catch {
     return true
   }
@@ -171,15 +177,31 @@ function endpoints(address = '', port = 0): string[] {
   return plain === '::1' ? [`${'0'.repeat(24)}01000000${end}`] : []
 }
 
-const hasSocket = (pid: number, inode: string): boolean =>
-  readdirSync(`/proc/${pid}/fd`).some((fd) => {
-    try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`
-    } catch {
-      // Closed meanwhile.
-      return false
-    }
-  })
+/** Unix sockets that every child has: its stderr and its channel. */
+const CHILD_PIPES = 2
+
+function unixSockets(): Set<string> {
+  const rows = readFileSync('/proc/net/unix', 'latin1').split('\n', MAX_CONNECTIONS)
+  return new Set(rows.map((row) => row.trim().split(/\s+/)[6] ?? ''))
+}
+
+/** The inodes of the sockets of a process; none if it has ended. */
+function socketsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => socketAt(`/proc/${pid}/fd/${fd}`) ?? [])
+  } catch {
+    return []
+  }
+}
+
+function socketAt(path: string): string | undefined {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.[1]
+  } catch {
+    // Closed meanwhile.
+    return undefined
+  }
+}
 
 const WATCH_MS = 50
 

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer as createHttpServer, request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -87,7 +89,7 @@ test('an isolated handler has no rights on a server without keys, and reads no .
     join(folder, 'probe.js'),
     `import { readFileSync } from 'node:fs'
     import { word } from './word.js'
-    import { connect } from 'node:net'
+    import { connect, createServer } from 'node:net'
     const ended = (socket) => new Promise((resolve) => socket.once('close', resolve).once('error', resolve))
     /** Leaves rows of closed connections from the same port behind, then asks from another address with that port. */
     async function decoyed(port) {
@@ -104,13 +106,21 @@ test('an isolated handler has no rights on a server without keys, and reads no .
       await ended(second)
       return text.slice(9, 12)
     }
-    export async function probe({ url }) {
+    export async function probe({ url, outsider }) {
       const statusOf = async (path) => (await fetch(url + path)).status
       let read = 'read'
       try { readFileSync(new URL('.env', import.meta.url)) } catch (error) { read = error.code }
       const list = await statusOf('/api/tools/list')
       const decoy = await decoyed(Number(new URL(url).port))
-      return { word, read, list, decoy, health: await statusOf('/health') }
+      // While it listens on a Unix socket, a connection might be on its way through it.
+      const unix = createServer().listen('\\0toolyard-test')
+      await new Promise((resolve) => unix.once('listening', resolve))
+      const peer = connect('\\0toolyard-test')
+      await new Promise((resolve) => peer.once('connect', resolve))
+      const outside = await fetch(outsider + '/ask').then((answer) => answer.text())
+      peer.destroy()
+      unix.close()
+      return { word, read, list, decoy, outside, health: await statusOf('/health') }
     }`,
   )
   const handlers = new ToolHandlers()
@@ -119,16 +129,29 @@ test('an isolated handler has no rights on a server without keys, and reads no .
     {
       name: 'probe',
       description: 'Tries what it must not.',
-      parameters: { type: 'object', properties: { url: { type: 'string' } } },
+      parameters: { type: 'object' },
       implementation: { type: 'internal', handler: 'probe' },
     },
   ]
   const server = await openTestServer({ tools: { enabled: true, registry } }, { local: true, handlers })
   onTestFinished(() => server.close())
   expect((await fetch(`${server.url}/api/tools/list`)).status).toBe(200)
-  const result = await server.installation.manager.getExecutor().execute('probe', { url: server.url })
+  const ask = () =>
+    new Promise<number | undefined>((resolve, reject) => {
+      request(`${server.url}/api/tools/list`, { agent: false }, (answer) => resolve(answer.resume().statusCode))
+        .once('error', reject)
+        .end()
+    })
+  const outsider = createHttpServer(async (_request, response) => response.end(String(await ask())))
+  outsider.listen(0, '127.0.0.1')
+  await once(outsider, 'listening')
+  onTestFinished(() => void outsider.close().closeAllConnections())
+  const params = { url: server.url, outsider: `http://127.0.0.1:${(outsider.address() as AddressInfo).port}` }
+  const result = await server.installation.manager.getExecutor().execute('probe', params)
   // Only Linux tells whose connection it is.
   const list = process.platform === 'linux' ? 401 : 200
   const decoy = String(list)
-  expect(result).toMatchObject({ result: { word: 'loaded', read: 'ERR_ACCESS_DENIED', list, decoy, health: 200 } })
+  const expected = { word: 'loaded', read: 'ERR_ACCESS_DENIED', list, decoy, outside: decoy, health: 200 }
+  expect(result).toMatchObject({ result: expected })
+  await expect.poll(ask).toBe(200)
 })

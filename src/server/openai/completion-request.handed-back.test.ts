@@ -47,6 +47,13 @@ function kept() {
 }
 
 describe('calls that were handed back', () => {
+  test('are restored once: a request that repeats them is refused', () => {
+    const { calls } = kept()
+    const repeated = [...CONTINUED, ...CONTINUED.slice(1)]
+    expect(() => calls.restore(LOCAL_CALLER, repeated)).toThrow('messages[4] repeats tool calls of an earlier message')
+    expect(calls.restore(LOCAL_CALLER, CONTINUED)).toHaveLength(7)
+  })
+
   test('are restored with the earlier turns and the ids of the model', () => {
     const { calls } = kept()
     expect(calls.restore(LOCAL_CALLER, CONTINUED)).toEqual([

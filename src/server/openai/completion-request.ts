@@ -349,11 +349,16 @@ export class HandedBackCalls {
   /** Adds the stored turns to the conversation of a client. */
   restore(caller: Caller, messages: readonly Message[]): Message[] {
     const restored: Message[] = []
+    const used = new Set<HandedBack>()
     for (let at = 0; at < messages.length; at++) {
       const message = messages[at] as Message
       const known = message.role === 'assistant' ? this.#find(caller, message.tool_calls ?? []) : undefined
       if (known === undefined) restored.push(message)
-      else {
+      else if (used.has(known)) {
+        // Each copy would be as long as the stored turns.
+        throw invalid('messages', `messages[${at}] repeats tool calls of an earlier message`)
+      } else {
+        used.add(known)
         const results = messages.slice(at + 1, at + 1 + known.ids.size) as Result[]
         restored.push(...known.before, known.turn, ...resultsOf(known, results))
         at += known.ids.size
