@@ -111,7 +111,7 @@ export class ToolRegistry {
     this.#diagnose = diagnose
   }
 
-  /** Has all tools diagnosed anew, after a handler was added. */
+  /** Tells readers of `version` to ask again which tools can run, after a handler was added. */
   recheck(): void {
     this.#version++
   }

@@ -8,7 +8,7 @@ import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
 import { UnknownModelError } from '../../models/model-error.ts'
 import { acceptsEvents, type EventStream } from '../http/event-stream.ts'
-import { HttpProblem } from '../http/problem.ts'
+import { HttpProblem, waitSeconds } from '../http/problem.ts'
 import { COUNT, list, object, route, TEXT } from '../http/route.ts'
 import { ClientRun, type RunWriter, streamRun } from './client-run.ts'
 
@@ -145,8 +145,8 @@ class RunFailure extends HttpProblem {
   readonly #answer: object
 
   constructor(status: number, { error, retry_after_ms, ...answer }: RunAnswer, runId: string) {
-    const wait = retry_after_ms === undefined ? undefined : String(Math.max(1, Math.ceil(retry_after_ms / 1_000)))
-    super(status, 'The model failed', error, wait === undefined ? {} : { 'retry-after': wait })
+    const wait = retry_after_ms === undefined ? {} : { 'retry-after': waitSeconds(retry_after_ms) }
+    super(status, 'The model failed', error, wait)
     this.#answer = { ...answer, run_id: runId }
   }
 
@@ -184,7 +184,7 @@ function late({ log }: Installation, error: unknown): unknown {
 
 /** Answers as `/tools/execute` does. */
 function refuse(reply: FastifyReply, { result }: ToolRefusedError, { waitMs }: ClientRun): FastifyReply {
-  if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', Math.max(1, Math.ceil(waitMs / 1_000)))
+  if (result.error_code === 'RATE_LIMITED') reply.header('retry-after', waitSeconds(waitMs))
   return reply.code(TOOL_ERRORS[result.error_code].status).send(result)
 }
 

@@ -118,6 +118,9 @@ export class HttpProblem extends Error {
   }
 }
 
+/** The value of Retry-After: whole seconds, at least one. */
+export const waitSeconds = (waitMs = 0): string => String(Math.max(1, Math.ceil(waitMs / 1_000)))
+
 /** The value; throws 404 if there is none. */
 export function found<T>(value: T | undefined, what: string, hint?: string): T {
   if (value === undefined) throw new HttpProblem(404, `${what} not found`, hint)

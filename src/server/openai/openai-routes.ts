@@ -5,6 +5,7 @@ import type { Availability } from '../../models/model-catalogue.ts'
 import { splitModelId } from '../../models/model-info.ts'
 import { ClientRun, type RunEvents, type RunWriter, streamRun } from '../chat/client-run.ts'
 import type { EventStream } from '../http/event-stream.ts'
+import { waitSeconds } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 import {
   type AskedCompletion,
@@ -364,8 +365,7 @@ function failed(
   const problem = error ?? 'The run was cancelled before it could finish'
   const code = reason === 'cancelled' ? 'cancelled' : 'model_failed'
   if (calls.length === 0) {
-    const wait =
-      retry_after_ms === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retry_after_ms / 1_000))) }
+    const wait = retry_after_ms === undefined ? {} : { 'retry-after': waitSeconds(retry_after_ms) }
     return new OpenAiError(reason === 'cancelled' ? 503 : error_status, problem, { code, headers: wait })
   }
   const names = [...new Set(calls.map(({ tool }) => tool))].slice(0, 10).join(', ')

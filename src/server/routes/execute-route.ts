@@ -13,6 +13,7 @@ import { isTraceparent } from '../../core/tracer.ts'
 import { sessionName } from '../http/context.ts'
 import { acceptsEvents } from '../http/event-stream.ts'
 import { JSON_TYPES } from '../http/hooks.ts'
+import { waitSeconds } from '../http/problem.ts'
 import { JOB_SCHEMA } from '../jobs/job-routes.ts'
 
 const BODY = {
@@ -189,8 +190,6 @@ function envelope(reply: FastifyReply, result: ToolResult, context?: RestContext
   }
   return JSON.stringify(result)
 }
-
-const waitSeconds = (waitMs = 0): string => String(Math.max(1, Math.ceil(waitMs / 1_000)))
 
 function rateHeaders(context?: RestContext): Record<string, string> {
   const { rate, rateState } = context ?? {}
