@@ -159,7 +159,8 @@ describe('LangChain', () => {
       const found = new Set()
       registerHooks({
         resolve(name, context, next) {
-          return next(${missing} && name.startsWith('@langchain/') ? 'not-installed' : name, context)
+          const hidden = ${missing} && name.startsWith('@langchain/')
+          return next(name, hidden ? { ...context, parentURL: 'file:///nowhere/x.js' } : context)
         },
         load(url, context, next) {
           if (url.includes('/node_modules/@langchain/')) found.add(url)

@@ -1,6 +1,7 @@
 import type { CallContext } from '../core/call-context.ts'
 import { missingPermission } from '../core/execution/permit.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
+import { loadOptional } from '../core/optional-package.ts'
 
 /** An executor, or a manager that has one. */
 type Runtime = ToolExecutor | { getExecutor(): ToolExecutor }
@@ -24,7 +25,7 @@ export async function toLangChain<Tool = HandedTool>(
   allowed?: readonly string[],
   caller: Caller = {},
 ): Promise<Tool[]> {
-  const { ExecutedTool } = await import('./executed-tool.ts').catch(explained)
+  const { ExecutedTool } = await loadOptional('toLangChain', ['@langchain/core'], () => import('./executed-tool.ts'))
   const executor = 'getExecutor' in runtime ? runtime.getExecutor() : runtime
   const { registry } = executor
   const names = allowed && new Set(allowed)
@@ -36,9 +37,4 @@ export async function toLangChain<Tool = HandedTool>(
       return wanted && works && missingPermission(tool, caller) === undefined
     })
     .map((tool) => new ExecutedTool(tool, executor, caller) as Tool)
-}
-
-function explained(error: unknown): never {
-  if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
-  throw new Error('toLangChain needs the package @langchain/core: npm install @langchain/core', { cause: error })
 }

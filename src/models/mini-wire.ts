@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { findPackages, MiniHost, Worker, WorkerOptions } from '@toolyard/mini'
 import { type Log, silentLog } from '../core/log.ts'
+import { isMissingPackage } from '../core/optional-package.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { exactCheck } from '../core/schema/exact-check.ts'
 import type { Params } from '../core/tool.ts'
@@ -98,23 +99,16 @@ async function loadPackage(provider: string, places: Places): Promise<Package> {
   try {
     return await beside()
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isMissingPackage(error, [PACKAGE])) throw error
   }
   try {
     const found = createRequire(join(project, 'x.js')).resolve(PACKAGE)
     return await import(pathToFileURL(found).href)
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isMissingPackage(error, [PACKAGE])) throw error
     throw new ModelError(`The model "${provider}:v1" needs the package ${PACKAGE}: npm install ${PACKAGE}`)
   }
 }
-
-/** Another missing module means that the package is damaged, not absent. */
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error &&
-  'code' in error &&
-  /^(?:ERR_)?MODULE_NOT_FOUND$/.test(String(error.code)) &&
-  error.message.includes(PACKAGE)
 
 /** A schema that can't be used rejects everything. */
 const problemsOf: MiniHost['check'] = async (schema, params) => {

@@ -1,5 +1,14 @@
+import { loadOptional } from '../core/optional-package.ts'
 import type { OpenTelemetry, OpenTelemetryOptions } from './open-otlp.ts'
 import { otlpSettings, type TelemetryEnvironment } from './otlp-settings.ts'
+
+const PACKAGES = [
+  '@opentelemetry/exporter-metrics-otlp-http',
+  '@opentelemetry/exporter-trace-otlp-http',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-metrics',
+  '@opentelemetry/sdk-trace',
+]
 
 /**
  * Sends telemetry over OTLP as the standard variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) say. Returns undefined and
@@ -11,6 +20,6 @@ export async function openTelemetry(
 ): Promise<OpenTelemetry | undefined> {
   const settings = otlpSettings(env, log)
   if (settings === undefined) return undefined
-  const { openOtlp } = await import('./open-otlp.ts')
+  const { openOtlp } = await loadOptional('OTLP export', PACKAGES, () => import('./open-otlp.ts'))
   return openOtlp(settings, { log, version })
 }

@@ -1,5 +1,6 @@
 import type { PgBoss } from 'pg-boss'
 import { type Log, writeLog } from '../../core/log.ts'
+import { loadOptional } from '../../core/optional-package.ts'
 import type { Job, JobQueue, JobStore } from '../../core/storage/job-store.ts'
 import { PostgresDatabase, postgresError } from './postgres-database.ts'
 
@@ -122,7 +123,7 @@ class PgBossQueue implements JobQueue {
 /** Opens the queue, in the thread that runs the tools. */
 export async function openPgBossQueue(url: string, options: PgBossQueueOptions): Promise<JobQueue> {
   const createSchema = await lacksSchema(url)
-  const { PgBoss } = await import('pg-boss')
+  const { PgBoss } = await loadOptional('PostgreSQL', ['pg', 'pg-boss'], () => import('pg-boss'))
   const limits = { query_timeout: 6 * ANSWER_MS, keepAlive: true }
   const boss = new PgBoss({
     ...limits,

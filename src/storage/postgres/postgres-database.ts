@@ -1,5 +1,6 @@
 import type { Client, ClientConfig, Pool, PoolClient, QueryConfig } from 'pg'
 import { type Log, writeLog } from '../../core/log.ts'
+import { loadOptional } from '../../core/optional-package.ts'
 import type { Company } from '../../core/storage/lease-store.ts'
 import type { Change } from '../../core/storage/storage.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
@@ -30,7 +31,7 @@ export class PostgresDatabase implements Statements {
 
   /** Does not connect yet. */
   static async open(url: string, connections: number, answerMs = ANSWER_MS): Promise<PostgresDatabase> {
-    const { Client, Pool, types } = await import('pg')
+    const { Client, Pool, types } = await loadOptional('PostgreSQL', ['pg', 'pg-boss'], () => import('pg'))
     const config: ClientConfig = {
       connectionString: url,
       application_name: 'toolyard',
