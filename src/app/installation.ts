@@ -83,6 +83,8 @@ const REFRESH_EVERY_MS = 1_000
 /** A configuration in use: its tools, the store and the callers. */
 export class Installation {
   #refreshing = false
+  /** The changes that could not be read, and how to cancel their next attempt. */
+  readonly #retries = new Map<Change, () => void>()
   #refreshedMs = Number.NEGATIVE_INFINITY
   readonly instance: string
   readonly storage: Storage
@@ -303,7 +305,9 @@ export class Installation {
     })
   }
 
+  /** Reads what changed, until the store answers: a revoked key must not stay valid because one read failed. */
   async #changed(change: Change): Promise<void> {
+    this.#retries.get(change)?.()
     try {
       if (change === 'validations') await this.#gate?.refresh()
       if (change === 'keys') await this.callers.load(this.storage.keys)
@@ -312,12 +316,19 @@ export class Installation {
         await this.#manager?.getMcpServers().checkPins()
       }
     } catch (err) {
-      this.log.error({ err, change }, 'Could not read a change from the store, the previous state stays in use')
+      if (this.#closed !== undefined) return
+      this.log.error({ err, change }, 'Could not read a change from the store, trying again')
+      this.#retries.get(change)?.()
+      this.#retries.set(
+        change,
+        this.clock.after(REFRESH_EVERY_MS, () => void this.#changed(change)),
+      )
     }
   }
 
   async #close(): Promise<void> {
     this.#stopListening()
+    for (const cancel of this.#retries.values()) cancel()
     for (const cancel of this.#retired.values()) cancel()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()
