@@ -163,5 +163,7 @@ function missingVariable(
 function definitionSchema(kind: Kind | undefined): object {
   const { properties } = DEFINITION_SCHEMA
   // Parameters are checked as a schema.
-  return { properties: { ...properties, parameters: {}, implementation: kind?.schema ?? {} } }
+  const { returns } = properties.implementation.properties
+  const implementation = kind?.schema && { ...kind.schema, properties: { ...kind.schema.properties, returns } }
+  return { properties: { ...properties, parameters: {}, implementation: implementation ?? {} } }
 }

@@ -146,6 +146,16 @@ describe('loading definitions', () => {
     expect(await manager.loadTools()).toMatchObject({ loaded: ['one'], warnings: [] })
   })
 
+  test.each([
+    { type: 'mock', mock_response: 1 },
+    { type: 'http', url: 'https://a.test/' },
+    { type: 'mcp', server: 'a', tool: 'b' },
+  ])('loads a definition that returns content of MCP: %j', async (kind) => {
+    const implementation = { ...kind, returns: 'mcp_content' }
+    const { manager } = manage({ tools: { enabled: true, registry: [mock('one', { implementation })] } })
+    expect(await manager.loadTools()).toMatchObject({ loaded: ['one'], skipped: [] })
+  })
+
   test('loading again changes and logs nothing', async () => {
     const { manager, log } = manage({ tools: { enabled: true, registry: [mock('one'), {}] } })
     const first = await manager.loadTools()

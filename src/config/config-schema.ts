@@ -241,7 +241,7 @@ export const DEFINITION_SCHEMA = {
     implementation: {
       type: 'object',
       required: ['type'],
-      properties: { type: { type: 'string' }, handler: { type: 'string' } },
+      properties: { type: { type: 'string' }, handler: { type: 'string' }, returns: { enum: ['mcp_content'] } },
     },
     type: { type: 'string' },
     handler: { type: 'string' },

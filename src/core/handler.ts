@@ -70,7 +70,7 @@ export interface ToolHealth {
 /** A way to implement tools, selected by `implementation.type`. */
 export interface Kind {
   /** The JSON Schema of `implementation`. A definition with keys that it doesn't declare is skipped. */
-  readonly schema?: object
+  readonly schema?: { readonly properties: object }
   /** The effect of a tool that doesn't declare one. */
   effect(tool: ToolDefinition): Effect
   /** Why the definition can't be loaded. */
