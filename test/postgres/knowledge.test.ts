@@ -96,7 +96,7 @@ describe(`the contract of knowledge: PostgreSQL with pgvector (${REAL === undefi
   beforeAll(async () => {
     const { url, stop } = REAL === undefined ? await startPgvector() : { url: REAL, stop: async () => {} }
     // Concurrent writers queue for the one connection of PGlite, longer on a slow machine than a server waits.
-    const database = await PostgresDatabase.open(url, ...(REAL === undefined ? ([1, 60_000] as const) : ([8] as const)))
+    const database = await PostgresDatabase.open(url, REAL === undefined ? 1 : 8, 60_000)
     const { vectors } = await migrate(database)
     expect(vectors).toBe(true)
     for (const _ of ['one', 'other']) {
