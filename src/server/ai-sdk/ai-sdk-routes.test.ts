@@ -1,62 +1,13 @@
-import { Chat } from '@ai-sdk/react'
-import {
-  DefaultChatTransport,
-  readUIMessageStream,
-  type UIMessage,
-  type UIMessageChunk,
-  uiMessageChunkSchema,
-} from 'ai'
-import { describe, expect, test, vi } from 'vitest'
+import { readUIMessageStream, type UIMessage } from 'ai'
+import { describe, expect, test } from 'vitest'
 import { never } from '../../core/fixtures/code-yard.ts'
-import type { Message } from '../../models/model.ts'
 import { ModelError } from '../../models/model-error.ts'
-import type { GivenTurn } from '../../testing/stand-ins.ts'
-import { openScriptedServer, type ScriptedServerOptions } from '../fixtures/open-scripted-server.ts'
+import { openScriptedServer } from '../fixtures/open-scripted-server.ts'
+import { asked, chunksOf, message, openChat, partsOf, post, told } from '../fixtures/ui-chat.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const paris = { calls: [{ name: 'get_weather', arguments: { location: 'Paris' } }] }
 const blue = { get_weather: () => ({ sky: 'blue' }) }
-const PATH = '/api/ai-sdk/chat'
-
-const message = (text: string, id = text) => ({ id, role: 'user', parts: [{ type: 'text', text }] })
-const asked = (...messages: object[]) => ({ id: 'chat', messages, trigger: 'submit-message' })
-
-const post = (url: string, body: unknown, headers: Record<string, string> = {}) =>
-  fetch(url + PATH, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  })
-
-/** The chunks of a stream, each checked against the schema of the AI SDK. */
-async function chunksOf(response: Response): Promise<UIMessageChunk[]> {
-  const { validate } = uiMessageChunkSchema()
-  const lines = (await response.text()).split('\n\n').filter((line) => line.startsWith('data: '))
-  expect(lines.at(-1)).toBe('data: [DONE]')
-  const chunks = lines.slice(0, -1).map((line) => JSON.parse(line.slice('data: '.length)))
-  for (const chunk of chunks) expect(await validate?.(chunk)).toMatchObject({ success: true })
-  return chunks
-}
-
-/** A server, and the `Chat` behind `useChat`, with nothing but the address. */
-async function openChat(turns: readonly GivenTurn[], options: ScriptedServerOptions = {}) {
-  const server = await openScriptedServer(turns, options)
-  const data: unknown[] = []
-  const open = (id: string, headers: Record<string, string> = {}) =>
-    new Chat<UIMessage>({
-      id,
-      transport: new DefaultChatTransport({ api: server.url + PATH, headers }),
-      onData: (part) => data.push(part),
-    })
-  return { ...server, open, chat: open('chat'), data }
-}
-
-/** What the model was told, without the prompt. */
-const told = ({ messages }: { readonly messages: readonly Message[] } = { messages: [] }) =>
-  messages.slice(1).map(({ role, content }) => [role, content])
-
-const partsOf = (chat: { readonly messages: readonly UIMessage[] }) => chat.messages.at(-1)?.parts
-
 describe('the stream', () => {
   test('has the headers and the chunks of the protocol', async () => {
     const { url } = await openScriptedServer([{ text: 'Wait.', ...paris }, 'It is blue.'], { tools: blue })
@@ -296,16 +247,25 @@ describe('useChat', () => {
 
   test('a provider that fails is an error: with its status, or in the stream if it has begun', async () => {
     const { chat, model } = await openChat(
-      [new ModelError('Slow down', { status: 429 }), paris, new ModelError('Model x broke off'), 'Yes.'],
+      [
+        new ModelError('Slow down', { status: 429 }),
+        { text: 'It', error: new ModelError('Model x is gone') },
+        paris,
+        new ModelError('Model x broke off'),
+        'Yes.',
+      ],
       { tools: blue },
     )
     await chat.sendMessage({ text: 'a' })
     expect(chat.status).toBe('error')
     expect(chat.error).toMatchObject({ statusCode: 503, message: expect.stringContaining('Slow down') })
-    await chat.sendMessage({ text: 'b' })
-    expect([chat.status, chat.error?.message]).toEqual(['error', 'Model x broke off'])
+    for (const problem of ['Model x is gone', 'Model x broke off']) {
+      await chat.sendMessage({ text: 'b' })
+      expect([chat.status, chat.error?.message]).toEqual(['error', problem])
+    }
     await chat.sendMessage({ text: 'c' })
-    expect(told(model.requests[3]).map(([role]) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
+    // A question that failed before any call is not in the record.
+    expect(told(model.requests[4]).map(([role]) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
   })
 
   test('sends images to a model that takes them, in later questions too', async () => {
@@ -398,95 +358,5 @@ describe('the request', () => {
       states.push(Object(partsOf(chat)?.[1]).state)
     }
     expect(states).toEqual(['output-available', 'output-error', 'output-available'])
-  })
-})
-
-describe('a chat', () => {
-  test('belongs to its caller: the same id finds nothing for another key or tenant', async () => {
-    const { open, key, model } = await openChat(['One.', 'Two.', 'Three.', 'Four.'])
-    const mine = { 'x-api-key': await key('acme') }
-    for (const headers of [mine, { 'x-api-key': await key('acme') }, { 'x-api-key': await key('globex') }, mine]) {
-      await open('chat', headers).sendMessage({ text: 'What did I say?' })
-    }
-    expect(model.requests.map((request) => told(request).length)).toEqual([1, 1, 1, 3])
-  })
-
-  test('answers one question at a time', async () => {
-    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-    const { promise: answered, resolve: answer } = Promise.withResolvers<string>()
-    const waits = () => {
-      begin()
-      return answered
-    }
-    const { url, installation } = await openScriptedServer([waits, 'Two.'])
-    const first = post(url, asked(message('a')))
-    await begun
-    vi.spyOn(installation.clock, 'after').mockImplementationOnce((_ms, late) => {
-      late()
-      return () => {}
-    })
-    const second = await post(url, asked(message('b')))
-    expect([second.status, await second.json()]).toMatchObject([409, { title: 'The chat is still answering' }])
-    const third = post(url, asked(message('c')))
-    answer('One.')
-    expect((await (await first).text()).includes('"delta":"One."')).toBe(true)
-    expect((await chunksOf(await third)).at(-1)).toMatchObject({ finishReason: 'stop' })
-  })
-
-  test('has at most 200 messages and 1,000,000 characters', async () => {
-    const { url, installation, model } = await openScriptedServer(['a'.repeat(999_000), 'b'.repeat(2_000), 'Short.'])
-    const key = { tenant: 'local', caller: 'local', chat: 'chat' }
-    await chunksOf(await post(url, asked(message('a'))))
-    const late = (await chunksOf(await post(url, asked(message('b'))))).at(-1)
-    expect(late).toMatchObject({ type: 'error', errorText: expect.stringMatching(/^The chat is full: .* not stored/) })
-    expect(await installation.storage.chats.turns(key)).toHaveLength(1)
-    const messages = JSON.stringify(Array.from({ length: 200 }, () => ({ role: 'user', content: 'x' })))
-    await installation.storage.chats.add(key, { messageId: 'many', messages })
-    const full = await post(url, asked(message('c')))
-    expect([full.status, await full.json()]).toMatchObject([409, { detail: expect.stringContaining('202 messages') }])
-    expect((await post(url, { ...asked(message('c')), id: 'new' })).status).toBe(200)
-    expect(model.requests).toHaveLength(3)
-  })
-
-  test('counts to the quota of its tenant', async () => {
-    const { url, model } = await openScriptedServer(['One.', 'Two.'], { config: { limits: { storage_bytes: 150 } } })
-    await chunksOf(await post(url, asked(message('a'.repeat(50)))))
-    const late = (await chunksOf(await post(url, asked(message('b'))))).at(-1)
-    const problem = expect.stringContaining("Tenant 'local' has reached its quota 'storage_bytes'")
-    expect(late).toMatchObject({ type: 'error', errorText: problem })
-    expect(model.requests).toHaveLength(2)
-  })
-
-  test('is only in memory if runs are not stored', async () => {
-    const { chat, model, installation } = await openChat(['One.', 'Two.', 'Three.'], {
-      config: { storage: { runs: false } },
-    })
-    await chat.sendMessage({ text: 'a' })
-    await chat.sendMessage({ text: 'b' })
-    await chat.regenerate()
-    expect(told(model.requests[2])).toEqual([
-      ['user', 'a'],
-      ['assistant', 'One.'],
-      ['user', 'b'],
-    ])
-    expect(await installation.storage.chats.turns({ tenant: 'local', caller: 'local', chat: 'chat' })).toEqual([])
-  })
-
-  test('a client that is gone before the first event leaves nothing behind', async () => {
-    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-    const silent: GivenTurn = ({ signal }) =>
-      new Promise((_, reject) => {
-        signal?.addEventListener('abort', () => reject(signal.reason))
-        begin()
-      })
-    const { chat, app, model } = await openChat([silent, 'Hi.'])
-    const asked = chat.sendMessage({ text: 'a' })
-    await begun
-    await chat.stop()
-    await asked
-    await chat.sendMessage({ text: 'b' })
-    expect(chat.status).toBe('ready')
-    expect(told(model.requests[1]).at(-1)).toEqual(['user', 'b'])
-    expect([app.streams.size, app.traffic.calls.size]).toEqual([0, 0])
   })
 })

@@ -188,8 +188,9 @@ export class UiMessageStream implements RunWriter {
   }
 
   async #finish(answer: RunAnswer, messages: readonly Message[]): Promise<void> {
-    await this.#options.store(messages)
     const { stop_reason, error, error_status, final_answer, content, service, model, usage, cost, gate } = answer
+    // A question that failed before any call can be asked again as if it was the first time.
+    if (error_status === undefined || answer.tool_calls.length > 0) await this.#options.store(messages)
     if (error_status !== undefined) return this.#error(error ?? content)
     if (stop_reason === 'cancelled') {
       await this.#endStep()
