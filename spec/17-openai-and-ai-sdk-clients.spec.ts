@@ -1,4 +1,7 @@
+import { Chat } from '@ai-sdk/react'
+import { DefaultChatTransport } from 'ai'
 import { describe, expect, test } from 'vitest'
+import { openScriptedServer } from '../src/server/fixtures/open-scripted-server.ts'
 import { openToolServer } from '../src/server/fixtures/open-tool-server.ts'
 
 describe('OpenAI and AI SDK clients', () => {
@@ -18,7 +21,24 @@ describe('OpenAI and AI SDK clients', () => {
     }
     expect(await (await get('/nothing')).json()).toMatchObject({ status: 404 })
   })
-  test.todo(
-    "[17.1-7] POST /api/ai-sdk/chat speaks the AI SDK's UI message stream: useChat works against it unchanged, with tool parts and approvals",
-  )
+  test("[17.1-7] POST /api/ai-sdk/chat speaks the AI SDK's UI message stream: useChat works against it unchanged, with tool parts", async () => {
+    const call = { name: 'get_weather', arguments: { location: 'Paris' } }
+    const tools = { get_weather: () => ({ temperature: 22 }) }
+    const { url, model } = await openScriptedServer([{ calls: [call] }, 'It is 22 °C.', 'Yes.'], { tools })
+    const chat = new Chat({ transport: new DefaultChatTransport({ api: `${url}/api/ai-sdk/chat` }) })
+    await chat.sendMessage({ text: 'How is the weather?' })
+    expect([chat.status, chat.lastMessage?.parts]).toMatchObject([
+      'ready',
+      [
+        { type: 'step-start' },
+        { type: 'dynamic-tool', toolName: 'get_weather', state: 'output-available', output: { temperature: 22 } },
+        { type: 'step-start' },
+        { type: 'text', text: 'It is 22 °C.' },
+      ],
+    ])
+    await chat.sendMessage({ text: 'Is that warm?' })
+    const roles = model.requests[2]?.messages.map(({ role }) => role)
+    expect(roles).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'user'])
+  })
+  test.todo('[17.1-8] useChat shows approvals of tool calls, and sends the decisions')
 })

@@ -107,7 +107,7 @@ export class CallBatch {
 }
 
 /** Returns text that isn't JSON unchanged: the executor refuses it. */
-function readArguments(text: string): unknown {
+export function readArguments(text: string): unknown {
   if (text.trim() === '') return {}
   try {
     return parseJson(text, LIMITS.bodyDepth)

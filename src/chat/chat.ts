@@ -3,8 +3,8 @@ import type { CallContext } from '../core/call-context.ts'
 import type { ToolExecutor } from '../core/execution/tool-executor.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { ToolErrorCode, ToolFailure, ToolResult } from '../core/tool-result.ts'
-import { resultContent } from '../models/content.ts'
-import type { AcceptedMedia, Message, ToolCall } from '../models/model.ts'
+import { mediaProblem, resultContent, textIn } from '../models/content.ts'
+import type { AcceptedMedia, Content, Message, ToolCall } from '../models/model.ts'
 import type { ModelCatalogue } from '../models/model-catalogue.ts'
 import { CallBatch } from './call-batch.ts'
 import { CallGuard } from './call-guard.ts'
@@ -28,6 +28,14 @@ export class ToolRefusedError extends Error {
     super(result.error)
     this.name = 'ToolRefusedError'
     this.result = result
+  }
+}
+
+/** The message has media that the model doesn't take. */
+export class RefusedMediaError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'RefusedMediaError'
   }
 }
 
@@ -101,11 +109,13 @@ async function findContext(
 }
 
 export interface ChatRequest {
-  readonly message: string
+  readonly message: Content
   readonly previous_messages?: readonly Message[]
   readonly profile?: Profile
   /** `provider:model`: bypasses the response rules and offers every tool. */
   readonly model?: string
+  /** Per turn, if `model` is given: 500 by default, null for the limit of the provider. */
+  readonly max_tokens?: number | null
   /** Runs before the model is asked, which sees the result. */
   readonly tool_name?: string
   readonly tool_params?: unknown
@@ -113,7 +123,7 @@ export interface ChatRequest {
   readonly context?: CallContext
 }
 
-const TRIAL: Partial<RuleRun> = { max_tokens: 500 }
+const TRIAL_TOKENS = 500
 export const TRIAL_PROMPT = 'You are a helpful assistant with access to tools. Use them when appropriate.'
 
 export interface ChatParts {
@@ -138,7 +148,7 @@ export class Chat {
     this.#parts = parts
   }
 
-  /** Rejects if no rule matches, the model is unknown, or `tool_name` is refused (`ToolRefusedError`). */
+  /** Rejects if no rule matches, the model is unknown or doesn't take the media, or `tool_name` is refused. */
   async answer(request: ChatRequest): Promise<RunAnswer> {
     let answer: RunAnswer | undefined
     for await (const event of this.run(request)) if (event.type === 'answer') answer = event.answer
@@ -157,15 +167,19 @@ export class Chat {
     yield* this.#parts.loop.run(await this.#prepare(request, chosen, first))
   }
 
-  #choose({ message, profile = {}, model: asked, context = {} }: ChatRequest): Chosen {
+  #choose({ message, profile = {}, model: asked, max_tokens = TRIAL_TOKENS, context = {} }: ChatRequest): Chosen {
     const { models, rules } = this.#parts
-    const rule = asked === undefined ? rules.match(profile, message) : undefined
-    const { model_id = asked ?? '', ...run } = rule ? ruleRun(rule) : TRIAL
+    const rule = asked === undefined ? rules.match(profile, textIn(message)) : undefined
+    const given: Partial<RuleRun> = max_tokens === null ? {} : { max_tokens }
+    const { model_id = asked ?? '', ...run } = rule ? ruleRun(rule) : given
     const { prices } = models.info(model_id)
+    const model = models.get(model_id, context.models)
+    const problem = mediaProblem(message, model, () => models.list(context.models).map(({ id }) => models.get(id)))
+    if (problem !== undefined) throw new RefusedMediaError(problem)
     return {
       prompt: rule?.prompt ?? TRIAL_PROMPT,
       context: { ...context, runId: context.runId ?? randomUUID() },
-      run: { ...run, model: models.get(model_id, context.models), ...(prices !== undefined && { prices }) },
+      run: { ...run, model, ...(prices !== undefined && { prices }) },
     }
   }
 

@@ -1,7 +1,8 @@
 import { type Log, silentLog } from '../core/log.ts'
 import type { Pattern } from '../core/schema/linear-pattern.ts'
 import { suggest } from '../core/suggest.ts'
-import type { Message } from '../models/model.ts'
+import { textIn } from '../models/content.ts'
+import type { Content, Message } from '../models/model.ts'
 import { ruleModelId } from '../models/model-info.ts'
 import { intentPattern } from './intent-pattern.ts'
 import type { Budget, RunRequest } from './run.ts'
@@ -143,7 +144,7 @@ function matches({ intent, values }: CompiledRule, profile: Profile, message: st
 }
 
 interface Question {
-  readonly message: string
+  readonly message: Content
   readonly previousMessages?: readonly Message[]
   readonly profile?: Profile
   /** Searches the documents; called only if the prompt contains `{{rag_context}}`. */
@@ -153,8 +154,9 @@ interface Question {
 /** Builds the conversation: the rule's prompt, earlier messages, the user's message. */
 export async function buildMessages(rule: Pick<ResponseRule, 'prompt'>, question: Question): Promise<Message[]> {
   const { message, previousMessages = [], profile = {}, lookup } = question
-  const context = promptVariables(rule.prompt).has('rag_context') ? await lookup?.(message) : undefined
-  const own: Profile = { user_message: message, rag_context: context }
+  const text = textIn(message)
+  const context = promptVariables(rule.prompt).has('rag_context') ? await lookup?.(text) : undefined
+  const own: Profile = { user_message: text, rag_context: context }
   const prompt = fillPrompt(rule.prompt, (name) => {
     if (Object.hasOwn(own, name)) return own[name]
     return Object.hasOwn(profile, name) ? profile[name] : undefined

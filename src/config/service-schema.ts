@@ -10,7 +10,8 @@ const QUOTA = {
   storage_bytes: {
     type: 'integer',
     minimum: 0,
-    description: 'Texts and vectors of documents, parameters and results of jobs of one tenant. Default: 1 GB.',
+    description:
+      'Texts and vectors of documents, parameters and results of jobs, messages of chats of one tenant. Default: 1 GB.',
   },
   stored_runs: {
     type: 'integer',

@@ -138,6 +138,13 @@ export function readMedia(value: unknown): MediaPart | undefined {
   return mediaPart(value.media_type ?? value.mimeType, value.data, value.url, value.name)
 }
 
+/** Reads media from a `data:` URL in base64, or from a web address of this media type. */
+export function mediaFromUrl(url: unknown, mediaType?: unknown, name?: unknown): MediaPart | undefined {
+  const [start, type] = typeof url === 'string' ? (/^data:([^,]{1,200});base64,/.exec(url) ?? []) : []
+  if (start === undefined) return mediaPart(mediaType, undefined, url, name)
+  return mediaPart(type, (url as string).slice(start.length), undefined, name)
+}
+
 function mediaPart(declared: unknown, data: unknown, url: unknown, given: unknown): MediaPart | undefined {
   if (typeof declared !== 'string') return undefined
   const plain = (declared.split(';')[0] as string).trim().toLowerCase()

@@ -1,3 +1,4 @@
+import { shortened } from '../core/schema/problem-words.ts'
 import {
   hasSignature,
   type MediaKind,
@@ -7,7 +8,7 @@ import {
   splitMedia,
   type ToolResult,
 } from '../core/tool-result.ts'
-import type { AcceptedMedia, Content, Message, Part } from './model.ts'
+import type { AcceptedMedia, Content, Message, Model, Part } from './model.ts'
 
 /** 5 MB, in base64. */
 export const MAX_MEDIA_CHARACTERS = Math.ceil((5 * 1024 * 1024 * 4) / 3)
@@ -38,6 +39,20 @@ export function takes(accepted: AcceptedMedia | undefined, part: MediaPart): boo
   if (part.data === undefined) return accepted?.urls === true && part.type === 'image'
   const fits = accepted?.types.includes(part.media_type) === true
   return fits && part.data.length <= MAX_MEDIA_CHARACTERS && hasSignature(part)
+}
+
+/** Why a model can't take a message; undefined if it can. `known` are the models that the caller may use. */
+export function mediaProblem(
+  content: Content | null,
+  { id, accepts }: Model,
+  known: () => readonly Model[],
+): string | undefined {
+  const part = mediaIn(content).find((one) => !takes(accepts, one))
+  if (part === undefined) return undefined
+  const able = known().filter((model) => takes(model.accepts, part))
+  const hint =
+    able.length === 0 ? 'None of your models does' : `Models that do: ${able.map((one) => one.id).join(', ')}`
+  return `Model '${id}' does not take ${shortened(mediaText(part))}. ${shortened(hint)}`
 }
 
 /** What a model sees of a result: the envelope with a short text for each of its media, and the media that it takes. */

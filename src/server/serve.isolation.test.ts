@@ -3,7 +3,7 @@ import { SCOPES } from '../app/callers.ts'
 import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
 import { ModelCatalogue } from '../models/model-catalogue.ts'
 import { scripted } from '../testing/stand-ins.ts'
-import { type Estate, EVENTS, ofSession, rpc, TRIES, type Try } from './fixtures/isolation-tries.ts'
+import { type Estate, EVENTS, ofSession, rpc, TRIES, type Try, uiChat } from './fixtures/isolation-tries.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'
 import { toolConfig } from './fixtures/open-tool-server.ts'
 
@@ -67,6 +67,7 @@ async function furnish(): Promise<Estate> {
   )
   await (await ask(owner, 'GET', { path: `/api/jobs/${jobId}`, headers: EVENTS })).text()
   await ask(owner, 'POST', { path: '/chat', body: { message: 'question-of-a' } })
+  await (await ask(owner, 'POST', { path: '/api/ai-sdk/chat', body: uiChat('question-of-a') })).text()
   await ask(owner, 'POST', {
     path: '/api/tools/validate',
     body: { model: 'mini:v1', success: true, details: 'details-of-a' },

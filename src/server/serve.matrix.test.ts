@@ -34,6 +34,7 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /chat': needs('chat'),
   'POST /api/tools/test': needs('chat'),
   'POST /v1/chat/completions': needs('chat'),
+  'POST /api/ai-sdk/chat': needs('chat'),
   'GET /v1/models': needs('read'),
   'GET /v1/models/*': needs('read'),
   'GET /api/runs': needs('observe'),

@@ -87,6 +87,11 @@ test('a key with patterns for models sees and asks those models only, everywhere
   const messages = [{ role: 'user', content: 'Go.' }]
   const asked: [path: string, body: object, status: number][] = [
     ['/chat', { message: 'Go.' }, 400],
+    [
+      '/api/ai-sdk/chat',
+      { id: 'a', messages: [{ id: 'b', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }] },
+      400,
+    ],
     ['/api/tools/test', { query: 'Go.', model: 'scripted:turns' }, 400],
     ['/v1/chat/completions', { model: 'scripted:turns', messages }, 404],
     ['/api/validations/estimate', { models: ['scripted:turns'], suites: ['generated'] }, 400],

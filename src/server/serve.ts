@@ -5,6 +5,7 @@ import type { Installation } from '../app/installation.ts'
 import type { Clock } from '../core/clock.ts'
 import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
+import { aiSdkRoutes } from './ai-sdk/ai-sdk-routes.ts'
 import { chatRoutes } from './chat/chat-routes.ts'
 import { Authenticator, isLoopbackAddress, type LocalAccess } from './http/authenticator.ts'
 import { limitConnections } from './http/connections.ts'
@@ -33,6 +34,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   jobRoutes,
   chatRoutes,
   openAiRoutes,
+  aiSdkRoutes,
   runRoutes,
   modelRoutes,
   validationRoutes,

@@ -1,6 +1,7 @@
 import type { ContractCase } from '../../src/testing/kind-contract.ts'
 import { auditClauses } from './storage/audit-clauses.ts'
 import { changeClauses } from './storage/change-clauses.ts'
+import { chatClauses } from './storage/chat-clauses.ts'
 import { type Clauses, ContractStore, type StorageUnderTest } from './storage/contract-store.ts'
 import { jobClauses } from './storage/job-clauses.ts'
 import { keyClauses } from './storage/key-clauses.ts'
@@ -23,6 +24,7 @@ export function storageContract({ open, shared }: StorageUnderTest): ContractCas
     ...toolUseClauses,
     ...onceClauses,
     ...jobClauses,
+    ...chatClauses,
     ...runClauses,
     ...auditClauses,
     ...ledgerClauses,

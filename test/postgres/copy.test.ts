@@ -52,7 +52,7 @@ const using = async <T>(place: string, work: (storage: Storage) => Promise<T>): 
 /** More rows than fit in a page, in two chains, of every kind that is copied. */
 async function fill(place: string, embedder: typeof EMBEDDER | null): Promise<void> {
   await using(place, async (storage) => {
-    const { ledger, keys, settings: stored, validations, toolUse, once, jobs, knowledge, sessions } = storage
+    const { ledger, keys, settings: stored, validations, toolUse, once, jobs, chats, knowledge, sessions } = storage
     const calls = Array.from({ length: 1_100 }, (_, index) =>
       call({ durationMs: index + 0.25, tool: `tool-${index % 7}` }),
     )
@@ -74,6 +74,8 @@ async function fill(place: string, embedder: typeof EMBEDDER | null): Promise<vo
     await once.claim({ ...claimOf('expired'), expiresAt: Date.now() - 1 })
     await jobs.create(job('ended'))
     await jobs.end('ended', 'done', answer, new Date().toISOString())
+    await chats.add(CHAT, { messageId: 'a', messages: '["ü"]' })
+    await chats.add(CHAT, { messageId: 'b', messages: '[]' })
     await knowledge.open('acme', 'dropped', embedder)
     await knowledge.put(whole('x', ['gone'], { collection: 'dropped' }))
     await knowledge.open('acme', 'docs', embedder)
@@ -93,6 +95,8 @@ async function fill(place: string, embedder: typeof EMBEDDER | null): Promise<vo
   })
   await using(place, ({ ledger }) => ledger.append([call()], []))
 }
+
+const CHAT = { tenant: 'acme', caller: 'a', chat: 'chat' }
 
 const KEY = {
   tenant: 'acme',
@@ -120,48 +124,52 @@ const TOOL_USE = {
 
 /** What callers read from a store. */
 const contents = (place: string) =>
-  using(place, async ({ ledger, runs, keys, settings, validations, toolUse, once, jobs, knowledge, sessions }) => {
-    const { chains, ...verified } = await ledger.verify()
-    const query = { tenant: 'acme', collection: 'docs', most: 20 }
-    const search = async (filter?: Record<string, string>) => {
-      const hits = await knowledge.byVector({ ...query, vector: unit(1, 2, 3, 4), ...(filter && { filter }) })
-      return hits.map(({ score, ...hit }) => ({ ...hit, score: score.toFixed(5) }))
-    }
-    const audit = []
-    for (
-      let page = await ledger.audit({ tenant: undefined, limit: 1_000 });
-      ;
-      page = await ledger.audit({ tenant: undefined, limit: 1_000, cursor: page.next })
-    ) {
-      audit.push(...page.rows)
-      if (page.next === undefined) break
-    }
-    return {
-      chains,
-      verified,
-      audit,
-      runs: (await runs.list({ tenant: 'acme', limit: 100 })).runs,
-      run: await runs.get('acme', 'run-7'),
-      keys: await keys.list(),
-      settings: [await settings.list('limits'), await settings.list('tenant')],
-      validations: await validations.list('acme'),
-      toolUse: await toolUse.list('acme'),
-      once: [
-        await once.claim(claimOf('done')),
-        await once.claim(claimOf('lost')),
-        await once.claim(claimOf('lost', 'x')),
-      ],
-      jobs: await jobs.list('acme', 10),
-      figures: await ledger.executions({ tenant: 'acme', window: '24h' }),
-      collections: await knowledge.collections('acme'),
-      byText: (await knowledge.byText({ ...query, text: 'number17' })).map(({ score: _, ...hit }) => hit),
-      byHeading: (await knowledge.byText({ ...query, text: 'quarry' })).map(({ score: _, ...hit }) => hit),
-      byVector: [await search(), await search({ lang: 'en' }), await search({ lang: 'de' })],
-      waiting: await knowledge.withoutVector('acme', 'docs', 100),
-      known: await knowledge.knownVectors(EMBEDDER.id, ['h']),
-      session: await sessions.get('s'),
-    }
-  })
+  using(
+    place,
+    async ({ ledger, runs, keys, settings, validations, toolUse, once, jobs, chats, knowledge, sessions }) => {
+      const { chains, ...verified } = await ledger.verify()
+      const query = { tenant: 'acme', collection: 'docs', most: 20 }
+      const search = async (filter?: Record<string, string>) => {
+        const hits = await knowledge.byVector({ ...query, vector: unit(1, 2, 3, 4), ...(filter && { filter }) })
+        return hits.map(({ score, ...hit }) => ({ ...hit, score: score.toFixed(5) }))
+      }
+      const audit = []
+      for (
+        let page = await ledger.audit({ tenant: undefined, limit: 1_000 });
+        ;
+        page = await ledger.audit({ tenant: undefined, limit: 1_000, cursor: page.next })
+      ) {
+        audit.push(...page.rows)
+        if (page.next === undefined) break
+      }
+      return {
+        chains,
+        verified,
+        audit,
+        runs: (await runs.list({ tenant: 'acme', limit: 100 })).runs,
+        run: await runs.get('acme', 'run-7'),
+        keys: await keys.list(),
+        settings: [await settings.list('limits'), await settings.list('tenant')],
+        validations: await validations.list('acme'),
+        toolUse: await toolUse.list('acme'),
+        once: [
+          await once.claim(claimOf('done')),
+          await once.claim(claimOf('lost')),
+          await once.claim(claimOf('lost', 'x')),
+        ],
+        jobs: await jobs.list('acme', 10),
+        chats: await chats.turns(CHAT),
+        figures: await ledger.executions({ tenant: 'acme', window: '24h' }),
+        collections: await knowledge.collections('acme'),
+        byText: (await knowledge.byText({ ...query, text: 'number17' })).map(({ score: _, ...hit }) => hit),
+        byHeading: (await knowledge.byText({ ...query, text: 'quarry' })).map(({ score: _, ...hit }) => hit),
+        byVector: [await search(), await search({ lang: 'en' }), await search({ lang: 'de' })],
+        waiting: await knowledge.withoutVector('acme', 'docs', 100),
+        known: await knowledge.knownVectors(EMBEDDER.id, ['h']),
+        session: await sessions.get('s'),
+      }
+    },
+  )
 
 const copy = (to: string, ...more: string[]) => toolyard(['storage', 'copy', '--to', to, '--json', ...more])
 

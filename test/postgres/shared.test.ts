@@ -199,6 +199,9 @@ test('a sweep removes what nobody needs any more, and nothing else', async () =>
     created_at: '2000-01-01T00:00:00Z',
   }
   await engine.jobs.create({ ...waits, id: 'waits' })
+  const chat = { tenant: 't', caller: 'c', chat: 'chat' }
+  for (const messageId of ['stale', 'fresh']) await engine.chats.add(chat, { messageId, messages: '[]' })
+  await ask(url, `UPDATE toolyard.chat_turns SET at = ${now - 8 * 86_400_000} WHERE message_id = 'stale'`)
   await leasesOf(engine).lease([limit(0, { key: 'none' }), limit(1, { key: 'some' })])
   await ask(url, "INSERT INTO toolyard.instances (instance, seen_at) VALUES ('gone', now() - interval '2 days')")
   await ask(url, "INSERT INTO toolyard.leases VALUES ('gone', 'gone', 5, now() - interval '2 days')")
@@ -210,6 +213,7 @@ test('a sweep removes what nobody needs any more, and nothing else', async () =>
   const left = async (text: string) => (await ask<{ name: string }>(url, text)).map(({ name }) => name)
   expect(await left('SELECT key AS name FROM toolyard.once')).toEqual(['current'])
   expect(await left('SELECT id AS name FROM toolyard.jobs ORDER BY id')).toEqual(['waits', 'young'])
+  expect(await left('SELECT message_id AS name FROM toolyard.chat_turns')).toEqual(['fresh'])
   expect(await left('SELECT key AS name FROM toolyard.leases')).toEqual(['some'])
   expect(await left('SELECT instance AS name FROM toolyard.instances')).toEqual(['me'])
 })

@@ -6,7 +6,7 @@ export interface Quota {
   readonly queued_jobs: number
   /** Documents of all collections. */
   readonly documents: number
-  /** Texts and vectors of documents, parameters and results of jobs. */
+  /** Texts and vectors of documents, parameters and results of jobs, messages of chats. */
   readonly storage_bytes: number
   /** Runs: the oldest ones are removed, so that none is refused. */
   readonly stored_runs: number
@@ -25,7 +25,7 @@ export type Usage = Omit<Quota, 'stored_runs'>
 const ADVICE: Readonly<Record<keyof Usage, string>> = {
   queued_jobs: 'Wait until some have ended, or cancel some',
   documents: 'Remove documents that are no longer needed',
-  storage_bytes: 'Remove documents, or wait until ended jobs expire',
+  storage_bytes: 'Remove documents, or wait until ended jobs and chats expire',
 }
 
 /** Throws RATE_LIMITED if a tenant would store more than its quota. */

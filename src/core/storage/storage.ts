@@ -1,3 +1,4 @@
+import type { ChatStore } from './chat-store.ts'
 import type { JobStore } from './job-store.ts'
 import type { KeyStore, SessionStore } from './key-store.ts'
 import type { KnowledgeStore } from './knowledge-store.ts'
@@ -32,6 +33,7 @@ export interface Storage {
   readonly toolUse: ToolUseStore
   readonly once: OnceStore
   readonly jobs: JobStore
+  readonly chats: ChatStore
   /** Full text only if `StorageStatus.vectors` is false. */
   readonly knowledge: KnowledgeStore
   readonly leases?: LeaseStore

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
-import { type ChatRequest, ToolRefusedError } from '../../chat/chat.ts'
+import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
 import type { RunAnswer, RunEvent } from '../../chat/run.ts'
 import { writeLog } from '../../core/log.ts'
@@ -42,11 +42,17 @@ export const GATE = list(
   'Tools that the model often fails with: not offered, or offered with a warning. Absent if there are none.',
 )
 
-const MAX_TEXT_LENGTH = 200_000
+export const MAX_TEXT_LENGTH = 200_000
 const MAX_MESSAGES = 200
 const MAX_ENTRIES = 100
 
 const LONG_TEXT = { type: 'string', maxLength: MAX_TEXT_LENGTH } as const
+
+export const PROFILE = {
+  type: 'object',
+  maxProperties: MAX_ENTRIES,
+  description: 'Facts about the user (intent, service, topic, …) that the response rules match on.',
+} as const
 
 /** The body of `POST /chat`. */
 const CHAT_SCHEMA = {
@@ -66,11 +72,7 @@ const CHAT_SCHEMA = {
         properties: { role: { enum: ['user', 'assistant'] }, content: LONG_TEXT },
       },
     },
-    profile: {
-      type: 'object',
-      maxProperties: MAX_ENTRIES,
-      description: 'Facts about the user (intent, service, topic, …) that the response rules match on.',
-    },
+    profile: PROFILE,
     session_id: {
       type: 'string',
       minLength: 1,
@@ -114,27 +116,37 @@ const ANSWER_SCHEMA = {
   additionalProperties: true,
 }
 
+interface AnswerOptions {
+  /** For rate limits per session. */
+  readonly session?: string | undefined
+  /** The status of a failed provider. */
+  readonly failed?: number
+  /** Streams in another format, whatever the request accepts. */
+  readonly writer?: (runId: string) => (stream: EventStream) => RunWriter
+}
+
 /** Answers a question, as one response or as a stream of events. */
-async function answerChat(
+export async function answerChat(
   app: FastifyInstance,
   request: FastifyRequest,
   reply: FastifyReply,
   asked: Omit<ChatRequest, 'context'>,
-  { session, failed }: { readonly session?: string | undefined; readonly failed?: number } = {},
+  { session, failed, writer }: AnswerOptions = {},
 ): Promise<unknown> {
   const run = new ClientRun(app, request, reply, session)
   try {
     const chat = await app.installation.manager.getChat()
     const question = { ...asked, context: run.context }
-    if (acceptsEvents(request)) {
-      const write = writerOf(app.installation, run.id, failed)
+    const events = acceptsEvents(request) ? writerOf(app.installation, run.id, failed) : undefined
+    const write = writer?.(run.id) ?? events
+    if (write !== undefined) {
       const judge = (early: RunEvent) => void (early.type === 'answer' && givenAnswer(early.answer, run.id, failed))
       return await streamRun(app, reply, chat.run(question), write, judge)
     }
     return givenAnswer(await chat.answer(question), run.id, failed)
   } catch (error) {
     if (error instanceof ToolRefusedError) return refuse(reply, error, run)
-    throw problemOf(error)
+    throw chatProblem(error)
   } finally {
     run.done()
   }
@@ -176,7 +188,7 @@ const writerOf =
 /** The error event of a stream. */
 function late({ log }: Installation, error: unknown): unknown {
   if (error instanceof ToolRefusedError) return error.result
-  const problem = problemOf(error)
+  const problem = chatProblem(error)
   if (problem instanceof HttpProblem) return problem
   writeLog(log, 'error', { err: error }, 'Streaming a run failed')
   return new HttpProblem(500, 'Internal server error')
@@ -188,12 +200,11 @@ function refuse(reply: FastifyReply, { result }: ToolRefusedError, { waitMs }: C
   return reply.code(TOOL_ERRORS[result.error_code].status).send(result)
 }
 
-function problemOf(error: unknown): unknown {
-  if (error instanceof NoResponseRuleError || error instanceof UnknownModelError) {
-    return new HttpProblem(400, error.message)
-  }
-  return error
-}
+const REFUSED = [NoResponseRuleError, UnknownModelError, RefusedMediaError]
+
+/** Errors of a question become problems. */
+export const chatProblem = (error: unknown): unknown =>
+  REFUSED.some((refused) => error instanceof refused) ? new HttpProblem(400, (error as Error).message) : error
 
 interface ChatBody {
   readonly message: string

@@ -48,10 +48,10 @@ export class Streams {
   }
 
   /** Sends the streams of these callers, or all, a last event and ends them, which aborts their signals. */
-  end(event: string, data: unknown, callers?: ReadonlySet<string>): void {
+  end(event: string, data: { readonly error: string }, callers?: ReadonlySet<string>): void {
     for (const [stream, caller] of this.#open) {
       if (callers?.has(caller) === false) continue
-      void stream.send(event, data)
+      void stream.farewell(event, data)
       stream.end()
     }
   }
@@ -107,6 +107,9 @@ export class EventStream {
   send(event: string, data: unknown): Promise<void> {
     return this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
   }
+
+  /** Sends the last event if the server ends the stream. A format without named events replaces this. */
+  farewell: (event: string, data: { readonly error: string }) => Promise<void> = (event, data) => this.send(event, data)
 
   /** Sends an unnamed event with one line of text. */
   sendText(data: string): Promise<void> {

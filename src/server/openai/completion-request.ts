@@ -7,8 +7,8 @@ import { quoted, shortened } from '../../core/schema/problem-words.ts'
 import { isObject } from '../../core/schema/schema-keywords.ts'
 import { RefusedSchemaError } from '../../core/schema/schema-references.ts'
 import type { JsonSchema } from '../../core/tool.ts'
-import { hasSignature, mediaText, readMedia } from '../../core/tool-result.ts'
-import { MAX_MEDIA_CHARACTERS, mediaIn, takes, textIn } from '../../models/content.ts'
+import { hasSignature, type MediaPart, mediaFromUrl, readMedia } from '../../core/tool-result.ts'
+import { MAX_MEDIA_CHARACTERS, mediaIn, mediaProblem, textIn } from '../../models/content.ts'
 import type { AssistantMessage, Content, Message, Model, OfferedTool, Part, ToolCall } from '../../models/model.ts'
 import { invalid } from './openai-error.ts'
 
@@ -196,7 +196,7 @@ function readPart(part: unknown, place: string): Part {
     const known = ['text', ...MEDIA].map(quoted).join(', ')
     throw invalid(place, `${place}: parts of type ${quoted(type)} are not supported, only ${known}`)
   }
-  const media = readMedia(mediaFields(part as Wire))
+  const media = mediaOf(part as Wire)
   if (media === undefined || !hasSignature(media)) {
     const forms =
       'base64 data of its type (images and files: data:TYPE;base64,…), or for images an http or https address'
@@ -206,30 +206,19 @@ function readPart(part: unknown, place: string): Part {
   return media
 }
 
-function mediaFields({ image_url, input_audio, file }: Wire): object {
+function mediaOf({ image_url, input_audio, file }: Wire): MediaPart | undefined {
   const { data, format } = Object(input_audio) as Wire
-  if (data !== undefined) return { type: 'audio', media_type: `audio/${format}`, data }
-  const { file_data, filename: name } = Object(file) as Wire
-  const { url = file_data } = Object(image_url) as Wire
-  const [start, media_type] = typeof url === 'string' ? (/^data:([^,]{1,200});base64,/.exec(url) ?? []) : []
-  if (start !== undefined) return { type: 'file', media_type, data: String(url).slice(start.length), name }
-  return url === file_data ? {} : { type: 'image', media_type: 'image/*', url }
+  if (data !== undefined) return readMedia({ type: 'audio', media_type: `audio/${format}`, data })
+  const { file_data, filename } = Object(file) as Wire
+  if (file_data !== undefined) return mediaFromUrl(file_data, undefined, filename)
+  return mediaFromUrl((Object(image_url) as Wire).url, 'image/*')
 }
 
 /** Throws an `OpenAiError` for media that the model doesn't take; `known` are the caller's models. */
-export function requireMedia(
-  { messages }: AskedCompletion,
-  { id, accepts }: Model,
-  known: () => readonly Model[],
-): void {
+export function requireMedia({ messages }: AskedCompletion, model: Model, known: () => readonly Model[]): void {
   for (const [at, { content }] of messages.entries()) {
-    const part = mediaIn(content).find((one) => !takes(accepts, one))
-    if (part === undefined) continue
-    const able = known().filter((model) => takes(model.accepts, part))
-    const hint =
-      able.length === 0 ? 'None of your models does' : `Models that do: ${able.map((one) => one.id).join(', ')}`
-    const problem = `Model '${id}' does not take ${shortened(mediaText(part))}. ${shortened(hint)}`
-    throw invalid(`messages[${at}].content`, problem, 'unsupported_value')
+    const problem = mediaProblem(content, model, known)
+    if (problem !== undefined) throw invalid(`messages[${at}].content`, problem, 'unsupported_value')
   }
 }
 

@@ -43,6 +43,7 @@ describe('GET /openapi.json', () => {
         'GET /schema/tools',
         'GET /metrics/tools/execution',
         'POST /chat',
+        'POST /api/ai-sdk/chat',
         'GET /api/tools/list',
         'GET /api/models/list',
         'POST /api/tools/test',

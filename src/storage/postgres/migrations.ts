@@ -394,4 +394,18 @@ export const migrations: readonly string[] = [
   );
   INSERT INTO toolyard.job_bytes (tenant, bytes) SELECT tenant, sum(bytes) FROM toolyard.jobs GROUP BY tenant;
   `,
+  `
+  CREATE TABLE toolyard.chat_turns (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant text COLLATE "C" NOT NULL,
+    caller text COLLATE "C" NOT NULL,
+    chat text COLLATE "C" NOT NULL,
+    message_id text COLLATE "C" NOT NULL,
+    messages text NOT NULL,
+    bytes bigint NOT NULL,
+    at double precision NOT NULL
+  );
+  CREATE INDEX chat_turns_by_chat ON toolyard.chat_turns (tenant, caller, chat, id);
+  CREATE INDEX chat_turns_by_time ON toolyard.chat_turns (at);
+  `,
 ]

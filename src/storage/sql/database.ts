@@ -62,6 +62,22 @@ export const USAGE = `
       FROM toolyard.knowledge_collections WHERE tenant = ? AND NOT gone)
       + coalesce((SELECT bytes FROM toolyard.job_bytes WHERE tenant = ?), 0) AS storage_bytes`
 
+/** Counts the bytes of the jobs and chats of a tenant. */
+export const ADD_BYTES = `
+  INSERT INTO toolyard.job_bytes (tenant, bytes) VALUES (?, ?)
+  ON CONFLICT (tenant) DO UPDATE SET bytes = job_bytes.bytes + excluded.bytes`
+
+/** Counts what was removed. Locks rows in a fixed order to avoid deadlocks. */
+export function* freeBytes(removed: readonly { readonly tenant: string; readonly bytes: number }[]): Work<void> {
+  const freed = Map.groupBy(removed, ({ tenant }) => tenant)
+  for (const tenant of [...freed.keys()].sort()) {
+    yield* ask(ADD_BYTES, [tenant, -(freed.get(tenant)?.reduce((sum, { bytes }) => sum + bytes, 0) ?? 0)])
+  }
+}
+
+/** One sweep removes at most this many rows, so that it does not delay other statements. */
+export const SWEEP_LIMIT = 5_000
+
 /** Conditions of a WHERE clause with their values. A condition whose value is undefined is left out. */
 export class Where {
   readonly values: unknown[] = []

@@ -1,3 +1,6 @@
+import type { Clock } from '../../core/clock.ts'
+import type { ChatKey, ChatStore, ChatTurn } from '../../core/storage/chat-store.ts'
+import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { RunFilter, RunPage, RunStore, StoredRun } from '../../core/storage/run-store.ts'
 import {
   addToolUse,
@@ -15,7 +18,17 @@ import {
   type ValidationStore,
 } from '../../core/storage/validation-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { ask, type Database, type Statement, Where, type Work } from './database.ts'
+import {
+  ADD_BYTES,
+  ask,
+  type Database,
+  freeBytes,
+  type Statement,
+  SWEEP_LIMIT,
+  USAGE,
+  Where,
+  type Work,
+} from './database.ts'
 
 const LIST = `
   SELECT id, tenant, caller, model, service, started_at, duration_ms, stop_reason, iterations, tool_calls,
@@ -272,3 +285,63 @@ function readToolUse({ model_id, tool, schema_hash, last_used, details }: ToolUs
   const { suite, run, failure_kinds, failures } = JSON.parse(details)
   return { model_id, tool, schema_hash, suite, run, last_used, failure_kinds, failures }
 }
+
+const LIST_TURNS = `
+  SELECT message_id, messages FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? ORDER BY id`
+const CUT_CHAT = `
+  DELETE FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND id >= (
+    SELECT min(id) FROM toolyard.chat_turns WHERE tenant = ? AND caller = ? AND chat = ? AND message_id = ?)
+  RETURNING tenant, bytes`
+const ADD_TURN = `
+  INSERT INTO toolyard.chat_turns (tenant, caller, chat, message_id, messages, bytes, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
+const SWEEP_TURNS = `
+  DELETE FROM toolyard.chat_turns WHERE id IN (SELECT id FROM toolyard.chat_turns WHERE at < ? LIMIT ?)
+  RETURNING tenant, bytes`
+
+/** Conversations of AI SDK clients. */
+export class Chats implements ChatStore {
+  readonly #database: Database
+  readonly #clock: Clock
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  async turns(key: ChatKey, quota?: Quota): Promise<readonly ChatTurn[]> {
+    if (quota !== undefined) {
+      const used = await this.#database.run<Usage>(USAGE, usageOf(key))
+      checkQuota(key.tenant, quota, used.rows[0] as Usage, { storage_bytes: 1 })
+    }
+    const { rows } = await this.#database.run<{ message_id: string; messages: string }>(LIST_TURNS, nameOf(key))
+    return rows.map(({ message_id, messages }) => ({ messageId: message_id, messages }))
+  }
+
+  async add(key: ChatKey, { messageId, messages }: ChatTurn, quota?: Quota): Promise<void> {
+    const name = nameOf(key)
+    const bytes = Buffer.byteLength(messages)
+    const at = this.#clock.wall()
+    await this.#database.transaction(function* () {
+      const cut = yield* ask<{ tenant: string; bytes: number }>(CUT_CHAT, [...name, ...name, messageId])
+      yield* freeBytes(cut.rows)
+      if (quota !== undefined) {
+        const used = yield* ask<Usage>(USAGE, usageOf(key))
+        checkQuota(key.tenant, quota, used.rows[0] as Usage, { storage_bytes: bytes })
+      }
+      yield* ask(ADD_TURN, [...name, messageId, messages, bytes, at])
+      yield* ask(ADD_BYTES, [key.tenant, bytes])
+    })
+  }
+
+  /** Removes turns from before this time. */
+  async sweep(before: number): Promise<void> {
+    await this.#database.transaction(function* () {
+      const { rows } = yield* ask<{ tenant: string; bytes: number }>(SWEEP_TURNS, [before, SWEEP_LIMIT])
+      yield* freeBytes(rows)
+    })
+  }
+}
+
+const nameOf = ({ tenant, caller, chat }: ChatKey) => [tenant, caller, chat]
+
+const usageOf = ({ tenant }: ChatKey) => [tenant, tenant, tenant, tenant]

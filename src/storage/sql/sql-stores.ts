@@ -6,16 +6,16 @@ import type { OnceClaim, OnceState, OnceStore } from '../../core/storage/once-st
 import { checkQuota, type Quota, type Usage } from '../../core/storage/quota.ts'
 import type { Setting, SettingKind, SettingStore } from '../../core/storage/setting-store.ts'
 import type { ToolResult } from '../../core/tool-result.ts'
-import { ask, type Database, placeholders, USAGE, Where } from './database.ts'
+import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, Where } from './database.ts'
 import type { Engine } from './engine.ts'
-import { Runs, ToolUse, tenantOf, Validations } from './runs.ts'
+import { Chats, Runs, ToolUse, tenantOf, Validations } from './runs.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
 
 const DAY_MS = 86_400_000
 
 type Stores = Pick<
   Engine,
-  'tables' | 'runs' | 'keys' | 'sessions' | 'settings' | 'validations' | 'toolUse' | 'once' | 'jobs'
+  'tables' | 'runs' | 'keys' | 'sessions' | 'settings' | 'validations' | 'toolUse' | 'once' | 'jobs' | 'chats'
 >
 
 /** The stores that are the same on both engines; `sweep` removes what has expired. */
@@ -26,6 +26,7 @@ export function sqlStores(
 ): Stores & { readonly sweep: () => Promise<void> } {
   const once = new Once(database, clock)
   const jobs = new Jobs(database)
+  const chats = new Chats(database, clock)
   return {
     tables: new SqlLedgerTables(database),
     runs: new Runs(database),
@@ -36,9 +37,11 @@ export function sqlStores(
     toolUse: new ToolUse(database),
     once,
     jobs,
+    chats,
     async sweep() {
       await once.sweep()
       await jobs.sweep(clock.wall() - keepDays * DAY_MS)
+      await chats.sweep(clock.wall() - keepDays * DAY_MS)
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
     },
   }
@@ -168,9 +171,6 @@ class Settings implements SettingStore {
 
 const valuesOf = ({ kind, name, value }: Setting): readonly string[] => [kind, name, JSON.stringify(value ?? null)]
 
-/** One sweep removes at most this many rows, so that it does not delay other statements. */
-const SWEEP_LIMIT = 5_000
-
 /** Writes the row in any case, so that one of two concurrent claims sees the other. */
 const CLAIM = `
   INSERT INTO toolyard.once (tenant, caller, key, fingerprint, instance, claim, expires_at)
@@ -264,9 +264,6 @@ const END_JOB = `
 const SWEEP_JOBS = `
   DELETE FROM toolyard.jobs WHERE id IN (SELECT id FROM toolyard.jobs WHERE ended_at < ? LIMIT ?)
   RETURNING tenant, bytes`
-const ADD_JOB_BYTES = `
-  INSERT INTO toolyard.job_bytes (tenant, bytes) VALUES (?, ?)
-  ON CONFLICT (tenant) DO UPDATE SET bytes = job_bytes.bytes + excluded.bytes`
 
 /** A job as a row: `params`, `progress` and `result` are JSON texts. */
 type JobRow = Omit<Job, 'params' | 'progress' | 'result'> & {
@@ -295,7 +292,7 @@ class Jobs implements JobStore {
         checkQuota(tenant, quota, rows[0] as Usage, { queued_jobs: 1, storage_bytes: bytes })
       }
       yield* ask(CREATE_JOB, [id, tenant, caller, tool, params, timeout_ms, created_at, bytes])
-      yield* ask(ADD_JOB_BYTES, [tenant, bytes])
+      yield* ask(ADD_BYTES, [tenant, bytes])
     })
   }
 
@@ -342,7 +339,7 @@ class Jobs implements JobStore {
     const bytes = Buffer.byteLength(text)
     return this.#database.transaction(function* () {
       const { rows } = yield* ask<{ tenant: string }>(END_JOB, [state, text, now, bytes, id])
-      for (const { tenant } of rows) yield* ask(ADD_JOB_BYTES, [tenant, bytes])
+      for (const { tenant } of rows) yield* ask(ADD_BYTES, [tenant, bytes])
       return rows.length > 0
     })
   }
@@ -352,12 +349,7 @@ class Jobs implements JobStore {
     await this.#database.transaction(function* () {
       const ended = [new Date(before).toISOString(), SWEEP_LIMIT]
       const { rows } = yield* ask<{ tenant: string; bytes: number }>(SWEEP_JOBS, ended)
-      const freed = Map.groupBy(rows, ({ tenant }) => tenant)
-      // Locks rows in a fixed order to avoid deadlocks.
-      for (const tenant of [...freed.keys()].sort()) {
-        const bytes = freed.get(tenant)?.reduce((sum, row) => sum + row.bytes, 0) ?? 0
-        yield* ask(ADD_JOB_BYTES, [tenant, -bytes])
-      }
+      yield* freeBytes(rows)
     })
   }
 }

@@ -2,7 +2,7 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 8
+export const VERSION = 9
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -26,7 +26,8 @@ export function migrate(database: SqliteDatabase): void {
       )
     }
     if (version === 0) {
-      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS, QUOTAS]) database.exec(sql)
+      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS, QUOTAS, CHATS])
+        database.exec(sql)
     } else {
       if (version < 5) migrateFirstEdition(database)
       // The figures are in an older format.
@@ -34,6 +35,7 @@ export function migrate(database: SqliteDatabase): void {
       if (version === 5 || version === 6) database.exec(ADD_EVENTS)
       if (version < 7) for (const sql of [RUNS_BY_ID, ACCESS]) database.exec(sql)
       if (version < 8) database.exec(QUOTAS)
+      if (version < 9) database.exec(CHATS)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -364,6 +366,20 @@ const QUOTAS = `
     id INTEGER PRIMARY KEY,
     data BLOB NOT NULL
   ) STRICT;`
+
+const CHATS = `
+  CREATE TABLE chat_turns (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    messages TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    at REAL NOT NULL
+  ) STRICT;
+  CREATE INDEX chat_turns_by_chat ON chat_turns (tenant, caller, chat, id);
+  CREATE INDEX chat_turns_by_time ON chat_turns (at)`
 
 const AFTER_BLOCKS = `
   ALTER TABLE once ADD COLUMN claim TEXT;

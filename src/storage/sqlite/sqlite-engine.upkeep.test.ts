@@ -127,6 +127,16 @@ describe('the sweep', () => {
     expect(database.all('SELECT id FROM jobs ORDER BY id')).toEqual([{ id: 'ended later' }, { id: 'waiting' }])
   })
 
+  it('removes expired turns of chats, and their bytes', async () => {
+    const key = { tenant: 't', caller: 'c', chat: 'chat' }
+    await engine.chats.add(key, { messageId: 'old', messages: '"old"' })
+    await sweep(DAY)
+    await engine.chats.add(key, { messageId: 'new', messages: '"new one"' })
+    await sweep(6 * DAY + 60_000)
+    expect(await engine.chats.turns(key)).toEqual([{ messageId: 'new', messages: '"new one"' }])
+    expect(database.all('SELECT bytes FROM job_bytes')).toEqual([{ bytes: 9 }])
+  })
+
   it('takes away a bounded number at a time', async () => {
     database.write(() => {
       for (let index = 0; index < 5_100; index++) {

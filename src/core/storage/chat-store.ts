@@ -1,0 +1,25 @@
+import type { Quota } from './quota.ts'
+
+/** Names a chat. The client chooses its id, so ids of different callers may be equal. */
+export interface ChatKey {
+  readonly tenant: string
+  /** The id of the key that the chat belongs to. */
+  readonly caller: string
+  readonly chat: string
+}
+
+/** A question of a chat, and everything that the model and its tools added. */
+export interface ChatTurn {
+  /** The client's id of the user message. */
+  readonly messageId: string
+  /** The messages as JSON text. */
+  readonly messages: string
+}
+
+/** The conversations of clients that name a chat instead of sending its messages. */
+export interface ChatStore {
+  /** The turns of a chat, oldest first. Throws RATE_LIMITED if the tenant has no room for another one. */
+  turns(key: ChatKey, quota?: Quota): Promise<readonly ChatTurn[]>
+  /** Appends a turn. If the chat has one with the same message id, removes it and all after it. */
+  add(key: ChatKey, turn: ChatTurn, quota?: Quota): Promise<void>
+}

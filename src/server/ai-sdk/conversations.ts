@@ -1,0 +1,126 @@
+import { LRUCache } from 'lru-cache'
+import type { Caller } from '../../app/callers.ts'
+import type { Installation } from '../../app/installation.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { ChatKey, ChatStore, ChatTurn } from '../../core/storage/chat-store.ts'
+import { textMessage } from '../../models/content.ts'
+import type { Message } from '../../models/model.ts'
+import { within } from '../http/context.ts'
+import { HttpProblem } from '../http/problem.ts'
+
+export const MAX_CHAT_MESSAGES = 200
+export const MAX_CHAT_CHARACTERS = 1_000_000
+/** How long a question waits for the end of the answer that the client has just stopped. */
+const STOPPED_ANSWER_TIMEOUT_MS = 5_000
+
+/** A question of a chat, while it is answered. */
+export interface OpenTurn {
+  /** The messages before the question. */
+  readonly history: readonly Message[]
+  /** Stores the conversation that ends with this turn. Rejects with the reason if it can't. */
+  readonly store: (messages: readonly Message[]) => Promise<void>
+  /** Must be called when the turn has ended. */
+  readonly end: () => void
+}
+
+/** The conversations of chats. Each belongs to one caller, and answers one question at a time. */
+export class Conversations {
+  readonly #installation: Installation
+  readonly #unrecorded: ChatStore
+  readonly #running = new Map<string, Promise<void>>()
+
+  constructor(installation: Installation) {
+    this.#installation = installation
+    this.#unrecorded = new MemoryChats(installation.clock)
+  }
+
+  /** Opens a turn. A known `messageId` replaces that question: the history ends before it. */
+  async begin({ tenant, id: caller }: Caller, chat: string, messageId: string): Promise<OpenTurn> {
+    const key: ChatKey = { tenant, caller, chat }
+    const end = await this.#enter(nameOf(key))
+    try {
+      const { storage, tenants, config } = this.#installation
+      // The operator doesn't want conversations in the store.
+      const chats = config.storage?.runs === false ? this.#unrecorded : storage.chats
+      const quota = tenants.quota(tenant)
+      const turns = before(await chats.turns(key, quota), messageId)
+      const history = turns.flatMap(({ messages }): Message[] => JSON.parse(messages))
+      if (history.length >= MAX_CHAT_MESSAGES) throw full(`${history.length} messages of at most ${MAX_CHAT_MESSAGES}`)
+      return {
+        history,
+        async store(messages) {
+          const turn = { messageId, messages: JSON.stringify(turnOf(messages)) }
+          const { length } = [...turns, turn].map((one) => one.messages).join('')
+          if (length > MAX_CHAT_CHARACTERS) {
+            throw full(`${length} characters of at most ${MAX_CHAT_CHARACTERS}. This answer was not stored`)
+          }
+          await chats.add(key, turn, quota)
+        },
+        end,
+      }
+    } catch (error) {
+      end()
+      throw error
+    }
+  }
+
+  async #enter(name: string): Promise<() => void> {
+    const earlier = this.#running.get(name)
+    if (earlier !== undefined) await within(STOPPED_ANSWER_TIMEOUT_MS, earlier, this.#installation.clock)
+    if (this.#running.has(name)) {
+      throw new HttpProblem(409, 'The chat is still answering', 'wait for the answer, or stop it, before you ask again')
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#running.set(name, promise)
+    return () => {
+      this.#running.delete(name)
+      resolve()
+    }
+  }
+}
+
+const full = (problem: string): HttpProblem =>
+  new HttpProblem(409, 'The chat is full', `it has ${problem}. Start a new chat`)
+
+const nameOf = ({ tenant, caller, chat }: ChatKey): string => JSON.stringify([tenant, caller, chat])
+
+/** The turns before the question with this id; all if there is none. */
+function before(turns: readonly ChatTurn[], messageId: string): readonly ChatTurn[] {
+  const at = turns.findIndex((turn) => turn.messageId === messageId)
+  return at === -1 ? turns : turns.slice(0, at)
+}
+
+/** The last user message and what followed. Media in results are short texts, as they can be large. */
+const turnOf = (messages: readonly Message[]): Message[] =>
+  messages
+    .slice(messages.findLastIndex(({ role }) => role === 'user'))
+    .map((message) => (message.role === 'tool' ? textMessage(message) : message))
+
+const TTL_MS = 60 * 60_000
+const MAX_CHATS = 10_000
+const MAX_CHARACTERS = 64 * 1024 * 1024
+
+/** Chats that are only in memory. */
+class MemoryChats implements ChatStore {
+  readonly #chats: LRUCache<string, readonly ChatTurn[]>
+
+  constructor(clock: Clock) {
+    this.#chats = new LRUCache({
+      max: MAX_CHATS,
+      maxSize: MAX_CHARACTERS,
+      sizeCalculation: (turns) => turns.reduce((size, { messages }) => size + messages.length, 1),
+      ttl: TTL_MS,
+      updateAgeOnGet: true,
+      ttlResolution: 0,
+      perf: { now: () => clock.now() },
+    })
+  }
+
+  async turns(key: ChatKey): Promise<readonly ChatTurn[]> {
+    return this.#chats.get(nameOf(key)) ?? []
+  }
+
+  async add(key: ChatKey, turn: ChatTurn): Promise<void> {
+    this.#chats.set(nameOf(key), [...before(await this.turns(key), turn.messageId), turn])
+  }
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import type { ChatStore } from '../../../src/core/storage/chat-store.ts'
+import { DEFAULT_QUOTA } from '../../../src/core/storage/quota.ts'
+import { type Clauses, exceeds, NUL, refuses, UNICODE } from './contract-store.ts'
+
+const key = (more: object = {}) => ({ tenant: 'acme', caller: 'key-1', chat: 'chat', ...more })
+const turn = (messageId: string, text = messageId) => ({ messageId, messages: JSON.stringify([text]) })
+const ids = async (chats: ChatStore, chat = key()) => (await chats.turns(chat)).map(({ messageId }) => messageId)
+
+export const chatClauses: Clauses = {
+  'chats: turns are stored unchanged and in order, for their caller': async (store) => {
+    const [one, other] = await store.openTwo()
+    const said = [turn('a', UNICODE + NUL), turn('ü'), turn('0')]
+    for (const each of said) await one.chats.add(key(), each)
+    await one.chats.add(key({ caller: 'key-2' }), turn('x'))
+    await one.chats.add(key({ tenant: 'other' }), turn('y'))
+    assert.deepEqual(await other.chats.turns(key()), said)
+    assert.deepEqual(await ids(other.chats, key({ caller: 'key-2' })), ['x'])
+    assert.deepEqual(await ids(other.chats, key({ tenant: 'other' })), ['y'])
+    assert.deepEqual(await ids(other.chats, key({ chat: 'none' })), [])
+    assert.deepEqual(await ids(other.chats, key({ tenant: 'other', caller: 'key-2' })), [])
+  },
+
+  'chats: a turn replaces the one with its message id and those after it, in its chat only': async (store) => {
+    const { chats } = await store.open()
+    for (const id of ['a', 'b', 'c']) {
+      for (const chat of [key(), key({ caller: 'key-2' }), key({ chat: 'second' })]) await chats.add(chat, turn(id))
+    }
+    await chats.add(key(), turn('b', 'again'))
+    assert.deepEqual(await chats.turns(key()), [turn('a'), turn('b', 'again')])
+    for (const chat of [key({ caller: 'key-2' }), key({ chat: 'second' })]) {
+      assert.deepEqual(await ids(chats, chat), ['a', 'b', 'c'])
+    }
+  },
+
+  'chats: turns that are added at once are all stored': async (store) => {
+    const [one, other] = await store.openTwo()
+    await Promise.all(['a', 'b', 'c', 'd'].map((id, n) => (n % 2 === 0 ? one : other).chats.add(key(), turn(id))))
+    assert.deepEqual((await ids(one.chats)).toSorted(), ['a', 'b', 'c', 'd'])
+  },
+
+  'chats: their messages count as storage, those that were replaced no more': async (store) => {
+    const { chats, jobs } = await store.open()
+    const quota = { ...DEFAULT_QUOTA, storage_bytes: 200 }
+    await chats.add(key(), turn('a', 'x'.repeat(96)), quota)
+    await chats.add(key(), turn('a', 'y'.repeat(96)), quota)
+    await chats.add(key(), turn('b', 'x'.repeat(96)), quota)
+    await exceeds('storage_bytes', chats.turns(key(), quota))
+    await exceeds('storage_bytes', chats.add(key(), turn('c'), quota))
+    const made = { id: 'j', caller: null, tool: 'x', params: {}, timeout_ms: 1, created_at: new Date().toISOString() }
+    await exceeds('storage_bytes', jobs.create({ ...made, tenant: 'acme' }, quota))
+    assert.deepEqual(await ids(chats), ['a', 'b'])
+    await chats.add(key({ tenant: 'other' }), turn('c'), quota)
+    await chats.add(key(), turn('a', 'short'), quota)
+    assert.deepEqual(await ids(chats), ['a'])
+    assert.deepEqual(await chats.turns(key(), quota), [turn('a', 'short')])
+  },
+
+  'chats: NUL in a name is refused': async (store) => {
+    const { chats } = await store.open()
+    await refuses(chats.turns(key({ chat: NUL })))
+    await refuses(chats.add(key({ chat: NUL }), turn('a')))
+    await refuses(chats.add(key(), { ...turn('a'), messageId: NUL }))
+    assert.deepEqual(await ids(chats), [])
+  },
+}
