@@ -20,8 +20,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   app: [...GROUND, 'kinds', ...FEATURES, 'config'],
   server: [...GROUND, 'kinds', ...FEATURES, 'config', 'app'],
   cli: [...GROUND, 'kinds', 'openapi', ...FEATURES, 'config', 'app', 'server'],
+  library: ['core', 'isolation', 'models', 'kinds', 'chat', 'config', 'app'],
   testing: [...GROUND, 'kinds', ...FEATURES],
-  'index.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'app', 'server'],
+  'index.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'app', 'server', 'library'],
 }
 
 /** The modules of Node that read no file, no socket, no process and no environment. */
@@ -72,6 +73,16 @@ export const packagesAreOptional: Rule = (files) =>
     .flatMap(({ path, imports }) =>
       imports
         .filter(({ target, typeOnly, lazy }) => target.startsWith('@toolyard/') && !typeOnly && !lazy)
+        .map(({ target }) => `${path} imports ${target} other than by import()`),
+    )
+
+/** `import 'toolyard'` is light: besides the core, the library loads nothing before it is used. */
+export const libraryIsLight: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('src/library/') && !isTest(path))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target, typeOnly, lazy }) => !typeOnly && !lazy && !/^src\/(core|library)\//.test(target))
         .map(({ target }) => `${path} imports ${target} other than by import()`),
     )
 

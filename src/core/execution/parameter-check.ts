@@ -1,6 +1,9 @@
 import { extname } from 'node:path'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { IsolatedHandler } from '../handler.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
+import { pathText, type ValuePath } from '../schema/explanation.ts'
+import type { Refinement } from '../schema/json-schema-of.ts'
 import { quoted } from '../schema/problem-words.ts'
 import { isObject } from '../schema/schema-keywords.ts'
 import { REFUSED, SchemaReferences } from '../schema/schema-references.ts'
@@ -45,7 +48,7 @@ export class ParameterCheck {
     const { fillDefaults } = this.compiled(tool)
     const snapshot = snapshotParams(params)
     if (tool.rename !== undefined) snapshot.params = tool.rename(snapshot.params)
-    if (fillDefaults !== undefined) {
+    if (fillDefaults !== undefined && tool.refinement?.fillsDefaults !== true) {
       const filled = fillDefaults(snapshot.params)
       snapshot.nodes += filled
       snapshot.characters += filled
@@ -56,10 +59,13 @@ export class ParameterCheck {
     return snapshot
   }
 
-  /** Throws if the parameters are invalid. Returns a promise only if a child process validates them. */
+  /**
+   * Throws if the parameters are invalid. Returns a promise only if a child process or the schema's own validation needs
+   * one.
+   */
   validate(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<void> | undefined {
     const { compiled } = tool
-    if (isInline(compiled, snapshot)) {
+    if (isInline(compiled, snapshot) && tool.refinement === undefined) {
       if (compiled.check(snapshot.params)) return undefined
       throw invalidParameters(tool, compiled.explain(snapshot.params), snapshot.params)
     }
@@ -68,7 +74,39 @@ export class ParameterCheck {
     })
   }
 
+  /** First the JSON Schema, then the rules that only the schema's own library knows. */
   async problems(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<readonly Explained[]> {
+    const problems = await this.#jsonProblems(call, tool, snapshot)
+    if (problems.length > 0 || tool.refinement === undefined) return problems
+    const refined = await this.#refine(call, tool, tool.refinement, call.copyParams())
+    if (refined.issues) return refined.issues.slice(0, MAX_ISSUES).map(explained)
+    call.refined = refined
+    return []
+  }
+
+  /** Throws if the tool has a schema for results, and this one doesn't fit. */
+  async checkResult(call: Call, tool: BoundTool, result: unknown): Promise<void> {
+    const { compiled, refinement } = tool.result as NonNullable<BoundTool['result']>
+    let problems: readonly Explained[] = compiled.check?.(result) === false ? compiled.explain(result) : []
+    if (problems.length === 0 && refinement !== undefined) {
+      const { issues = [] } = await this.#refine(call, tool, refinement, structuredClone(result))
+      problems = issues.slice(0, MAX_ISSUES).map(explained)
+    }
+    if (problems.length === 0) return
+    const sentence = problems.map(({ message }) => message.replace(/^parameters /, 'the result ')).join(', ')
+    const message = `Tool '${tool.name}' returned an invalid result: ${sentence}`
+    throw new ToolExecutionError('EXECUTION_ERROR', message, { outcome: 'unknown' })
+  }
+
+  /** Asynchronous rules are bounded by the deadline of the call. */
+  async #refine(call: Call, tool: BoundTool, { validate }: Refinement, value: unknown): Promise<RefineResult> {
+    const result = validate(value)
+    const settled = result instanceof Promise ? await this.#runner.runCheck(call, tool, result, {}) : result
+    if (typeof settled === 'object' && settled !== null) return settled as RefineResult
+    throw new ToolExecutionError('EXECUTION_ERROR', `The schema of tool '${tool.name}' did not say whether it matches`)
+  }
+
+  async #jsonProblems(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<readonly Explained[]> {
     const { compiled } = tool
     const { params } = snapshot
     if (isInline(compiled, snapshot)) return compiled.check(params) ? [] : compiled.explain(params)
@@ -87,6 +125,23 @@ export class ParameterCheck {
     if (holder && this.#registry.definitionOf(holder) === tool.definition) this.#registry.markBroken(tool.name, reason)
     return new ToolExecutionError('EXECUTION_ERROR', `Tool '${tool.name}' has an invalid schema: ${reason}`)
   }
+}
+
+type RefineResult = StandardSchemaV1.Result<unknown>
+
+const MAX_ISSUES = 50
+const MAX_ISSUE_LENGTH = 300
+
+/** An issue of a schema library, in the words of the envelope. */
+function explained({ message, path = [] }: StandardSchemaV1.Issue): Explained {
+  let at: ValuePath | undefined
+  for (const part of path) {
+    const step = typeof part === 'object' ? part.key : part
+    at = { parent: at, step: typeof step === 'symbol' ? String(step) : step }
+  }
+  const text = String(message).replaceAll(/\s+/g, ' ').slice(0, MAX_ISSUE_LENGTH)
+  const place = pathText(at)
+  return { path: place, rule: 'refine', expected: text, message: at === undefined ? text : `${place}: ${text}` }
 }
 
 type Inline = CompiledSchema & { readonly check: NonNullable<CompiledSchema['check']> }

@@ -193,6 +193,13 @@ export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts
   return { ordinary, cost: cost + compared, textCost, repeats, hasDefaults: walk.hasDefaults }
 }
 
+/** Checks the object itself: a `Map`, a function or a hidden `toJSON` would be another schema once it is JSON. */
+export function guardParameters(parameters: unknown): void {
+  guardSchema(parameters)
+  const { type } = JSON.parse(JSON.stringify(parameters)) ?? {}
+  if (type !== 'object') throw new RefusedSchemaError('is another schema once it is written as JSON')
+}
+
 function costOf(schema: unknown, walk: GuardWalk, documents: Documents | undefined): SchemaCost {
   const references = new SchemaReferences(schema, documents)
   let outside = false
