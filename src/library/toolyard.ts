@@ -3,6 +3,7 @@ import type { ToolLoop } from '../chat/tool-loop.ts'
 import type { Config } from '../config/config.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
+import { loadCompiler } from '../core/execution/bound-tool.ts'
 import { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { LangchainTool, RegisteredTool } from '../core/execution/tool-view.ts'
@@ -256,6 +257,8 @@ export async function createToolyard(
   options: ToolyardOptions<readonly GivenTool[], Config | string | undefined> = {},
 ): Promise<Toolyard> {
   const { tools = [], config, models = {} } = options
+  // Now, so that no call has to wait for it.
+  await loadCompiler()
   const parts = { log: await asLog(options.log), ...pick(options, 'sinks', 'clock') }
   const opened = config === undefined ? await openLight(tools, parts) : await openConfigured(config, parts)
   try {

@@ -1,10 +1,10 @@
 import type { ParentCall } from '../call-context.ts'
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
-import { type CompiledSchema, compileSchema } from '../schema/compiled-schema.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import type { Refinement } from '../schema/json-schema-of.ts'
-import { seemsLinear } from '../schema/linear-pattern.ts'
+import { type CompiledSchema, compiler } from '../schema/schema-compiler.ts'
+import { seemsLinear } from '../schema/schema-keywords.ts'
 import { LIMITS } from '../snapshot.ts'
 import { suggest } from '../suggest.ts'
 import type { Effect, JsonSchema, Params, ToolDefinition } from '../tool.ts'
@@ -180,6 +180,17 @@ function invalid(tool: ToolDefinition, field: string, value: unknown, allowed: s
   return new ToolExecutionError('EXECUTION_ERROR', message)
 }
 
+/** Loads the compiler of schemas, unless the program has it already. */
+export async function loadCompiler(): Promise<void> {
+  if (compiler() === undefined) await import('../schema/compiled-schema.ts')
+}
+
+function compile(schema: JsonSchema): CompiledSchema {
+  const known = compiler()
+  if (known === undefined) throw new Error('The compiler of schemas is not loaded: call a tool first')
+  return known(schema)
+}
+
 /** The library that described itself with such a pattern checks it too. A child process need not. */
 const withoutSlowPatterns = (schema: JsonSchema): JsonSchema =>
   JSON.parse(JSON.stringify(schema), (key, value) =>
@@ -229,7 +240,7 @@ export class BoundTool implements ExecutionHost {
     try {
       const { parameters } = this.definition
       guardParameters(parameters)
-      this.#compiled = compileSchema(this.refinement?.fillsDefaults ? withoutSlowPatterns(parameters) : parameters)
+      this.#compiled = compile(this.refinement?.fillsDefaults ? withoutSlowPatterns(parameters) : parameters)
       return this.#compiled
     } catch (error) {
       this.#fault = error
@@ -241,7 +252,7 @@ export class BoundTool implements ExecutionHost {
   get result(): { readonly compiled: CompiledSchema; readonly refinement?: Refinement | undefined } | undefined {
     const result = viewOf(this.definition)[RESULT]
     if (result === undefined) return undefined
-    this.#result ??= compileSchema(result.schema)
+    this.#result ??= compile(result.schema)
     return { compiled: this.#result, refinement: result.refinement }
   }
 

@@ -1,5 +1,5 @@
 import type { CallContext } from '../call-context.ts'
-import { matchesGlobs } from '../schema/linear-pattern.ts'
+import { matchesGlobs } from '../globs.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 

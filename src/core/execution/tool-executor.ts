@@ -7,6 +7,7 @@ import { LocalRates, type Rates } from '../rates.ts'
 import { Recorder } from '../recorder.ts'
 import { boundedJson, redactText, withoutCredentials } from '../redact.ts'
 import { waitInWords } from '../schema/problem-words.ts'
+import { compiler } from '../schema/schema-compiler.ts'
 import { snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import { ToolMetrics } from '../tool-metrics.ts'
@@ -18,7 +19,7 @@ import {
   type ToolResult,
 } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
-import { type BoundTool, BoundTools } from './bound-tool.ts'
+import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, timedOut } from './call.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
@@ -79,6 +80,7 @@ export class ToolExecutor {
    * every call is recorded. The order is a security property.
    */
   async execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
+    if (compiler() === undefined) await loadCompiler()
     const startedMs = this.#clock.now()
     const asked = typeof name === 'string' ? name : typeof name
     let call: Call | undefined
@@ -117,6 +119,7 @@ export class ToolExecutor {
 
   /** Checks a call that will run later. It counts against the caller's limits now, the tool's when it runs. */
   async admit(name: string, params: unknown, context: CallContext): Promise<Admission> {
+    await loadCompiler()
     const call = new Call(name, context, this.#clock.now())
     try {
       const tool = this.#tools.find(call)
@@ -149,6 +152,7 @@ export class ToolExecutor {
 
   /** Validates parameters without running the tool. */
   async validate(tool: RegisteredTool | string, params: unknown): Promise<{ valid: boolean; errors: string[] }> {
+    await loadCompiler()
     let name = ''
     try {
       const definition = typeof tool === 'string' ? undefined : this.#registry.definitionOf(tool)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { linearPattern, matchesGlobs, nativePattern } from './linear-pattern.ts'
+import { matchesGlobs } from '../globs.ts'
+import { linearPattern, nativePattern } from './linear-pattern.ts'
 
 const PATTERNS = [
   '^[a-z]+$',
