@@ -14,7 +14,7 @@ async function run(example: string): Promise<string> {
 test('quick-start: a typed tool, and parameters that are refused', async () => {
   const output = await run('quick-start.ts')
   expect(output).toContain("result: { city: 'Paris', degrees: 22 }")
-  expect(output).toContain("error: 'Invalid parameters: city must be a string'")
+  expect(output).toContain("error: 'Invalid parameters: city must have at least 2 characters'")
 })
 
 test('own-handler: progress, a deadline and a cancellation', async () => {
