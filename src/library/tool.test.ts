@@ -13,6 +13,7 @@ import { silentLog } from '../core/log.ts'
 import type { CallRecord } from '../core/recorder.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import { type AnyTool, tool } from './tool.ts'
+import { createToolyard } from './toolyard.ts'
 
 /** An executor with these tools, and the records of its calls. */
 function executorOf(...tools: AnyTool[]) {
@@ -24,6 +25,7 @@ function executorOf(...tools: AnyTool[]) {
 }
 
 const description = 'A tool.'
+const none = { type: 'object' } as const
 const failure = (error: string) => ({ success: false, error, error_code: 'INVALID_PARAMETERS' })
 
 describe('tool', () => {
@@ -204,6 +206,43 @@ describe('tool', () => {
     expect(await executor.execute('degrees', {})).toMatchObject({
       error: "Tool 'degrees' returned an invalid result: degrees: is too hot",
     })
+  })
+
+  test('checks a result by an exact schema in a child process', async () => {
+    const output = { type: 'object', properties: { code: { type: 'string', pattern: '^(?=a)ab$' } } } as const
+    const results = ['ab', 'cd']
+    const made = tool({
+      name: 'code',
+      description,
+      input: none,
+      output,
+      execute: () => ({ code: results.shift() ?? '' }),
+    })
+    await using yard = await createToolyard({ tools: [made] })
+    expect(await yard.call('code', {})).toMatchObject({ result: { code: 'ab' } })
+    expect(await yard.call('code', {})).toMatchObject({
+      error: `Tool 'code' returned an invalid result: code must match pattern "^(?=a)ab$"`,
+    })
+  })
+
+  test.each([
+    ['no issue at all', { issues: [] }, 'Invalid parameters: the value does not match its schema'],
+    ['neither issues nor a value', {}, "The schema of tool 'odd' did not say whether the value matches"],
+    ['nothing', undefined, "The schema of tool 'odd' did not say whether the value matches"],
+    [
+      'a thenable',
+      // biome-ignore lint/suspicious/noThenProperty: a promise of another library.
+      { then: (resolve: (value: object) => void) => resolve({ issues: [{ message: 'no' }] }) },
+      'Invalid parameters: no',
+    ],
+  ])('does not run a tool whose schema answers with %s', async (_, answer, error) => {
+    const input = {
+      '~standard': { version: 1, vendor: 'odd', validate: () => answer, jsonSchema: { input: () => none } },
+    }
+    const execute = vi.fn()
+    const { executor } = executorOf(tool({ name: 'odd', description, input: input as never, execute }))
+    expect(await executor.execute('odd', {})).toMatchObject({ success: false, error })
+    expect(execute).not.toHaveBeenCalled()
   })
 
   test('does not share results between users, or between values of app', async () => {

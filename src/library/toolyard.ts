@@ -143,8 +143,8 @@ export class Toolyard<
     input: InputFor<Tools, Name>,
     ...[options]: Rest<CallOptions, App>
   ): Promise<ToolResult<ResultFor<Tools, Name>>> {
-    const context = { ...callContext(options), ...pick(options, 'idempotencyKey', 'timeoutMs', 'report') }
-    return this.#parts.executor.execute(name, input, context) as Promise<ToolResult<ResultFor<Tools, Name>>>
+    const envelope = this.#parts.executor.execute(name, input, callContext(options))
+    return envelope as Promise<ToolResult<ResultFor<Tools, Name>>>
   }
 
   /** Runs a conversation with a model and its tools, to the answer. */
@@ -384,9 +384,12 @@ async function asLog(given: GivenLog | undefined): Promise<Log> {
   return { debug: () => {}, info: at('info'), warn: at('warn'), error: at('error'), isLevelEnabled }
 }
 
-function callContext(options: (CallerOptions & { readonly app?: unknown }) | undefined): CallContext {
-  const { user: caller, ...rest } = pick(options, 'tenant', 'user', 'flags', 'signal', 'app')
-  return { ...rest, ...(caller !== undefined && { caller }), source: 'code' }
+const CODE: CallContext = Object.freeze({ source: 'code' })
+
+function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
+  if (options === undefined) return CODE
+  const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report } = options
+  return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report }
 }
 
 /** Only the given keys that have a value. */

@@ -2,7 +2,7 @@ import type { ParentCall } from '../call-context.ts'
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
-import type { Refinement } from '../schema/json-schema-of.ts'
+import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
 import { type CompiledSchema, compiler } from '../schema/schema-compiler.ts'
 import { seemsLinear } from '../schema/schema-keywords.ts'
 import { LIMITS } from '../snapshot.ts'
@@ -249,11 +249,11 @@ export class BoundTool implements ExecutionHost {
   }
 
   /** The schema of results, if the tool has one. */
-  get result(): { readonly compiled: CompiledSchema; readonly refinement?: Refinement | undefined } | undefined {
+  get result(): (ReadSchema & { readonly compiled: CompiledSchema }) | undefined {
     const result = viewOf(this.definition)[RESULT]
     if (result === undefined) return undefined
-    this.#result ??= compile(result.schema)
-    return { compiled: this.#result, refinement: result.refinement }
+    this.#result ??= compile(result.refinement === undefined ? result.schema : withoutSlowPatterns(result.schema))
+    return { ...result, compiled: this.#result }
   }
 
   handler(): Handler | IsolatedHandler {
