@@ -62,6 +62,7 @@ describe('tool', () => {
 
   test.each([
     [{ permission: ['admin'] }, `Tool 'one': unknown field "permission"`],
+    [{ timeout_ms: 5 }, `Tool 'one': unknown field "timeout_ms"`],
     [{ name: 'not a name' }, "Tool 'not a name': a name has 1 to 64 letters"],
     [{ execute: undefined }, "Tool 'one' needs execute"],
     [{ json: { type: 'object' } }, "Tool 'one': json goes with a schema of a validation library only"],

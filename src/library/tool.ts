@@ -4,7 +4,8 @@ import { codeVersion, REFINEMENT, RESULT, type ToolView } from '../core/executio
 import type { Handler, IsolatedHandler } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import { readOutput, readSchema } from '../core/schema/json-schema-of.ts'
-import type { Effect, JsonSchema, Params, ToolDefinition } from '../core/tool.ts'
+import { isObject } from '../core/schema/schema-keywords.ts'
+import type { JsonSchema, Params, ToolDefinition } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 
 /** A schema of a validation library: zod, valibot, arktype and others. */
@@ -76,32 +77,30 @@ export interface ToolContext<App = unknown> {
   call<Result = unknown>(name: string, input: unknown): Promise<ToolResult<Result>>
 }
 
-/** The optional fields of a definition: the name in code, the name in a file, and the names of nested fields. */
+/** The optional fields of a definition that `tool()` takes in camelCase. */
 const FIELDS = [
-  ['effect', 'effect'],
-  ['timeoutMs', 'timeout_ms'],
-  ['permissions', 'permissions'],
-  ['retry', 'retry', { maxAttempts: 'max_attempts', backoffMs: 'backoff_ms' }],
-  ['cache', 'cache', { ttlMs: 'ttl_ms' }],
-  ['maxConcurrency', 'max_concurrency'],
-  ['maxResultBytes', 'max_result_bytes'],
-  ['rateLimit', 'rate_limit', { calls: 'calls', perMs: 'per_ms' }],
-] as const satisfies readonly (readonly [
-  name: keyof ToolFields,
-  field: keyof ToolDefinition,
-  nested?: Readonly<Record<string, string>>,
-])[]
+  'effect',
+  'timeout_ms',
+  'permissions',
+  'retry',
+  'cache',
+  'max_concurrency',
+  'max_result_bytes',
+  'rate_limit',
+] as const satisfies readonly (keyof ToolDefinition)[]
+
+type CamelCase<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Name
+
+/** The keys of objects too; lists stay as they are. */
+type CamelCaseKeys<Value> = Value extends readonly unknown[]
+  ? Value
+  : Value extends object
+    ? { readonly [Key in keyof Value as CamelCase<Key>]: Value[Key] }
+    : Value
 
 /** The optional fields of a definition, in camelCase. */
-export interface ToolFields {
-  readonly effect?: Effect
-  readonly timeoutMs?: number
-  readonly permissions?: readonly string[]
-  readonly retry?: { readonly maxAttempts: number; readonly backoffMs?: number }
-  readonly cache?: { readonly ttlMs: number }
-  readonly maxConcurrency?: number
-  readonly maxResultBytes?: number
-  readonly rateLimit?: { readonly calls: number; readonly perMs: number }
+export type ToolFields = {
+  readonly [Field in (typeof FIELDS)[number] as CamelCase<Field>]?: CamelCaseKeys<NonNullable<ToolDefinition[Field]>>
 }
 
 /** The argument of `tool()`. */
@@ -174,23 +173,24 @@ function named<Value>(name: string, read: () => Value): Value {
   }
 }
 
-const KNOWN: ReadonlySet<string> = new Set([
-  ...['name', 'description', 'input', 'json', 'output', 'execute'],
-  ...FIELDS.map(([name]) => name),
-])
+const OWN: ReadonlySet<string> = new Set(['name', 'description', 'input', 'json', 'output', 'execute'])
 
 /** The fields in the names of a definition. A misspelled one, such as `permission`, must not open the tool. */
 function definitionFields(tool: string, options: object): Partial<Omit<ToolDefinition, 'name'>> {
-  const unknown = Object.keys(options).find((key) => !KNOWN.has(key))
-  if (unknown !== undefined) {
-    throw new TypeError(`Tool '${tool}': unknown field "${unknown}". Known fields are ${[...KNOWN].join(', ')}`)
+  const fields: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(options)) {
+    if (OWN.has(key) || value === undefined) continue
+    const field = snakeCase(key)
+    if (!FIELDS.some((known) => known === field) || camelCase(field) !== key) {
+      const known = [...OWN, ...FIELDS.map(camelCase)].join(', ')
+      throw new TypeError(`Tool '${tool}': unknown field "${key}". Known fields are ${known}`)
+    }
+    fields[field] = isObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([name, one]) => [snakeCase(name), one]))
+      : value
   }
-  const given = options as Readonly<Record<string, unknown>>
-  const fields = FIELDS.filter(([name]) => given[name] !== undefined)
-  return Object.fromEntries(
-    fields.map(([name, field, nested]) => [field, nested ? renamed(given[name] as object, nested) : given[name]]),
-  )
+  return fields
 }
 
-const renamed = (value: object, names: Readonly<Record<string, string>>): object =>
-  Object.fromEntries(Object.entries(value).map(([key, one]) => [names[key] ?? key, one]))
+const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+const camelCase = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())

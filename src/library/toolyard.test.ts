@@ -103,6 +103,15 @@ describe('call', () => {
     })
   })
 
+  test('takes definitions and LangChain tools beside tools in code', async () => {
+    const mock = { name: 'mock', description, parameters: none, implementation: { type: 'mock', mock_response: 1 } }
+    const langchain = { name: 'langchain', description, schema: none, invoke: async () => 'from LangChain' }
+    await using yard = await createToolyard({ tools: [forecast, mock, langchain] })
+    expect(await yard.call('mock', {})).toMatchObject({ result: 1 })
+    expect(await yard.call('langchain', {})).toMatchObject({ result: 'from LangChain' })
+    expect(await yard.call('forecast', { city: 'Oslo' })).toMatchObject({ success: true })
+  })
+
   test('catches what a tool throws, synchronously too', async () => {
     const broken = tool({
       name: 'broken',

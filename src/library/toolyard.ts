@@ -284,10 +284,8 @@ interface OpenParts extends Pick<ToolyardOptions<readonly GivenTool[], undefined
   readonly log: Log
 }
 
-/** Loads no server, no MCP, no telemetry and no model package. */
 async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise<Opened> {
-  const isCode = (tool: GivenTool) => tool.implementation?.type === 'code'
-  const kinds = tools.every(isCode) ? {} : await otherKinds()
+  const kinds = tools.every(({ implementation }) => implementation?.type === 'code') ? {} : await otherKinds()
   const registry = new ToolRegistry({ log: parts.log })
   const isolate = new LazyPool(parts.log)
   const executor = new ToolExecutor(registry, { ...parts, kinds, isolate })
