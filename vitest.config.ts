@@ -11,6 +11,10 @@ export default defineConfig({
     alias: [
       // Vite can't resolve a package by its own name, so this repeats the `toolyard-source` condition of `exports`.
       { find: /^toolyard$/, replacement: at('src/index.ts') },
+      { find: /^toolyard\/server$/, replacement: at('src/server/index.ts') },
+      { find: /^toolyard\/(ai-sdk|langchain)$/, replacement: at('src/library/$1.ts') },
+      // Node would load these modules a second time, beside the transformed ones.
+      { find: /^\.\/on-demand\.ts$/, replacement: at('src/underneath.ts') },
       { find: /^toolyard\/testing$/, replacement: at('src/testing/index.ts') },
       { find: /^@toolyard\/mini$/, replacement: at('packages/mini/src/index.ts') },
       // Only the tests in src/storage start the storage thread: they import './open-storage.ts'.

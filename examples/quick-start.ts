@@ -1,18 +1,13 @@
-import { silentLog, ToolHandlers, ToolManager } from 'toolyard'
+import { createToolyard, tool } from 'toolyard'
+import { z } from 'zod'
 
-const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
-const weather = { type: 'mock', mock_response: { temperature: 22, condition: 'sunny' } }
-const people = { type: 'internal', handler: 'people' }
-const registry = [
-  { name: 'get_weather', description: 'The weather of a city.', parameters, implementation: weather },
-  { name: 'count_people', description: 'How many people live in a city.', parameters, implementation: people },
-]
-const handlers = new ToolHandlers()
-handlers.register('people', async ({ city }) => ({ city, people: 2_100_000 }), { effect: 'read' })
-
-const manager = new ToolManager({ tools: { enabled: true, registry } }, { handlers, log: silentLog })
-await manager.loadTools()
-console.log(await manager.getExecutor().execute('get_weather', { city: 'Paris' }))
-console.log(await manager.getExecutor().execute('count_people', { city: 'Paris' }))
-console.log(await manager.getExecutor().execute('count_people', { town: 'Paris' }))
-await manager.close()
+const forecast = tool({
+  name: 'forecast',
+  description: 'The weather of a city.',
+  input: z.object({ city: z.string().min(2), unit: z.enum(['celsius', 'fahrenheit']).default('celsius') }),
+  effect: 'read',
+  execute: ({ city, unit }) => ({ city, degrees: unit === 'celsius' ? 22 : 72 }),
+})
+await using yard = await createToolyard({ tools: [forecast] })
+console.log(await yard.call('forecast', { city: 'Paris' }))
+console.log(await yard.call('forecast', { city: 'P' }))

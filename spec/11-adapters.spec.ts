@@ -1,4 +1,6 @@
-import { describe, test } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { loadedFiles } from '../scripts/import-weight.ts'
 
 describe('Adapters', () => {
   test.todo('[11.2-1] toAiSdk(yard) gives tools for generateText({tools})')
@@ -8,7 +10,11 @@ describe('Adapters', () => {
   test.todo(
     '[11.2-5] The package has the subpaths toolyard, toolyard/server, toolyard/mcp, toolyard/ai-sdk, toolyard/langchain, toolyard/openai-agents and toolyard/testing',
   )
-  test.todo(
-    '[11.2-6] Importing toolyard loads no server, no MCP, no telemetry and no model package. Those load when used',
-  )
+  test('[11.2-6] Importing toolyard loads no server, no MCP, no telemetry and no model package. Those load when used', async () => {
+    const groups = await loadedFiles(fileURLToPath(new URL('../src/index.ts', import.meta.url)))
+    expect([...groups.keys()].sort()).toEqual(['fastest-levenshtein', 'lru-cache', 'toolyard'])
+    const folders = new Set(groups.get('toolyard')?.map((url) => /\/src\/([^/]+)/.exec(url)?.[1]))
+    for (const heavy of ['server', 'mcp', 'telemetry', 'storage', 'knowledge', 'app'])
+      expect(folders).not.toContain(heavy)
+  })
 })

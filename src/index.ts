@@ -1,15 +1,11 @@
-export { createLog } from './app/create-log.ts'
+// Importing this loads no server, no MCP, no telemetry and no model package: `toolyard/server` does.
 export type { LoadReport } from './app/load-definitions.ts'
 export type { Parts } from './app/tool-manager.ts'
-export { ToolManager } from './app/tool-manager.ts'
-export { Chat, type ChatRequest } from './chat/chat.ts'
+export type { ChatRequest } from './chat/chat.ts'
 export type { Profile, ResponseRule } from './chat/response-rules.ts'
-export { NoResponseRuleError } from './chat/response-rules.ts'
 export type { Budget, RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './chat/run.ts'
-export { ToolLoop, type ToolLoopOptions } from './chat/tool-loop.ts'
-export { ConfigError } from './config/check-config.ts'
+export type { ToolLoopOptions } from './chat/tool-loop.ts'
 export type { Config } from './config/config.ts'
-export { loadConfigFile } from './config/load-config.ts'
 export type { CallContext } from './core/call-context.ts'
 export type { Clock } from './core/clock.ts'
 export type { ToolExecutorOptions } from './core/execution/runner.ts'
@@ -32,12 +28,31 @@ export type {
   ToolSuccess,
 } from './core/tool-result.ts'
 export { ToolErrorCode, ToolExecutionError } from './core/tool-result.ts'
-export { ProcessPool } from './isolation/process-pool.ts'
-export { kinds } from './kinds/kinds.ts'
 export { type HandedTool, toLangChain } from './kinds/to-langchain.ts'
 export { isolated, ToolHandlers } from './kinds/tool-handlers.ts'
-export { aiSdkModel } from './models/ai-sdk/ai-sdk-model.ts'
-export { langchainModel } from './models/langchain/langchain-model.ts'
+export {
+  type AnyTool,
+  type InputOf,
+  type ObjectSchema,
+  type ParsedOf,
+  type StandardSchema,
+  type Tool,
+  type ToolContext,
+  type ToolFields,
+  type ToolOptions,
+  tool,
+} from './library/tool.ts'
+export {
+  type CallOptions,
+  createToolyard,
+  type GivenLog,
+  type GivenModel,
+  type GivenTool,
+  type RunOptions,
+  type RunStream,
+  Toolyard,
+  type ToolyardOptions,
+} from './library/toolyard.ts'
 export type {
   AcceptedMedia,
   AssistantMessage,
@@ -52,21 +67,32 @@ export type {
   ToolCall,
   Usage,
 } from './models/model.ts'
-export { ModelCatalogue } from './models/model-catalogue.ts'
 export { ModelError, UnknownModelError } from './models/model-error.ts'
 export type { ModelInfo, ModelPrices } from './models/model-info.ts'
 export type { ProviderSettings } from './models/provider.ts'
+export type { ChatOptions, ChatReply } from './models/providers/provider-client.ts'
 export {
   AnthropicClient,
+  aiSdkModel,
+  Chat,
+  ConfigError,
+  createLog,
   GeminiClient,
+  generateChat,
+  kinds,
+  langchainModel,
+  loadConfigFile,
+  ModelCatalogue,
+  ModelValidationError,
+  ModelValidationTracker,
+  NoResponseRuleError,
   OllamaClient,
   OpenAIClient,
   openProvider,
-} from './models/providers/open-provider.ts'
-export { type ChatOptions, type ChatReply, generateChat, ProviderClient } from './models/providers/provider-client.ts'
-export { openTelemetryTracer } from './telemetry/otel-tracer.ts'
-export {
-  ModelValidationError,
-  ModelValidationTracker,
-  type ModelValidationTrackerOptions,
-} from './validation/model-validation.ts'
+  openTelemetryTracer,
+  ProcessPool,
+  ProviderClient,
+  ToolLoop,
+  ToolManager,
+} from './on-demand.ts'
+export type { ModelValidationTrackerOptions } from './validation/model-validation.ts'

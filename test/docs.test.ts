@@ -113,7 +113,11 @@ describe('code on the pages', () => {
       writeFileSync(join(folder, `${index}.mts`), code)
       return `${index}.mts`
     })
-    const paths = { toolyard: [join(root, 'src/index.ts')], 'toolyard/testing': [join(root, 'src/testing/index.ts')] }
+    const paths = {
+      toolyard: [join(root, 'src/index.ts')],
+      'toolyard/testing': [join(root, 'src/testing/index.ts')],
+      zod: [join(root, 'node_modules/zod/index.d.ts')],
+    }
     const typeRoots = [join(root, 'node_modules/@types')]
     const compilerOptions = { paths, typeRoots, rootDir: '/' }
     writeFileSync(

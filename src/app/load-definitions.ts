@@ -1,6 +1,7 @@
 import { DEFINITION_SCHEMA } from '../config/config-schema.ts'
 import { includedFile, placeOf } from '../config/include-tools.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
+import { withJsonSchema } from '../core/execution/tool-view.ts'
 import type { Kind } from '../core/handler.ts'
 import type { Log } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
@@ -38,9 +39,9 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
   for (const [index, entry] of definitions.entries()) {
     const place = placeOf(definitions, index)
     const written = typeof entry === 'string' ? (options.shipped?.get(entry) ?? entry) : entry
-    const { definition, added } = completed(written)
+    const { definition, added, unreadable } = completed(written)
     const name = nameOf(definition) ?? place
-    const problem = problemOf(definition, options) ?? taken(name, place, places)
+    const problem = unreadable ?? problemOf(definition, options) ?? taken(name, place, places)
     if (problem !== undefined) {
       skipped.push({ name, problem })
       options.log.warn({ tool: name, place, problem }, 'Tool definition skipped')
@@ -58,10 +59,23 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
   return { loaded, skipped, warnings }
 }
 
-/** Adds a missing description and missing parameters. `added` says what a model sees instead. */
-function completed(written: unknown): { readonly definition: unknown; readonly added: readonly string[] } {
-  const name = nameOf(written)
-  if (name === undefined) return { definition: written, added: [] }
+interface Completed {
+  readonly definition: unknown
+  readonly added: readonly string[]
+  /** Why the parameters aren't a schema. */
+  readonly unreadable?: string
+}
+
+/** Converts the parameters, and adds a missing description and missing parameters. `added` says what a model sees instead. */
+function completed(given: unknown): Completed {
+  const name = nameOf(given)
+  if (name === undefined) return { definition: given, added: [] }
+  let written: unknown
+  try {
+    written = withJsonSchema(given as ToolDefinition)
+  } catch (error) {
+    return { definition: given, added: [], unreadable: (error as Error).message }
+  }
   const { description, parameters, implementation } = written as Partial<ToolDefinition>
   const definition: Record<string, unknown> = { ...(written as object) }
   const added: string[] = []

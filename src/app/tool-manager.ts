@@ -116,6 +116,7 @@ export class ToolManager {
       this.#report = loadDefinitions(definitions, { ...this.#parts, shipped })
       // Only calls that need a server wait for it.
       if (this.isEnabled()) void this.#parts.servers.start().then(() => this.#warnOfUnknownTools())
+      this.#parts.registry.isLoaded = true
       this.#rules()
       setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
     }
@@ -263,6 +264,7 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
   const { default_timeout_ms, max_iterations, max_parallel_calls } = config.tools ?? {}
   addShippedBuiltins(handlers)
   const registry = new ToolRegistry({ log, convertSchema: convertZod })
+  registry.isLoaded = false
   const knowledge = new Knowledge(config, {
     env,
     log,

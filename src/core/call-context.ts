@@ -1,6 +1,15 @@
 import type { CancelSignal } from './cancellation.ts'
 import type { CallerRate, RateState } from './rates.ts'
 
+/** The call of a tool that calls another one. */
+export interface ParentCall {
+  readonly id: string
+  /** The child must end by then. */
+  readonly deadline: number
+  /** The tools from the outermost call to this one. */
+  readonly path: readonly string[]
+}
+
 /** The caller of a tool and its rights. Everything is optional: the default is the local caller. */
 export interface CallContext {
   readonly tenant?: string | undefined
@@ -28,4 +37,8 @@ export interface CallContext {
   readonly idempotencyKey?: string | undefined
   readonly traceparent?: string | undefined
   readonly report?: ((progress: unknown) => void) | undefined
+  /** Passed to tools in code by reference. Never recorded. */
+  readonly app?: unknown
+  /** The call that made this one. Set by the executor. */
+  readonly parent?: ParentCall | undefined
 }

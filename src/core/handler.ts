@@ -1,5 +1,6 @@
 import type { Log } from './log.ts'
 import type { Effect, Params, ToolDefinition } from './tool.ts'
+import type { ToolResult } from './tool-result.ts'
 
 /** The second argument of a handler. */
 export interface HandlerContext {
@@ -14,7 +15,11 @@ export interface HandlerContext {
   readonly timeoutMs?: number | undefined
   /** The W3C trace context of this call, to pass on to other services. */
   readonly traceparent?: string | undefined
+  /** Calls another tool for the same caller, within the deadline of this call. Absent in isolated handlers. */
+  readonly call?: CallTool | undefined
 }
+
+export type CallTool = (name: string, params: unknown) => Promise<ToolResult>
 
 /** The implementation of a tool: returns a JSON value or a promise of one. */
 export type Handler = (params: Params, context: HandlerContext) => unknown

@@ -10,6 +10,9 @@ export interface CallRecord {
   readonly caller: string | undefined
   readonly source: string | undefined
   readonly runId: string | undefined
+  /** Set if the tool called other tools. Their records have it as `parentId`. */
+  readonly id?: string | undefined
+  readonly parentId?: string | undefined
   /** Undefined if the call was refused before its parameters were read. Only their hash is stored. */
   readonly params: Params | undefined
   /** The number of values in the parameters. */

@@ -37,9 +37,9 @@ export interface FailureExtras {
   readonly outcome?: 'unknown'
 }
 
-export interface ToolSuccess {
+export interface ToolSuccess<Result = unknown> {
   readonly success: true
-  readonly result: unknown
+  readonly result: Result
   readonly tool_name: string
   readonly execution_time_ms: number
 }
@@ -53,7 +53,7 @@ export interface ToolFailure extends FailureExtras {
 }
 
 /** The envelope that every call returns. */
-export type ToolResult = ToolSuccess | ToolFailure
+export type ToolResult<Result = unknown> = ToolSuccess<Result> | ToolFailure
 
 /** Tells that a call may be retried. */
 export interface Repeat {

@@ -70,6 +70,12 @@ class ChildCall {
       report: (progress) => this.#note({ type: 'report', id: this.id, progress }),
       log: this.#log(),
     }
+    for (const name of ['app', 'call', 'user']) {
+      const get = () => {
+        throw new Error(`context.${name} is not available in an isolated handler`)
+      }
+      Object.defineProperty(this.context, name, { get })
+    }
   }
 
   output(stream: string, text: string): void {

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../core/clock.ts'
-import { matchesGlobs } from '../core/schema/linear-pattern.ts'
+import { matchesGlobs } from '../core/execution/permit.ts'
 import { shortened } from '../core/schema/problem-words.ts'
 import { suggest } from '../core/suggest.ts'
 import type { Model } from './model.ts'

@@ -18,10 +18,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   validation: [...GROUND, 'kinds', 'chat'],
   config: ['core', 'models', 'mcp', 'kinds', ...FEATURES],
   app: [...GROUND, 'kinds', ...FEATURES, 'config'],
-  server: [...GROUND, 'kinds', ...FEATURES, 'config', 'app'],
+  server: [...GROUND, 'kinds', ...FEATURES, 'config', 'app', 'underneath.ts'],
   cli: [...GROUND, 'kinds', 'openapi', ...FEATURES, 'config', 'app', 'server'],
+  library: ['core', 'isolation', 'models', 'kinds', 'chat', 'config', 'app'],
   testing: [...GROUND, 'kinds', ...FEATURES],
-  'index.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'app', 'server'],
+  'underneath.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'app'],
+  'on-demand.ts': ['underneath.ts'],
+  'index.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'app', 'library', 'on-demand.ts'],
 }
 
 /** The modules of Node that read no file, no socket, no process and no environment. */
@@ -72,6 +75,18 @@ export const packagesAreOptional: Rule = (files) =>
     .flatMap(({ path, imports }) =>
       imports
         .filter(({ target, typeOnly, lazy }) => target.startsWith('@toolyard/') && !typeOnly && !lazy)
+        .map(({ target }) => `${path} imports ${target} other than by import()`),
+    )
+
+const LIGHT = /^src\/(core|library)\/|^src\/on-demand|^src\/kinds\/to|^src\/models\/model-error/
+
+/** `import 'toolyard'` is light: besides the core, the library loads nothing before it is used. */
+export const libraryIsLight: Rule = (files) =>
+  files
+    .filter(({ path }) => /^src\/(library\/tool(yard)?|index)\.ts$/.test(path))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target, typeOnly, lazy }) => !typeOnly && !lazy && !LIGHT.test(target))
         .map(({ target }) => `${path} imports ${target} other than by import()`),
     )
 

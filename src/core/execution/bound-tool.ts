@@ -1,30 +1,66 @@
+import type { ParentCall } from '../call-context.ts'
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
-import { type CompiledSchema, compileSchema } from '../schema/compiled-schema.ts'
+import { guardParameters } from '../schema/guard-schema.ts'
+import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
+import { type CompiledSchema, compiler } from '../schema/schema-compiler.ts'
+import { seemsLinear } from '../schema/schema-keywords.ts'
 import { LIMITS } from '../snapshot.ts'
 import { suggest } from '../suggest.ts'
-import type { Effect, Params, ToolDefinition } from '../tool.ts'
+import type { Effect, JsonSchema, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { type Call, clampTimeout } from './call.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import { missingPermission } from './permit.ts'
 import { toolHash } from './result-cache.ts'
 import type { ToolRegistry } from './tool-registry.ts'
+import { REFINEMENT, RESULT, viewOf } from './tool-view.ts'
 
 const MAX_NAME_LENGTH = 200
 
+const NOT_LOADED = ': tools are not loaded yet. Await loadTools() first'
+
 /** Suggests similar names, but only of tools that the caller may use. */
-function notFound(call: Call, definitions: readonly ToolDefinition[]): ToolExecutionError {
+function notFound(call: Call, registry: ToolRegistry): ToolExecutionError {
   const { visible } = call.context
-  const names = definitions
+  const names = registry
+    .definitions()
     .filter((tool) => visible?.has(tool.name) !== false && missingPermission(tool, call.context) === undefined)
     .map((tool) => tool.name)
   const suggestions = suggest(call.tool, names)
   return new ToolExecutionError(
     'TOOL_NOT_FOUND',
-    `Tool '${call.tool.length > MAX_NAME_LENGTH ? `${call.tool.slice(0, MAX_NAME_LENGTH)}…` : call.tool}' not found`,
+    `Tool '${call.tool.length > MAX_NAME_LENGTH ? `${call.tool.slice(0, MAX_NAME_LENGTH)}…` : call.tool}' not found${registry.isLoaded ? '' : NOT_LOADED}`,
     suggestions.length > 0 ? { suggestions } : {},
   )
+}
+
+/** A tool in code that calls others may build a cycle: only its depth shows. */
+const MAX_NESTED_CALLS = 10
+
+/** A child call ends by the deadline of its parent. */
+function bindToParent(call: Call, { deadline, path }: ParentCall): void {
+  if (path.length >= MAX_NESTED_CALLS) {
+    const message = `Tool '${call.tool}' can't be called here: ${path.length} calls are nested already (${path.join(' → ')}). Look for tools that call each other`
+    throw new ToolExecutionError('EXECUTION_ERROR', message)
+  }
+  call.timeoutMs = Math.min(call.timeoutMs, Math.max(0, deadline - call.startedMs))
+}
+
+const CODE = 'code'
+const NOT_IN_CODE = 'Its function is missing: tools of type "code" are made by tool() and registered in code'
+
+/** Tools in code. */
+const codeKind: Kind = {
+  effect: () => 'write',
+  fault: (tool) => (viewOf(tool).execute === undefined ? NOT_IN_CODE : undefined),
+  bind(tool) {
+    const { execute } = viewOf(tool)
+    return () => {
+      if (execute === undefined) throw new ToolExecutionError('EXECUTION_ERROR', NOT_IN_CODE)
+      return execute
+    }
+  },
 }
 
 /** The registered tools, each bound on its first call. */
@@ -36,7 +72,7 @@ export class BoundTools {
 
   constructor(registry: ToolRegistry, kinds: Readonly<Record<string, Kind>>, defaultTimeoutMs: number) {
     this.#registry = registry
-    this.#kinds = new Map(Object.entries(kinds))
+    this.#kinds = new Map(Object.entries({ [CODE]: codeKind, ...kinds }))
     this.#defaultTimeoutMs = defaultTimeoutMs
     registry.onChange((name) => this.#tools.delete(name))
   }
@@ -50,11 +86,12 @@ export class BoundTools {
   /** Finds the tool of a call and sets the call's timeout. Throws if the caller can't see the tool. */
   find(call: Call): BoundTool {
     const tool = this.#tools.get(call.tool) ?? this.#bindRegistered(call)
-    if (call.context.visible?.has(tool.name) === false) throw notFound(call, this.#registry.definitions())
+    if (call.context.visible?.has(tool.name) === false) throw notFound(call, this.#registry)
     call.bound = tool
     const asked = call.context.timeoutMs
     if (asked === undefined) call.timeoutMs = tool.limits.timeoutMs
     else call.timeoutMs = call.source === 'job' ? asked : clampTimeout(asked, tool.limits.timeoutMs)
+    if (call.context.parent !== undefined) bindToParent(call, call.context.parent)
     return tool
   }
 
@@ -84,7 +121,7 @@ export class BoundTools {
 
   #bindRegistered(call: Call): BoundTool {
     const registered = this.#registry.find(call.tool)
-    if (registered === undefined) throw notFound(call, this.#registry.definitions())
+    if (registered === undefined) throw notFound(call, this.#registry)
     const definition = this.#registry.definitionOf(registered)
     const tool = this.#tools.get(definition.name) ?? this.bind(definition)
     this.#tools.set(definition.name, tool)
@@ -143,6 +180,23 @@ function invalid(tool: ToolDefinition, field: string, value: unknown, allowed: s
   return new ToolExecutionError('EXECUTION_ERROR', message)
 }
 
+/** Loads the compiler of schemas, unless the program has it already. */
+export async function loadCompiler(): Promise<void> {
+  if (compiler() === undefined) await import('../schema/compiled-schema.ts')
+}
+
+function compile(schema: JsonSchema): CompiledSchema {
+  const known = compiler()
+  if (known === undefined) throw new Error('The compiler of schemas is not loaded: call a tool first')
+  return known(schema)
+}
+
+/** The library that described itself with such a pattern checks it too. A child process need not. */
+const withoutSlowPatterns = (schema: JsonSchema): JsonSchema =>
+  JSON.parse(JSON.stringify(schema), (key, value) =>
+    key === 'pattern' && typeof value === 'string' && !seemsLinear(value) ? undefined : value,
+  )
+
 const MAX_TENANTS = 10_000
 
 /** A tool with everything that can be computed once. */
@@ -153,11 +207,15 @@ export class BoundTool implements ExecutionHost {
   readonly limits: ToolLimits
   /** Set if the kind renames parameters. */
   readonly rename: ((params: Params) => Params) | undefined
+  /** Set if the parameters came as a schema of a validation library. */
+  readonly refinement: Refinement | undefined
+  readonly isCode: boolean
   running = 0
   /** Only `read` tools have joinable executions. */
   readonly executions = new JoinableExecutions()
   readonly #resolve: (() => Handler | IsolatedHandler) | undefined
   #compiled: CompiledSchema | undefined
+  #result: CompiledSchema | undefined
   #fault: unknown
   #hash: string | undefined
   readonly #kind: Kind | undefined
@@ -169,6 +227,8 @@ export class BoundTool implements ExecutionHost {
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
     this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))
     this.#kind = kind
+    this.refinement = viewOf(definition)[REFINEMENT]
+    this.isCode = definition.implementation?.type === CODE
     this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
     this.#resolve = kind?.bind(definition)
   }
@@ -178,12 +238,22 @@ export class BoundTool implements ExecutionHost {
     if (this.#compiled !== undefined) return this.#compiled
     if (this.#fault !== undefined) throw this.#fault
     try {
-      this.#compiled = compileSchema(this.definition.parameters)
+      const { parameters } = this.definition
+      guardParameters(parameters)
+      this.#compiled = compile(this.refinement?.fillsDefaults ? withoutSlowPatterns(parameters) : parameters)
       return this.#compiled
     } catch (error) {
       this.#fault = error
       throw error
     }
+  }
+
+  /** The schema of results, if the tool has one. */
+  get result(): (ReadSchema & { readonly compiled: CompiledSchema }) | undefined {
+    const result = viewOf(this.definition)[RESULT]
+    if (result === undefined) return undefined
+    this.#result ??= compile(result.refinement === undefined ? result.schema : withoutSlowPatterns(result.schema))
+    return { ...result, compiled: this.#result }
   }
 
   handler(): Handler | IsolatedHandler {

@@ -27,11 +27,14 @@ export class Call extends DeadlineEntry implements CallRecord {
   attempts = 0
   timeoutMs = 0
   span: Span | undefined = undefined
-  bound: { readonly hash: string; readonly effect: Effect } | undefined = undefined
+  bound: { readonly hash: string; readonly effect: Effect; readonly isCode: boolean } | undefined = undefined
   snapshot: ParamsSnapshot | undefined = undefined
   /** The key of identical calls, for tools that can share results. */
   key: string | undefined = undefined
   execution: Execution | undefined = undefined
+  /** The output of the schema's own validation, if the tool has one. */
+  refined: { readonly value: unknown } | undefined = undefined
+  id: string | undefined = undefined
   #wheel: DeadlineWheel | undefined = undefined
   #reject: ((reason: unknown) => void) | undefined = undefined
 
@@ -45,6 +48,12 @@ export class Call extends DeadlineEntry implements CallRecord {
 
   get params(): Params | undefined {
     return this.snapshot?.params
+  }
+
+  /** A copy of the validated parameters. */
+  copyParams(): Params {
+    const { params, flat } = this.snapshot as ParamsSnapshot
+    return flat ? { ...params } : copyPlain(params)
   }
 
   get nodes(): number {
@@ -65,6 +74,17 @@ export class Call extends DeadlineEntry implements CallRecord {
 
   get runId(): string | undefined {
     return this.context.runId
+  }
+
+  get parentId(): string | undefined {
+    return this.context.parent?.id
+  }
+
+  /** Only calls of one scope share results. The code of a tool may depend on the user and on `app`. */
+  get scope(): string {
+    const { caller, app } = this.context
+    if (this.bound?.isCode !== true || (caller === undefined && app === undefined)) return this.tenant
+    return JSON.stringify([this.tenant, caller ?? null, identityOf(app)])
   }
 
   get model(): string | undefined {
@@ -174,6 +194,29 @@ export class Call extends DeadlineEntry implements CallRecord {
     if (this.context.signal) this.#unlisten(this.context.signal)
     return true
   }
+}
+
+function copyPlain<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copyPlain) as Value
+  const copy = { ...value }
+  for (const key in copy) {
+    const one = copy[key]
+    if (typeof one === 'object' && one !== null) copy[key] = copyPlain(one)
+  }
+  return copy
+}
+
+const identities = new WeakMap<object, number>()
+let lastIdentity = 0
+
+/** Equal for the same object or primitive only. */
+function identityOf(value: unknown): string | number {
+  if ((typeof value !== 'object' || value === null) && typeof value !== 'function')
+    return `${typeof value} ${String(value)}`
+  const identity = identities.get(value) ?? ++lastIdentity
+  identities.set(value, identity)
+  return identity
 }
 
 /** The requested timeout, clamped to the allowed range, or `usual` if it isn't a number. */

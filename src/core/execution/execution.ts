@@ -1,4 +1,5 @@
-import type { HandlerContext, IsolatedTask } from '../handler.ts'
+import type { CallContext } from '../call-context.ts'
+import type { CallTool, HandlerContext, IsolatedTask } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Params } from '../tool.ts'
 import type { ToolExecutionError } from '../tool-result.ts'
@@ -13,12 +14,19 @@ export interface ExecutionHost {
 type Flags = Readonly<Record<string, boolean>>
 type Report = (progress: unknown) => void
 
+/** The call that started an execution. */
+export interface ExecutionCaller {
+  readonly tenant: string
+  readonly flags: Flags
+  readonly scope: string
+  readonly context: Pick<CallContext, 'caller' | 'app'>
+}
+
 /** One run of a handler, for one call or several identical ones. It is cancelled when its last caller leaves. */
 export class Execution {
   readonly host: ExecutionHost
   readonly params: Params
-  readonly tenant: string
-  readonly flags: Flags
+  readonly caller: ExecutionCaller
   readonly log: Log
   /** Set when identical calls may join. */
   work: Promise<unknown> | undefined = undefined
@@ -34,11 +42,10 @@ export class Execution {
   #cancelled: ToolExecutionError | undefined = undefined
   #reports: Report[] | undefined = undefined
 
-  constructor(host: ExecutionHost, params: Params, tenant: string, flags: Flags, log: Log) {
+  constructor(host: ExecutionHost, params: Params, caller: ExecutionCaller, log: Log) {
     this.host = host
     this.params = params
-    this.tenant = tenant
-    this.flags = flags
+    this.caller = caller
     this.log = log
   }
 
@@ -98,9 +105,15 @@ export class Execution {
 
 export class ExecutionContext implements HandlerContext {
   readonly #execution: Execution
+  readonly #call: CallTool
 
-  constructor(execution: Execution) {
+  constructor(execution: Execution, call: CallTool) {
     this.#execution = execution
+    this.#call = call
+  }
+
+  get call(): CallTool {
+    return this.#call
   }
 
   get signal(): AbortSignal {
@@ -108,11 +121,11 @@ export class ExecutionContext implements HandlerContext {
   }
 
   get tenant(): string {
-    return this.#execution.tenant
+    return this.#execution.caller.tenant
   }
 
   get flags(): Flags {
-    return this.#execution.flags
+    return this.#execution.caller.flags
   }
 
   get log(): Log {
@@ -131,6 +144,24 @@ export class ExecutionContext implements HandlerContext {
   get report(): Report {
     const execution = this.#execution
     return (progress) => execution.report(progress)
+  }
+}
+
+/** The context of a tool in code. Others don't get the user: they may share results with another user. */
+export class CodeContext extends ExecutionContext {
+  readonly #caller: ExecutionCaller
+
+  constructor(execution: Execution, call: CallTool) {
+    super(execution, call)
+    this.#caller = execution.caller
+  }
+
+  get user(): string | undefined {
+    return this.#caller.context.caller
+  }
+
+  get app(): unknown {
+    return this.#caller.context.app
   }
 }
 
@@ -155,7 +186,7 @@ export class JoinableExecutions {
   find(hash: string, key: string): Execution | undefined {
     for (const execution of this.#unkeyed) {
       this.#unkeyed.delete(execution)
-      execution.key = callKey(hash, execution.tenant, execution.params)
+      execution.key = callKey(hash, execution.caller.scope, execution.params)
       this.#keyed.set(execution.key, execution)
     }
     return this.#keyed.get(key)

@@ -1,6 +1,9 @@
 import { extname } from 'node:path'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { IsolatedHandler } from '../handler.ts'
 import type { CompiledSchema, Explained } from '../schema/compiled-schema.ts'
+import { pathText, type ValuePath } from '../schema/explanation.ts'
+import type { Refinement } from '../schema/json-schema-of.ts'
 import { quoted } from '../schema/problem-words.ts'
 import { isObject } from '../schema/schema-keywords.ts'
 import { REFUSED, SchemaReferences } from '../schema/schema-references.ts'
@@ -45,7 +48,7 @@ export class ParameterCheck {
     const { fillDefaults } = this.compiled(tool)
     const snapshot = snapshotParams(params)
     if (tool.rename !== undefined) snapshot.params = tool.rename(snapshot.params)
-    if (fillDefaults !== undefined) {
+    if (fillDefaults !== undefined && tool.refinement?.fillsDefaults !== true) {
       const filled = fillDefaults(snapshot.params)
       snapshot.nodes += filled
       snapshot.characters += filled
@@ -56,25 +59,63 @@ export class ParameterCheck {
     return snapshot
   }
 
-  /** Throws if the parameters are invalid. Returns a promise only if a child process validates them. */
+  /** Throws if the parameters are invalid. Returns a promise only if the check needs one. */
   validate(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<void> | undefined {
-    const { compiled } = tool
-    if (isInline(compiled, snapshot)) {
-      if (compiled.check(snapshot.params)) return undefined
-      throw invalidParameters(tool, compiled.explain(snapshot.params), snapshot.params)
-    }
-    return this.problems(call, tool, snapshot).then((problems) => {
-      if (problems.length > 0) throw invalidParameters(tool, problems, snapshot.params)
-    })
+    const problems = this.problems(call, tool, snapshot)
+    if (problems instanceof Promise) return problems.then((all) => refuse(tool, all, snapshot.params))
+    refuse(tool, problems, snapshot.params)
+    return undefined
   }
 
-  async problems(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<readonly Explained[]> {
-    const { compiled } = tool
+  /** First the JSON Schema, then the rules that only the schema's own library knows. */
+  problems(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): MaybePromise<readonly Explained[]> {
+    const { compiled, refinement } = tool
     const { params } = snapshot
-    if (isInline(compiled, snapshot)) return compiled.check(params) ? [] : compiled.explain(params)
-    const task = { schema: tool.definition.parameters, params }
+    if (!isInline(compiled, snapshot)) {
+      const checked = this.#checkInChild(call, tool, tool.definition.parameters, params)
+      if (refinement === undefined) return checked
+      return checked.then((problems) => (problems.length > 0 ? problems : this.#refine(call, tool, refinement)))
+    }
+    if (!compiled.check(params)) return compiled.explain(params)
+    return refinement === undefined ? NO_PROBLEMS : this.#refine(call, tool, refinement)
+  }
+
+  /** Throws if the tool has a schema for results, and this one doesn't fit. */
+  async checkResult(call: Call, tool: BoundTool, result: unknown): Promise<void> {
+    const { schema, compiled, refinement } = tool.result as NonNullable<BoundTool['result']>
+    let problems = NO_PROBLEMS
+    if (compiled.check === undefined) problems = await this.#checkInChild(call, tool, schema, result)
+    else if (!compiled.check(result)) problems = compiled.explain(result)
+    if (problems.length === 0 && refinement !== undefined) {
+      problems = issuesOf(await this.#ask(call, tool, refinement, structuredClone(result)), tool)
+    }
+    if (problems.length === 0) return
+    const sentence = problems.map(({ message }) => message.replace(/^parameters /, 'the result ')).join(', ')
+    const message = `Tool '${tool.name}' returned an invalid result: ${sentence}`
+    throw new ToolExecutionError('EXECUTION_ERROR', message, { outcome: 'unknown' })
+  }
+
+  /** Its output is what the handler gets. */
+  #refine(call: Call, tool: BoundTool, refinement: Refinement): MaybePromise<readonly Explained[]> {
+    const accept = (result: RefineResult): readonly Explained[] => {
+      const problems = issuesOf(result, tool)
+      if (!result.issues) call.refined = result
+      return problems
+    }
+    const result = this.#ask(call, tool, refinement, call.copyParams())
+    return result instanceof Promise ? result.then(accept) : accept(result)
+  }
+
+  /** Asynchronous rules are bounded by the deadline of the call. */
+  #ask(call: Call, tool: BoundTool, { validate }: Refinement, value: unknown): MaybePromise<RefineResult> {
+    const result = validate(value)
+    if (!(result instanceof Promise || 'then' in Object(result))) return result
+    return this.#runner.runCheck(call, tool, Promise.resolve(result), {}) as Promise<RefineResult>
+  }
+
+  async #checkInChild(call: Call, tool: BoundTool, schema: JsonSchema, params: unknown): Promise<readonly Explained[]> {
     try {
-      return (await this.#runner.runCheck(call, tool, EXACT_CHECK, task)) as readonly Explained[]
+      return (await this.#runner.runCheck(call, tool, EXACT_CHECK, { schema, params })) as readonly Explained[]
     } catch (error) {
       throw error instanceof Error && 'code' in error && error.code === REFUSED ? this.#broken(tool, error) : error
     }
@@ -89,23 +130,49 @@ export class ParameterCheck {
   }
 }
 
+type MaybePromise<Value> = Value | Promise<Value>
+type RefineResult = StandardSchemaV1.Result<unknown>
+
+const NO_PROBLEMS: readonly Explained[] = Object.freeze([])
+const NO_REASON = { message: 'the value does not match its schema' }
+const MAX_ISSUES = 50
+const MAX_ISSUE_LENGTH = 300
+
+function issuesOf(result: RefineResult, tool: BoundTool): readonly Explained[] {
+  const { issues } = Object(result) as Partial<StandardSchemaV1.FailureResult>
+  if (issues) return issues.length > 0 ? issues.slice(0, MAX_ISSUES).map(explained) : [explained(NO_REASON)]
+  if ('value' in Object(result)) return NO_PROBLEMS
+  const message = `The schema of tool '${tool.name}' did not say whether the value matches`
+  throw new ToolExecutionError('EXECUTION_ERROR', message)
+}
+
+/** An issue of a schema library, in the words of the envelope. */
+function explained({ message, path = [] }: StandardSchemaV1.Issue): Explained {
+  let at: ValuePath | undefined
+  for (const part of path) {
+    const step = typeof part === 'object' ? part.key : part
+    at = { parent: at, step: typeof step === 'symbol' ? String(step) : step }
+  }
+  const text = String(message).replaceAll(/\s+/g, ' ').slice(0, MAX_ISSUE_LENGTH)
+  const place = pathText(at)
+  return { path: place, rule: 'refine', expected: text, message: at === undefined ? text : `${place}: ${text}` }
+}
+
 type Inline = CompiledSchema & { readonly check: NonNullable<CompiledSchema['check']> }
 
 const isInline = (schema: CompiledSchema, { nodes, characters }: ParamsSnapshot): schema is Inline =>
   schema.check !== undefined && schema.cost * nodes + schema.textCost * characters <= MAX_INLINE_STEPS
 
-function invalidParameters(
-  { definition }: BoundTool,
-  problems: readonly Explained[],
-  params: Params,
-): ToolExecutionError {
+/** Throws if there are problems. */
+function refuse({ definition }: BoundTool, problems: readonly Explained[], params: Params): void {
+  if (problems.length === 0) return
   const details = {
     problems: problems.map(({ path, rule, expected }) => ({ path, rule, expected })),
     required: requiredParameters(definition.parameters),
   }
   const sentence = problems.map((problem) => problem.message).join(', ')
   const message = `Invalid parameters: ${sentence}${misspelled(definition.parameters, params)}`
-  return new ToolExecutionError('INVALID_PARAMETERS', message, { details })
+  throw new ToolExecutionError('INVALID_PARAMETERS', message, { details })
 }
 
 const MAX_COMPARED = 20

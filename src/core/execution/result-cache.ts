@@ -32,9 +32,9 @@ export class ResultCache {
   }
 }
 
-/** Identical calls have the same tool, tenant and parameters, in any key order. */
-export const callKey = (hash: string, tenant: string, params: Params): string =>
-  `${hash} ${JSON.stringify(tenant)} ${canonicalText(params)}`
+/** Identical calls have the same tool, scope and parameters, in any key order. */
+export const callKey = (hash: string, scope: string, params: Params): string =>
+  `${hash} ${JSON.stringify(scope)} ${canonicalText(params)}`
 
 /** Changes with name, schema and implementation, so that a redefined tool never returns old results. */
 export function toolHash({ name, parameters, implementation }: ToolDefinition): string {

@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import type { CallContext } from '../call-context.ts'
 import { type CancelSignal, pause } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
@@ -15,12 +16,12 @@ import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import { isTraceparent, type Tracer } from '../tracer.ts'
 import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled } from './call.ts'
-import { Execution, ExecutionContext } from './execution.ts'
+import { CodeContext, Execution, ExecutionContext } from './execution.ts'
 import { callKey, type ResultCache } from './result-cache.ts'
 
 export interface ToolExecutorOptions {
-  /** The kinds by `implementation.type`. */
-  readonly kinds: Readonly<Record<string, Kind>>
+  /** The kinds by `implementation.type`, besides `code`. */
+  readonly kinds?: Readonly<Record<string, Kind>>
   /** Runs isolated handlers and the exact validator. */
   readonly isolate?: Isolate
   readonly log?: Log
@@ -41,7 +42,10 @@ export interface ToolExecutorOptions {
   readonly random?: () => number
 }
 
-type RunnerParts = Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'>
+interface RunnerParts extends Pick<ToolExecutorOptions, 'isolate' | 'once' | 'random'> {
+  /** Makes the calls of tools that call others. */
+  readonly execute: (name: string, params: unknown, context: CallContext) => Promise<ToolResult>
+}
 
 /** Runs handlers under a deadline. Owns cancellation, isolation, joining and retries, so that no kind has to. */
 export class Runner {
@@ -51,8 +55,10 @@ export class Runner {
   readonly #random: () => number
   readonly #wheel: DeadlineWheel
   readonly #once: Once
+  readonly #execute: RunnerParts['execute']
 
-  constructor(clock: Clock, log: Log, { isolate, once, random = Math.random }: RunnerParts) {
+  constructor(clock: Clock, log: Log, { isolate, once, random = Math.random, execute }: RunnerParts) {
+    this.#execute = execute
     this.#clock = clock
     this.#log = log
     this.#isolate = isolate
@@ -68,7 +74,7 @@ export class Runner {
     if (joined?.work !== undefined) return call.waitFor(call.join(joined), joined.work, this.#wheel)
 
     tool.checkConcurrency()
-    const execution = call.join(new Execution(tool, params, call.tenant, call.flags, this.#log))
+    const execution = call.join(new Execution(tool, params, call, this.#log))
     execution.traceparent = call.span?.traceparent ?? passedOn(call.context.traceparent)
     execution.timeoutMs = call.timeoutMs
     execution.begin()
@@ -85,13 +91,20 @@ export class Runner {
     return call.waitFor(execution, work, this.#wheel)
   }
 
-  /** Runs a check in a child process, under the deadline of its call. */
-  async runCheck(call: Call, tool: BoundTool, check: IsolatedHandler, params: Params): Promise<unknown> {
-    const execution = call.join(new Execution(tool, params, call.tenant, call.flags, this.#log))
+  /** Runs a check under the deadline of its call: a promise, or a handler for a child process. */
+  async runCheck(
+    call: Call,
+    tool: BoundTool,
+    check: IsolatedHandler | Promise<unknown>,
+    params: Params,
+  ): Promise<unknown> {
+    const { execution: before } = call
+    const execution = call.join(new Execution(tool, params, call, this.#log))
+    const work = check instanceof Promise ? check : this.#send(call, execution, check, params)
     try {
-      return await call.waitFor(execution, this.#send(call, execution, check, params), this.#wheel)
+      return await call.waitFor(execution, work, this.#wheel)
     } finally {
-      call.execution = undefined
+      call.execution = before
     }
   }
 
@@ -114,9 +127,13 @@ export class Runner {
   #attempt(call: Call, tool: BoundTool, execution: Execution): unknown {
     call.attempts++
     const handler = tool.handler()
-    const params = call.snapshot?.flat ? { ...execution.params } : copyPlain(execution.params)
-    if (typeof handler === 'function') return handler(params, new ExecutionContext(execution))
-    return this.#send(call, execution, handler, params)
+    const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
+    if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
+    const Context = tool.isCode ? CodeContext : ExecutionContext
+    return handler(
+      params,
+      new Context(execution, (name, input) => this.#execute(name, input, childContext(call, execution))),
+    )
   }
 
   /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
@@ -196,16 +213,20 @@ function promiseOf(value: unknown): Promise<unknown> | undefined {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
-/** A copy of validated plain JSON. */
-function copyPlain<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(copyPlain) as Value
-  const copy = { ...value }
-  for (const key in copy) {
-    const one = copy[key]
-    if (typeof one === 'object' && one !== null) copy[key] = copyPlain(one)
-  }
-  return copy
+/** The same caller with the same rights. The child ends with its parent, and what the model was offered doesn't matter. */
+function childContext(call: Call, execution: Execution): CallContext {
+  const {
+    idempotencyKey: _key,
+    report: _report,
+    onRate: _rate,
+    timeoutMs: _ms,
+    visible: _offer,
+    ...caller
+  } = call.context
+  call.id ??= randomUUID()
+  const path = [...(caller.parent?.path ?? []), call.tool]
+  const { signal, traceparent } = execution
+  return { ...caller, signal, traceparent, parent: { id: call.id, deadline: call.deadline, path } }
 }
 
 const RETENTION_MS = 24 * 60 * 60_000

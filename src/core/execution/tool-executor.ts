@@ -7,6 +7,7 @@ import { LocalRates, type Rates } from '../rates.ts'
 import { Recorder } from '../recorder.ts'
 import { boundedJson, redactText, withoutCredentials } from '../redact.ts'
 import { waitInWords } from '../schema/problem-words.ts'
+import { compiler } from '../schema/schema-compiler.ts'
 import { snapshotResult } from '../snapshot.ts'
 import type { Effect, Params } from '../tool.ts'
 import { ToolMetrics } from '../tool-metrics.ts'
@@ -18,7 +19,7 @@ import {
   type ToolResult,
 } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
-import { type BoundTool, BoundTools } from './bound-tool.ts'
+import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, timedOut } from './call.ts'
 import { ParameterCheck } from './parameter-check.ts'
 import { permit } from './permit.ts'
@@ -49,12 +50,12 @@ export class ToolExecutor {
   readonly #durable: boolean
   readonly #tools: BoundTools
 
-  constructor(registry: ToolRegistry, options: ToolExecutorOptions) {
+  constructor(registry: ToolRegistry, options: ToolExecutorOptions = {}) {
     this.#registry = registry
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
-    this.#tools = new BoundTools(registry, options.kinds, options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS)
-    this.#runner = new Runner(this.#clock, this.#log, options)
+    this.#tools = new BoundTools(registry, options.kinds ?? {}, options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS)
+    this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.execute(...call) })
     this.#check = new ParameterCheck(registry, this.#runner)
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
@@ -62,7 +63,7 @@ export class ToolExecutor {
     this.#durable = options.durable === true
     this.#recorder = new Recorder(this.#clock, this.#log, [this.metrics, ...(options.sinks ?? [])])
     registry.diagnoseBy((tool) => this.#tools.fault(tool))
-    registry.invokeBy((name, params, signal) => this.execute(name, params, signal ? { signal } : NO_CONTEXT))
+    registry.invokeBy((...call) => this.execute(...call))
   }
 
   /** The number of running calls. */
@@ -79,6 +80,7 @@ export class ToolExecutor {
    * every call is recorded. The order is a security property.
    */
   async execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
+    if (compiler() === undefined) await loadCompiler()
     const startedMs = this.#clock.now()
     const asked = typeof name === 'string' ? name : typeof name
     let call: Call | undefined
@@ -98,7 +100,9 @@ export class ToolExecutor {
       if (cached !== undefined) envelope = this.#envelope(call, cached.result)
       else {
         const value = this.#runner.run(call, tool, snapshot.params)
-        envelope = this.#succeed(call, tool, value instanceof Promise ? await value : value)
+        const result = snapshotResult(value instanceof Promise ? await value : value, tool.limits.maxResultBytes)
+        if (tool.result !== undefined) await this.#check.checkResult(call, tool, result)
+        envelope = this.#succeed(call, tool, result)
       }
     } catch (thrown) {
       // The constructor of Call throws if the context can't be read.
@@ -115,6 +119,7 @@ export class ToolExecutor {
 
   /** Checks a call that will run later. It counts against the caller's limits now, the tool's when it runs. */
   async admit(name: string, params: unknown, context: CallContext): Promise<Admission> {
+    await loadCompiler()
     const call = new Call(name, context, this.#clock.now())
     try {
       const tool = this.#tools.find(call)
@@ -147,6 +152,7 @@ export class ToolExecutor {
 
   /** Validates parameters without running the tool. */
   async validate(tool: RegisteredTool | string, params: unknown): Promise<{ valid: boolean; errors: string[] }> {
+    await loadCompiler()
     let name = ''
     try {
       const definition = typeof tool === 'string' ? undefined : this.#registry.definitionOf(tool)
@@ -180,9 +186,8 @@ export class ToolExecutor {
     return call.key === undefined || tool.limits.cacheTtlMs === undefined ? undefined : this.#cache.get(call.key)
   }
 
-  #succeed(call: Call, tool: BoundTool, value: unknown): ToolResult {
-    const { maxResultBytes, cacheTtlMs } = tool.limits
-    const result = snapshotResult(value, maxResultBytes)
+  #succeed(call: Call, tool: BoundTool, result: unknown): ToolResult {
+    const { cacheTtlMs } = tool.limits
     // A handler that blocked the thread past its deadline could not be interrupted.
     const now = this.#clock.now()
     if (now > call.deadline) throw timedOut(call.timeoutMs)
@@ -230,7 +235,7 @@ export class ToolExecutor {
 /** Computed only if there is a cache, or another call to join. */
 function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined {
   if (tool.effect !== 'read' || (tool.limits.cacheTtlMs === undefined && tool.executions.size === 0)) return undefined
-  return callKey(tool.hash, call.tenant, params)
+  return callKey(tool.hash, call.scope, params)
 }
 
 /** Marks a write that began and ended early: its outcome is unknown. */

@@ -1,7 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { captureLog } from '../../testing/stand-ins.ts'
+import type { Kind } from '../handler.ts'
 import type { ToolDefinition } from '../tool.ts'
+import { ToolExecutor } from './tool-executor.ts'
 import { ToolRegistry } from './tool-registry.ts'
 
 const define = (name: string, rest: object = {}): ToolDefinition => ({
@@ -53,7 +55,7 @@ describe('ToolRegistry', () => {
   )
 
   test.each([
-    ['a Zod schema', z.object({ city: z.string() }), 'not a schema of zod'],
+    ['a Zod schema of something else', z.string(), 'must be an object schema'],
     [
       'a Standard Schema',
       { type: 'object', '~standard': { version: 1, vendor: 'valibot' } },
@@ -74,6 +76,31 @@ describe('ToolRegistry', () => {
     ],
   ])('rejects %s in parameters', (_, parameters, message) => {
     expect(() => new ToolRegistry().register(define('forecast', { parameters }))).toThrow(message)
+  })
+
+  test('converts a Zod schema in parameters, and returns the tool unchanged', () => {
+    const registry = new ToolRegistry()
+    const tool = define('forecast', { parameters: z.object({ city: z.string() }) })
+    registry.register(tool)
+    expect(registry.get('forecast')).toBe(tool)
+    expect(registry.definitions()).toMatchObject([
+      {
+        name: 'forecast',
+        parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      },
+    ])
+  })
+
+  test('executes a tool with the executor of the registry', async () => {
+    const registry = new ToolRegistry()
+    registry.register(define('forecast'))
+    expect(await registry.execute('forecast', {})).toMatchObject({
+      success: false,
+      error: expect.stringContaining('new ToolExecutor(registry)'),
+    })
+    const run: Kind = { effect: () => 'read', bind: () => () => () => 'sunny' }
+    new ToolExecutor(registry, { kinds: { mock: run } })
+    expect(await registry.execute('forecast', {})).toMatchObject({ success: true, result: 'sunny' })
   })
 
   test('marks a tool broken when a property holds a Zod schema', () => {

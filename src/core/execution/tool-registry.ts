@@ -1,7 +1,8 @@
+import type { CallContext } from '../call-context.ts'
 import type { CancelSignal } from '../cancellation.ts'
 import { asText } from '../json-depth.ts'
 import { type Log, silentLog, writeLog } from '../log.ts'
-import { guardSchema } from '../schema/guard-schema.ts'
+import { guardParameters } from '../schema/guard-schema.ts'
 import { type ConvertSchema, parametersProblem } from '../schema/json-schema-of.ts'
 import type { ToolDefinition } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
@@ -24,9 +25,15 @@ export class ToolRegistry {
   readonly #log: Log
   readonly #convert: ConvertSchema | undefined
   #version = 0
-  #invoke: Invoke = async (name) => {
-    throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}' cannot run: its registry has no ToolExecutor`)
-  }
+  /** False until the tools of a configuration are registered: the error for an unknown tool says so. */
+  isLoaded = true
+  #invoke: Invoke = async (name) => ({
+    success: false,
+    error: `Tool '${name}' cannot run: its registry has no ToolExecutor. Create one: new ToolExecutor(registry)`,
+    error_code: 'EXECUTION_ERROR',
+    tool_name: name,
+    execution_time_ms: 0,
+  })
 
   constructor(options: ToolRegistryOptions = {}) {
     this.#log = options.log ?? silentLog
@@ -40,7 +47,7 @@ export class ToolRegistry {
 
   /** Adds a tool, or replaces the one of the same name with a warning. Throws if it isn't a valid tool. */
   register(tool: RegisteredTool): void {
-    const definition = this.definitionOf(tool)
+    const definition = this.#read(tool)
     const name = checkedName(definition)
     if (this.#tools.get(name) === tool) return
     if (this.#tools.has(name)) {
@@ -50,13 +57,18 @@ export class ToolRegistry {
     this.#tools.set(name, tool)
     if (definition !== tool) this.#views.set(tool, definition)
     try {
-      guardSchema(definition.parameters)
+      guardParameters(definition.parameters)
     } catch (error) {
       this.markBroken(name, error instanceof Error ? error.message : String(error))
     }
     const alias = langchainName(tool)
     if (alias !== undefined && alias !== name) this.#aliases.set(alias, name)
     this.#changed(name)
+  }
+
+  /** Runs a tool with the executor of this registry. */
+  execute(name: string, params: unknown, context?: CallContext): Promise<ToolResult> {
+    return this.#invoke(name, params, context)
   }
 
   unregister(name: string): boolean {
@@ -141,6 +153,15 @@ export class ToolRegistry {
     return () => this.#listeners.delete(listener)
   }
 
+  #read(tool: RegisteredTool): ToolDefinition {
+    try {
+      return this.definitionOf(tool)
+    } catch (error) {
+      const { name } = Object(tool) as Partial<ToolDefinition>
+      throw new TypeError(`${error instanceof Error ? error.message : 'The tool can not be read'} (tool '${name}')`)
+    }
+  }
+
   /** A replaced tool keeps its position in the list. */
   #forget(name: string): void {
     this.#broken.delete(name)
@@ -160,11 +181,11 @@ function checkedName(tool: ToolDefinition): string {
   const { name, description, parameters } = Object(tool) as Partial<ToolDefinition>
   if (!isText(name) || !isText(description)) throw new TypeError('Tool must have name and description')
   const problem = parametersProblem(parameters)
-  if (problem !== undefined) throw new TypeError(problem)
+  if (problem !== undefined) throw new TypeError(`${problem} (tool '${name}')`)
   return name
 }
 
-type Invoke = (name: string, params: unknown, signal: CancelSignal | undefined) => Promise<ToolResult>
+type Invoke = (name: string, params: unknown, context?: CallContext) => Promise<ToolResult>
 
 const openai = ({ name, description, parameters }: ToolDefinition): object => ({
   type: 'function',
@@ -182,7 +203,7 @@ const FORMATS: Readonly<Record<string, (tool: ToolDefinition, invoke: Invoke) =>
     description,
     schema: parameters,
     async invoke(args: unknown, options?: { readonly signal?: CancelSignal }): Promise<string> {
-      const result = await invoke(name, args, options?.signal)
+      const result = await invoke(name, args, options?.signal && { signal: options.signal })
       if (result.success) return asText(result.result)
       throw new ToolExecutionError(result.error_code, result.error)
     },

@@ -1,4 +1,11 @@
-import { type ConvertSchema, jsonSchemaOf } from '../schema/json-schema-of.ts'
+import type { Handler, IsolatedHandler } from '../handler.ts'
+import {
+  type ConvertSchema,
+  jsonSchemaOf,
+  type ReadSchema,
+  type Refinement,
+  readSchema,
+} from '../schema/json-schema-of.ts'
 import type { ToolDefinition } from '../tool.ts'
 
 /** A LangChain tool. Structural, to work with any version of LangChain. */
@@ -19,18 +26,26 @@ export interface LangchainTool {
 
 export type RegisteredTool = ToolDefinition | LangchainTool
 
-/** A LangChain tool as a definition. */
+/** Symbols, because no file may set them. */
+export const REFINEMENT: unique symbol = Symbol('refinement')
+export const RESULT: unique symbol = Symbol('result')
+
+/** A definition with the parts that JSON can't hold. */
 export interface ToolView extends ToolDefinition {
-  readonly source: LangchainTool
+  readonly source?: LangchainTool
+  /** Of a tool in code, made by `tool()`. */
+  readonly execute?: Handler | IsolatedHandler
+  readonly [REFINEMENT]?: Refinement | undefined
+  readonly [RESULT]?: ReadSchema | undefined
 }
 
 const NO_SCHEMA = Object.freeze({})
 
-let views = 0
+let versions = 0
 
 /** The definition of a tool, unchecked. LangChain tools are converted. */
 export function toolView(tool: RegisteredTool, convert?: ConvertSchema): ToolDefinition {
-  if (!isLangchainTool(tool)) return tool
+  if (!isLangchainTool(tool)) return withJsonSchema(tool)
   const name = isText(tool.name) ? tool.name : (langchainName(tool) ?? '')
   const { toolyard } = Object(tool.metadata) as { toolyard?: object }
   const view: ToolView = {
@@ -38,12 +53,24 @@ export function toolView(tool: RegisteredTool, convert?: ConvertSchema): ToolDef
     name,
     description: isAdapted(tool) && !isText(tool.description) ? `The tool ${name}.` : (tool.description ?? ''),
     parameters: jsonSchemaOf(tool.schema, convert) ?? NO_SCHEMA,
-    // The number makes cache keys of tools differ that differ only in code.
-    implementation: { type: 'langchain', view: ++views },
+    implementation: { type: 'langchain', view: codeVersion() },
     source: tool,
   }
   return view
 }
+
+/** Converts a schema of a validation library in `parameters`. */
+export function withJsonSchema(tool: ToolDefinition): ToolDefinition {
+  const { parameters } = Object(tool) as Partial<ToolDefinition>
+  if ((Object(parameters) as { '~standard'?: unknown })['~standard'] === undefined) return tool
+  const { schema, refinement } = readSchema(parameters)
+  return { ...tool, parameters: schema, ...(refinement && { [REFINEMENT]: refinement }) } as ToolView
+}
+
+export const viewOf = (tool: ToolDefinition): ToolView => tool
+
+/** Tells tools apart that differ only in code. */
+export const codeVersion = (): number => ++versions
 
 /** The LangChain tool behind a definition, if there is one. */
 export function sourceOf(tool: ToolDefinition): LangchainTool | undefined {

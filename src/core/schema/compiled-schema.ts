@@ -3,28 +3,15 @@ import type { JsonSchema, Params } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
 import { ajvCheck, checkAgainstDraft } from './ajv-check.ts'
 import { explainParams, UNEXPLAINED } from './explain-params.ts'
-import type { Explained } from './explanation.ts'
 import { guardSchema } from './guard-schema.ts'
 import { linearPattern, nativePattern } from './linear-pattern.ts'
 import { normaliseSchema } from './normalise-schema.ts'
+import { type CompiledSchema, provideCompiler } from './schema-compiler.ts'
 import { type Draft, isObject, schemaDraft } from './schema-keywords.ts'
 import { type Documents, SchemaReferences } from './schema-references.ts'
 
 export type { Explained } from './explanation.ts'
-
-/** A schema that can validate parameters. */
-export interface CompiledSchema {
-  /** Undefined if only the exact validator may check them. */
-  readonly check: ((params: unknown) => boolean) | undefined
-  /** The maximum number of schemas that check one value, or values compared with it. */
-  readonly cost: number
-  /** The maximum number of steps per character. */
-  readonly textCost: number
-  /** Fills in defaults, in place, and returns their size; undefined if there are none. */
-  readonly fillDefaults: ((params: Params) => number) | undefined
-  /** Every problem, in schema order. Only for parameters that `check` rejected. */
-  explain(params: unknown): Explained[]
-}
+export type { CompiledSchema } from './schema-compiler.ts'
 
 /** For the JSON Schema test suite: the draft, `format` as annotation, and documents for remote references. */
 export interface CompileOptions {
@@ -49,6 +36,8 @@ export function compileSchema(schema: JsonSchema, options?: CompileOptions): Com
   dropped.register(fresh, text)
   return fresh
 }
+
+provideCompiler(compileSchema)
 
 /** A schema that JSON can't express is refused with the reason, not with an error of the stack. */
 function textOf(schema: JsonSchema): string {

@@ -1,8 +1,7 @@
 import { isPlain } from './json-schema-of.ts'
-import { seemsLinear } from './linear-pattern.ts'
 import { quoted } from './problem-words.ts'
 import { type SchemaCost, schemaCost, schemaGraph } from './schema-cost.ts'
-import { APPLICATORS, isObject, type Shape } from './schema-keywords.ts'
+import { APPLICATORS, isObject, type Shape, seemsLinear } from './schema-keywords.ts'
 import { type Documents, RefusedSchemaError, SchemaReferences } from './schema-references.ts'
 
 /** The largest of 822 tools in use has 15 KB, 21 levels and 208 nodes. */
@@ -191,6 +190,13 @@ export function guardSchema(schema: unknown, documents?: Documents): SchemaFacts
   const textCost = Math.min(cost, walk.texts * repeats) + walk.uniques * repeats * height
   const compared = walk.compared === 0 ? 0 : walk.compared * repeats
   return { ordinary, cost: cost + compared, textCost, repeats, hasDefaults: walk.hasDefaults }
+}
+
+/** Checks the object itself: a `Map`, a function or a hidden `toJSON` would be another schema once it is JSON. */
+export function guardParameters(parameters: unknown): void {
+  guardSchema(parameters)
+  const { type } = JSON.parse(JSON.stringify(parameters)) ?? {}
+  if (type !== 'object') throw new RefusedSchemaError('is another schema once it is written as JSON')
 }
 
 function costOf(schema: unknown, walk: GuardWalk, documents: Documents | undefined): SchemaCost {

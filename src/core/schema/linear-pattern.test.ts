@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { linearPattern, matchesGlobs, nativePattern } from './linear-pattern.ts'
+import { linearPattern, nativePattern } from './linear-pattern.ts'
 
 const PATTERNS = [
   '^[a-z]+$',
@@ -82,32 +82,4 @@ describe('linearPattern', () => {
       linearPattern(source)?.test(`${'a'.repeat(400_000)}!`)
     }
   })
-})
-
-it.each([
-  ['get_weather', 'get_weather', true],
-  ['get_weather', 'get_weather2', false],
-  ['*', '', true],
-  ['*', 'anything', true],
-  ['get_*', 'get_', true],
-  ['get_*', 'forget_it', false],
-  ['*_file', 'read_file', true],
-  ['*_file', 'read_files', false],
-  ['a*a', 'a', false],
-  ['a*a', 'aa', true],
-  ['a*b*c', 'a-b-b-c', true],
-  ['a*bc*c', 'a-bc', false],
-  ['ab*bc', 'abc', false],
-  ['openai:gpt-4o*', 'openai:gpt-4o-mini', true],
-  ['openai:*', 'openai2:gpt-4o', false],
-  ['g.t', 'get', false],
-  ['', '', true],
-  ['', 'a', false],
-])('the pattern %j and the name %j: %j', (pattern, name, matches) => {
-  expect(matchesGlobs([pattern], name)).toBe(matches)
-})
-
-it('one of several patterns is enough, and no pattern matches nothing', () => {
-  expect(matchesGlobs(['a', 'b*'], 'bc')).toBe(true)
-  expect(matchesGlobs([], '')).toBe(false)
 })

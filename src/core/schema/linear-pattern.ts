@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { RE2JS } from 're2js'
+import { seemsLinear } from './schema-keywords.ts'
 
 export interface Pattern {
   test(text: string): boolean
@@ -18,19 +19,13 @@ const MAX_INSTRUCTIONS = 1000
 /** About a second of work. Longer texts don't match: they should run in the child process. */
 const MAX_WORK = 20_000_000
 
-// Syntax that needs backtracking, and syntax with another meaning in RE2.
-const BACKTRACKING = /\(\?(?:=|!|<=|<!)|\\(?:[1-9]|k<)/
+// Syntax with another meaning in RE2.
 const READ_DIFFERENTLY = /\(\?[^:<]|\\[AzQEC]|\[\^?\]|\[:\^?[a-z]+:\]/
 
 const SPACE = '\\t-\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}'
 const NOT_SPACE =
   '\\x00-\\x08\\x0e-\\x1f!-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}' +
   '\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}'
-
-/** A quick check: false if the pattern needs backtracking. */
-export function seemsLinear(source: string): boolean {
-  return !BACKTRACKING.test(source)
-}
 
 const known = new LRUCache<string, { readonly pattern: LinearPattern | undefined }>({ max: 500 })
 
@@ -96,24 +91,4 @@ export function isPattern(source: string): boolean {
   } catch {
     return false
   }
-}
-
-/** Whether a name matches one of the patterns, in which `*` stands for any characters, or none. */
-export const matchesGlobs = (patterns: readonly string[], name: string): boolean =>
-  patterns.some((pattern) => matchesGlob(pattern, name))
-
-/** Searches for the parts between the stars one after the other, so that the time grows with the lengths only. */
-function matchesGlob(pattern: string, name: string): boolean {
-  const [first = '', ...between] = pattern.split('*')
-  const last = between.pop()
-  if (last === undefined) return name === pattern
-  const end = name.length - last.length
-  if (end < first.length || !name.startsWith(first) || !name.endsWith(last)) return false
-  let at = first.length
-  for (const part of between) {
-    const found = name.indexOf(part, at)
-    if (found === -1) return false
-    at = found + part.length
-  }
-  return at <= end
 }

@@ -79,3 +79,10 @@ function listsItems(schema: unknown, depth: number): boolean {
   }
   return false
 }
+
+const BACKTRACKING = /\(\?(?:=|!|<=|<!)|\\(?:[1-9]|k<)/
+
+/** A quick check: false if the pattern needs backtracking. */
+export function seemsLinear(source: string): boolean {
+  return !BACKTRACKING.test(source)
+}

@@ -20,7 +20,7 @@ import {
   storedFlags,
   TENANT_NAME,
 } from '../../app/tenants.ts'
-import { matchesGlobs } from '../../core/schema/linear-pattern.ts'
+import { matchesGlobs } from '../../core/execution/permit.ts'
 import type { Role, StoredKey } from '../../core/storage/key-store.ts'
 import { keyEnded } from '../http/authenticator.ts'
 import { isOfOwnPage } from '../http/browser-sessions.ts'

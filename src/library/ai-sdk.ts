@@ -1,0 +1,1 @@
+export { aiSdkModel } from '../models/ai-sdk/ai-sdk-model.ts'

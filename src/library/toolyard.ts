@@ -1,0 +1,400 @@
+import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
+import type { ToolLoop } from '../chat/tool-loop.ts'
+import type { Config } from '../config/config.ts'
+import type { CallContext } from '../core/call-context.ts'
+import type { Clock } from '../core/clock.ts'
+import { loadCompiler } from '../core/execution/bound-tool.ts'
+import { ToolExecutor } from '../core/execution/tool-executor.ts'
+import { ToolRegistry } from '../core/execution/tool-registry.ts'
+import type { LangchainTool, RegisteredTool } from '../core/execution/tool-view.ts'
+import type { Isolate } from '../core/handler.ts'
+import { type Log, type LogLevel, silentLog } from '../core/log.ts'
+import type { RecordSink } from '../core/recorder.ts'
+import type { ToolDefinition } from '../core/tool.ts'
+import type { ToolResult } from '../core/tool-result.ts'
+import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
+import type { LangchainChatModel } from '../models/langchain/langchain-model.ts'
+import type { Message, Model } from '../models/model.ts'
+import type { AnyTool } from './tool.ts'
+
+/** A tool in code, a LangChain tool or a definition. */
+export type GivenTool = AnyTool | LangchainTool | ToolDefinition
+
+/** A model of Toolyard, the AI SDK or LangChain. */
+export type GivenModel = Model | AiSdkLanguageModel | LangchainChatModel
+
+/** A pino logger, `console`, or the level of a log on stderr. */
+export type GivenLog = Log | Pick<Console, LogLevel> | { readonly level: string }
+
+export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured extends Config | string | undefined> {
+  readonly tools?: Tools
+  /** A configuration, or the name of its file. Its tools, models and MCP servers join those in code. */
+  readonly config?: Configured
+  /** Models by the name that `run` may use. */
+  readonly models?: Readonly<Record<string, GivenModel>>
+  /** Nothing is logged by default. */
+  readonly log?: GivenLog
+  /** Receive the records of calls. */
+  readonly sinks?: readonly RecordSink[]
+  readonly clock?: Clock
+}
+
+/** Who calls, and how. */
+export interface CallerOptions {
+  readonly tenant?: string
+  readonly user?: string
+  /** Permissions and tools by name. A tool with `permissions` needs each to be `true`. */
+  readonly flags?: Readonly<Record<string, boolean>>
+  readonly signal?: AbortSignal
+}
+
+export interface CallOptions extends CallerOptions {
+  /** A repeated call with the same key gets the answer of the first. */
+  readonly idempotencyKey?: string
+  /** Clamped to 1–60 s. */
+  readonly timeoutMs?: number
+  readonly report?: (progress: unknown) => void
+}
+
+export interface RunOptions<Name extends string = string> extends CallerOptions {
+  /** A model, its name in `models`, or its id as `provider:model`. */
+  readonly model: GivenModel | string
+  /** The conversation, or `prompt`: one message of the user. */
+  readonly messages?: readonly Message[]
+  readonly prompt?: string
+  readonly system?: string
+  /** The tools that the model may use; all by default. */
+  readonly tools?: readonly Name[]
+  readonly maxIterations?: number
+  readonly maxTokens?: number
+  readonly temperature?: number
+  readonly budget?: { readonly wallTimeMs?: number; readonly tokens?: number; readonly cost?: number }
+}
+
+/** The options, with `app` if the tools need one. */
+type WithApp<Options, App> = Options & (undefined extends App ? { readonly app?: App } : { readonly app: App })
+type Rest<Options, App> = undefined extends App ? [options?: WithApp<Options, App>] : [options: WithApp<Options, App>]
+
+type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
+  all: infer All,
+) => void
+  ? All
+  : never
+
+type AppOfTool<One> = One extends AnyTool<infer App> ? (unknown extends App ? never : App) : never
+
+/** What `app` must be for all of these tools; unknown if none of them uses it. */
+export type AppOf<Tools extends readonly GivenTool[]> = [AppOfTool<Tools[number]>] extends [never]
+  ? unknown
+  : UnionToIntersection<AppOfTool<Tools[number]>>
+
+type Known<Tools extends readonly GivenTool[]> = Extract<Tools[number], AnyTool>
+
+/** The names that may be called: of the tools in code, or any if there are others. */
+export type NameOf<Tools extends readonly GivenTool[], Open extends boolean> =
+  | Known<Tools>['name']
+  | (Open extends true ? string & {} : Exclude<Tools[number], AnyTool> extends never ? never : string & {})
+
+type Named<Tools extends readonly GivenTool[], Name> = Extract<Known<Tools>, { readonly name: Name }>
+
+export type InputFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, Name>] extends [never]
+  ? unknown
+  : NonNullable<Named<Tools, Name>['~types']>['input']
+
+export type ResultFor<Tools extends readonly GivenTool[], Name> = [Named<Tools, Name>] extends [never]
+  ? unknown
+  : NonNullable<Named<Tools, Name>['~types']>['result']
+
+interface ToolyardParts {
+  readonly registry: ToolRegistry
+  readonly executor: ToolExecutor
+  readonly models: Readonly<Record<string, GivenModel>>
+  loop(): Promise<ToolLoop>
+  /** A model of the configuration. */
+  configured(id: string): Promise<Pick<RunRequest, 'model' | 'prices'>>
+  close(): Promise<void>
+}
+
+/** Tools in code and in a configuration, and what runs them. Made by `createToolyard()`. */
+export class Toolyard<
+  const Tools extends readonly GivenTool[] = readonly GivenTool[],
+  App = unknown,
+  Open extends boolean = boolean,
+> {
+  readonly #parts: ToolyardParts
+
+  constructor(parts: ToolyardParts) {
+    this.#parts = parts
+  }
+
+  /** The definitions of all tools. */
+  get tools(): readonly ToolDefinition[] {
+    return this.#parts.registry.definitions()
+  }
+
+  /** What runs the tools, for adapters. */
+  get executor(): ToolExecutor {
+    return this.#parts.executor
+  }
+
+  /** Calls a tool. Never rejects: every outcome is an envelope. */
+  call<Name extends NameOf<Tools, Open>>(
+    name: Name,
+    input: InputFor<Tools, Name>,
+    ...[options]: Rest<CallOptions, App>
+  ): Promise<ToolResult<ResultFor<Tools, Name>>> {
+    const envelope = this.#parts.executor.execute(name, input, callContext(options))
+    return envelope as Promise<ToolResult<ResultFor<Tools, Name>>>
+  }
+
+  /** Runs a conversation with a model and its tools, to the answer. */
+  run(options: WithApp<RunOptions<NameOf<Tools, Open>>, App>): Promise<RunAnswer> {
+    return this.stream(options).answer
+  }
+
+  /** The same as `run`, as a stream of events. */
+  stream(options: WithApp<RunOptions<NameOf<Tools, Open>>, App>): RunStream {
+    return new RunStream(this.#run(options))
+  }
+
+  /** Closes what was opened, and hands over the last records. */
+  async close(): Promise<void> {
+    this.#parts.executor.flush()
+    await this.#parts.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async *#run(options: RunOptions): AsyncGenerator<RunEvent, void, undefined> {
+    const { model: given, messages, prompt, system, tools, maxIterations, maxTokens, temperature, budget } = options
+    if ((messages === undefined) === (prompt === undefined)) throw new TypeError('Pass either messages or prompt')
+    const { loop, configured, models, registry } = this.#parts
+    const unknown = tools?.find((name) => registry.find(name) === undefined)
+    if (unknown !== undefined) throw new TypeError(`There is no tool '${unknown}': correct the tools of the run`)
+    const named = typeof given === 'string' && Object.hasOwn(models, given) ? (models[given] as GivenModel) : given
+    const { model, prices } = typeof named === 'string' ? await configured(named) : { model: await asModel(named) }
+    yield* (await loop()).run({
+      model,
+      messages: [
+        ...(system === undefined ? [] : [{ role: 'system', content: system } as const]),
+        ...(messages ?? [{ role: 'user', content: prompt as string } as const]),
+      ],
+      ...(prices !== undefined && { prices }),
+      ...(tools !== undefined && { allowed_tools: tools }),
+      ...(maxIterations !== undefined && { max_iterations: maxIterations }),
+      ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+      ...(temperature !== undefined && { temperature }),
+      ...(budget !== undefined && {
+        budget: { ...pick(budget, 'tokens', 'cost'), ...(budget.wallTimeMs && { wall_time_ms: budget.wallTimeMs }) },
+      }),
+      context: callContext(options),
+    })
+  }
+}
+
+/** The events of a run. Leaving the loop over them early cancels the run. */
+export class RunStream implements AsyncIterable<RunEvent> {
+  readonly #events: AsyncGenerator<RunEvent, void, undefined>
+  readonly #answer = Promise.withResolvers<RunAnswer>()
+  #isRead = false
+
+  constructor(events: AsyncGenerator<RunEvent, void, undefined>) {
+    this.#events = events
+    // Whoever reads only the events must not meet an unhandled rejection.
+    this.#answer.promise.catch(() => {})
+  }
+
+  /** The answer. Reads the events if nobody else does. */
+  get answer(): Promise<RunAnswer> {
+    if (!this.#isRead) void this.#drain()
+    return this.#answer.promise
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent, void, undefined> {
+    if (this.#isRead) throw new TypeError('The events of a run can be read only once')
+    this.#isRead = true
+    try {
+      for await (const event of this.#events) {
+        if (event.type === 'answer') this.#answer.resolve(event.answer)
+        yield event
+      }
+    } catch (error) {
+      this.#answer.reject(error)
+      throw error
+    } finally {
+      this.#answer.reject(new Error('The run was cancelled: nobody read its events to the end'))
+    }
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      for await (const _ of this) {
+        // Only the answer matters.
+      }
+    } catch {
+      // The answer rejects with it.
+    }
+  }
+}
+
+/** Makes an instance: nothing has to be enabled or loaded first. */
+export function createToolyard<
+  const Tools extends readonly GivenTool[],
+  Configured extends Config | string | undefined = undefined,
+>(
+  options: ToolyardOptions<Tools, Configured>,
+): Promise<Toolyard<Tools, AppOf<Tools>, Configured extends undefined ? false : true>>
+/** With the type of `app`: `createToolyard<App, typeof tools>({ tools })` has the names of the tools too. */
+export function createToolyard<App, const Tools extends readonly GivenTool[] = readonly GivenTool[]>(
+  options: ToolyardOptions<
+    readonly (AnyTool<App> | LangchainTool | ToolDefinition)[] & Tools,
+    Config | string | undefined
+  >,
+): Promise<Toolyard<Tools, App, true>>
+export async function createToolyard(
+  options: ToolyardOptions<readonly GivenTool[], Config | string | undefined> = {},
+): Promise<Toolyard> {
+  const { tools = [], config, models = {} } = options
+  // Now, so that no call has to wait for it.
+  await loadCompiler()
+  const parts = { log: await asLog(options.log), ...pick(options, 'sinks', 'clock') }
+  const opened = config === undefined ? await openLight(tools, parts) : await openConfigured(config, parts)
+  try {
+    addTools(opened.registry, tools)
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+  return new Toolyard({ ...opened, models })
+}
+
+function addTools(registry: ToolRegistry, tools: readonly GivenTool[]): void {
+  for (const tool of tools) {
+    const { name } = registry.definitionOf(tool as RegisteredTool)
+    if (registry.has(name)) throw new TypeError(`There are two tools '${name}': rename one of them`)
+    registry.register(tool as RegisteredTool)
+  }
+}
+
+type Opened = Omit<ToolyardParts, 'models'>
+
+interface OpenParts extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock'> {
+  readonly log: Log
+}
+
+async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise<Opened> {
+  const kinds = tools.every(({ implementation }) => implementation?.type === 'code') ? {} : await otherKinds()
+  const registry = new ToolRegistry({ log: parts.log })
+  const isolate = new LazyPool(parts.log)
+  const executor = new ToolExecutor(registry, { ...parts, kinds, isolate })
+  let opened: Promise<Opened> | undefined
+  let loop: Promise<ToolLoop> | undefined
+  return {
+    registry,
+    executor,
+    loop() {
+      loop ??= import('../chat/tool-loop.ts').then(({ ToolLoop }) => new ToolLoop(registry, executor, parts))
+      return loop
+    },
+    configured(id) {
+      opened ??= openConfigured({}, parts)
+      return opened.then(({ configured }) => configured(id))
+    },
+    async close() {
+      await Promise.all([isolate.close(), opened?.then(({ close }) => close())])
+    },
+  }
+}
+
+async function otherKinds() {
+  const [{ kinds }, { ToolHandlers }] = await Promise.all([
+    import('../kinds/kinds.ts'),
+    import('../kinds/tool-handlers.ts'),
+  ])
+  return kinds(new ToolHandlers())
+}
+
+async function openConfigured(given: Config | string, parts: OpenParts): Promise<Opened> {
+  const [{ ToolManager }, { loadConfigFile }] = await Promise.all([
+    import('../app/tool-manager.ts'),
+    import('../config/load-config.ts'),
+  ])
+  const config = typeof given === 'string' ? (await loadConfigFile(given)).config : given
+  const manager = new ToolManager({ ...config, tools: { enabled: true, ...config.tools } }, parts)
+  await manager.loadTools()
+  return {
+    registry: manager.getRegistry(),
+    executor: manager.getExecutor(),
+    loop: async () => manager.getLoop(),
+    async configured(id) {
+      const models = await manager.getModels()
+      return { model: models.get(id), prices: models.info(id).prices }
+    },
+    close: () => manager.close(),
+  }
+}
+
+/** Starts the process pool with the first call that needs it. */
+class LazyPool implements Isolate {
+  readonly #log: Log
+  #pool: Promise<Isolate> | undefined
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  async run(...task: Parameters<Isolate['run']>): Promise<unknown> {
+    this.#pool ??= import('../isolation/process-pool.ts').then(({ ProcessPool }) => new ProcessPool({ log: this.#log }))
+    return (await this.#pool).run(...task)
+  }
+
+  async close(): Promise<void> {
+    await (await this.#pool)?.close()
+  }
+}
+
+async function asModel(given: GivenModel): Promise<Model> {
+  const one = Object(given) as Partial<Model & AiSdkLanguageModel & LangchainChatModel>
+  if (typeof one.specificationVersion === 'string') {
+    const { aiSdkModel } = await import('../models/ai-sdk/ai-sdk-model.ts')
+    return aiSdkModel(given as AiSdkLanguageModel)
+  }
+  if ('lc_namespace' in one || '_llmType' in one) {
+    const { langchainModel } = await import('../models/langchain/langchain-model.ts')
+    return langchainModel(given as LangchainChatModel)
+  }
+  if (typeof one.stream === 'function' && typeof one.id === 'string') return given as Model
+  throw new TypeError('model must be a model of Toolyard, the AI SDK or LangChain, or the id of one')
+}
+
+async function asLog(given: GivenLog | undefined): Promise<Log> {
+  if (given === undefined) return silentLog
+  if (!('info' in given)) {
+    const { createLog } = await import('../app/create-log.ts')
+    return createLog(given.level)
+  }
+  if ('isLevelEnabled' in given) return given
+  // A console takes the message first. Debug messages are for loggers with levels.
+  const at = (level: LogLevel) => (fields: object, message: string) => given[level](message, fields)
+  const isLevelEnabled = (level: string) => level !== 'debug'
+  return { debug: () => {}, info: at('info'), warn: at('warn'), error: at('error'), isLevelEnabled }
+}
+
+const CODE: CallContext = Object.freeze({ source: 'code' })
+
+function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
+  if (options === undefined) return CODE
+  const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report } = options
+  return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report }
+}
+
+/** Only the given keys that have a value. */
+function pick<Given extends object, Key extends keyof Given>(
+  given: Given | undefined,
+  ...keys: Key[]
+): Pick<Given, Key> {
+  const entries = keys.filter((key) => given?.[key] !== undefined).map((key) => [key, given?.[key]])
+  return Object.fromEntries(entries) as Pick<Given, Key>
+}

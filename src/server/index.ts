@@ -1,0 +1,2 @@
+export * from '../underneath.ts'
+export { type ServeOptions, serve } from './serve.ts'

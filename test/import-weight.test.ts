@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { loadedFiles } from '../scripts/import-weight.ts'
+
+const index = fileURLToPath(new URL('../src/index.ts', import.meta.url))
+
+test('importing toolyard loads at most 60 modules, and of packages only small ones', async () => {
+  const groups = await loadedFiles(index)
+  const total = [...groups.values()].reduce((sum, files) => sum + files.length, 0)
+  expect([...groups.keys()].sort()).toEqual(['fastest-levenshtein', 'lru-cache', 'toolyard'])
+  expect(total).toBeLessThanOrEqual(60)
+})
+
+test('the classes underneath load when they are used', async () => {
+  const program = `
+    import { ConfigError, createLog, ToolExecutor, ToolManager } from 'toolyard'
+    class Mine extends ToolManager {}
+    const manager = new Mine({ tools: { enabled: true } }, { log: createLog('silent') })
+    const seen = [manager instanceof Mine, manager instanceof ToolManager, manager.getExecutor() instanceof ToolExecutor]
+    try {
+      new ToolManager({ tools: { enabled: 'yes' } })
+    } catch (error) {
+      seen.push(error instanceof ConfigError)
+    }
+    await manager.close()
+    console.log(seen.join(' '))`
+  const args = ['-C', 'toolyard-source', '--input-type=module', '-e', program]
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname })
+  expect({ stdout, stderr }).toEqual({ stdout: 'true true true true\n', stderr: '' })
+})
