@@ -108,6 +108,7 @@ describe('18.1 Requirements', () => {
     }
     const config: Config = { responses: [{ llm: 'openai', model: 'gpt-4o', prompt: 'Be kind.' }] }
     const { manager, log } = await open(config)
+    await manager.warm()
     const models = await manager.getModels()
     await models.discover('openai').catch(() => {})
     const disabled = log.lines.filter(({ message }) => message === 'Provider disabled')
