@@ -1,6 +1,7 @@
 import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '../handler.ts'
 import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { type CompiledSchema, compileSchema } from '../schema/compiled-schema.ts'
+import { counted, periodInWords } from '../schema/problem-words.ts'
 import { LIMITS } from '../snapshot.ts'
 import { suggest } from '../suggest.ts'
 import type { Effect, Params, ToolDefinition } from '../tool.ts'
@@ -210,7 +211,7 @@ export class BoundTool implements ExecutionHost {
     let rate = this.#rates.get(tenant)
     if (rate === undefined) {
       const { calls, perMs } = this.limits.rate as Rate
-      const description = `Tool '${this.name}' allows ${calls} calls per ${perMs}ms`
+      const description = `Tool '${this.name}' allows ${counted(calls, 'call')} per ${periodInWords(perMs)}`
       rate = { calls, perMs, key: `tool ${tenant} ${this.name}`, description }
       if (this.#rates.size >= MAX_TENANTS) this.#rates.clear()
       this.#rates.set(tenant, rate)
