@@ -5,10 +5,10 @@ import { startOllamaServer } from '../src/models/fixtures/ollama-server.ts'
 
 async function open(name: string, change: (config: Config) => Config = (config) => config) {
   const file = fileURLToPath(new URL(`./${name}/toolyard.config.json`, import.meta.url))
-  const manager = new ToolManager(change((await loadConfigFile(file)).config), { log: silentLog })
+  const manager = new ToolManager(change((await loadConfigFile(file)).config), { log: silentLog, env: {} })
   onTestFinished(() => manager.close())
   const report = await manager.loadTools()
-  return { report, chat: await manager.getChat() }
+  return { report, chat: await manager.getChat(), models: await manager.getModels() }
 }
 
 describe('the configurations of the examples', () => {
@@ -47,5 +47,42 @@ describe('the configurations of the examples', () => {
     expect(answer.tool_calls[0]?.result).toMatchObject({ success: true, result: { results: [{}, {}, {}, {}, {}] } })
     expect(server.requests[0]?.body).toMatchObject({ model: 'llama3.2:3b', options: { temperature: 0.2 } })
     await expect(chat.answer({ message: 'Hello' })).rejects.toThrow('No response rule matches')
+  })
+
+  test('S2 the order desk starts without a provider, a description or parameters', async () => {
+    const { report, chat, models } = await open('order-desk')
+    expect(report).toMatchObject({ loaded: ['find_order', 'list_carriers', 'refund_amount'], skipped: [] })
+    expect(report.warnings.map(({ name, problem }) => `${name}: ${problem.split('.')[0]}`)).toEqual([
+      'find_order: It has no description: models see "Find order"',
+      'find_order: It has no parameters: it takes order_number, language',
+      'list_carriers: It has no description: models see "List carriers"',
+      'list_carriers: It has no parameters: it takes none',
+    ])
+    expect(models.availability('openai:gpt-4o')).toMatchObject({
+      available: false,
+      reason: expect.stringContaining('OPENAI_API_KEY is not set'),
+    })
+    const answer = await chat.answer({ message: 'List carriers' })
+    expect(answer.tool_calls).toMatchObject([{ tool: 'list_carriers', params: {} }])
+    expect(answer.content).toContain('Night Rail')
+  })
+
+  test('S2 the help desk asks Ollama at its usual address, with passages of the documentation', async () => {
+    const { report, models } = await open('help-desk')
+    expect(report).toMatchObject({ loaded: ['search_handbook', 'summarize'], skipped: [], warnings: [] })
+    expect(models.list().map(({ id }) => id)).toEqual(['ollama:llama3.2:3b', 'anthropic:claude-sonnet-4-5', 'mini:v1'])
+    expect(models.availability('anthropic:claude-sonnet-4-5')).toMatchObject({ available: false })
+    const message = { role: 'assistant', content: 'A call has 30 s.' }
+    const server = await startOllamaServer(() => ({ parts: [{ message, done: true, done_reason: 'stop' }] }))
+    onTestFinished(() => server.stop())
+    const { chat } = await open('help-desk', (config) => ({
+      ...config,
+      providers: { ollama: { base_url: server.url } },
+    }))
+    const profile = { service: 'help_desk' }
+    const answer = await chat.answer({ message: 'How long may a call take?', profile })
+    expect(answer).toMatchObject({ content: 'A call has 30 s.', service: 'ollama', stop_reason: 'stop' })
+    const prompt = server.requests[0]?.body.messages[0]?.content
+    expect(prompt).toMatch(/handbook:\n\n.{100,}\n\nQuestion: How long may a call take\?$/s)
   })
 })

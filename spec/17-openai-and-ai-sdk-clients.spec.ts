@@ -10,9 +10,14 @@ describe('OpenAI and AI SDK clients', () => {
   test.todo('[17.1-3] /v1/chat/completions takes tool_choice: "required"')
   test.todo('[17.1-4] /v1/responses works for the official client (streaming, tools run on the server)')
   test.todo('[17.1-5] /v1/embeddings works if an embedder is configured')
-  test("[17.1-6] Unknown paths under /v1 answer in OpenAI's error form", async () => {
+  test("[17.1-6] U16 unknown paths under /v1 answer in OpenAI's error form", async () => {
     const { get, post } = await openToolServer({})
-    for (const answer of [await get('/v1/nothing'), await post('/v1/files', {}), await get('/v1/chat/completions')]) {
+    for (const answer of [
+      await get('/v1'),
+      await get('/v1/nothing'),
+      await post('/v1/files', {}),
+      await get('/v1/chat/completions'),
+    ]) {
       expect([404, 405]).toContain(answer.status)
       expect(answer.headers.get('content-type')).toContain('application/json')
       expect(await answer.json()).toEqual({

@@ -60,7 +60,7 @@ async function models(reply: string): Promise<Model[]> {
 }
 
 describe('All five', () => {
-  test('[7.1-1] the configuration that ships has the tools, another one those that it lists', async () => {
+  test('[7.1-1] U10 the configuration that ships has the tools, another one those that it lists', async () => {
     const names = [...TOOLS.map(([name]) => name), 'ingest_docs']
     const { registry: shipped } = JSON.parse(
       readFileSync(new URL('../toolyard.config.json', import.meta.url), 'utf8'),

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ToolManager } from '../src/app/tool-manager.ts'
 import { openManager, shippedConfig } from '../src/cli/common/open.ts'
 import { choicesOf, parameterSchema } from '../src/cli/common/params.ts'
 import { captureTerminal, emptyFolder, toolyard } from '../src/cli/fixtures/toolyard.ts'
 import type { ToolDefinition } from '../src/core/tool.ts'
 import { readStream } from '../src/testing/model-contract.ts'
+import { ProcessReader } from './setup/recorded-reader.ts'
 
 const NAMES = [
   'get_weather',
@@ -183,6 +184,11 @@ test.each<[string, string, object]>([
     'summarize',
     { text: 'Cats are animals. Dogs are animals too.' },
   ],
+  [
+    'Summarize: Toolyard runs tools. Models call them. Please give it back.',
+    'summarize',
+    { text: 'Toolyard runs tools. Models call them. Please give it back.' },
+  ],
   ['which entities are in "Tim Cook visited Berlin"', 'extract_entities', { text: 'Tim Cook visited Berlin' }],
   ['what is the intent of "please cancel my order"', 'classify_intent', { text: 'please cancel my order' }],
   [
@@ -200,4 +206,11 @@ test.each<[string, string, object]>([
   const tools = manager.getRegistry().definitions()
   const { calls } = await readStream(model, { messages: [{ role: 'user', content: said }], tools })
   expect(calls.map(({ function: call }) => [call.name, JSON.parse(call.arguments)])).toEqual([[name, params]])
+})
+
+test('a server asks mini a question before the first one arrives', async () => {
+  const read = vi.spyOn(ProcessReader.prototype, 'read')
+  onTestFinished(() => read.mockRestore())
+  await manager.warm()
+  expect(read).toHaveBeenCalled()
 })

@@ -1,5 +1,8 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
@@ -7,15 +10,18 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 const QUESTION = process.env.TOOLYARD_TEST_FULL === '1' ? 'what time is it' : 'good morning'
 const ANSWER = process.env.TOOLYARD_TEST_FULL === '1' ? /house: .*\d\d/ : /house: Hello/
 
-const MAIN = ['-C', 'toolyard-source', fileURLToPath(new URL('./main.ts', import.meta.url))]
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const MAIN = ['-C', 'toolyard-source', join(HERE, 'main.ts')]
 
 /** The example as its reader starts it, with these lines typed. */
 function run(
   lines: readonly string[],
   env: Record<string, string> = {},
+  main: readonly string[] = MAIN,
 ): Promise<{ code: unknown; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, MAIN, { env: { ...process.env, ...env } }, (error, stdout, stderr) =>
+    const child = execFile(process.execPath, main, { env: { ...process.env, ...env } }, (error, stdout, stderr) =>
       resolve({ code: error?.code ?? 0, stdout, stderr }),
     )
     child.stdin?.end(`${lines.join('\n')}\n`)
@@ -59,4 +65,23 @@ test('Ctrl+C ends it, and its server', async () => {
   await vi.waitFor(() => expect(out).toContain('Say something'))
   child.kill('SIGINT')
   expect((await once(child, 'exit'))[0]).toBe(0)
+})
+
+test('S14 its parts work in another folder, in the program of the README', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-voice-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  for (const part of ['gateway', 'zwave-mcp-server', 'toolyard.config.json']) {
+    await cp(join(HERE, part), join(folder, part), { recursive: true })
+  }
+  await mkdir(join(folder, 'node_modules'))
+  await symlink(ROOT, join(folder, 'node_modules/toolyard'))
+  for (const name of ['mqtt', 'zod', '@modelcontextprotocol']) {
+    await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+  }
+  const readme = await readFile(join(HERE, 'README.md'), 'utf8')
+  await writeFile(join(folder, 'main.mts'), String(/```ts\n(.*?)```/s.exec(readme)?.[1]))
+  const main = ['-C', 'toolyard-source', join(folder, 'main.mts')]
+  const { code, stdout, stderr } = await run([], { MQTT_URL: 'mqtt://127.0.0.1:1' }, main)
+  expect(stdout, stderr).toMatch(/^Hello/)
+  expect(code).toBe(0)
 })

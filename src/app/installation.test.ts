@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../core/log.ts'
-import { newStoredKey } from '../server/fixtures/new-stored-key.ts'
+import { hashApiKey, newApiKey } from './callers.ts'
 import { Installation } from './installation.ts'
 
 test('a key that was revoked while the store did not answer is refused once it answers', async () => {
@@ -12,11 +12,22 @@ test('a key that was revoked while the store did not answer is refused once it a
   const installation = await Installation.open({ config: {}, log: silentLog, env: { TOOLYARD_DATA: folder } })
   onTestFinished(() => installation.close())
   const { callers, storage } = installation
-  const { text, stored } = newStoredKey('acme')
-  await storage.keys.create(stored)
+  const text = newApiKey()
+  const none = { scopes: null, tools: null, models: null, calls_per_minute: null, expires_at: null, revoked_at: null }
+  const created_at = new Date().toISOString()
+  const key = {
+    id: 'one',
+    hash: hashApiKey(text),
+    tenant: 'acme',
+    name: 'one',
+    role: 'user',
+    created_at,
+    ...none,
+  } as const
+  await storage.keys.create(key)
   await vi.waitFor(() => expect(callers.find(text)).toBeDefined())
   const list = vi.spyOn(storage.keys, 'list').mockRejectedValueOnce(new Error('The store does not answer'))
-  await storage.keys.revoke(stored.id, new Date().toISOString())
+  await storage.keys.revoke(key.id, new Date().toISOString())
   await vi.waitFor(() => expect(callers.find(text)).toBeUndefined())
   expect(list).toHaveBeenCalledTimes(2)
 })

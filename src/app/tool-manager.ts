@@ -115,7 +115,8 @@ export class ToolManager {
       const shipped = knowledgeDefinitions(knowledge.collections, asking)
       this.#report = loadDefinitions(definitions, { ...this.#parts, shipped })
       // Only calls that need a server wait for it.
-      if (this.isEnabled()) void this.#parts.servers.start().then(() => this.#warnOfUnknownTools())
+      const settled = this.isEnabled() ? this.#parts.servers.start() : Promise.resolve()
+      void settled.then(() => this.#warnOfUnknownTools())
       this.#parts.registry.isLoaded = true
       this.#rules()
       setTimeout(() => this.#warmUp(this.#report?.loaded.values() ?? [].values()), WARM_UP_AFTER_MS).unref()
@@ -169,13 +170,13 @@ export class ToolManager {
   #warnOfUnknownTools(): void {
     if (this.#closed) return
     const { log, registry } = this.#parts
-    const names = registry.definitions().map(({ name }) => name)
+    const names = this.isEnabled() ? registry.definitions().map(({ name }) => name) : undefined
     for (const { place, problem } of unknownTools(this.#config.responses ?? [], names)) {
       log.warn({ place, problem }, 'Response rule loaded with a warning')
     }
   }
 
-  /** Loads what the first calls need: a process for isolated handlers, and `mini` if it answers questions. */
+  /** Loads what the first calls need: the providers, a process for isolated handlers, and `mini` if it answers. */
   async warm(): Promise<void> {
     const { registry, handlers, isolate } = this.#parts
     const named = registry.definitions().map(({ implementation }) => handlers.get(String(implementation.handler)))
@@ -183,8 +184,13 @@ export class ToolManager {
     if (isolated !== undefined) isolate.warm?.(isolated.module)
     const rules = this.#config.responses ?? defaultRules(this.#config)
     const mini = rules.find(({ llm, model }) => typeOf(this.#config, `${llm}:${model}`) === EMBEDDED_PROVIDER)
-    // Its process ends again when it is idle.
-    if (mini !== undefined) await this.#embed(['hello'], new AbortController().signal, mini.llm)
+    // Providers warn about missing keys when they are opened.
+    const models = await this.getModels()
+    if (mini === undefined) return
+    // A question loads what answers need, and embeds the tools. The process of `mini` ends when it is idle.
+    const tools = registry.definitions().filter(({ name }) => registry.brokenReason(name) === undefined)
+    const messages = [{ role: 'user' as const, content: 'How warm is it in Paris?' }]
+    await Array.fromAsync(models.get(`${mini.llm}:${mini.model}`).stream({ messages, tools })).catch(() => {})
   }
 
   getCollections(): Collections {
@@ -225,13 +231,9 @@ export class ToolManager {
   }
 
   /** Vectors of short texts by `mini`; undefined if it can't be used. */
-  async #embed(
-    texts: readonly string[],
-    signal: AbortSignal,
-    provider = EMBEDDED_PROVIDER,
-  ): Promise<number[][] | undefined> {
+  async #embed(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined> {
     try {
-      return await (await this.getModels()).embed(provider, texts, signal)
+      return await (await this.getModels()).embed(EMBEDDED_PROVIDER, texts, signal)
     } catch (err) {
       signal.throwIfAborted()
       if (this.#closed) return undefined

@@ -93,11 +93,16 @@ interface CompiledRule {
   readonly values: readonly (readonly [key: string, value: unknown])[]
 }
 
-/** Names in `allowed_tools` that no tool has. */
+/** Names in `allowed_tools` that no tool has. Without names tools are disabled: finds the first rule that uses them. */
 export function unknownTools(
   rules: readonly ResponseRule[],
-  names: readonly string[],
+  names: readonly string[] | undefined,
 ): { readonly place: string; readonly problem: string }[] {
+  if (names === undefined) {
+    const at = rules.findIndex(({ tools }) => tools?.enabled === true)
+    const problem = 'The rule uses tools, but they are disabled: set "tools": {"enabled": true} in the configuration'
+    return at < 0 ? [] : [{ place: `responses[${at}].tools`, problem }]
+  }
   return rules.flatMap(({ tools }, index) =>
     (tools?.allowed_tools ?? []).flatMap((name, at) => {
       if (names.includes(name)) return []

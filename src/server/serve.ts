@@ -198,7 +198,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler<Error>((error, request, reply) => {
     // Unknown paths, too, answer OpenAI clients in their format.
-    const answer = request.url.startsWith('/v1/') ? answerOpenAiError : answerProblem
+    const answer = /^\/v1(?![^/?])/.test(request.url) ? answerOpenAiError : answerProblem
     return answer(installation, error, request, reply)
   })
   addHooks(app)

@@ -238,7 +238,7 @@ describe('files', () => {
     expect(await tracker.getAllValidations()).toEqual(before)
   })
 
-  test('a missing file is logged, and changes nothing', async () => {
+  test('S14 a missing file is logged, and changes nothing', async () => {
     const log = captureLog()
     const tracker = new ModelValidationTracker({ log })
     await tracker.recordSuccess(MODEL)

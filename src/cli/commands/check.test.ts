@@ -52,6 +52,15 @@ test('S6 S7 reports keys, prompts, allowed tools, MCP servers and broken tools',
   expect(tools.err).toContain('It contains a secret')
 })
 
+test('S7 reports a rule that uses tools while they are disabled', async () => {
+  const tools = { enabled: true, allowed_tools: ['get_weather'] }
+  const file = await write({ responses: [{ llm: 'mini', model: 'v1', prompt: 'p', tools }] })
+  const { out } = await toolyard(['check', '--config', file])
+  expect(out).toBe(
+    'Warning: responses[0].tools: The rule uses tools, but they are disabled: set "tools": {"enabled": true} in the configuration\n',
+  )
+})
+
 test('warnings fail with --strict only, and the shipped configuration has none', async () => {
   const file = await write({
     tools: { enabled: true, registry: [] },

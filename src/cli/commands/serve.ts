@@ -6,6 +6,7 @@ import { createLog } from '../../app/create-log.ts'
 import { Installation } from '../../app/installation.ts'
 import { ConfigError } from '../../config/check-config.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
+import { counted } from '../../core/schema/problem-words.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
 import { ServeError, serve } from '../../server/serve.ts'
 import { openTelemetry } from '../../telemetry/open-telemetry.ts'
@@ -151,7 +152,7 @@ function introduce(
     terminal.document({ url, tools, local, config: file })
     return
   }
-  terminal.result(`Toolyard serves ${tools} tools at ${url}`)
+  terminal.result(`Toolyard serves ${counted(tools, 'tool')} at ${url}`)
   const more = [
     `  ${url}/         web UI`,
     `  ${url}/docs     API reference`,

@@ -3,6 +3,7 @@ import type { CircuitState, Handler, IsolatedHandler, Kind, ToolHealth } from '.
 import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
+import { counted, periodInWords } from '../schema/problem-words.ts'
 import { type CompiledSchema, compiler } from '../schema/schema-compiler.ts'
 import { seemsLinear } from '../schema/schema-keywords.ts'
 import { LIMITS } from '../snapshot.ts'
@@ -280,7 +281,7 @@ export class BoundTool implements ExecutionHost {
     let rate = this.#rates.get(tenant)
     if (rate === undefined) {
       const { calls, perMs } = this.limits.rate as Rate
-      const description = `Tool '${this.name}' allows ${calls} calls per ${perMs}ms`
+      const description = `Tool '${this.name}' allows ${counted(calls, 'call')} per ${periodInWords(perMs)}`
       rate = { calls, perMs, key: `tool ${tenant} ${this.name}`, description }
       if (this.#rates.size >= MAX_TENANTS) this.#rates.clear()
       this.#rates.set(tenant, rate)

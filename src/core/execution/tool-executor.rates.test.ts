@@ -35,7 +35,7 @@ describe('rate limits', () => {
     for (const _ of [1, 2, 3]) await executor.execute('tool', {}, poor)
     expect(await executor.execute('tool', {})).toMatchObject({ success: true })
     expect(await executor.execute('tool', {})).toMatchObject({
-      error: "Tool 'tool' allows 2 calls per 1000ms: try again in 1 s",
+      error: "Tool 'tool' allows 2 calls per 1 s: try again in 1 s",
     })
   })
 

@@ -74,7 +74,7 @@ describe('ToolRegistry', () => {
       })(),
       'not an instance of Shape',
     ],
-  ])('rejects %s in parameters', (_, parameters, message) => {
+  ])('U1 rejects %s in parameters', (_, parameters, message) => {
     expect(() => new ToolRegistry().register(define('forecast', { parameters }))).toThrow(message)
   })
 

@@ -56,7 +56,6 @@ export function counted(number: unknown, thing: string): string {
   return `${number} ${number === 1 ? thing : thing.endsWith('y') ? `${thing.slice(0, -1)}ies` : `${thing}s`}`
 }
 
-/** JSON on one line, truncated. */
 /** A time to wait, as people say it: `59 s`, `about 24 h`. */
 export function waitInWords(ms: number): string {
   const seconds = Math.max(1, Math.ceil(ms / 1_000))
@@ -66,6 +65,19 @@ export function waitInWords(ms: number): string {
   return hours < 48 ? `about ${hours} h` : `about ${Math.round(hours / 24)} days`
 }
 
+/** An exact length of time: `24 h`, `90 s`, `250 ms`. */
+export function periodInWords(ms: number): string {
+  const [length, unit] = (
+    [
+      [3_600_000, 'h'],
+      [60_000, 'min'],
+      [1_000, 's'],
+    ] as const
+  ).find(([one]) => ms % one === 0) ?? [1, 'ms']
+  return `${ms / length} ${unit}`
+}
+
+/** JSON on one line, truncated. */
 export function quoted(value: unknown): string {
   const text = JSON.stringify(typeof value === 'string' ? truncated(value) : value) ?? String(value)
   return (typeof value === 'string' ? text : truncated(text))

@@ -8,7 +8,7 @@ import { toQwenForm } from './ollama.ts'
 const parameters = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] }
 
 describe('Qwen form', () => {
-  test('is exactly type, function, name, description and parameters', () => {
+  test('S14 is exactly type, function, name (lc_name first), description and parameters', () => {
     const source = {
       name: 'get_weather',
       lc_name: 'weather_now',

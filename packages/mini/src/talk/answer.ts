@@ -24,7 +24,7 @@ import {
   smallTalk,
   splitRequest,
 } from './conversation.ts'
-import { type Understood, understand } from './understand.ts'
+import { introduced, type Understood, understand } from './understand.ts'
 
 /** What the model does: it says something, or calls. */
 export type Answer = string | readonly Call[]
@@ -98,7 +98,8 @@ async function fresh(said: string, talk: Talk, understood?: readonly Part[]): Pr
 /** Each clause by itself where every one is a request of its own; else the whole. What must not be done is left out. */
 async function understoodParts(said: string, talk: Talk): Promise<Part[]> {
   const clauses = splitRequest(said).filter((clause) => !forbids(clause))
-  if (clauses.length > 1) {
+  // What follows "summarize:" is a text, not requests.
+  if (clauses.length > 1 && !talk.tools.some(({ name }) => introduced(name, said))) {
     const parts = await Promise.all(clauses.map((clause) => understand(clause, talk.tools, talk)))
     const whole = parts.flatMap((part, at) =>
       part?.missing.length === 0 ? [{ ...part, said: clauses[at] as string }] : [],

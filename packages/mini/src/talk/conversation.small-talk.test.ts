@@ -61,7 +61,7 @@ describe('what wants nothing done', () => {
     expect(noTool([], 'mini:v1')).toContain('No tools are offered')
   })
 
-  test('it cuts no word of a long description in the middle', () => {
+  test('U13 cuts no word of a long description in the middle', () => {
     const description = `Find at most 2.5 kilometres away ${'something wonderful '.repeat(9)}and more.`
     const line = about([{ name: 'find', description, parameters: { type: 'object' } }], 'mini:v1').split('\n')[2]
     expect(line).toMatch(

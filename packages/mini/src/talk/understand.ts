@@ -93,7 +93,7 @@ async function fill(
   )
   const [only, ...others] = parameters.filter(({ kind }) => kind === 'text')
   if (only !== undefined && others.length === 0 && called(tool.name, said))
-    likely[only.name] = said.slice(wordsOfName(tool.name).length).trim()
+    likely[only.name] = said.slice(wordsOfName(tool.name).length + 1).trim()
   const required = parameters.filter((parameter) => parameter.required)
   const [main] = required
   if (main !== undefined && required.length === 1 && WHOLE_TEXT.test(main.name)) {
@@ -232,8 +232,13 @@ function makeUses(tool: OfferedTool): readonly Use[] {
   })
 }
 
-/** Whether somebody calls the tool by its name: "echo hello". */
-export const called = (name: string, said: string): boolean => said.toLowerCase().startsWith(`${wordsOfName(name)} `)
+/** Whether the message calls the tool by its name: "echo hello". */
+export const called = (name: string, said: string): boolean =>
+  said.toLowerCase().startsWith(`${wordsOfName(name)} `) || introduced(name, said)
+
+/** Whether the message is the name of the tool and a text for it: "summarize: …". */
+export const introduced = (name: string, said: string): boolean =>
+  said.toLowerCase().startsWith(`${wordsOfName(name)}:`)
 
 const wordsIn = (text: string): Set<string> => new Set(text.toLowerCase().match(/\p{L}+/gu))
 const nameWords = ({ name }: OfferedTool): Set<string> => wordsIn(wordsOfName(name))
