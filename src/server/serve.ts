@@ -92,10 +92,7 @@ interface HttpService {
 
 /** The server could not start. The message says what to do. */
 export class ServeError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'ServeError'
-  }
+  override readonly name = 'ServeError'
 }
 
 /** Serves an installation over HTTP. Without API keys the server listens on a loopback address only. */
