@@ -52,8 +52,8 @@ export function addHooks(app: FastifyInstance): void {
         if (caller === LOCAL_CALLER ? !authenticator.local : caller && !installation.callers.isValid(caller.id)) {
           throw keyEnded()
         }
-        // Bodies that arrive together are all read before the first handler runs: each step finds its code in the
-        // processor's caches, which answers a third more requests under load.
+        // Bodies that arrive together are all read before the first handler runs: under load, many times the same step
+        // costs a third less than one whole request after another.
         setImmediate(done)
       }
       route.preHandler = [recheck, ...[route.preHandler ?? []].flat()]
