@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { systemClock, within } from '../core/clock.ts'
 import type { CallBatch, CallRecord, RecordSink } from '../core/recorder.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import { KnownNames } from './known-names.ts'
@@ -100,18 +101,8 @@ export class Prometheus implements RecordSink {
 
 /** A slow store must not block the scrape. */
 async function soon(read: () => number | Promise<number>): Promise<number | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), READ_TIMEOUT_MS)
-  })
-  try {
-    const value = await Promise.race([read(), late])
-    return Number.isFinite(value) ? value : undefined
-  } catch {
-    return undefined
-  } finally {
-    clearTimeout(timer)
-  }
+  const value = await within(READ_TIMEOUT_MS, Promise.try(read), systemClock).catch(() => undefined)
+  return Number.isFinite(value) ? value : undefined
 }
 
 const MAX_TOOLS = 500
