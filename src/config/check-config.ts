@@ -188,10 +188,7 @@ function part(schema: JsonSchema | undefined, name: string): JsonSchema | undefi
 
 /** An invalid configuration. The message names file, path and fix. */
 export class ConfigError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'ConfigError'
-  }
+  override readonly name = 'ConfigError'
 }
 
 /** Returns the value as a configuration, or throws a `ConfigError` that starts with `place`, usually a file name. */

@@ -19,6 +19,17 @@ export const systemClock: Clock = {
   },
 }
 
+/** The value of a promise, or undefined if it takes longer. */
+export async function within<Value>(ms: number, promise: Promise<Value>, clock: Clock): Promise<Value | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const cancel = clock.after(ms, () => resolve(undefined))
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    cancel()
+  }
+}
+
 /** For background work: its timers don't keep the process alive. */
 export const backgroundClock: Clock = {
   ...systemClock,

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import { type Clock, within } from './clock.ts'
 import { type Log, writeLog } from './log.ts'
 import type { Params } from './tool.ts'
 import type { ToolErrorCode } from './tool-result.ts'
@@ -102,13 +102,7 @@ export class Recorder {
     // Calls that end together are written together.
     await new Promise((resolve) => setImmediate(resolve))
     this.flush()
-    await new Promise<void>((resolve) => {
-      const cancel = this.#clock.after(timeoutMs, resolve)
-      this.#written.then(() => {
-        cancel()
-        resolve()
-      })
-    })
+    await within(timeoutMs, this.#written, this.#clock)
   }
 
   #failed(err: unknown, lost: number): void {

@@ -122,16 +122,17 @@ function writeObject(object: Readonly<Record<string, unknown>>, depth: number): 
 }
 
 interface KnownKey {
+  /** The redacted key as JSON text. */
   readonly name: string
   readonly secret: boolean
 }
 
-/** Testing a key costs more than writing its value, and tools repeat their keys. */
+/** Testing a key or a name costs more than writing its value, and calls repeat them. */
 const knownKeys = new Map<string, KnownKey>()
 const MAX_KNOWN_KEYS = 1_000
 const MAX_KNOWN_KEY_LENGTH = 64
 
-function knownKey(key: string): KnownKey {
+export function knownKey(key: string): KnownKey {
   let known = knownKeys.get(key)
   if (known === undefined) {
     known = { name: JSON.stringify(redactText(key)), secret: SECRET_KEY.test(key) }

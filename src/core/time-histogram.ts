@@ -1,6 +1,8 @@
 /** Buckets per power of two: a percentile is at most 1/32 too high. */
 const PER_DOUBLING = 32
-export const BUCKETS = 27 * PER_DOUBLING
+const BUCKETS = 27 * PER_DOUBLING
+
+export type StoredTimes = readonly number[]
 
 /**
  * A histogram with exponential buckets from 1 µs to over a minute. Recording is one array increment, much cheaper than
@@ -17,10 +19,6 @@ export class TimeHistogram {
     return this.#total
   }
 
-  get sumMs(): number {
-    return this.#sumMs
-  }
-
   get averageMs(): number {
     return this.#total === 0 ? 0 : this.#sumMs / this.#total
   }
@@ -31,38 +29,24 @@ export class TimeHistogram {
   }
 
   add(other: TimeHistogram): void {
-    this.#sumMs += other.#sumMs
-    other.forEachBucket((bucket, count) => this.#count(bucket, count))
+    this.merge(other.toJSON())
   }
 
-  /** Visits the non-empty buckets in order. */
-  forEachBucket(visit: (bucket: number, count: number) => void): void {
-    const counts = this.#counts
-    for (let index = 0; index < counts.length; index++) {
-      const count = counts[index] as number
-      if (count > 0) visit(this.#first + index, count)
+  /** The sum, then a bucket and its count for each bucket that is not empty. */
+  toJSON(): StoredTimes {
+    const stored = [this.#sumMs]
+    for (const [index, count] of this.#counts.entries()) if (count > 0) stored.push(this.#first + index, count)
+    return stored
+  }
+
+  /** Adds what `toJSON` returned. */
+  merge(stored: StoredTimes): void {
+    this.#sumMs += stored[0] as number
+    for (let index = 1; index < stored.length; index += 2) {
+      const bucket = stored[index] as number
+      if (!(bucket >= 0 && bucket < BUCKETS)) throw new RangeError(`A time histogram has no bucket ${bucket}`)
+      this.#count(bucket, stored[index + 1] as number)
     }
-  }
-
-  /** Adds the counts of buckets `first` to `end - 1`; `counts` is indexed by bucket. */
-  addCounts(counts: Float64Array, first: number, end: number): void {
-    if (!(first >= 0 && end <= BUCKETS)) throw new RangeError(`A time histogram has no buckets ${first} to ${end - 1}`)
-    if (first >= end) return
-    this.#cover(first)
-    this.#cover(end - 1)
-    const own = this.#counts
-    const offset = this.#first
-    let total = 0
-    for (let bucket = first; bucket < end; bucket++) {
-      const count = counts[bucket] as number
-      total += count
-      own[bucket - offset] = (own[bucket - offset] as number) + count
-    }
-    this.#total += total
-  }
-
-  addSum(ms: number): void {
-    this.#sumMs += ms
   }
 
   percentileMs(share: number): number {

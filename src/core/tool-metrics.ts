@@ -16,42 +16,59 @@ export interface ToolFigures {
 /** Calls of unknown tools are counted together: callers choose these names. */
 const UNKNOWN = '(unknown tools)'
 
-class Series {
-  readonly times = new TimeHistogram()
-  readonly errors = new Map<ToolErrorCode, number>()
+/** Times and errors of calls. */
+export class CallSeries {
+  protected readonly times = new TimeHistogram()
+  protected readonly errors = new Map<string, number>()
 
-  record(executionTimeMs: number, code: ToolErrorCode | undefined): void {
+  record(executionTimeMs: number, code: string | null | undefined): void {
     this.times.record(executionTimeMs)
-    if (code !== undefined) this.fail(code, 1)
+    if (code) this.addErrors([[code, 1]])
   }
 
-  add(other: Series): void {
+  add(other: CallSeries): void {
     this.times.add(other.times)
-    for (const [code, count] of other.errors) this.fail(code, count)
+    this.addErrors(other.errors)
   }
 
-  fail(code: ToolErrorCode, count: number): void {
-    this.errors.set(code, (this.errors.get(code) ?? 0) + count)
+  protected addErrors(errors: Iterable<readonly [code: string, count: number]>): void {
+    for (const [code, count] of errors) this.errors.set(code, (this.errors.get(code) ?? 0) + count)
   }
 
   figures(): ToolFigures {
-    const { times } = this
-    let failed = 0
-    for (const count of this.errors.values()) failed += count
+    const { total } = this.times
+    const failed = this.errors.values().reduce((sum, count) => sum + count, 0)
     return {
-      total: times.total,
-      success_rate: times.total === 0 ? 0 : (times.total - failed) / times.total,
-      avg_ms: times.averageMs,
-      p50_ms: times.percentileMs(0.5),
-      p95_ms: times.percentileMs(0.95),
-      p99_ms: times.percentileMs(0.99),
+      total,
+      success_rate: total === 0 ? 0 : (total - failed) / total,
+      ...timesOf(this.times),
       errors: Object.fromEntries(this.errors),
     }
   }
 }
 
+export const timesOf = (times: TimeHistogram): Pick<ToolFigures, 'avg_ms' | 'p50_ms' | 'p95_ms' | 'p99_ms'> => ({
+  avg_ms: times.averageMs,
+  p50_ms: times.percentileMs(0.5),
+  p95_ms: times.percentileMs(0.95),
+  p99_ms: times.percentileMs(0.99),
+})
+
+/** Of all calls together, and of each tool. */
+export function figuresByTool(
+  series: Iterable<readonly [tool: string, series: CallSeries]>,
+): ToolFigures & { readonly tools: Readonly<Record<string, ToolFigures>> } {
+  const all = new CallSeries()
+  const tools: [string, ToolFigures][] = []
+  for (const [tool, one] of series) {
+    all.add(one)
+    tools.push([tool, one.figures()])
+  }
+  return { ...all.figures(), tools: Object.fromEntries(tools) }
+}
+
 export class ToolMetrics implements RecordSink {
-  readonly #series = new Map<string, Series>()
+  readonly #series = new Map<string, CallSeries>()
 
   write({ records }: CallBatch): void {
     for (const { tool, code, executionTimeMs } of records) {
@@ -59,20 +76,14 @@ export class ToolMetrics implements RecordSink {
     }
   }
 
-  figures(): ToolFigures & { readonly tools: Readonly<Record<string, ToolFigures>> } {
-    const all = new Series()
-    const tools: [string, ToolFigures][] = []
-    for (const [name, series] of this.#series) {
-      all.add(series)
-      tools.push([name, series.figures()])
-    }
-    return { ...all.figures(), tools: Object.fromEntries(tools) }
+  figures(): ReturnType<typeof figuresByTool> {
+    return figuresByTool(this.#series)
   }
 
-  #seriesOf(name: string): Series {
+  #seriesOf(name: string): CallSeries {
     let series = this.#series.get(name)
     if (series === undefined) {
-      series = new Series()
+      series = new CallSeries()
       this.#series.set(name, series)
     }
     return series

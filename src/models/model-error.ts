@@ -23,10 +23,7 @@ export class ModelError extends Error {
 
 /** An id without a known provider. */
 export class UnknownModelError extends ModelError {
-  constructor(message: string) {
-    super(message)
-    this.name = 'UnknownModelError'
-  }
+  override readonly name = 'UnknownModelError'
 }
 
 /** Adds the id of a model to the message of an error; anything but a `ModelError` becomes one. */

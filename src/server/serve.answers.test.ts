@@ -98,7 +98,10 @@ describe('every answer', () => {
 test('a client that disconnects in the middle of a body is not logged as an error', async () => {
   const server = await openToolServer({ hello: async () => 1 })
   for (const path of ['/tools/execute', '/api/keys']) {
-    const closed = once(server.app.server, 'connection').then(([socket]) => once(socket as Socket, 'close'))
+    // Not `once`, which rejects if the server's answer comes after the client has gone.
+    const closed = new Promise<void>((resolve) => {
+      server.app.server.once('connection', (socket: Socket) => socket.on('close', () => resolve()))
+    })
     const client = connect(Number(new URL(server.url).port), '127.0.0.1')
     const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
     client.write(`${head}Content-Length: 100\r\n\r\n{"tool_name":`, () => client.destroy())

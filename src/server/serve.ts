@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
 import type { Installation } from '../app/installation.ts'
+import { pause } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
 import { Upkeep } from '../knowledge/collections/upkeep.ts'
 import type { Prometheus } from '../telemetry/prometheus.ts'
@@ -94,10 +95,7 @@ interface HttpService {
 
 /** The server could not start. The message says what to do. */
 export class ServeError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'ServeError'
-  }
+  override readonly name = 'ServeError'
 }
 
 /** Serves an installation over HTTP. Without API keys the server listens on a loopback address only. */
@@ -130,7 +128,7 @@ export async function serve(options: ServeOptions): Promise<HttpService> {
     const { drain_ms = DRAIN_MS, shutdown_ms = SHUTDOWN_TIMEOUT_MS } = installation.config.server ?? {}
     if (drain) {
       app.traffic.drain()
-      await new Promise<void>((resolve) => void clock.after(drain_ms, resolve))
+      await pause(drain_ms, clock)
     }
     await closeGracefully(app, shutdown_ms)
     await upkeepEnded
@@ -288,6 +286,6 @@ export async function closeGracefully(app: FastifyInstance, limitMs: number): Pr
 async function untilIdle(clock: Clock, limitMs: number, isIdle: () => boolean): Promise<void> {
   const end = clock.now() + limitMs
   while (!isIdle() && clock.now() < end) {
-    await new Promise<void>((resolve) => void clock.after(IDLE_CHECK_MS, resolve))
+    await pause(IDLE_CHECK_MS, clock)
   }
 }

@@ -1,4 +1,4 @@
-import { backgroundClock, type Clock } from '../core/clock.ts'
+import { backgroundClock, type Clock, within } from '../core/clock.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { Rate, RateState, Rates } from '../core/rates.ts'
 import type { Company, LeaseRequest, LeaseStore } from '../core/storage/lease-store.ts'
@@ -61,12 +61,7 @@ export class LeasedRates implements Rates {
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelTick?.()
-    let cancel = (): void => {}
-    const late = new Promise<void>((resolve) => {
-      cancel = this.#clock.after(LATE_MS, resolve)
-    })
-    await Promise.race([this.#giveBack(), late])
-    cancel()
+    await within(LATE_MS, this.#giveBack(), this.#clock)
   }
 
   async #giveBack(): Promise<void> {

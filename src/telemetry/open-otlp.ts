@@ -13,6 +13,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
+import { systemClock, within } from '../core/clock.ts'
 import { connectionCode } from '../core/failure.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import type { RecordSink } from '../core/recorder.ts'
@@ -53,7 +54,7 @@ export function openOtlp(settings: OtlpSettings, { log, version }: OpenTelemetry
   return {
     tracer: new OtelTracer({ tracer, api, contents: settings.contents, measures }),
     sink: measures,
-    close: () => within(Promise.allSettled([spans?.shutdown(), figures.shutdown()]), log),
+    close: () => settled(Promise.allSettled([spans?.shutdown(), figures.shutdown()]), log),
   }
 }
 
@@ -104,15 +105,8 @@ const exporterOptions = ({ url, headers, timeoutMs }: OtlpTarget) => ({
 })
 
 /** Limits the wait for a collector that doesn't respond. */
-async function within(work: Promise<unknown>, log: Log): Promise<void> {
-  const late = Symbol()
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise((resolve) => {
-    timer = setTimeout(resolve, CLOSE_TIMEOUT_MS, late)
-  })
-  const first = await Promise.race([work, limit])
-  clearTimeout(timer)
-  if (first !== late) return
+async function settled(work: Promise<unknown[]>, log: Log): Promise<void> {
+  if ((await within(CLOSE_TIMEOUT_MS, work, systemClock)) !== undefined) return
   writeLog(log, 'warn', { limit_ms: CLOSE_TIMEOUT_MS }, 'The last telemetry could not be sent in time and is lost')
 }
 

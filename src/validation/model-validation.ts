@@ -34,10 +34,7 @@ export function modelValidation(stored: StoredValidation): ModelValidation {
 
 /** A model test can't be recorded, or a file of model tests can't be read or written. */
 export class ModelValidationError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'ModelValidationError'
-  }
+  override readonly name = 'ModelValidationError'
 }
 
 /** Writes records to a file atomically: readers see either the old or the new contents. */

@@ -108,10 +108,7 @@ const styled = (stream: Output, style: Style, text: string): string =>
 
 /** The command line is invalid: exit code 2. */
 export class UsageError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'UsageError'
-  }
+  override readonly name = 'UsageError'
 }
 
 /** Characters that a terminal acts on: control characters, lone surrogates, marks that change the text direction. */

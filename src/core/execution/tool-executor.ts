@@ -5,7 +5,7 @@ import type { CircuitState, ToolHealth } from '../handler.ts'
 import { type Log, silentLog } from '../log.ts'
 import { LocalRates, type Rates } from '../rates.ts'
 import { Recorder } from '../recorder.ts'
-import { boundedJson, redactText, withoutCredentials } from '../redact.ts'
+import { boundedJson, knownKey, redactText, withoutCredentials } from '../redact.ts'
 import { waitInWords } from '../schema/problem-words.ts'
 import { compiler } from '../schema/schema-compiler.ts'
 import { snapshotResult } from '../snapshot.ts'
@@ -288,7 +288,7 @@ function fieldsOf(call: Call, result: ToolResult, clock: Clock, cause: unknown):
     ? `"success":true,"result":${boundedJson(result.result)}`
     : `"success":false,${failureFields(result, cause)}`
   return (
-    `"tool":${text(call.tool)},"tenant":${text(String(call.tenant))}${params},${outcome}` +
+    `"tool":${knownKey(call.tool).name},"tenant":${knownKey(String(call.tenant)).name}${params},${outcome}` +
     `,"execution_time_ms":${result.execution_time_ms},"timestamp":"${isoTime(clock.wall())}"`
   )
 }

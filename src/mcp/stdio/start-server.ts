@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, within } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 
@@ -59,7 +59,7 @@ const hasGroups = process.platform !== 'win32'
  */
 export async function endServer(server: ChildProcess, clock: Clock): Promise<void> {
   if (!hasEnded(server)) {
-    await within(GRACE_MS, clock, once(server, 'exit'))
+    await within(GRACE_MS, once(server, 'exit'), clock)
     if (isGone(server)) return
     signal(server, 'SIGTERM')
     if (await gone(server, GRACE_MS, clock)) return
@@ -192,13 +192,4 @@ async function isDirectory(path: string): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-export async function within(ms: number, clock: Clock, promise: Promise<unknown>): Promise<void> {
-  let cancel = (): void => {}
-  const late = new Promise<void>((resolve) => {
-    cancel = clock.after(ms, resolve)
-  })
-  await Promise.race([promise, late])
-  cancel()
 }

@@ -1,13 +1,13 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { type Clock, systemClock } from '../../core/clock.ts'
+import { type Clock, systemClock, within } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from './clean-text.ts'
 import { MessageReader } from './message-reader.ts'
-import { endServer, type ServerCommand, startServer, Watchdog, within } from './start-server.ts'
+import { endServer, type ServerCommand, startServer, Watchdog } from './start-server.ts'
 
 const MAX_LINES = 20
 const MAX_CHARACTERS = 4096
@@ -291,7 +291,7 @@ export class StdioTransport implements Transport {
     if (server !== undefined) {
       this.#writer?.end()
       await endServer(server, this.#clock)
-      await within(DRAIN_MS, this.#clock, this.#allRead)
+      await within(DRAIN_MS, this.#allRead, this.#clock)
       for (const stream of [server.stdin, server.stdout, server.stderr]) stream.destroy()
       this.#reader.end()
       this.#writer?.abandon()

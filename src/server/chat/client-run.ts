@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RunEvent } from '../../chat/run.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { Cancellation } from '../../core/cancellation.ts'
+import { within } from '../../core/clock.ts'
 import { isTraceparent } from '../../core/tracer.ts'
-import { contextOfRequest, within } from '../http/context.ts'
+import { contextOfRequest } from '../http/context.ts'
 import type { EventStream } from '../http/event-stream.ts'
 
 /** A run that fails later than this fails inside the stream. */

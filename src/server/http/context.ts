@@ -4,7 +4,7 @@ import type { Caller, Scope } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
-import type { Clock } from '../../core/clock.ts'
+import { within } from '../../core/clock.ts'
 import type { Prometheus } from '../../telemetry/prometheus.ts'
 import type { Authenticator } from './authenticator.ts'
 import type { Streams } from './event-stream.ts'
@@ -121,15 +121,4 @@ export function oneTenantAsked(request: FastifyRequest, asked: string | undefine
 export async function settleRecords({ manager, sink, clock }: Installation): Promise<void> {
   manager.getExecutor().flush()
   await within(RECORDS_TIMEOUT_MS, sink.flush(), clock)
-}
-
-/** The value of a promise, or undefined if it takes longer. */
-export async function within<Value>(ms: number, promise: Promise<Value>, clock: Clock): Promise<Value | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>()
-  const cancel = clock.after(ms, () => resolve(undefined))
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    cancel()
-  }
 }

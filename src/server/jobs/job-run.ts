@@ -60,10 +60,7 @@ export type Tasks = ReadonlyMap<TaskName, Task>
 
 /** A task failed with a message for its caller. */
 export class TaskError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'TaskError'
-  }
+  override readonly name = 'TaskError'
 }
 
 /** How often progress is stored, and the state of the job is checked. */

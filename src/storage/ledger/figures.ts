@@ -1,7 +1,7 @@
 import type { ModelFigures, ModelMetrics } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
-import { BUCKETS, TimeHistogram } from '../../core/time-histogram.ts'
-import type { ToolFigures } from '../../core/tool-metrics.ts'
+import { type StoredTimes, TimeHistogram } from '../../core/time-histogram.ts'
+import { CallSeries, figuresByTool, timesOf } from '../../core/tool-metrics.ts'
 
 /** The content of one cell: something to count in, stored as JSON. */
 export interface Figures {
@@ -36,32 +36,8 @@ class Tally extends Map<string, number> {
     for (const [name, count] of counts) this.add(name, count)
   }
 
-  get total(): number {
-    return this.values().reduce((sum, count) => sum + count, 0)
-  }
-
   toJSON(): StoredTally {
     return [...this]
-  }
-}
-
-/** The sum, then a bucket and its count for each bucket that is not empty. */
-type StoredTimes = readonly number[]
-
-function storedTimes(times: TimeHistogram): StoredTimes {
-  const numbers = [times.sumMs]
-  times.forEachBucket((bucket, count) => numbers.push(bucket, count))
-  return numbers
-}
-
-const counts = new Float64Array(BUCKETS)
-
-function addTimes(times: TimeHistogram, stored: StoredTimes): void {
-  times.addSum(stored[0] as number)
-  for (let index = 1; index < stored.length; index += 2) {
-    const bucket = stored[index] as number
-    counts[bucket] = stored[index + 1] as number
-    times.addCounts(counts, bucket, bucket + 1)
   }
 }
 
@@ -100,45 +76,21 @@ interface StoredCalls {
   readonly errors: StoredTally
 }
 
-/** Times and errors of calls. */
-class CallSeries {
-  readonly #times = new TimeHistogram()
-  readonly #errors = new Tally()
-
-  record(durationMs: number, code: string | null): void {
-    this.#times.record(durationMs)
-    if (code !== null) this.#errors.add(code)
-  }
-
-  add(other: CallSeries): void {
-    this.#times.add(other.#times)
-    this.#errors.addAll(other.#errors)
-  }
-
+class StoredCallSeries extends CallSeries {
   toJSON(): StoredCalls {
-    return { times: storedTimes(this.#times), errors: this.#errors.toJSON() }
+    return { times: this.times.toJSON(), errors: [...this.errors] }
   }
 
   merge({ times, errors }: StoredCalls): void {
-    addTimes(this.#times, times)
-    this.#errors.addAll(errors)
-  }
-
-  figures(): ToolFigures {
-    const { total } = this.#times
-    return {
-      total,
-      success_rate: total === 0 ? 0 : (total - this.#errors.total) / total,
-      ...timesOf(this.#times),
-      errors: Object.fromEntries(this.#errors),
-    }
+    this.times.merge(times)
+    this.addErrors(errors)
   }
 }
 
 /** The calls of one tenant, by tool. */
-export class CallFigures extends SeriesByName<CallSeries, StoredCalls> implements Figures {
-  protected make(): CallSeries {
-    return new CallSeries()
+export class CallFigures extends SeriesByName<StoredCallSeries, StoredCalls> implements Figures {
+  protected make(): StoredCallSeries {
+    return new StoredCallSeries()
   }
 
   encode(): Uint8Array {
@@ -150,14 +102,8 @@ export class CallFigures extends SeriesByName<CallSeries, StoredCalls> implement
   }
 
   /** Of all calls together, and of each tool. */
-  figures(): ToolFigures & { readonly tools: Readonly<Record<string, ToolFigures>> } {
-    const all = new CallSeries()
-    const tools: [string, ToolFigures][] = []
-    for (const [tool, series] of this.series) {
-      all.add(series)
-      tools.push([tool, series.figures()])
-    }
-    return { ...all.figures(), tools: Object.fromEntries(tools) }
+  figures(): ReturnType<typeof figuresByTool> {
+    return figuresByTool(this.series)
   }
 }
 
@@ -265,8 +211,8 @@ class RunSeries {
 
   toJSON(): StoredRunSeries {
     return {
-      withTools: storedTimes(this.#withTools),
-      withoutTools: storedTimes(this.#withoutTools),
+      withTools: this.#withTools.toJSON(),
+      withoutTools: this.#withoutTools.toJSON(),
       stopReasons: this.#stopReasons.toJSON(),
       calls: this.calls.toJSON(),
       failed: this.failed.toJSON(),
@@ -276,8 +222,8 @@ class RunSeries {
   }
 
   merge({ withTools, withoutTools, stopReasons, calls, failed, sums, maxIterations }: StoredRunSeries): void {
-    addTimes(this.#withTools, withTools)
-    addTimes(this.#withoutTools, withoutTools)
+    this.#withTools.merge(withTools)
+    this.#withoutTools.merge(withoutTools)
     this.#stopReasons.addAll(stopReasons)
     this.calls.addAll(calls)
     this.failed.addAll(failed)
@@ -308,10 +254,3 @@ class RunSeries {
     }
   }
 }
-
-const timesOf = (times: TimeHistogram): ModelFigures['with_tools'] => ({
-  avg_ms: times.averageMs,
-  p50_ms: times.percentileMs(0.5),
-  p95_ms: times.percentileMs(0.95),
-  p99_ms: times.percentileMs(0.99),
-})

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, within } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { CallBatch, CallRecord, RecordSink } from '../../core/recorder.ts'
 import type { CallEntry, EventEntry, Ledger } from '../../core/storage/ledger.ts'
@@ -182,11 +182,8 @@ export class LedgerSink implements RecordSink {
   }
 
   async #close(limitMs: number): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    const cancel = this.#clock.after(limitMs, resolve)
     this.#writeNow()
-    await Promise.race([this.flush(), late])
-    cancel()
+    await within(limitMs, this.flush(), this.#clock)
     this.#cancel?.()
     this.#over = true
     this.#settled = this.#taken

@@ -1,4 +1,5 @@
 import type { PgBoss } from 'pg-boss'
+import { systemClock, within } from '../../core/clock.ts'
 import { type Log, writeLog } from '../../core/log.ts'
 import { loadOptional } from '../../core/optional-package.ts'
 import type { Job, JobQueue, JobStore } from '../../core/storage/job-store.ts'
@@ -82,12 +83,7 @@ class PgBossQueue implements JobQueue {
     this.#stopLooking?.()
     const stopped = this.#boss.stop({ graceful: true, timeout: limitMs }).catch(() => {})
     // If the database is gone, other servers find the remaining jobs.
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, limitMs + ANSWER_MS)
-    })
-    await Promise.race([stopped, late])
-    clearTimeout(timer)
+    await within(limitMs + ANSWER_MS, stopped, systemClock)
   }
 
   async #run(run: (id: string) => Promise<void>, id: string): Promise<void> {

@@ -29,10 +29,7 @@ export interface Cassette {
 
 /** A cassette can't be created or read, or its replay differs from the run. */
 export class CassetteError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'CassetteError'
-  }
+  override readonly name = 'CassetteError'
 }
 
 /** Makes a cassette of a stored run. Throws a `CassetteError` if its contents weren't recorded. */

@@ -7,10 +7,7 @@ const FORMAT = 'toolyard-trials'
 const VERSION = 1
 
 export class TrialFileError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'TrialFileError'
-  }
+  override readonly name = 'TrialFileError'
 }
 
 interface TrialFileOptions {

@@ -71,10 +71,7 @@ export interface Suite {
 
 /** A suite can't be run; the message names the file, the case, the path and what to do. */
 export class SuiteError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'SuiteError'
-  }
+  override readonly name = 'SuiteError'
 }
 
 /** The contents of a suite file. */

@@ -61,17 +61,10 @@ export function lastCall(
   messages: readonly Message[],
   before: number,
 ): { readonly tool: string; readonly params: Params } | undefined {
-  for (const message of messages.slice(0, before).reverse()) {
-    const call = message.role === 'assistant' ? message.tool_calls?.at(-1) : undefined
-    if (call === undefined) continue
-    try {
-      const params: unknown = JSON.parse(call.function.arguments)
-      return { tool: call.function.name, params: Object(params) as Params }
-    } catch {
-      return undefined
-    }
-  }
-  return undefined
+  const calls = messages.slice(0, before).flatMap((one) => (one.role === 'assistant' ? (one.tool_calls ?? []) : []))
+  const called = calls.at(-1)?.function
+  const params = called && parse(called.arguments)
+  return params && { tool: called.name, params }
 }
 
 const BEFORE_REFUSAL = /^(?:(?:please|hey|no|ok(?:ay)?|so|and|but)[\s,]+)+/i
