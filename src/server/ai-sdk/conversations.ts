@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../app/callers.ts'
 import type { Installation } from '../../app/installation.ts'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, within } from '../../core/clock.ts'
 import type { ChatKey, ChatStore, ChatTurn } from '../../core/storage/chat-store.ts'
 import { textMessage } from '../../models/content.ts'
 import type { Message } from '../../models/model.ts'
-import { within } from '../http/context.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 export const MAX_CHAT_MESSAGES = 200
