@@ -31,6 +31,7 @@ async function callersYard() {
       created_at: '2026-01-01T00:00:00Z',
       expires_at: null,
       revoked_at: null,
+      created_by: null,
       ...more,
     })
     await load()

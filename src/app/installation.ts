@@ -12,6 +12,7 @@ import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
+import type { Pause } from '../core/storage/pause-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
 import type { Change, Storage } from '../core/storage/storage.ts'
@@ -25,6 +26,7 @@ import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
+import { Approvals } from './approvals.ts'
 import { Access, AuditEvents } from './audit-events.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { Tenants } from './tenants.ts'
@@ -91,6 +93,8 @@ export class Installation {
   readonly events: AuditEvents
   /** Changes keys and flags. */
   readonly access: Access
+  /** Lists and decides approvals. */
+  readonly approvals: Approvals
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -152,6 +156,8 @@ export class Installation {
     this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
     this.events = new AuditEvents({ write: (entry) => this.sink.event(entry), clock: this.clock, log: this.log })
     this.access = new Access(storage, this.events)
+    const { callers, events, clock } = this
+    this.approvals = new Approvals({ pauses: storage.pauses, callers, events, clock, manager: () => this.manager })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
@@ -257,6 +263,7 @@ export class Installation {
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       once: this.storage.once,
+      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.#asked(pause) },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
@@ -275,6 +282,11 @@ export class Installation {
     this.#gate = gate
     await manager.loadTools()
     return manager
+  }
+
+  #asked({ id, tenant, caller, tool, params }: Pause): void {
+    const by = { id: caller, name: this.callers.nameOf(caller) }
+    void this.events.record('approval.asked', { by, tenant, subject: id, detail: { tool }, content: params })
   }
 
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */

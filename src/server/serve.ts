@@ -17,6 +17,7 @@ import { jobRoutes } from './jobs/job-routes.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
+import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
@@ -33,6 +34,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   jobRoutes,
   chatRoutes,
   openAiRoutes,
+  approvalRoutes,
   runRoutes,
   modelRoutes,
   validationRoutes,

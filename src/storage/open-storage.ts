@@ -48,6 +48,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     toolUse: part('toolUse'),
     once: part('once'),
     jobs: part('jobs'),
+    pauses: part('pauses'),
     knowledge: {
       ...part('knowledge'),
       ...(search && { byText: (query) => search.byText(query), byVector: (query) => search.byVector(query) }),

@@ -5,6 +5,7 @@ import { LIMITS } from '../snapshot.ts'
 import { suggest } from '../suggest.ts'
 import type { Effect, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
+import { approvalFault, type BoundApproval, bindApproval } from './approvals.ts'
 import { type Call, clampTimeout } from './call.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import { missingPermission } from './permit.ts'
@@ -32,10 +33,18 @@ export class BoundTools {
   readonly #registry: ToolRegistry
   readonly #kinds: ReadonlyMap<string, Kind>
   readonly #defaultTimeoutMs: number
+  /** Whether there is a store for approvals. */
+  readonly #canAsk: boolean
   readonly #tools = new Map<string, BoundTool>()
 
-  constructor(registry: ToolRegistry, kinds: Readonly<Record<string, Kind>>, defaultTimeoutMs: number) {
+  constructor(
+    registry: ToolRegistry,
+    kinds: Readonly<Record<string, Kind>>,
+    defaultTimeoutMs: number,
+    canAsk: boolean,
+  ) {
     this.#registry = registry
+    this.#canAsk = canAsk
     this.#kinds = new Map(Object.entries(kinds))
     this.#defaultTimeoutMs = defaultTimeoutMs
     registry.onChange((name) => this.#tools.delete(name))
@@ -62,7 +71,8 @@ export class BoundTools {
   fault(tool: ToolDefinition): string | undefined {
     const { type } = tool.implementation
     const kind = this.#kinds.get(type)
-    return kind === undefined ? `Unknown implementation type: ${type}` : kind.fault?.(tool)
+    if (kind === undefined) return `Unknown implementation type: ${type}`
+    return approvalFault(tool, this.#canAsk) ?? kind.fault?.(tool)
   }
 
   /** Only tools that were called before are bound. */
@@ -151,6 +161,8 @@ export class BoundTool implements ExecutionHost {
   readonly definition: ToolDefinition
   readonly effect: Effect
   readonly limits: ToolLimits
+  /** Set if calls may need approval. */
+  readonly approval: BoundApproval | undefined
   /** Set if the kind renames parameters. */
   readonly rename: ((params: Params) => Params) | undefined
   running = 0
@@ -168,6 +180,7 @@ export class BoundTool implements ExecutionHost {
     this.definition = definition
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
     this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))
+    this.approval = bindApproval(definition)
     this.#kind = kind
     this.rename = kind?.rename && ((params) => kind.rename?.(definition, params) ?? params)
     this.#resolve = kind?.bind(definition)

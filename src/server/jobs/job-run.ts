@@ -28,6 +28,7 @@ export interface JobView {
 export interface StoredCall {
   readonly params: unknown
   readonly idempotency_key?: string | undefined
+  readonly approval_id?: string | undefined
   readonly traceparent?: string | undefined
 }
 
@@ -198,7 +199,11 @@ export class JobRun {
   #context(): CallContext {
     const { job } = this
     // The job id is the key of a write, so that a write that another server has started never runs twice.
-    const { traceparent, idempotency_key: key = this.#repeatable ? undefined : job.id } = callOf(job)
+    const {
+      traceparent,
+      approval_id: approvalId,
+      idempotency_key: key = this.#repeatable ? undefined : job.id,
+    } = callOf(job)
     return {
       tenant: job.tenant,
       ...this.#rights,
@@ -208,6 +213,7 @@ export class JobRun {
       report: this.#report,
       caller: job.caller ?? undefined,
       idempotencyKey: key,
+      approvalId,
       traceparent,
     }
   }

@@ -115,6 +115,7 @@ const TAGS = [
   { name: 'openai', description: 'OpenAI-compatible endpoints' },
   { name: 'mcp', description: 'The tools over the Model Context Protocol, and the MCP servers in use' },
   { name: 'models', description: 'Models, suites and test results' },
+  { name: 'approvals', description: 'Calls that wait for approval' },
   { name: 'runs', description: 'Recorded runs' },
   { name: 'metrics', description: 'Metrics of calls and runs' },
   { name: 'audit', description: 'The audit log' },

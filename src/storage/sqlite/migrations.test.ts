@@ -90,6 +90,7 @@ async function databaseOfVersion6(): Promise<{ readonly folder: string; readonly
   for (const column of ['event', 'subject', 'detail']) database.exec(`ALTER TABLE audit DROP COLUMN ${column}`)
   database.exec('CREATE VIEW audit_log AS SELECT tool FROM audit')
   database.exec(`
+    DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
     DROP TABLE sessions; DROP TABLE reserve; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant;
     ALTER TABLE jobs DROP COLUMN bytes; ALTER TABLE knowledge_versions DROP COLUMN bytes;
     ALTER TABLE knowledge_collections DROP COLUMN bytes`)
@@ -181,6 +182,7 @@ test('counts what tenants had stored before there were quotas', async () => {
   const before = usage()
   expect({ ...before }).toEqual({ queued_jobs: 1, documents: 1, storage_bytes: 6 + 6 + 4 })
   database.exec(`
+    DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
     DROP TABLE reserve; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant; ALTER TABLE jobs DROP COLUMN bytes;
     ALTER TABLE knowledge_versions DROP COLUMN bytes; ALTER TABLE knowledge_collections DROP COLUMN bytes;
     PRAGMA user_version = 7`)

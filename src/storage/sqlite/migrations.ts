@@ -2,7 +2,7 @@ import { ToolExecutionError } from '../../core/tool-result.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 8
+export const VERSION = 9
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -26,7 +26,9 @@ export function migrate(database: SqliteDatabase): void {
       )
     }
     if (version === 0) {
-      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS, QUOTAS]) database.exec(sql)
+      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS, QUOTAS, PAUSES]) {
+        database.exec(sql)
+      }
     } else {
       if (version < 5) migrateFirstEdition(database)
       // The figures are in an older format.
@@ -34,6 +36,7 @@ export function migrate(database: SqliteDatabase): void {
       if (version === 5 || version === 6) database.exec(ADD_EVENTS)
       if (version < 7) for (const sql of [RUNS_BY_ID, ACCESS]) database.exec(sql)
       if (version < 8) database.exec(QUOTAS)
+      if (version < 9) database.exec(PAUSES)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -364,6 +367,39 @@ const QUOTAS = `
     id INTEGER PRIMARY KEY,
     data BLOB NOT NULL
   ) STRICT;`
+
+/** Calls that wait for a person, and which key created a key. */
+const PAUSES = `
+  ALTER TABLE keys ADD COLUMN created_by TEXT;
+  -- A key with every scope has the new one, too.
+  UPDATE keys SET scopes = '["read","call","chat","observe","validate","approve","manage","installation"]'
+  WHERE scopes = '["read","call","chat","observe","validate","manage","installation"]';
+  CREATE TABLE pauses (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    version TEXT NOT NULL,
+    params_hash TEXT NOT NULL,
+    params TEXT NOT NULL,
+    run_id TEXT,
+    call_id TEXT,
+    requested_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    decision TEXT,
+    decided_params TEXT,
+    decided_by TEXT,
+    decided_by_name TEXT,
+    decided_at REAL,
+    reason TEXT,
+    begun_at REAL
+  ) STRICT;
+  CREATE INDEX pauses_by_tenant ON pauses (tenant, requested_at, id);
+  CREATE INDEX pauses_by_call ON pauses (tenant, caller, params_hash);
+  CREATE INDEX pauses_by_expiry ON pauses (expires_at);
+  CREATE INDEX pauses_pending ON pauses (tenant, caller, expires_at) WHERE decision IS NULL;
+  CREATE INDEX pauses_by_run ON pauses (run_id) WHERE run_id IS NOT NULL`
 
 const AFTER_BLOCKS = `
   ALTER TABLE once ADD COLUMN claim TEXT;

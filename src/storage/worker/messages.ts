@@ -96,6 +96,16 @@ export const STORAGE_PARTS: {
   toolUse: { list: true, add: true, replace: true, doubtful: true },
   once: { claim: true, settle: true, release: true },
   jobs: { create: true, get: true, tenantOf: true, list: true, take: true, waiting: true, progress: true, end: true },
+  pauses: {
+    ask: true,
+    open: true,
+    get: true,
+    tenantOf: true,
+    list: true,
+    countPending: true,
+    decide: true,
+    begin: true,
+  },
   knowledge: {
     collections: true,
     collection: true,
