@@ -7,7 +7,6 @@ import type { ParamsSnapshot } from '../snapshot.ts'
 import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'
 import type { ApprovalRule, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
-import type { BoundTool } from './bound-tool.ts'
 import type { Call } from './call.ts'
 
 const HOUR_MS = 3_600_000
@@ -26,6 +25,11 @@ const VERSION = '0.0.0'
 export interface BoundApproval {
   readonly expiresMs: number
   needs(snapshot: ParamsSnapshot): boolean
+}
+
+interface GuardedTool {
+  readonly name: string
+  readonly approval: BoundApproval | undefined
 }
 
 const KEYS: ReadonlySet<string> = new Set<keyof ApprovalRule>(['when', 'by', 'self', 'expires_ms'])
@@ -99,7 +103,7 @@ export class Approvals {
    * Whether the call needs approval. Finds the approval that it names, if there is one. MCP clients can't name one: they
    * repeat the call.
    */
-  async find(call: Call, tool: BoundTool, snapshot: ParamsSnapshot): Promise<boolean> {
+  async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
     if (tool.approval?.needs(snapshot) !== true) return false
     const { approvalId, source } = call.context
     if (approvalId === undefined && source !== 'mcp') return true
@@ -120,7 +124,7 @@ export class Approvals {
   }
 
   /** Throws unless the call was approved. Returns the parameters to run with, if they were changed. */
-  async pass(call: Call, tool: BoundTool, params: Params): Promise<Params | undefined> {
+  async pass(call: Call, tool: GuardedTool, params: Params): Promise<Params | undefined> {
     const { pauses } = this.#store(tool)
     const { approval } = call
     const now = this.#clock.wall()
@@ -140,7 +144,7 @@ export class Approvals {
     return approval.decided_params ?? undefined
   }
 
-  async #ask(call: Call, tool: BoundTool, params: Params): Promise<ToolExecutionError> {
+  async #ask(call: Call, tool: GuardedTool, params: Params): Promise<ToolExecutionError> {
     const { pauses, onAsk } = this.#store(tool)
     const now = this.#clock.wall()
     const request = {
@@ -158,7 +162,7 @@ export class Approvals {
     return required(tool, pause)
   }
 
-  #store({ name }: BoundTool): ApprovalParts {
+  #store({ name }: GuardedTool): ApprovalParts {
     if (this.#parts !== undefined) return this.#parts
     throw new ToolExecutionError(
       'EXECUTION_ERROR',
@@ -167,7 +171,7 @@ export class Approvals {
   }
 }
 
-function callOf(call: Call, tool: BoundTool, params: Params): PausedCall {
+function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
   const params_hash = hash('sha256', canonicalText(params))
   const { tenant, caller = '' } = call
   return { kind: 'approval', tenant, caller, tool: tool.name, version: VERSION, params_hash }
@@ -176,7 +180,7 @@ function callOf(call: Call, tool: BoundTool, params: Params): PausedCall {
 const isSame = (one: PausedCall, other: PausedCall): boolean =>
   one.tool === other.tool && one.version === other.version && one.params_hash === other.params_hash
 
-function required(tool: BoundTool, { id, expires_at, decision }: Pause): ToolExecutionError {
+function required(tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
   const approval = { id, expires_at: new Date(expires_at).toISOString() }
   const when = decision === null ? 'when it is approved' : 'now: it is approved'
   const message = `Tool '${tool.name}' runs only with approval. Repeat the call with approval_id '${id}' ${when}`
