@@ -1,3 +1,4 @@
+import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { USABLE_MS } from '../core/execution/approvals.ts'
 import { missingPermission } from '../core/execution/permit.ts'
@@ -118,6 +119,28 @@ export class Approvals {
     return (await this.get(tenant, id, caller)) as ApprovalView
   }
 
+  /** Lets MCP clients decide about their own calls, where `self` allows that. */
+  forMcp(path: string) {
+    const own = ({ caller = '' }: CallContext) =>
+      caller === LOCAL_CALLER.id ? LOCAL_CALLER : this.#options.callers.byId(caller)
+    return {
+      path,
+      mayDecide: (tool: string, context: CallContext): boolean => {
+        const { self = false, by = APPROVERS } = this.#rule({ tool })
+        const caller = own(context)
+        return self && caller?.scopes.has('approve') === true && by.some((role) => role === caller.role)
+      },
+      decide: async (id: string, decision: Decision, context: CallContext): Promise<void> => {
+        const caller = own(context)
+        if (caller === undefined) return
+        await this.decide(caller.tenant, id, { decision }, caller, caller).catch((error: unknown) => {
+          // Decided or expired meanwhile: the repeated call says so.
+          if (!(error instanceof ApprovalError)) throw error
+        })
+      },
+    }
+  }
+
   async #pending(tenant: string, id: string): Promise<Pause> {
     const pause = await this.#options.pauses.get(tenant, id)
     if (pause?.kind !== 'approval') throw new ApprovalError(404, `Approval '${id}' not found`)
@@ -173,7 +196,7 @@ export class Approvals {
   }
 
   /** The rule in force now. */
-  #rule({ tool }: Pause): ApprovalRule {
+  #rule({ tool }: Pick<Pause, 'tool'>): ApprovalRule {
     const { approval } = this.#definition(tool) ?? {}
     return typeof approval === 'object' ? approval : NO_RULE
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
@@ -374,6 +375,84 @@ describe('deciding', () => {
     registry.unregister('pay_odd')
     await refused(odd, 'does not exist any more')
     expect((await decide(odd, { decision: 'reject' })).status).toBe(200)
+  })
+})
+
+type Elicitation = NonNullable<ClientCapabilities['elicitation']>
+
+describe.each(['legacy', 'auto'] as const)('over MCP, a client that speaks the %s protocol', (mode) => {
+  async function connect(key: string, elicitation?: Elicitation, opened: (id: string) => unknown = () => {}) {
+    const client = new Client(
+      { name: 'test', version: '1' },
+      { versionNegotiation: { mode }, capabilities: { ...(elicitation && { elicitation }) } },
+    )
+    const requestInit = { headers: { 'x-api-key': key } }
+    const asked: unknown[] = []
+    let action: 'accept' | 'decline' = 'accept'
+    if (elicitation !== undefined) {
+      client.setRequestHandler('elicitation/create', async ({ params: question }) => {
+        asked.push(question)
+        if (question.mode === 'url') await opened(question.url.split('/').at(-1) ?? '')
+        return action === 'accept' && question.mode !== 'url' ? { action, content: {} } : { action }
+      })
+    }
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit }))
+    onTestFinished(() => client.close())
+    const callTool = async (name: string, given: Record<string, unknown>, _meta?: object) =>
+      client.callTool({ name, arguments: given, ...(_meta && { _meta: { ..._meta } }) })
+    return {
+      callTool,
+      asked,
+      decline: () => {
+        action = 'decline'
+      },
+    }
+  }
+
+  test('gets the failure, and the repeated call runs once when it is approved', async () => {
+    const { callTool } = await connect(keys.asker)
+    const given = params()
+    const refused = await callTool('pay', given)
+    expect(refused).toMatchObject({ isError: true, structuredContent: { error_code: 'APPROVAL_REQUIRED' } })
+    const { id } = (refused.structuredContent as { details: { approval: { id: string } } }).details.approval
+    await approve(id)
+    expect((await callTool('pay', given)).structuredContent).toEqual({ paid: given })
+    expect((await callTool('pay', given, { 'toolyard/approval_id': id })).structuredContent).toEqual({ paid: given })
+    expect(await callTool('pay', given)).toMatchObject({ structuredContent: { error_code: 'APPROVAL_REQUIRED' } })
+    expect(run).toHaveBeenCalledTimes(1)
+  })
+
+  test('is sent to the web UI if it can open addresses, and cannot decide itself', async () => {
+    const { callTool, asked } = await connect(keys.admin, { form: {}, url: {} })
+    const refused = await callTool('pay', params())
+    expect(refused).toMatchObject({ structuredContent: { error_code: 'APPROVAL_REQUIRED' } })
+    const { id } = (refused.structuredContent as { details: { approval: { id: string } } }).details.approval
+    expect(asked).toMatchObject([{ mode: 'url', url: `${server.url}/approvals/${id}` }])
+    expect((await send('GET', `/api/approvals/${id}`, { key: keys.operator })).body.status).toBe('pending')
+    const decided: Parameters<typeof decide>[1][] = [{ decision: 'approve' }, { decision: 'reject', reason: 'No' }]
+    const opening = await connect(keys.asker, { url: {} }, (one) => decide(one, decided.shift() ?? {}))
+    expect((await opening.callTool('pay', { amount: -1 })).structuredContent).toEqual({ paid: { amount: -1 } })
+    expect(await opening.callTool('pay', { amount: -2 })).toMatchObject({
+      structuredContent: { error_code: 'PERMISSION_DENIED', error: expect.stringContaining('rejected: No') },
+    })
+    const form = await connect(keys.admin, { form: {} })
+    expect(await form.callTool('pay', params())).toMatchObject({ isError: true })
+    expect(form.asked).toEqual([])
+  })
+
+  test('decides in a form only with "self" and the scope approve', async () => {
+    const { callTool, asked, decline } = await connect(keys.admin, { form: {} })
+    const given = params()
+    expect((await callTool('pay_self', given)).structuredContent).toEqual({ paid: given })
+    expect(asked).toMatchObject([{ message: `Run the tool 'pay_self' with ${JSON.stringify(given)}?` }])
+    decline()
+    expect(await callTool('pay_self', params())).toMatchObject({
+      structuredContent: { error_code: 'PERMISSION_DENIED' },
+    })
+    const user = await connect(keys.asker, { form: {} })
+    expect(await user.callTool('pay_self', params())).toMatchObject({ isError: true })
+    expect(user.asked).toEqual([])
+    expect(run).toHaveBeenCalledTimes(1)
   })
 })
 

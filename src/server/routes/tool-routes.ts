@@ -247,6 +247,9 @@ declare module 'fastify' {
   }
 }
 
+/** Where the web UI shows an approval. */
+const APPROVALS_PATH = '/approvals/'
+
 /** The MCP server of one configuration. */
 interface Generation {
   readonly handler: HttpHandler
@@ -316,6 +319,7 @@ export class McpEndpoint {
       log,
       clock,
       effectOf: ({ name }) => executor.effectOf(name),
+      approvals: this.#installation.approvals.forMcp(APPROVALS_PATH),
       ...(servers.names.length > 0 && { library: servers.library }),
     })
     const hosts = config.server?.hosts ?? []
