@@ -95,6 +95,8 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /models/runs/:id': open,
   'GET /activity': open,
   'GET /activity/:part': open,
+  'GET /approvals': open,
+  'GET /approvals/:id': open,
   'GET /settings': open,
   'GET /runs/:id': open,
 }

@@ -21,6 +21,8 @@ const ADDRESSES = [
   '/models/runs/:id',
   '/activity',
   '/activity/:part',
+  '/approvals',
+  '/approvals/:id',
   '/settings',
   '/runs/:id',
 ]

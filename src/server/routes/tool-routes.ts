@@ -17,6 +17,8 @@ const NAME = { type: 'string', examples: ['get_weather'] }
 const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
 const BROKEN = { type: 'string', description: 'Why the tool cannot be called; absent if it can.' }
 
+const APPROVAL = { const: true, description: 'Calls may need approval; absent if they never do.' }
+
 const TOOL = {
   name: NAME,
   description: DESCRIPTION,
@@ -24,6 +26,7 @@ const TOOL = {
   effect: { enum: ['read', 'idempotent', 'write'] },
   origin: { type: 'string', description: '`configuration`, or the name of the MCP server.' },
   permissions: { type: 'array', items: TEXT },
+  approval: APPROVAL,
   broken: BROKEN,
 }
 
@@ -54,7 +57,7 @@ export function pageToolsRoutes(app: FastifyInstance): void {
 
 function shown(
   { manager }: Installation,
-  { name, description, implementation, permissions }: ToolDefinition,
+  { name, description, implementation, permissions, approval }: ToolDefinition,
 ): PageTool {
   const broken = manager.getRegistry().brokenReason(name)
   const { type: kind = 'unknown', server } = implementation ?? {}
@@ -65,6 +68,7 @@ function shown(
     effect: manager.getExecutor().effectOf(name) ?? 'write',
     origin: kind === 'mcp' && typeof server === 'string' ? server : 'configuration',
     permissions: permissions ?? [],
+    ...(approval && { approval: true }),
     broken,
   }
 }
@@ -132,6 +136,7 @@ export function toolRoutes(app: FastifyInstance): void {
           description: DESCRIPTION,
           parameters: PARAMETERS,
           implementation: object({ type: { type: 'string', examples: ['http'] } }),
+          approval: APPROVAL,
           broken: BROKEN,
           health: HEALTH,
         },
@@ -142,13 +147,14 @@ export function toolRoutes(app: FastifyInstance): void {
       const registry = installation.manager.getRegistry()
       const executor = installation.manager.getExecutor()
       return {
-        tools: usableTools(installation, caller).map(({ name, description, parameters, implementation }) => {
+        tools: usableTools(installation, caller).map(({ name, description, parameters, implementation, approval }) => {
           const broken = registry.brokenReason(name)
           const state = executor.healthOf(name, caller.tenant)
           const health = Object.keys(state).length > 0 ? state : undefined
           // The rest of the implementation is private: handlers, mock responses, URLs, secrets.
           const type = implementation?.type
-          return { name, description, parameters, implementation: { type }, broken, health }
+          const guarded = approval ? ({ approval: true } as const) : {}
+          return { name, description, parameters, implementation: { type }, ...guarded, broken, health }
         }),
       }
     },

@@ -44,6 +44,7 @@ const CODES: Readonly<Record<ToolErrorCode, true>> = {
   TOOL_NOT_FOUND: true,
   INVALID_PARAMETERS: true,
   PERMISSION_DENIED: true,
+  APPROVAL_REQUIRED: true,
   RATE_LIMITED: true,
   TIMEOUT: true,
   CANCELLED: true,
