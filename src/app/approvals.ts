@@ -61,12 +61,25 @@ export class ApprovalError extends Error {
   }
 }
 
+/** The task that posts news to `approvals.webhook`. */
+export const APPROVAL_WEBHOOK = 'toolyard/approval-webhook'
+
+/** News of an approval, without parameters and reasons. */
+export interface ApprovalNews extends Pick<ApprovalView, 'id' | 'tenant' | 'tool' | 'status'> {
+  readonly type: 'approval.asked' | 'approval.decided'
+  readonly requested_at: string
+  readonly expires_at: string
+  readonly decided_at: string | null
+}
+
 interface ApprovalsOptions {
   readonly pauses: PauseStore
   readonly callers: Callers
   readonly events: AuditEvents
   readonly clock: Clock
   readonly manager: () => ToolManager
+  /** Passes news on. Must not throw. */
+  readonly tell: (news: ApprovalNews) => void
 }
 
 const APPROVERS: readonly Approver[] = ['operator', 'admin']
@@ -116,7 +129,9 @@ export class Approvals {
     if (!decided) await this.#pending(tenant, id)
     const detail = { tool: pause.tool, decision, changed, ...(reason !== undefined && { reason }) }
     await events.record('approval.decided', { by, tenant, subject: id, detail, content: params })
-    return (await this.get(tenant, id, caller)) as ApprovalView
+    const view = (await this.get(tenant, id, caller)) as ApprovalView
+    this.#tell('approval.decided', view)
+    return view
   }
 
   /** Lets MCP clients decide about their own calls, where `self` allows that. */
@@ -139,6 +154,19 @@ export class Approvals {
         })
       },
     }
+  }
+
+  /** Records that a call asked for approval. */
+  asked(pause: Pause): void {
+    const { id, tenant, caller, tool, params } = pause
+    const by = { id: caller, name: this.#options.callers.nameOf(caller) }
+    void this.#options.events.record('approval.asked', { by, tenant, subject: id, detail: { tool }, content: params })
+    this.#tell('approval.asked', this.#view(pause, undefined))
+  }
+
+  #tell(type: ApprovalNews['type'], view: ApprovalView): void {
+    const { id, tenant, tool, status, requested_at, expires_at, decided_at } = view
+    this.#options.tell({ type, id, tenant, tool, status, requested_at, expires_at, decided_at })
   }
 
   async #pending(tenant: string, id: string): Promise<Pause> {

@@ -12,7 +12,6 @@ import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { JobQueue } from '../core/storage/job-store.ts'
 import type { KnowledgeStore } from '../core/storage/knowledge-store.ts'
-import type { Pause } from '../core/storage/pause-store.ts'
 import type { StoredRun } from '../core/storage/run-store.ts'
 import type { SettingStore } from '../core/storage/setting-store.ts'
 import type { Change, Storage } from '../core/storage/storage.ts'
@@ -26,7 +25,7 @@ import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
-import { Approvals } from './approvals.ts'
+import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
 import { Access, AuditEvents } from './audit-events.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { Tenants } from './tenants.ts'
@@ -157,7 +156,11 @@ export class Installation {
     this.events = new AuditEvents({ write: (entry) => this.sink.event(entry), clock: this.clock, log: this.log })
     this.access = new Access(storage, this.events)
     const { callers, events, clock } = this
-    this.approvals = new Approvals({ pauses: storage.pauses, callers, events, clock, manager: () => this.manager })
+    this.approvals = new Approvals({
+      ...{ pauses: storage.pauses, callers, events, clock },
+      manager: () => this.manager,
+      tell: (news) => void this.#deliver(news),
+    })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
@@ -167,9 +170,13 @@ export class Installation {
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
   }
 
+  get env(): Environment {
+    return this.#options.env ?? process.env
+  }
+
   /** The data folder. */
   get folder(): string {
-    return dataFolder(this.#options.env ?? process.env)
+    return dataFolder(this.env)
   }
 
   get config(): Config {
@@ -263,7 +270,7 @@ export class Installation {
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       once: this.storage.once,
-      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.#asked(pause) },
+      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause) },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
@@ -284,9 +291,16 @@ export class Installation {
     return manager
   }
 
-  #asked({ id, tenant, caller, tool, params }: Pause): void {
-    const by = { id: caller, name: this.callers.nameOf(caller) }
-    void this.events.record('approval.asked', { by, tenant, subject: id, detail: { tool }, content: params })
+  /** Queues news of an approval for the webhook. A server delivers it, also if a command has decided. */
+  async #deliver(news: ApprovalNews): Promise<void> {
+    if (this.#config.approvals?.webhook === undefined) return
+    const at = new Date(this.clock.wall()).toISOString()
+    const job = { id: randomUUID(), tenant: news.tenant, caller: null, tool: APPROVAL_WEBHOOK, params: news }
+    try {
+      await this.storage.jobs.create({ ...job, timeout_ms: JOB_TIMEOUT_MS, created_at: at })
+    } catch (err) {
+      this.log.error({ err, approval: news.id }, 'The approval webhook could not be queued')
+    }
   }
 
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
