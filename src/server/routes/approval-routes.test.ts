@@ -1,9 +1,11 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
+import { callKey } from '../../core/execution/result-cache.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
+import { openStorage } from '../../storage/open-storage.ts'
 import { newStoredKey } from '../fixtures/new-stored-key.ts'
 import { openTestServer, type TestServer } from '../fixtures/open-server.ts'
 import { type TestTool, toolConfig } from '../fixtures/open-tool-server.ts'
@@ -114,6 +116,21 @@ describe('a call that needs approval', () => {
     const first = await call('fail', {}, { approval_id: id })
     expect(first.body).toMatchObject({ error_code: 'EXECUTION_ERROR', error: 'The bank said no' })
     expect((await call('fail', {}, { approval_id: id })).body.error).toBe('The bank said no')
+  })
+
+  test('is not run again if the server that ran it has died: its outcome is unknown', async () => {
+    const asked = params()
+    const id = await idOf('pay', asked)
+    await approve(id)
+    const dead = await openStorage({ folder: server.folder, instance: randomUUID(), keepDays: 7 }, { log: server.log })
+    const fingerprint = hash('sha256', callKey('pay', 'acme', asked))
+    const claim = { tenant: 'acme', caller: ids[keys.asker] as string, key: `approval\n${id}`, fingerprint }
+    expect(await dead.once.claim({ ...claim, expiresAt: Date.now() + DAY_MS })).toEqual({ state: 'fresh' })
+    await dead.close()
+    const { body } = await call('pay', asked, { approval_id: id })
+    expect(body).toMatchObject({ error_code: 'EXECUTION_ERROR', outcome: 'unknown' })
+    expect(body.error).toContain('The server that ran the approved call has died')
+    expect(run).not.toHaveBeenCalled()
   })
 
   test('runs without approval if its parameters do not match "when"', async () => {

@@ -16,6 +16,8 @@ export const EVENTS: Readonly<Record<string, string>> = {
   'config.loaded': 'A server loaded its configuration.',
   'flag.removed': 'A flag of the tenant was removed.',
   'flag.set': 'A flag of the tenant was set.',
+  'approval.asked': 'A call asked for approval.',
+  'approval.decided': 'Somebody approved or rejected a call.',
   'key.created': 'An API key was created.',
   'key.refused': 'An API key was refused: it is unknown, revoked or expired.',
   'key.revoked': 'An API key was revoked.',
