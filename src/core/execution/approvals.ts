@@ -119,8 +119,10 @@ export class Approvals {
   }
 
   /** Whether asking for the approval has counted against the limits of the call that runs now. */
-  isCounted({ approval }: Call): boolean {
-    return approval?.decision === 'approve' && approval.begun_at === null && approval.expires_at > this.#clock.wall()
+  isCounted(call: Call, tool: GuardedTool, params: Params): boolean {
+    const { approval } = call
+    if (approval?.decision !== 'approve' || approval.begun_at !== null) return false
+    return approval.expires_at > this.#clock.wall() && isSame(approval, callOf(call, tool, params))
   }
 
   /** Throws unless the call was approved. Returns the parameters to run with, if they were changed. */

@@ -102,7 +102,7 @@ export class ToolExecutor {
       if (validated !== undefined) await validated
       const guarded = tool.approval !== undefined && (await this.#approvals.find(call, tool, snapshot))
       const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
-      if (limited && !(guarded && this.#approvals.isCounted(call))) {
+      if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
         await takeRates(call, tool, this.#rates, this.#clock)
       }
       const stored = guarded ? await this.#approve(call, tool, snapshot.params) : undefined

@@ -21,3 +21,16 @@ test.each([
   const { pauses } = await installation.storage.pauses.list({ tenant: 'local', now: 0, limit: 9 })
   expect(pauses).toMatchObject([{ tool: 'pay', decision: null }])
 })
+
+test('/chat refuses a requested call that needs approval, and asks no model', async () => {
+  const pay = vi.fn(() => 'paid')
+  const { url, model } = await openScriptedServer([], { tools: { pay }, definition: { approval: true } })
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ message: 'Pay', tool_name: 'pay', tool_params: {} })
+  const response = await fetch(`${url}/chat`, { method: 'POST', headers, body })
+  expect([response.status, await response.json()]).toEqual([
+    403,
+    expect.objectContaining({ error_code: 'APPROVAL_REQUIRED', details: { approval: expect.anything() } }),
+  ])
+  expect([pay.mock.calls, model.requests]).toEqual([[], []])
+})

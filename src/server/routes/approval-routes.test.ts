@@ -162,6 +162,7 @@ describe('a call that needs approval', () => {
     expect(await pending()).toBe(before + 1)
     // Asking has counted: running does not count again, but a repeat does.
     await approve(id)
+    expect((await call('pay_limited', params(), { approval_id: id })).body.error_code).toBe('RATE_LIMITED')
     expect((await call('pay_limited', asked, { approval_id: id })).body.success).toBe(true)
     expect((await call('pay_limited', asked, { approval_id: id })).body.error_code).toBe('RATE_LIMITED')
     expect((await call('pay_limited', asked, { approval_id: randomUUID() })).body.error_code).toBe('RATE_LIMITED')
