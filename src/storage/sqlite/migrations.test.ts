@@ -196,3 +196,18 @@ test.each([1, 3])('refuses a database of the unreleased version %d and changes n
   expect(() => migrate(database)).toThrow(`(its version is ${version}): use another data folder`)
   expect(database.get('PRAGMA user_version')).toEqual({ user_version: version })
 })
+
+test('keys that had every scope may approve, and no others', () => {
+  const database = freshDatabase()
+  const all = '["read","call","chat","observe","validate","manage","installation"]'
+  for (const [id, scopes] of [['all', all] as const, ['some', '["read","manage"]'] as const, ['role', null] as const]) {
+    database.run(
+      "INSERT INTO keys (id, hash, tenant, name, role, created_at, scopes) VALUES (?, ?, 't', 'n', 'admin', '2026', ?)",
+      ...[id, id, scopes],
+    )
+  }
+  database.exec('DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by; PRAGMA user_version = 8')
+  migrate(database)
+  const scopes = database.all<{ scopes: string | null }>('SELECT scopes FROM keys ORDER BY id').map((key) => key.scopes)
+  expect(scopes).toEqual([all.replace('"manage"', '"approve","manage"'), null, '["read","manage"]'])
+})
