@@ -126,6 +126,7 @@ describe('Result envelope', () => {
 
   test('[1.1-10] takes error_code from a closed table', () => {
     expect(Object.keys(ToolErrorCode).sort()).toEqual([
+      'APPROVAL_REQUIRED',
       'CANCELLED',
       'EXECUTION_ERROR',
       'INVALID_PARAMETERS',

@@ -84,6 +84,7 @@ async function createKey(folder: string): Promise<string> {
     created_at: new Date().toISOString(),
     expires_at: null,
     revoked_at: null,
+    created_by: null,
   })
   await storage.close()
   return key

@@ -31,6 +31,7 @@ async function callersYard() {
       created_at: '2026-01-01T00:00:00Z',
       expires_at: null,
       revoked_at: null,
+      created_by: null,
       ...more,
     })
     await load()
@@ -141,7 +142,7 @@ test('a key that is revoked while the disk is full is refused at once, and after
   const { database, keys, settings, callers, close } = await open()
   const key = newApiKey()
   const given = { id: 'leaked', hash: hashApiKey(key), tenant: 'acme', name: 'ci', role: 'user' as const, scopes: null }
-  const times = { created_at: '2026-01-01T00:00:00Z', expires_at: null, revoked_at: null }
+  const times = { created_at: '2026-01-01T00:00:00Z', expires_at: null, revoked_at: null, created_by: null }
   await keys.create({ ...given, ...times, calls_per_minute: null, tools: null, models: null } as StoredKey)
   await callers.load(keys)
   expect(callers.find(key)).toMatchObject({ id: 'leaked' })

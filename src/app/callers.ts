@@ -29,7 +29,7 @@ export interface CallerLimit {
 }
 
 /** The rights of a key. No role includes `installation`, the right to see all tenants. */
-export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'manage', 'installation'] as const
+export const SCOPES = ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage', 'installation'] as const
 export type Scope = (typeof SCOPES)[number]
 
 /** What each scope allows, for people. */
@@ -39,14 +39,15 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   chat: 'asking models',
   observe: 'audit, runs, figures and limits of the tenant',
   validate: 'recording tests of models, running suites',
+  approve: 'approving and rejecting calls',
   manage: 'the keys of the tenant',
   installation: 'what is of all tenants: their audit, runs and figures, the MCP servers; with manage, their flags',
 }
 
 export const ROLES: Readonly<Record<Role, readonly Scope[]>> = {
   user: ['read', 'call', 'chat'],
-  operator: ['read', 'call', 'chat', 'observe', 'validate'],
-  admin: ['read', 'call', 'chat', 'observe', 'validate', 'manage'],
+  operator: ['read', 'call', 'chat', 'observe', 'validate', 'approve'],
+  admin: ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage'],
 }
 
 /** An authenticated caller and its rights. */
@@ -115,6 +116,8 @@ export class Callers {
   /** Keys that are no longer valid. */
   #revoked = new Map<string, StoredKey>()
   #byId = new Map<string, Known>()
+  /** All keys, also revoked ones, by id. */
+  #stored = new Map<string, Pick<StoredKey, 'name' | 'created_by'>>()
   #keyed = false
   #loads = 0
   /** The ids of the keys that were valid when last checked. */
@@ -147,6 +150,7 @@ export class Callers {
     this.#known = new Map(valid.map((key) => [key.hash, known(key, before.get(key.hash)?.usedAt)]))
     this.#presented.clear()
     this.#byId = new Map([...this.#known.values()].map((one) => [one.caller.id, one]))
+    this.#stored = new Map(stored.map((key) => [key.id, key]))
     this.#revoked = new Map(stored.filter((key) => key.revoked_at !== null).map((key) => [key.hash, key]))
     this.#check()
   }
@@ -168,6 +172,21 @@ export class Callers {
   /** Finds the caller of a valid key by the id of the key. */
   byId(id: string): Caller | undefined {
     return this.#use(this.#byId.get(id))
+  }
+
+  /** The name of a key, also of a revoked one. */
+  nameOf(id: string): string {
+    return this.#stored.get(id)?.name ?? id
+  }
+
+  /** Whether two keys are the same, or the other key created this one, directly or through keys that it created. */
+  descends(id: string, ancestor: string): boolean {
+    const seen = new Set<string>()
+    for (let at: string | null = id; at !== null && !seen.has(at); at = this.#stored.get(at)?.created_by ?? null) {
+      if (at === ancestor) return true
+      seen.add(at)
+    }
+    return false
   }
 
   /** Whether calls may go on for this caller: its key was neither revoked, nor has it expired. */

@@ -13,7 +13,15 @@ test('a key that was revoked while the store did not answer is refused once it a
   onTestFinished(() => installation.close())
   const { callers, storage } = installation
   const text = newApiKey()
-  const none = { scopes: null, tools: null, models: null, calls_per_minute: null, expires_at: null, revoked_at: null }
+  const none = {
+    scopes: null,
+    tools: null,
+    models: null,
+    calls_per_minute: null,
+    expires_at: null,
+    revoked_at: null,
+    created_by: null,
+  }
   const created_at = new Date().toISOString()
   const key = {
     id: 'one',

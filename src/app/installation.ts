@@ -25,6 +25,7 @@ import { LocalJobQueue } from '../storage/local-job-queue.ts'
 import { openStorage } from '../storage/open-storage.ts'
 import { effectiveGate, type GateSettings, ToolUseGate } from '../validation/tool-use/tool-use-gate.ts'
 import { ToolUseTracker } from '../validation/tool-use/tool-use-tracker.ts'
+import { APPROVAL_WEBHOOK, type ApprovalNews, Approvals } from './approvals.ts'
 import { Access, AuditEvents } from './audit-events.ts'
 import { type CallerLimit, Callers, LOCAL_CALLER } from './callers.ts'
 import { Tenants } from './tenants.ts'
@@ -93,6 +94,8 @@ export class Installation {
   readonly events: AuditEvents
   /** Changes keys and flags. */
   readonly access: Access
+  /** Lists and decides approvals. */
+  readonly approvals: Approvals
   /** Counts how models use the tools. */
   readonly toolUse: ToolUseTracker
   readonly tenants = new Tenants()
@@ -154,6 +157,12 @@ export class Installation {
     this.sink = new LedgerSink(storage.ledger, { log: this.log, clock: this.clock, durable })
     this.events = new AuditEvents({ write: (entry) => this.sink.event(entry), clock: this.clock, log: this.log })
     this.access = new Access(storage, this.events)
+    const { callers, events, clock } = this
+    this.approvals = new Approvals({
+      ...{ pauses: storage.pauses, callers, events, clock },
+      manager: () => this.manager,
+      tell: (news) => void this.#deliver(news),
+    })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
     this.pins = new StoredPins(storage.settings, new PinFile(this.folder), this.events)
@@ -163,9 +172,13 @@ export class Installation {
     this.#stopListening = storage.onChange((change) => void this.#changed(change))
   }
 
+  get env(): Environment {
+    return this.#options.env ?? process.env
+  }
+
   /** The data folder. */
   get folder(): string {
-    return dataFolder(this.#options.env ?? process.env)
+    return dataFolder(this.env)
   }
 
   get config(): Config {
@@ -259,6 +272,7 @@ export class Installation {
       durable: config.storage?.audit === 'durable',
       rates: this.#rates,
       once: this.storage.once,
+      approvals: { pauses: this.storage.pauses, onAsk: (pause) => this.approvals.asked(pause) },
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
@@ -277,6 +291,18 @@ export class Installation {
     this.#gate = gate
     await manager.loadTools()
     return manager
+  }
+
+  /** Queues news of an approval for the webhook. A server delivers it, also if a command has decided. */
+  async #deliver(news: ApprovalNews): Promise<void> {
+    if (this.#config.approvals?.webhook === undefined) return
+    const at = new Date(this.clock.wall()).toISOString()
+    const job = { id: randomUUID(), tenant: news.tenant, caller: null, tool: APPROVAL_WEBHOOK, params: news }
+    try {
+      await this.storage.jobs.create({ ...job, timeout_ms: JOB_TIMEOUT_MS, created_at: at })
+    } catch (err) {
+      this.log.error({ err, approval: news.id }, 'The approval webhook could not be queued')
+    }
   }
 
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */

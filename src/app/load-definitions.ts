@@ -1,5 +1,6 @@
 import { DEFINITION_SCHEMA } from '../config/config-schema.ts'
 import { includedFile, placeOf } from '../config/include-tools.ts'
+import { approvalFault } from '../core/execution/approvals.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { withJsonSchema } from '../core/execution/tool-view.ts'
 import type { Kind } from '../core/handler.ts'
@@ -24,6 +25,8 @@ interface LoadOptions {
   readonly kinds: Readonly<Record<string, Kind>>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Log
+  /** Whether there is a store for approvals. */
+  readonly canAsk?: boolean
   /** Definitions that an entry can refer to by name. */
   readonly shipped?: ReadonlyMap<string, ToolDefinition>
 }
@@ -51,7 +54,7 @@ export function loadDefinitions(definitions: readonly unknown[], options: LoadOp
     options.registry.register(tool)
     places.set(name, place)
     loaded.push(name)
-    for (const warning of [...added, ...warningsOf(tool, options.kinds)]) {
+    for (const warning of [...added, ...warningsOf(tool, options)]) {
       warnings.push({ name, problem: warning })
       options.log.warn({ tool: name, place, problem: warning }, 'Tool definition loaded with a warning')
     }
@@ -137,6 +140,8 @@ function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): s
   if (missing !== undefined) {
     return `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
   }
+  const approval = approvalFault(tool, true)
+  if (approval !== undefined) return approval
   const kind = kindOf(tool, kinds)
   const unknown = unknownKeys({ ...tool }, definitionSchema(kind))
   return unknown.length > 0 ? unknown.join(', ') : kind?.problem?.(tool)
@@ -152,10 +157,10 @@ function kindOf({ implementation }: ToolDefinition, kinds: LoadOptions['kinds'])
   return Object.hasOwn(kinds, implementation.type) ? kinds[implementation.type] : undefined
 }
 
-function warningsOf(tool: ToolDefinition, kinds: LoadOptions['kinds']): string[] {
+function warningsOf(tool: ToolDefinition, { kinds, canAsk = false }: LoadOptions): string[] {
   const kind = kindOf(tool, kinds)
   if (kind === undefined) return [`Unknown implementation type: ${tool.implementation.type}`]
-  const warnings = [kind.fault?.(tool), kind.warning?.(tool)]
+  const warnings = [canAsk ? undefined : approvalFault(tool, false), kind.fault?.(tool), kind.warning?.(tool)]
   if (tool.cache && (tool.effect ?? kind.effect(tool)) !== 'read') {
     warnings.push(`cache is ignored: tool '${tool.name}' is not a read tool; give it "effect": "read" if it is one`)
   }

@@ -16,6 +16,7 @@ import {
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
 import { dataFolder } from '../core/environment.ts'
+import type { ApprovalParts } from '../core/execution/approvals.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
 import { DEFAULT_TIMEOUT_MS, ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
@@ -66,6 +67,8 @@ export interface Parts {
   readonly rates?: Rates
   /** Stores the results of writes with an idempotency key. */
   readonly once?: OnceStore
+  /** Stores approvals of calls. Needs `once`. */
+  readonly approvals?: ApprovalParts
   /** Stores which tools of MCP servers were approved. */
   readonly pins?: PinStore
   /** Shared result cache. */
@@ -300,6 +303,7 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
   return {
     ...{ handlers, log, clock, registry, executor, loop, servers, http, isolate, kinds: table, env, knowledge, asking },
     stopRechecking,
+    canAsk: parts.approvals !== undefined && parts.once !== undefined,
   }
 }
 

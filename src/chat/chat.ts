@@ -17,6 +17,7 @@ const REFUSALS: ReadonlySet<ToolErrorCode> = new Set([
   'TOOL_NOT_FOUND',
   'INVALID_PARAMETERS',
   'PERMISSION_DENIED',
+  'APPROVAL_REQUIRED',
   'RATE_LIMITED',
 ])
 

@@ -150,6 +150,10 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     'List tenants and change what each may use',
     async () => (await import('./commands/access.ts')).defineTenants,
   ],
+  approvals: [
+    'List, approve and reject calls that wait for approval',
+    async () => (await import('./commands/approvals.ts')).defineApprovals,
+  ],
   audit: ['List, export and verify the audit log', async () => (await import('./commands/records.ts')).defineAudit],
   runs: ['List, show, save and replay runs', async () => (await import('./commands/records.ts')).defineRuns],
   validations: [

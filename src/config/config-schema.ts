@@ -263,6 +263,28 @@ export const DEFINITION_SCHEMA = {
       additionalProperties: false,
       properties: { ttl_ms: { type: 'number', exclusiveMinimum: 0 } },
     },
+    approval: {
+      type: ['boolean', 'object'],
+      description: 'Whether calls run only after a person has approved them: true, or which calls and who decides.',
+      additionalProperties: false,
+      properties: {
+        when: { type: 'object', description: 'A JSON Schema: only calls whose parameters match it. Default: all.' },
+        by: {
+          type: 'array',
+          minItems: 1,
+          uniqueItems: true,
+          items: { enum: ['operator', 'admin'] },
+          description: 'The roles that decide. Default: both.',
+        },
+        self: { type: 'boolean', description: 'Whether the caller that asks may decide. Default: false.' },
+        expires_ms: {
+          type: 'integer',
+          minimum: 1_000,
+          maximum: 31_536_000_000,
+          description: 'How long a call can be approved. Default: 86400000, a day.',
+        },
+      },
+    },
     max_concurrency: { type: 'integer', minimum: 1 },
     max_result_bytes: { type: 'integer', minimum: 1 },
     rate_limit: {

@@ -30,6 +30,10 @@ export interface Config {
   readonly storage?: StorageConfig
   readonly validation?: GateSettings
   readonly server?: ServerConfig
+  readonly approvals?: {
+    /** `${VAR}` in both is replaced from the environment. */
+    readonly webhook?: { readonly url: string; readonly secret: string }
+  }
   readonly mcpServers?: Readonly<Record<string, McpServerConfig>>
   /** The name of `mcpServers` in VS Code. */
   readonly servers?: Readonly<Record<string, McpServerConfig>>

@@ -130,6 +130,23 @@ export const SERVICE_SCHEMA = {
       },
     },
   },
+  approvals: {
+    type: 'object',
+    description: 'Approvals of calls.',
+    additionalProperties: false,
+    properties: {
+      webhook: {
+        type: 'object',
+        description: 'Gets a signed POST when a call asks for approval, and when it is decided.',
+        required: ['url', 'secret'],
+        additionalProperties: false,
+        properties: {
+          url: { type: 'string', minLength: 1, description: '${VAR} is replaced from the environment.' },
+          secret: { type: 'string', minLength: 1, description: 'As "${APPROVAL_SECRET}", not the secret itself.' },
+        },
+      },
+    },
+  },
   server: {
     type: 'object',
     description: 'The HTTP server.',

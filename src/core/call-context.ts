@@ -35,6 +35,8 @@ export interface CallContext {
   readonly onRate?: ((state: RateState, rate: CallerRate) => void) | undefined
   /** A repeated call with the same key returns the stored result of the first one. */
   readonly idempotencyKey?: string | undefined
+  /** The id of an approval of this call, from `details.approval` of the call that asked for it. */
+  readonly approvalId?: string | undefined
   readonly traceparent?: string | undefined
   readonly report?: ((progress: unknown) => void) | undefined
   /** Passed to tools in code by reference. Never recorded. */

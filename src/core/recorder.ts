@@ -15,6 +15,8 @@ export interface CallRecord {
   readonly parentId?: string | undefined
   /** Undefined if the call was refused before its parameters were read. Only their hash is stored. */
   readonly params: Params | undefined
+  /** The approval that the call asked for or used, and the parameters that were asked for. */
+  readonly approval?: { readonly id: string; readonly params: Params } | undefined
   /** The number of values in the parameters. */
   readonly nodes: number
   readonly code: ToolErrorCode | undefined

@@ -3,6 +3,7 @@ export const TOOL_ERRORS = {
   TOOL_NOT_FOUND: { status: 404, retryable: false },
   INVALID_PARAMETERS: { status: 400, retryable: false },
   PERMISSION_DENIED: { status: 403, retryable: false },
+  APPROVAL_REQUIRED: { status: 403, retryable: false },
   RATE_LIMITED: { status: 429, retryable: true },
   TIMEOUT: { status: 504, retryable: true },
   CANCELLED: { status: 499, retryable: false },
@@ -31,8 +32,19 @@ export interface RequiredParameter {
   readonly description: string
 }
 
+/** Repeat the call with the id as `approval_id` after it was approved. */
+export interface RequestedApproval {
+  readonly id: string
+  readonly expires_at: string
+}
+
 export interface FailureExtras {
-  readonly details?: { readonly problems: readonly Problem[]; readonly required: readonly RequiredParameter[] }
+  /** For INVALID_PARAMETERS the problems, for APPROVAL_REQUIRED the approval to wait for. */
+  readonly details?: {
+    readonly problems?: readonly Problem[]
+    readonly required?: readonly RequiredParameter[]
+    readonly approval?: RequestedApproval
+  }
   readonly suggestions?: readonly string[]
   readonly outcome?: 'unknown'
 }

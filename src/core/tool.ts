@@ -13,6 +13,21 @@ export interface Implementation {
   readonly [option: string]: unknown
 }
 
+/** A role that may decide about approvals. */
+export type Approver = 'operator' | 'admin'
+
+/** Which calls need approval, and who decides. */
+export interface ApprovalRule {
+  /** Only calls whose parameters match this schema need approval. Default: all. */
+  readonly when?: JsonSchema
+  /** Default: both. */
+  readonly by?: readonly Approver[]
+  /** Whether the caller that asked may decide. */
+  readonly self?: boolean
+  /** How long it can be decided. Default: 24 hours. */
+  readonly expires_ms?: number
+}
+
 /** A tool definition, with the keys of the configuration file. */
 export interface ToolDefinition {
   readonly name: string
@@ -29,5 +44,7 @@ export interface ToolDefinition {
   readonly cache?: { readonly ttl_ms: number }
   readonly max_concurrency?: number
   readonly max_result_bytes?: number
+  /** Calls run only after a person has approved them. */
+  readonly approval?: boolean | ApprovalRule
   readonly rate_limit?: { readonly calls: number; readonly per_ms: number }
 }

@@ -87,6 +87,7 @@ const FIELDS = [
   'max_concurrency',
   'max_result_bytes',
   'rate_limit',
+  'approval',
 ] as const satisfies readonly (keyof ToolDefinition)[]
 
 type CamelCase<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Name

@@ -21,6 +21,7 @@ beforeAll(async () => {
       effect: 'read',
       cache: { ttl_ms: 600_000 },
     },
+    guarded: { run: async () => 'result-of-a', approval: true },
     whose_write: { run: async (_params, { tenant }) => `written-by-${tenant}`, effect: 'write' },
   })
   server = await openTestServer(
@@ -62,6 +63,9 @@ async function furnish(): Promise<Estate> {
   await execute({ tool_name: 'whose', params: { same: true } })
   await execute({ tool_name: 'whose', params: {}, session_id: 'session-of-both' })
   await execute({ tool_name: 'whose_write', params: {} }, { 'idempotency-key': 'same-key' })
+  const { details } = await json<{ details: { approval: { id: string } } }>(
+    execute({ tool_name: 'guarded', params: { text: 'params-of-a' } }),
+  )
   const { id: jobId } = await json<{ id: string }>(
     execute({ tool_name: 'tool_of_a', params: { text: 'job-of-a' } }, { prefer: 'respond-async' }),
   )
@@ -83,7 +87,7 @@ async function furnish(): Promise<Estate> {
   const { runs } = await json<{ runs: { id: string }[] }>(ask(owner, 'GET', { path: '/api/runs' }))
   const opened = await ask(owner, 'POST', { path: '/mcp', body: INITIALIZE, headers: POST_HEADERS })
   const session = String(opened.headers.get('mcp-session-id'))
-  return { keyId, jobId, runId: String(runs[0]?.id), suiteRunId, session }
+  return { keyId, jobId, runId: String(runs[0]?.id), suiteRunId, session, approvalId: details.approval.id }
 }
 
 /** Everything of the first tenant's that it can see itself. */
@@ -155,7 +159,7 @@ describe('with the key of another tenant', () => {
 
 describe('authorization', () => {
   const open = (url: string) =>
-    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|settings|runs\/:id|assets\/\*)?|api\/session)$/.test(
+    /^\/(health|ready|openapi\.json|docs(\/.*)?|(tool\/:name|tools-testing|models(\/runs\/:id)?|activity(\/:part)?|approvals(\/:id)?|settings|runs\/:id|assets\/\*)?|api\/session)$/.test(
       url,
     )
   const pathOf = (url: string) => url.replaceAll(/:\w+|\*/g, 'x')

@@ -12,7 +12,7 @@ interface Expected {
   readonly needs: Needed
   readonly body?: object
   /** The id in the path, if it is the id of something that a tenant owns. */
-  readonly owned?: 'job' | 'key' | 'suiteRun'
+  readonly owned?: 'job' | 'key' | 'suiteRun' | 'approval'
 }
 
 const needs = (...scopes: Scope[]): Expected => ({ needs: scopes })
@@ -37,6 +37,9 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'POST /api/ai-sdk/chat': needs('chat'),
   'GET /v1/models': needs('read'),
   'GET /v1/models/*': needs('read'),
+  'GET /api/approvals': needs('approve'),
+  'GET /api/approvals/:id': { ...needs('approve'), owned: 'approval' },
+  'POST /api/approvals/:id': { ...needs('approve'), body: { decision: 'reject' } },
   'GET /api/runs': needs('observe'),
   'GET /api/runs/:id': needs('observe'),
   'GET /api/runs/:id/cassette': needs('observe'),
@@ -93,6 +96,8 @@ const ROUTES: Readonly<Record<string, Expected>> = {
   'GET /models/runs/:id': open,
   'GET /activity': open,
   'GET /activity/:part': open,
+  'GET /approvals': open,
+  'GET /approvals/:id': open,
   'GET /settings': open,
   'GET /runs/:id': open,
 }
@@ -105,7 +110,7 @@ interface Caller {
 }
 
 let server: TestServer
-const owned = { job: randomUUID(), key: randomUUID() as string, suiteRun: randomUUID() }
+const owned = { job: randomUUID(), key: randomUUID() as string, suiteRun: randomUUID(), approval: randomUUID() }
 let requests = 0
 
 beforeAll(async () => {
@@ -199,6 +204,17 @@ describe('with keys', () => {
       await storage.jobs.end(id, 'done', result, job.created_at)
     }
 
+    const asked = {
+      kind: 'approval',
+      tenant: 'acme',
+      caller: 'x',
+      tool: 'x',
+      version: '0.0.0',
+      params_hash: '',
+    } as const
+    const times = { requested_at: Date.now(), expires_at: Date.now() + 3_600_000 }
+    await storage.pauses.ask({ ...asked, id: owned.approval, params: {}, run_id: null, call_id: null, ...times }, 1)
+
     const refused = (name: string, headers: Caller['headers']) =>
       callers.push({ name, headers, outcome: (needed) => (needed === 'nothing' ? 'let in' : 'no key') })
     const revoked = await store({})
@@ -222,8 +238,8 @@ describe('with keys', () => {
       })
     const roles = {
       user: ['read', 'call', 'chat'],
-      operator: ['read', 'call', 'chat', 'observe', 'validate'],
-      admin: ['read', 'call', 'chat', 'observe', 'validate', 'manage'],
+      operator: ['read', 'call', 'chat', 'observe', 'validate', 'approve'],
+      admin: ['read', 'call', 'chat', 'observe', 'validate', 'approve', 'manage'],
     } as const
     for (const [role, scopes] of Object.entries(roles)) {
       const key = await server.key('acme', role as keyof typeof roles)

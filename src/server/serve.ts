@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
+import { APPROVAL_WEBHOOK } from '../app/approvals.ts'
 import type { Installation } from '../app/installation.ts'
 import { pause } from '../core/cancellation.ts'
 import type { Clock } from '../core/clock.ts'
@@ -15,10 +16,13 @@ import { Streams } from './http/event-stream.ts'
 import { addHooks, parseJsonBodies } from './http/hooks.ts'
 import { answerClientError, answerProblem, compileValidator, validationError } from './http/problem.ts'
 import { corsHeaders, SECURITY_HEADERS } from './http/response-headers.ts'
+import { approvalWebhook } from './jobs/approval-webhook.ts'
 import { jobRoutes } from './jobs/job-routes.ts'
+import type { Task, TaskName } from './jobs/job-run.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { answerOpenAiError } from './openai/openai-error.ts'
 import { openAiRoutes } from './openai/openai-routes.ts'
+import { approvalRoutes } from './routes/approval-routes.ts'
 import { executeRoute } from './routes/execute-route.ts'
 import { keyRoutes, sessionRoutes, tenantRoutes } from './routes/key-routes.ts'
 import { limitRoutes, metricsRoutes, prometheusRoutes, statusRoutes } from './routes/metrics-routes.ts'
@@ -36,6 +40,7 @@ const ROUTES: readonly ((app: FastifyInstance) => void)[] = [
   chatRoutes,
   openAiRoutes,
   aiSdkRoutes,
+  approvalRoutes,
   runRoutes,
   modelRoutes,
   validationRoutes,
@@ -176,7 +181,10 @@ export async function createApp(installation: Installation, options: AppOptions)
     },
     serverFactory: (listener) => httpServer(listener, installation),
   })
-  const tasks = new Map([[SUITES, suiteTask(installation)]])
+  const tasks = new Map<TaskName, Task>([
+    [SUITES, suiteTask(installation)],
+    [APPROVAL_WEBHOOK, approvalWebhook(installation)],
+  ])
   app.decorate('installation', installation)
   app.decorate('packageVersion', version)
   app.decorate('prometheus', prometheus)

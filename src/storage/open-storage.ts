@@ -49,6 +49,7 @@ export async function openStorage(options: StorageOptions, { log }: { readonly l
     once: part('once'),
     jobs: part('jobs'),
     chats: part('chats'),
+    pauses: part('pauses'),
     knowledge: {
       ...part('knowledge'),
       ...(search && { byText: (query) => search.byText(query), byVector: (query) => search.byVector(query) }),

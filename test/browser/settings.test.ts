@@ -65,7 +65,7 @@ test('creates a key that signs in and revokes it after confirmation', async () =
   const key = String(await admin.page.getByText(/^ty_/).textContent())
   const stored = (await server.installation.storage.keys.list()).find(({ name }) => name === 'ci')
   expect(stored).toMatchObject({ tenant: 'acme', role: 'operator', calls_per_minute: 60 })
-  expect(stored?.scopes).toEqual(['read', 'call', 'observe', 'validate'])
+  expect(stored?.scopes).toEqual(['read', 'call', 'observe', 'validate', 'approve'])
   expect(Date.parse(String(stored?.expires_at)) - Date.now()).toBeGreaterThan(89 * 86_400_000)
 
   const holder = await openSettings(server.url, key, { mayComplain: /401/ })

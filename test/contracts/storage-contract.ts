@@ -7,6 +7,7 @@ import { jobClauses } from './storage/job-clauses.ts'
 import { keyClauses } from './storage/key-clauses.ts'
 import { ledgerClauses } from './storage/ledger-clauses.ts'
 import { onceClauses } from './storage/once-clauses.ts'
+import { pauseClauses } from './storage/pause-clauses.ts'
 import { runClauses } from './storage/run-clauses.ts'
 import { settingClauses } from './storage/setting-clauses.ts'
 import { sharedClauses } from './storage/shared-clauses.ts'
@@ -25,6 +26,7 @@ export function storageContract({ open, shared }: StorageUnderTest): ContractCas
     ...onceClauses,
     ...jobClauses,
     ...chatClauses,
+    ...pauseClauses,
     ...runClauses,
     ...auditClauses,
     ...ledgerClauses,

@@ -109,6 +109,7 @@ const KEY = {
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: null,
   revoked_at: null,
+  created_by: null,
 } as const
 
 const TOOL_USE = {

@@ -239,7 +239,7 @@ describe('changes', () => {
       url,
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     )
-    await until(() => expect(new Set(heard)).toEqual(new Set(['keys', 'settings', 'validations'])))
+    await until(() => expect(new Set(heard)).toEqual(new Set(['keys', 'settings', 'validations', 'pauses'])))
     await engine.settings.put(settings('b'))
     await until(() => expect(heard.filter((change) => change === 'settings')).toHaveLength(2))
   })

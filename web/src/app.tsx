@@ -18,6 +18,8 @@ const ModelsPage = lazyPart(async () => (await import('./models/models-page.tsx'
 const SuiteRunPage = lazyPart(async () => (await import('./models/suites/suite-run-page.tsx')).SuiteRunPage)
 const ActivityPage = lazyPart(async () => (await import('./activity/activity-page.tsx')).ActivityPage)
 const SettingsPage = lazyPart(async () => (await import('./settings/settings-page.tsx')).SettingsPage)
+const ApprovalsPage = lazyPart(async () => (await import('./approvals/approvals-page.tsx')).ApprovalsPage)
+const ApprovalPage = lazyPart(async () => (await import('./approvals/approval-page.tsx')).ApprovalPage)
 const RunPage = lazyPart(async () => (await import('./runs/run-page.tsx')).RunPage)
 
 const client: QueryClient = new QueryClient({
@@ -64,6 +66,8 @@ export const App = () => (
                 <Route path="/models/runs/:id">{({ id }) => <SuiteRunPage id={id} key={id} />}</Route>
                 <Route path="/models" component={ModelsPage} />
                 <Route path="/activity/*?" component={ActivityPage} />
+                <Route path="/approvals/:id">{({ id }) => <ApprovalPage id={id} key={id} />}</Route>
+                <Route path="/approvals" component={ApprovalsPage} />
                 <Route path="/settings" component={SettingsPage} />
                 <Route path="/runs/:id">{({ id }) => <RunPage id={id} key={id} />}</Route>
                 <Route>

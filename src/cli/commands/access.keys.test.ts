@@ -76,6 +76,7 @@ describe('keys create', () => {
       models: ['mini:*'],
       calls_per_minute: 60,
       created_at: expect.any(String),
+      created_by: null,
       expires_at: expect.any(String),
     })
     const days = (Date.parse(made.expires_at) - before) / 86_400_000

@@ -109,6 +109,7 @@ function storedKey(key: string, options: KeysCreateOptions, now: number): Stored
     created_at: new Date(now).toISOString(),
     expires_at: expires === undefined ? null : readExpiry(expires, now),
     revoked_at: null,
+    created_by: null,
   }
 }
 

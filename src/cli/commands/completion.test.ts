@@ -43,6 +43,7 @@ describe('the words that fit', () => {
         'search',
         'keys',
         'tenants',
+        'approvals',
         'audit',
         'runs',
         'validations',

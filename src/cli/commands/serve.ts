@@ -128,6 +128,7 @@ export async function createFirstKey(
     created_at: new Date(clock.wall()).toISOString(),
     expires_at: null,
     revoked_at: null,
+    created_by: null,
   }
   try {
     await access.createKey(stored, commandUser())

@@ -37,12 +37,14 @@ export function defineExec(exec: Command, terminal: Terminal, done: Done): void 
     .argument('<tool>', 'the name of the tool')
     .argument('[params...]', 'a JSON object, - for stdin, or key=value pairs')
     .option('--timeout <ms>', 'timeout of the call, 1000 to 60000')
+    .option('--approval <id>', 'run the call that was approved with this id')
     .addHelpText('after', HELP)
     .action(run(execTool))
 }
 
 export interface ExecOptions extends GlobalOptions {
   readonly timeout?: string
+  readonly approval?: string
 }
 
 /** `toolyard exec`: runs one tool; 1 if the call failed. */

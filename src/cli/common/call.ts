@@ -6,6 +6,7 @@ import { type GlobalOptions, Interrupt, printable, printableLine, type Terminal,
 
 interface RunCallOptions extends GlobalOptions {
   readonly timeoutMs: number | undefined
+  readonly approval?: string
 }
 
 /** Runs one call with parameters from the command line and writes the result; returns the exit code. */
@@ -16,7 +17,7 @@ export async function runCall(
   words: readonly string[],
   options: RunCallOptions,
 ): Promise<number> {
-  const { timeoutMs } = options
+  const { timeoutMs, approval: approvalId } = options
   let interrupt: Interrupt | undefined
   try {
     if (words[0] === '-' && terminal.stdin.isTTY) terminal.note('Type the parameters as JSON, then press Ctrl-D.')
@@ -28,6 +29,7 @@ export async function runCall(
       ...context,
       signal: interrupt.signal,
       timeoutMs,
+      approvalId,
       report: (progress) => showProgress(terminal, options, progress),
     })
     if (terminal.json) terminal.document(result)
@@ -90,12 +92,13 @@ function advice({ error_code, details, suggestions, outcome }: ToolFailure): str
   const lines: string[] = []
   if (suggestions?.length) lines.push(`Did you mean ${suggestions.map(printableLine).join(' or ')}?`)
   else if (error_code === 'TOOL_NOT_FOUND') lines.push('"toolyard tools" lists the tools.')
-  const lacks = details?.problems.some(({ rule }) => rule === 'required')
+  const lacks = details?.problems?.some(({ rule }) => rule === 'required')
   const required = lacks ? (details?.required ?? []) : []
   if (required.length > 0) lines.push('Required:')
   for (const { name, type, description } of required) {
     lines.push(`  ${printableLine(name)} (${printableLine(type)})${description && `: ${printableLine(description)}`}`)
   }
+  if (details?.approval) lines.push(`"toolyard approvals approve ${details.approval.id}" approves it.`)
   if (outcome === 'unknown') lines.push('The tool may have run all the same: check before you repeat the call.')
   return lines
 }

@@ -52,6 +52,8 @@ export interface OpenManager {
   readonly fallback: boolean
   /** The context for calls by the user of this machine. */
   readonly context: CallContext
+  /** Absent without a store. */
+  readonly installation?: Installation
   /** The approved tools of MCP servers. */
   readonly pins: PinStore
   close(): Promise<void>
@@ -115,7 +117,8 @@ export async function startManager(
   if (installation !== undefined) {
     const { manager, pins } = installation
     const context = installation.localContext('cli')
-    return { manager, handlers, report: await manager.loadTools(), context, pins, close: () => installation.close() }
+    const report = await manager.loadTools()
+    return { manager, handlers, report, context, pins, installation, close: () => installation.close() }
   }
   const knowledge = commandKnowledge(terminal, log)
   const manager = new ToolManager(config, { handlers, log, env, knowledge: knowledge.open })

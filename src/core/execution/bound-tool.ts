@@ -4,12 +4,13 @@ import type { CallerRate, Rate, Rates } from '../rates.ts'
 import { guardParameters } from '../schema/guard-schema.ts'
 import type { ReadSchema, Refinement } from '../schema/json-schema-of.ts'
 import { counted, periodInWords } from '../schema/problem-words.ts'
-import { type CompiledSchema, compiler } from '../schema/schema-compiler.ts'
+import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
 import { seemsLinear } from '../schema/schema-keywords.ts'
 import { LIMITS } from '../snapshot.ts'
 import { suggest } from '../suggest.ts'
 import type { Effect, JsonSchema, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
+import { approvalFault, type BoundApproval, bindApproval } from './approvals.ts'
 import { type Call, clampTimeout } from './call.ts'
 import { type Execution, type ExecutionHost, JoinableExecutions } from './execution.ts'
 import { missingPermission } from './permit.ts'
@@ -69,10 +70,18 @@ export class BoundTools {
   readonly #registry: ToolRegistry
   readonly #kinds: ReadonlyMap<string, Kind>
   readonly #defaultTimeoutMs: number
+  /** Whether there is a store for approvals. */
+  readonly #canAsk: boolean
   readonly #tools = new Map<string, BoundTool>()
 
-  constructor(registry: ToolRegistry, kinds: Readonly<Record<string, Kind>>, defaultTimeoutMs: number) {
+  constructor(
+    registry: ToolRegistry,
+    kinds: Readonly<Record<string, Kind>>,
+    defaultTimeoutMs: number,
+    canAsk: boolean,
+  ) {
     this.#registry = registry
+    this.#canAsk = canAsk
     this.#kinds = new Map(Object.entries({ [CODE]: codeKind, ...kinds }))
     this.#defaultTimeoutMs = defaultTimeoutMs
     registry.onChange((name) => this.#tools.delete(name))
@@ -100,7 +109,8 @@ export class BoundTools {
   fault(tool: ToolDefinition): string | undefined {
     const { type } = tool.implementation
     const kind = this.#kinds.get(type)
-    return kind === undefined ? `Unknown implementation type: ${type}` : kind.fault?.(tool)
+    if (kind === undefined) return `Unknown implementation type: ${type}`
+    return approvalFault(tool, this.#canAsk) ?? kind.fault?.(tool)
   }
 
   /** Only tools that were called before are bound. */
@@ -186,12 +196,6 @@ export async function loadCompiler(): Promise<void> {
   if (compiler() === undefined) await import('../schema/compiled-schema.ts')
 }
 
-function compile(schema: JsonSchema): CompiledSchema {
-  const known = compiler()
-  if (known === undefined) throw new Error('The compiler of schemas is not loaded: call a tool first')
-  return known(schema)
-}
-
 /** The library that described itself with such a pattern checks it too. A child process need not. */
 const withoutSlowPatterns = (schema: JsonSchema): JsonSchema =>
   JSON.parse(JSON.stringify(schema), (key, value) =>
@@ -206,6 +210,8 @@ export class BoundTool implements ExecutionHost {
   readonly definition: ToolDefinition
   readonly effect: Effect
   readonly limits: ToolLimits
+  /** Set if calls may need approval. */
+  readonly approval: BoundApproval | undefined
   /** Set if the kind renames parameters. */
   readonly rename: ((params: Params) => Params) | undefined
   /** Set if the parameters came as a schema of a validation library. */
@@ -227,6 +233,7 @@ export class BoundTool implements ExecutionHost {
     this.definition = definition
     this.effect = toolEffect(definition, kind?.effect(definition) ?? 'write')
     this.limits = toolLimits(definition, defaultTimeoutMs, kind?.retry?.(definition))
+    this.approval = bindApproval(definition)
     this.#kind = kind
     this.refinement = viewOf(definition)[REFINEMENT]
     this.isCode = definition.implementation?.type === CODE

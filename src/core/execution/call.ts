@@ -4,6 +4,7 @@ import { DeadlineEntry, type DeadlineWheel } from '../deadline-wheel.ts'
 import type { IsolatedTask } from '../handler.ts'
 import type { CallRecord } from '../recorder.ts'
 import type { ParamsSnapshot } from '../snapshot.ts'
+import type { Pause } from '../storage/pause-store.ts'
 import type { Effect, Params } from '../tool.ts'
 import { type ToolErrorCode, ToolExecutionError } from '../tool-result.ts'
 import type { Span, Tracer } from '../tracer.ts'
@@ -29,6 +30,8 @@ export class Call extends DeadlineEntry implements CallRecord {
   span: Span | undefined = undefined
   bound: { readonly hash: string; readonly effect: Effect; readonly isCode: boolean } | undefined = undefined
   snapshot: ParamsSnapshot | undefined = undefined
+  /** The approval that the call asked for or uses. */
+  approval: Pause | undefined = undefined
   /** The key of identical calls, for tools that can share results. */
   key: string | undefined = undefined
   execution: Execution | undefined = undefined

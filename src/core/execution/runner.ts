@@ -14,6 +14,7 @@ import type { OnceClaim, OnceState, OnceStore } from '../storage/once-store.ts'
 import type { Params } from '../tool.ts'
 import { ToolExecutionError, type ToolResult } from '../tool-result.ts'
 import { isTraceparent, type Tracer } from '../tracer.ts'
+import type { ApprovalParts } from './approvals.ts'
 import type { BoundTool } from './bound-tool.ts'
 import { type Call, cancelled } from './call.ts'
 import { CodeContext, Execution, ExecutionContext } from './execution.ts'
@@ -35,6 +36,8 @@ export interface ToolExecutorOptions {
   readonly rates?: Rates
   /** Stores results of writes with an idempotency key. Default: in memory. */
   readonly once?: OnceStore
+  /** Stores approvals. Without it, tools that need approval can't be called. Needs `once`. */
+  readonly approvals?: ApprovalParts
   /** Shared result cache. Default: one of this executor. */
   readonly cache?: ResultCache
   readonly tracer?: Tracer
@@ -108,9 +111,19 @@ export class Runner {
     }
   }
 
+  /** The stored answer of the call's idempotency key. Throws it if the answer is a failure. */
+  async stored(call: Call, tool: BoundTool, params: Params): Promise<{ readonly result: unknown } | undefined> {
+    if (call.context.idempotencyKey === undefined) return undefined
+    const execution = call.join(new Execution(tool, params, call, this.#log))
+    const known = await call.waitFor(execution, this.#once.look(call, tool, params, execution.signal), this.#wheel)
+    call.execution = undefined
+    return known as { readonly result: unknown } | undefined
+  }
+
   #start(call: Call, tool: BoundTool, execution: Execution): unknown {
     try {
-      if (call.context.idempotencyKey === undefined) return this.#work(call, tool, execution)
+      if (call.context.idempotencyKey === undefined && call.approval === undefined)
+        return this.#work(call, tool, execution)
       return this.#once.run(call, tool, execution.params, execution.signal, () => this.#work(call, tool, execution))
     } catch (thrown) {
       execution.end()
@@ -217,6 +230,7 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
 function childContext(call: Call, execution: Execution): CallContext {
   const {
     idempotencyKey: _key,
+    approvalId: _approval,
     report: _report,
     onRate: _rate,
     timeoutMs: _ms,
@@ -228,6 +242,11 @@ function childContext(call: Call, execution: Execution): CallContext {
   const { signal, traceparent } = execution
   return { ...caller, signal, traceparent, parent: { id: call.id, deadline: call.deadline, path } }
 }
+
+/** No caller can send such a key: it isn't printable ASCII. */
+const APPROVAL = 'approval\n'
+const approvalKey = (id: string): string => `${APPROVAL}${id}`
+const isOfApproval = ({ key }: OnceClaim): boolean => key.startsWith(APPROVAL)
 
 const RETENTION_MS = 24 * 60 * 60_000
 const MAX_KEY_LENGTH = 255
@@ -250,9 +269,40 @@ class Once {
     this.#store = store ?? this.#memory
   }
 
-  async run(call: Call, tool: BoundTool, params: Params, signal: AbortSignal, work: () => unknown): Promise<unknown> {
-    const claim = this.#claimOf(call, tool, params)
-    const store = tool.effect === 'write' ? this.#store : this.#memory
+  /** Runs the call once for its idempotency key, and once for its approval. */
+  run(call: Call, tool: BoundTool, params: Params, signal: AbortSignal, work: () => unknown): unknown {
+    const { approval, context } = call
+    // An approval may have changed the parameters, but the caller repeats those that it asked for.
+    const asked = approval?.params ?? params
+    const key = approval && approvalKey(approval.id)
+    const approved =
+      key === undefined ? work : () => this.#run(call, tool, this.#claimOf(call, tool, asked, key), signal, work)
+    if (context.idempotencyKey === undefined) return approved()
+    return this.#run(call, tool, this.#keyClaim(call, tool, asked), signal, approved)
+  }
+
+  /** The stored answer of the idempotency key, without claiming the key. */
+  async look(call: Call, tool: BoundTool, params: Params, signal: AbortSignal): Promise<unknown> {
+    const claim = this.#keyClaim(call, tool, params)
+    const store = this.#storeFor(tool)
+    const known = await this.#claim(store, claim, signal)
+    if (known !== undefined) return { result: replay(known) }
+    await store.release(claim)
+    return undefined
+  }
+
+  #storeFor({ effect, approval }: BoundTool): OnceStore {
+    return effect === 'write' || approval !== undefined ? this.#store : this.#memory
+  }
+
+  async #run(
+    call: Call,
+    tool: BoundTool,
+    claim: OnceClaim,
+    signal: AbortSignal,
+    work: () => unknown,
+  ): Promise<unknown> {
+    const store = this.#storeFor(tool)
     const known = await this.#claim(store, claim, signal)
     if (known !== undefined) return replay(known)
     try {
@@ -274,7 +324,7 @@ class Once {
     }
   }
 
-  #claimOf(call: Call, tool: BoundTool, params: Params): OnceClaim {
+  #keyClaim(call: Call, tool: BoundTool, params: Params): OnceClaim {
     const key = call.context.idempotencyKey as string
     if (typeof key !== 'string' || key === '' || key.length > MAX_KEY_LENGTH || /[^\x20-\x7e]/.test(key)) {
       throw new ToolExecutionError(
@@ -282,6 +332,10 @@ class Once {
         `The idempotency key must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters`,
       )
     }
+    return this.#claimOf(call, tool, params, key)
+  }
+
+  #claimOf(call: Call, tool: BoundTool, params: Params, key: string): OnceClaim {
     const expiresAt = this.#clock.wall() + RETENTION_MS
     const fingerprint = hash('sha256', callKey(tool.name, call.tenant, params))
     return { tenant: call.tenant, caller: call.caller ?? '', key, fingerprint, expiresAt }
@@ -305,7 +359,8 @@ class Once {
         throw new ToolExecutionError('INVALID_PARAMETERS', message)
       }
       if (known.state === 'lost') {
-        const message = `The server that ran the call with the idempotency key '${claim.key}' has died: check whether the call happened`
+        const what = isOfApproval(claim) ? 'the approved call' : `the call with the idempotency key '${claim.key}'`
+        const message = `The server that ran ${what} has died: check whether the call happened`
         throw new ToolExecutionError('EXECUTION_ERROR', message, { outcome: 'unknown' })
       }
       await pause(pauseMs, this.#clock, signal)

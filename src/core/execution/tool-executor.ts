@@ -19,6 +19,7 @@ import {
   type ToolResult,
 } from '../tool-result.ts'
 import type { Tracer } from '../tracer.ts'
+import { Approvals } from './approvals.ts'
 import { type BoundTool, BoundTools, loadCompiler } from './bound-tool.ts'
 import { Call, timedOut } from './call.ts'
 import { ParameterCheck } from './parameter-check.ts'
@@ -30,6 +31,9 @@ import type { RegisteredTool } from './tool-view.ts'
 
 /** Whether a call may run later, and with which timeout. */
 type Admission = { readonly refused: ToolResult } | { readonly timeoutMs: number }
+
+/** A stored result: wrapped, because it may be null. */
+type Known = { readonly result: unknown }
 
 export const DEFAULT_TIMEOUT_MS = 30_000
 const NO_CONTEXT: CallContext = Object.freeze({})
@@ -44,6 +48,7 @@ export class ToolExecutor {
   readonly #runner: Runner
   readonly #check: ParameterCheck
   readonly #recorder: Recorder
+  readonly #approvals: Approvals
   readonly #cache: ResultCache
   readonly #rates: Rates
   readonly #tracer: Tracer | undefined
@@ -54,9 +59,13 @@ export class ToolExecutor {
     this.#registry = registry
     this.#log = options.log ?? silentLog
     this.#clock = options.clock ?? systemClock
-    this.#tools = new BoundTools(registry, options.kinds ?? {}, options.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS)
+    const { kinds = {}, defaultTimeoutMs = DEFAULT_TIMEOUT_MS } = options
+    // Without a store of results an approved call could run twice.
+    const approvals = options.once && options.approvals
+    this.#tools = new BoundTools(registry, kinds, defaultTimeoutMs, approvals !== undefined)
     this.#runner = new Runner(this.#clock, this.#log, { ...options, execute: (...call) => this.execute(...call) })
     this.#check = new ParameterCheck(registry, this.#runner)
+    this.#approvals = new Approvals(approvals, this.#clock)
     this.#cache = options.cache ?? new ResultCache(this.#clock)
     this.#rates = options.rates ?? new LocalRates()
     this.#tracer = options.tracer
@@ -76,7 +85,7 @@ export class ToolExecutor {
   }
 
   /**
-   * Runs a tool: find, permit, validate, limit, cache, run, record. It never throws: every outcome is an envelope, and
+   * Runs a tool: find, permit, validate, limit, approve, cache, run, record. It never throws: every outcome is an envelope, and
    * every call is recorded. The order is a security property.
    */
   async execute(name: string, params: unknown, context: CallContext = NO_CONTEXT): Promise<ToolResult> {
@@ -93,13 +102,19 @@ export class ToolExecutor {
       const snapshot = this.#check.read(call, tool, params)
       const validated = this.#check.validate(call, tool, snapshot)
       if (validated !== undefined) await validated
+      const guarded = tool.approval !== undefined && (await this.#approvals.find(call, tool, snapshot))
       const limited = call.context.rates !== undefined || tool.limits.rate !== undefined
-      if (limited) await takeRates(call, tool, this.#rates, this.#clock)
-      call.key = keyOf(call, tool, snapshot.params)
-      const cached = this.#recall(call, tool)
+      if (limited && !(guarded && this.#approvals.isCounted(call, tool, snapshot.params))) {
+        await takeRates(call, tool, this.#rates, this.#clock)
+      }
+      const stored = guarded ? await this.#approve(call, tool, snapshot.params) : undefined
+      // The person who approved may have changed them.
+      const { params: approved } = call.snapshot ?? snapshot
+      call.key = keyOf(call, tool, approved)
+      const cached = stored ?? this.#recall(call, tool)
       if (cached !== undefined) envelope = this.#envelope(call, cached.result)
       else {
-        const value = this.#runner.run(call, tool, snapshot.params)
+        const value = this.#runner.run(call, tool, approved)
         const result = snapshotResult(value instanceof Promise ? await value : value, tool.limits.maxResultBytes)
         if (tool.result !== undefined) await this.#check.checkResult(call, tool, result)
         envelope = this.#succeed(call, tool, result)
@@ -168,6 +183,15 @@ export class ToolExecutor {
     }
   }
 
+  /** The parameters as the tool would get them. Throws if they are invalid. */
+  async prepare(name: string, params: unknown): Promise<Params> {
+    const call = new Call(name, NO_CONTEXT, this.#clock.now())
+    const tool = this.#tools.find(call)
+    const snapshot = this.#check.read(call, tool, params)
+    await this.#check.validate(call, tool, snapshot)
+    return snapshot.params
+  }
+
   /** Compiles a tool's schema. Returns the problem, if there is one. */
   check(name: string): string | undefined {
     try {
@@ -182,7 +206,17 @@ export class ToolExecutor {
     this.#recorder.flush()
   }
 
-  #recall(call: Call, tool: BoundTool): { readonly result: unknown } | undefined {
+  /** The stored answer of the call's idempotency key. Otherwise throws unless the call was approved. */
+  async #approve(call: Call, tool: BoundTool, params: Params): Promise<Known | undefined> {
+    const stored = await this.#runner.stored(call, tool, params)
+    if (stored !== undefined) return stored
+    const changed = await this.#approvals.pass(call, tool, params)
+    // The schema may have changed since the decision.
+    if (changed !== undefined) await this.#check.validate(call, tool, this.#check.read(call, tool, changed))
+    return undefined
+  }
+
+  #recall(call: Call, tool: BoundTool): Known | undefined {
     return call.key === undefined || tool.limits.cacheTtlMs === undefined ? undefined : this.#cache.get(call.key)
   }
 

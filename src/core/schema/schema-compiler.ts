@@ -25,3 +25,8 @@ export const compiler = (): Compile | undefined => provided
 export function provideCompiler(compile: Compile): void {
   provided = compile
 }
+
+export const compile: Compile = (schema) => {
+  if (provided === undefined) throw new Error('The compiler of schemas is not loaded: call a tool first')
+  return provided(schema)
+}

@@ -16,6 +16,8 @@ export interface StoredKey {
   /** Overrides `limits.calls_per_minute`. */
   readonly calls_per_minute: number | null
   readonly created_at: string
+  /** The id of the key that created it; null for the user of the machine. */
+  readonly created_by: string | null
   readonly expires_at: string | null
   readonly revoked_at: string | null
 }

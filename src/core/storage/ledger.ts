@@ -15,6 +15,8 @@ export interface CallEntry {
   readonly schemaHash: string | null
   /** The parameters as JSON text, null if they couldn't be read. Only their keyed hash is stored. */
   readonly params: string | null
+  /** The approval that the call asked for or used, with the parameters asked for as JSON text. */
+  readonly approval?: { readonly id: string; readonly params: string | null } | undefined
   readonly code: ToolErrorCode | null
   /** Whether a failed write may have happened. */
   readonly unknown: boolean

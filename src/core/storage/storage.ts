@@ -5,13 +5,14 @@ import type { KnowledgeStore } from './knowledge-store.ts'
 import type { LeaseStore } from './lease-store.ts'
 import type { Ledger } from './ledger.ts'
 import type { OnceStore } from './once-store.ts'
+import type { PauseStore } from './pause-store.ts'
 import type { RunStore } from './run-store.ts'
 import type { SettingStore } from './setting-store.ts'
 import type { ToolUseStore } from './tool-use-store.ts'
 import type { ValidationStore } from './validation-store.ts'
 
 /** A change by another server or the command line. */
-export type Change = 'keys' | 'settings' | 'validations'
+export type Change = 'keys' | 'settings' | 'validations' | 'pauses'
 
 /** The status of the store, for `/ready` and the web UI. */
 export interface StorageStatus {
@@ -34,6 +35,7 @@ export interface Storage {
   readonly once: OnceStore
   readonly jobs: JobStore
   readonly chats: ChatStore
+  readonly pauses: PauseStore
   /** Full text only if `StorageStatus.vectors` is false. */
   readonly knowledge: KnowledgeStore
   readonly leases?: LeaseStore

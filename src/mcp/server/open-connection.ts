@@ -1,7 +1,12 @@
 import {
   type CallToolRequest,
   type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
   fromJsonSchema,
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
   type JsonSchemaValidator,
   type jsonSchemaValidator,
   LOG_LEVEL_META_KEY,
@@ -15,7 +20,14 @@ import {
 } from '@modelcontextprotocol/server'
 import { type Log, writeLog } from '../../core/log.ts'
 import type { ToolDefinition } from '../../core/tool.ts'
-import { type Caller, isLevel, type Library, type LogLevel, type ToolServer } from './tool-server.ts'
+import {
+  type CallApprovals,
+  type Caller,
+  isLevel,
+  type Library,
+  type LogLevel,
+  type ToolServer,
+} from './tool-server.ts'
 
 /** The SDK's server for one connection, or for one stateless request, in which `called` is the tool to be called. */
 export function openConnection(server: ToolServer, caller: Caller, called?: string): McpServer {
@@ -32,7 +44,10 @@ export function openConnection(server: ToolServer, caller: Caller, called?: stri
     const { tools, nextCursor } = server.pages.page(caller.context, params?.cursor)
     return { tools: [...tools], ...(nextCursor !== undefined && { nextCursor }) }
   })
-  methods.setRequestHandler('tools/call', callHandler(server, caller))
+  methods.setRequestHandler(
+    'tools/call',
+    callHandler(server, caller, () => methods.getClientCapabilities()),
+  )
   methods.setRequestHandler('logging/setLevel', ({ params }) => {
     caller.logLevel = params.level
     return {}
@@ -43,22 +58,75 @@ export function openConnection(server: ToolServer, caller: Caller, called?: stri
 }
 
 export const callHandler =
-  (server: ToolServer, caller: Caller) =>
-  ({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult> =>
-    server.call({
-      name: params.name,
-      args: params.arguments,
-      caller,
-      signal: context.mcpReq.signal,
-      progressToken: context.mcpReq._meta?.progressToken,
-      logLevel: logLevelOf(context) ?? caller.logLevel,
-      meta: context.mcpReq._meta,
-      notify: (notice) => {
-        context.mcpReq.notify(notice).catch((error: unknown) => {
-          writeLog(server.log, 'debug', { err: error }, 'A progress notification could not be sent')
-        })
-      },
-    })
+  (server: ToolServer, caller: Caller, capabilities: () => ClientCapabilities | undefined = () => undefined) =>
+  async ({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+    const state = context.mcpReq.requestState<unknown>()
+    const call = (approvalId = typeof state === 'string' ? state : undefined) =>
+      server.call({
+        name: params.name,
+        args: params.arguments,
+        caller,
+        approvalId,
+        signal: context.mcpReq.signal,
+        progressToken: context.mcpReq._meta?.progressToken,
+        logLevel: logLevelOf(context) ?? caller.logLevel,
+        meta: context.mcpReq._meta,
+        notify: (notice) => {
+          context.mcpReq.notify(notice).catch((error: unknown) => {
+            writeLog(server.log, 'debug', { err: error }, 'A progress notification could not be sent')
+          })
+        },
+      })
+    const { result, approval } = await call()
+    if (approval === undefined || server.approvals === undefined) return result
+    const response = inputResponse(context.mcpReq.inputResponses, APPROVAL)
+    const own = server.approvals.mayDecide(params.name, caller.context)
+    if (response.kind === 'missing') {
+      const { elicitation } = offeredBy(context) ?? capabilities() ?? {}
+      return question(server.approvals, approval, params, own, elicitation, context) ?? result
+    }
+    // A client answers a URL elicitation when the page was opened: the person decides there.
+    if (!own || response.kind !== 'elicit' || response.action === 'cancel') return result
+    await server.approvals.decide(approval, response.action === 'accept' ? 'approve' : 'reject', caller.context)
+    return (await call(approval)).result
+  }
+
+const APPROVAL = 'approval'
+const MAX_SHOWN = 2_000
+
+const offeredBy = ({ mcpReq }: ServerContext): ClientCapabilities | undefined =>
+  (mcpReq.envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY] as
+    | ClientCapabilities
+    | undefined
+
+/** Asks the person at the client: the asker itself if it may decide, otherwise to open the approval in the web UI. */
+function question(
+  { path }: CallApprovals,
+  id: string,
+  { name: tool, arguments: params = {} }: CallToolRequest['params'],
+  own: boolean,
+  elicitation: ClientCapabilities['elicitation'],
+  { http }: ServerContext,
+): InputRequiredResult | undefined {
+  if (elicitation === undefined) return undefined
+  if (own) {
+    // A client that names no mode has forms.
+    if (elicitation.form === undefined && elicitation.url !== undefined) return undefined
+    const shown = JSON.stringify(params)
+    // Nobody can approve what the client doesn't show.
+    if (shown.length > MAX_SHOWN) return undefined
+    const requestedSchema = { type: 'object', properties: {} } as const
+    const message = `Run the tool '${tool}' with ${shown}?`
+    const form = inputRequired.elicit({ message, requestedSchema })
+    return inputRequired({ inputRequests: { [APPROVAL]: form }, requestState: id })
+  }
+  const host = http?.req?.headers.get('host')
+  if (elicitation.url === undefined || !host) return undefined
+  const scheme = http?.req?.headers.get('x-forwarded-proto') === 'https' ? 'https' : 'http'
+  const message = `The tool '${tool}' runs only with approval. Open the approval in the web UI`
+  const url = `${scheme}://${host}${path}${encodeURIComponent(id)}`
+  return inputRequired({ inputRequests: { [APPROVAL]: inputRequired.elicitUrl({ message, url }) }, requestState: id })
+}
 
 /** Notifies a connection of changed lists until it closes. */
 export function followChanges(server: ToolServer, connection: McpServer): void {

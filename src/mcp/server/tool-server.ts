@@ -140,6 +140,8 @@ export interface ToolServerOptions {
   /** The effect of a tool whose definition has none. */
   readonly effectOf?: (tool: ToolDefinition) => Effect | undefined
   readonly library?: Library
+  /** Without it, calls that need approval are only refused. */
+  readonly approvals?: CallApprovals
   /** Gets every connection before it is used, to add request handlers. */
   readonly extend?: (connection: McpServer, caller: Caller) => void
 }
@@ -148,6 +150,8 @@ interface AskedCall {
   readonly name: string
   readonly args: unknown
   readonly caller: Caller
+  /** Default: the one in `meta`. */
+  readonly approvalId?: string | undefined
   readonly signal: CancelSignal
   readonly progressToken?: ProgressToken | undefined
   readonly logLevel?: LogLevel | undefined
@@ -156,7 +160,26 @@ interface AskedCall {
   readonly notify: (notice: Notice) => void
 }
 
+/** The answer of a call, and the id of the approval that it waits for. */
+interface Answer {
+  readonly result: CallToolResult
+  readonly approval?: string
+}
+
+/** Lets clients that can ask a person lead to the approval of a call. */
+export interface CallApprovals {
+  /** The path of approvals in the web UI, which the id follows. */
+  readonly path: string
+  /** Whether this caller may decide about its own call of a tool. */
+  mayDecide(tool: string, context: CallContext): boolean
+  /** Decides about its own call. */
+  decide(id: string, decision: 'approve' | 'reject', context: CallContext): Promise<void>
+}
+
 type Changed = 'tools' | 'resources' | 'prompts'
+
+/** Names an approval in the `_meta` of a call. Clients that don't send it repeat the call. */
+const APPROVAL_ID = 'toolyard/approval_id'
 
 /** Changes within this time are reported once. */
 const SETTLE_MS = 100
@@ -166,6 +189,7 @@ export class ToolServer {
   readonly info: { readonly name: string; readonly version: string }
   readonly pages: ToolPages
   readonly library: Library | undefined
+  readonly approvals: CallApprovals | undefined
   readonly log: Log
   readonly clock: Clock
   readonly extend: ToolServerOptions['extend']
@@ -181,6 +205,7 @@ export class ToolServer {
     this.info = { name: 'toolyard', version }
     this.#registry = registry
     this.library = options.library
+    this.approvals = options.approvals
     this.log = options.log ?? silentLog
     this.clock = options.clock ?? systemClock
     this.extend = options.extend
@@ -192,20 +217,24 @@ export class ToolServer {
   }
 
   /** Runs a call. Only an unknown tool is a protocol error, as MCP requires. */
-  async call(asked: AskedCall): Promise<CallToolResult> {
+  async call(asked: AskedCall): Promise<Answer> {
     const { name, args, caller, signal, progressToken, logLevel, meta, notify } = asked
+    const named = meta?.[APPROVAL_ID]
+    const approvalId = asked.approvalId ?? (typeof named === 'string' ? named : undefined)
     const listens = progressToken !== undefined || logLevel !== undefined
     const result = await this.#executor.execute(name, args ?? {}, {
       ...caller.context,
       source: 'mcp',
       signal,
       ...(typeof meta?.traceparent === 'string' && { traceparent: meta.traceparent }),
+      ...(approvalId !== undefined && { approvalId }),
       ...(listens && { report: teller(new ReportReader(progressToken, logLevel), notify) }),
     })
     if (!result.success && result.error_code === 'TOOL_NOT_FOUND') {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, result.error, result)
     }
-    return callAnswer(result, this.definition(name))
+    const approval = result.success ? undefined : result.details?.approval?.id
+    return { ...(approval !== undefined && { approval }), result: callAnswer(result, this.definition(name)) }
   }
 
   definition(name: string): ToolDefinition | undefined {

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { Ajv, type ErrorObject } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
+import { ApprovalError } from '../../app/approvals.ts'
 import type { Installation } from '../../app/installation.ts'
 import { RefusedJsonError } from '../../core/json-depth.ts'
 import { writeLog } from '../../core/log.ts'
@@ -79,6 +80,7 @@ function expectedProblem(error: Error): HttpProblem | undefined {
   if (error instanceof ToolExecutionError && error.code !== 'EXECUTION_ERROR') {
     return new HttpProblem(TOOL_ERRORS[error.code].status, error.message)
   }
+  if (error instanceof ApprovalError) return new HttpProblem(error.status, error.message)
   if (error instanceof ModelValidationError) return new HttpProblem(400, error.message)
   if (error instanceof RefusedJsonError) return new HttpProblem(400, `The body ${error.message}`)
   const { statusCode: status, code, message, validation } = error as Partial<FastifyError> & Error

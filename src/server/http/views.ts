@@ -120,6 +120,8 @@ export interface PageTool {
   readonly origin: string
   /** The permissions that a tenant needs. */
   readonly permissions: readonly string[]
+  /** Whether calls may need approval. */
+  readonly approval?: true
   /** Why the tool cannot be called. */
   readonly broken?: string | undefined
 }

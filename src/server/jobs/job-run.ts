@@ -28,6 +28,7 @@ export interface JobView {
 export interface StoredCall {
   readonly params: unknown
   readonly idempotency_key?: string | undefined
+  readonly approval_id?: string | undefined
   readonly traceparent?: string | undefined
 }
 
@@ -48,8 +49,10 @@ export interface TaskContext {
   report(progress: unknown): void
 }
 
-/** Work of the server itself that runs as a job. It is started once and never repeated. */
+/** Work of the server itself that runs as a job. */
 export interface Task {
+  /** Whether it may run again after its server has died. */
+  readonly repeatable?: boolean
   run(params: unknown, context: TaskContext): Promise<unknown>
 }
 
@@ -97,7 +100,7 @@ export class JobRun {
     this.#installation = installation
     this.#task = task
     const effect = installation.manager.getExecutor().effectOf(job.tool)
-    this.#repeatable = effect === 'read' || effect === 'idempotent'
+    this.#repeatable = task?.repeatable ?? (effect === 'read' || effect === 'idempotent')
     this.done = this.#run()
   }
 
@@ -171,14 +174,17 @@ export class JobRun {
     const cancelTimer = clock.after(job.timeout_ms, () => this.#cancellation.abort(undefined))
     const envelope = () => ({ tool_name: job.tool, execution_time_ms: clock.now() - startedMs })
     try {
-      if (job.attempts > 1) throw new TaskError('The server stopped before the task ended. Start it again to continue.')
+      if (job.attempts > (task.repeatable ? MAX_ATTEMPTS : 1))
+        throw new TaskError('The server stopped before the task ended. Start it again to continue.')
       const context = { tenant: job.tenant, rights: this.#rights, signal: this.#cancellation, report: this.#report }
       return { success: true, result: await task.run(job.params, context), ...envelope() }
     } catch (err) {
       const known = err instanceof TaskError
-      if (!known) writeLog(log, 'error', { err, job: job.id, tool: job.tool }, 'A task failed')
+      if (!known && this.#cancelReason === undefined)
+        writeLog(log, 'error', { err, job: job.id, tool: job.tool }, 'A task failed')
       const error = known ? err.message : 'The task failed. See the server log.'
-      return { success: false, error, error_code: 'EXECUTION_ERROR', ...envelope() }
+      const error_code = task.repeatable && this.#cancelReason !== undefined ? 'CANCELLED' : 'EXECUTION_ERROR'
+      return { success: false, error, error_code, ...envelope() }
     } finally {
       cancelTimer()
     }
@@ -195,7 +201,11 @@ export class JobRun {
   #context(): CallContext {
     const { job } = this
     // The job id is the key of a write, so that a write that another server has started never runs twice.
-    const { traceparent, idempotency_key: key = this.#repeatable ? undefined : job.id } = callOf(job)
+    const {
+      traceparent,
+      approval_id: approvalId,
+      idempotency_key: key = this.#repeatable ? undefined : job.id,
+    } = callOf(job)
     return {
       tenant: job.tenant,
       ...this.#rights,
@@ -205,6 +215,7 @@ export class JobRun {
       report: this.#report,
       caller: job.caller ?? undefined,
       idempotencyKey: key,
+      approvalId,
       traceparent,
     }
   }

@@ -39,6 +39,7 @@ export interface JobRequest {
   readonly session?: string | undefined
   /** A second request with the same key gets the job of the first. */
   readonly idempotencyKey?: string | undefined
+  readonly approvalId?: string | undefined
   readonly traceparent?: string | undefined
   readonly onRate?: CallContext['onRate']
 }
@@ -70,7 +71,7 @@ export class Jobs {
 
   /** Accepts a job, or refuses it as the call itself would be refused. */
   async start(caller: Caller, request: JobRequest): Promise<Started> {
-    const { tool_name, params, timeout_ms, session, idempotencyKey, traceparent, onRate } = request
+    const { tool_name, params, timeout_ms, session, idempotencyKey, approvalId, traceparent, onRate } = request
     const { manager, callers, config } = this.#installation
     const maxMs = config.limits?.job_timeout_ms ?? HOUR_MS
     const context: CallContext = {
@@ -88,7 +89,7 @@ export class Jobs {
     }
     const admitted = await executor.admit(tool_name, params, context)
     if ('refused' in admitted) return admitted
-    const call: StoredCall = { params, idempotency_key: idempotencyKey, traceparent }
+    const call: StoredCall = { params, idempotency_key: idempotencyKey, approval_id: approvalId, traceparent }
     try {
       const job = await this.#create({
         id: idempotencyKey === undefined ? randomUUID() : keyedId(caller, idempotencyKey),

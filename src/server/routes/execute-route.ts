@@ -24,6 +24,10 @@ const BODY = {
     tool_name: { type: 'string', examples: ['math_eval'] },
     params: { type: 'object', additionalProperties: true, examples: [{ expression: '2+2' }] },
     timeout_ms: { type: 'number', description: 'The timeout of this call, clamped to 1–60 s.' },
+    approval_id: {
+      type: 'string',
+      description: 'Runs the approved call: the id in details.approval of the same call before.',
+    },
     session_id: {
       type: 'string',
       description: 'The session for rate limits per session. Alternative: the header X-Session-Id.',
@@ -57,7 +61,11 @@ const FAILURE = {
     error_code: { enum: Object.keys(TOOL_ERRORS) },
     tool_name: { type: 'string' },
     execution_time_ms: TIME,
-    details: { type: 'object', additionalProperties: true, description: 'The problems with the parameters.' },
+    details: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'The problems with the parameters, or the approval to wait for.',
+    },
     suggestions: { type: 'array', items: { type: 'string' }, description: 'Tools with similar names.' },
     outcome: { const: 'unknown', description: 'The write may have happened.' },
   },
@@ -77,6 +85,7 @@ interface CallBody {
   readonly tool_name: string
   readonly params: unknown
   readonly timeout_ms?: number
+  readonly approval_id?: string
   readonly session_id?: unknown
 }
 
@@ -123,13 +132,14 @@ export function executeRoute(app: FastifyInstance): void {
         const { headers, caller, body } = request
         const problem = callProblem(body)
         if (problem !== undefined) return envelope(reply, unreadable(problem, body))
-        const { tool_name, params, timeout_ms, session_id } = body as CallBody
+        const { tool_name, params, timeout_ms, approval_id, session_id } = body as CallBody
         const session = sessionName(session_id ?? headers['x-session-id'])
         const context = new RestContext(contexts.of(caller, session))
         const { 'idempotency-key': key, traceparent, prefer } = headers
         if (key !== undefined) context.idempotencyKey = key as string
         if (isTraceparent(traceparent)) context.traceparent = traceparent
         if (timeout_ms !== undefined) context.timeoutMs = timeout_ms
+        if (approval_id !== undefined) context.approvalId = approval_id
         if (prefer !== undefined && RESPOND_ASYNC.test(String(prefer))) {
           return startJob(app, request, reply, context, session)
         }
@@ -158,13 +168,14 @@ async function startJob(
   session: string | undefined,
 ): Promise<string | object> {
   const { tool_name, params } = body as CallBody
-  const { timeoutMs, idempotencyKey, traceparent } = context
+  const { timeoutMs, idempotencyKey, approvalId, traceparent } = context
   const started = await jobs.start(caller, {
     tool_name,
     params,
     timeout_ms: timeoutMs,
     session,
     idempotencyKey,
+    approvalId,
     traceparent,
     onRate: (state, rate) => context.onRate(state, rate),
   })
@@ -208,11 +219,12 @@ function callProblem(body: unknown): string | undefined {
   if (!isObject(body)) {
     return body === undefined ? 'the body is not JSON' : 'the body must be one JSON object {"tool_name", "params"}'
   }
-  const { tool_name, timeout_ms } = body as { tool_name?: unknown; timeout_ms?: unknown }
+  const { tool_name, timeout_ms, approval_id } = body as Readonly<Record<string, unknown>>
   if (tool_name === undefined) return "missing 'tool_name'"
   if (typeof tool_name !== 'string') return 'tool_name must be a string'
   const other = 'params' in body ? undefined : ['parameters', 'arguments', 'args', 'input'].find((name) => name in body)
   if (other !== undefined) return `send the parameters as 'params', not as '${other}'`
+  if (approval_id !== undefined && typeof approval_id !== 'string') return 'approval_id must be a string'
   return timeout_ms === undefined || typeof timeout_ms === 'number' ? undefined : 'timeout_ms must be a number'
 }
 
@@ -251,6 +263,7 @@ class RestContext implements CallContext {
   readonly signal = new Cancellation()
   timeoutMs?: number
   idempotencyKey?: string
+  approvalId?: string
   traceparent?: string
   report?: (progress: unknown) => void
   rate: CallerRate | undefined = undefined

@@ -35,6 +35,7 @@ describe('keys', () => {
       created_at: expect.any(String),
       expires_at: null,
       revoked_at: null,
+      created_by: expect.any(String),
       last_used_at: null,
     })
     expect((await call('hello', {}, { 'x-api-key': key })).status).toBe(200)

@@ -139,6 +139,7 @@ const KEY = {
   created_at: TIME_OR_NULL,
   expires_at: TIME_OR_NULL,
   revoked_at: TIME_OR_NULL,
+  created_by: { type: ['string', 'null'], description: 'The id of the key that created it.' },
   last_used_at: { ...TIME_OR_NULL, description: 'The last use on this server since it started.' },
 }
 const patterns = (what: string, examples: readonly string[]) => ({
@@ -209,6 +210,7 @@ export function keyRoutes(app: FastifyInstance): void {
         created_at: now(),
         expires_at: expires_at === undefined ? null : new Date(expires_at).toISOString(),
         revoked_at: null,
+        created_by: caller === LOCAL_CALLER ? null : caller.id,
       }
       await installation.access.createKey(stored, caller)
       await installation.callers.load(keys)

@@ -21,6 +21,8 @@ const ADDRESSES = [
   '/models/runs/:id',
   '/activity',
   '/activity/:part',
+  '/approvals',
+  '/approvals/:id',
   '/settings',
   '/runs/:id',
 ]
@@ -115,6 +117,7 @@ const TAGS = [
   { name: 'openai', description: 'OpenAI-compatible endpoints' },
   { name: 'mcp', description: 'The tools over the Model Context Protocol, and the MCP servers in use' },
   { name: 'models', description: 'Models, suites and test results' },
+  { name: 'approvals', description: 'Calls that wait for approval' },
   { name: 'runs', description: 'Recorded runs' },
   { name: 'metrics', description: 'Metrics of calls and runs' },
   { name: 'audit', description: 'The audit log' },

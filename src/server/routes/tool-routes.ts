@@ -18,6 +18,8 @@ const NAME = { type: 'string', examples: ['get_weather'] }
 const DESCRIPTION = { type: 'string', examples: ['The weather of a city'] }
 const BROKEN = { type: 'string', description: 'Why the tool cannot be called; absent if it can.' }
 
+const APPROVAL = { const: true, description: 'Calls may need approval; absent if they never do.' }
+
 const TOOL = {
   name: NAME,
   description: DESCRIPTION,
@@ -25,6 +27,7 @@ const TOOL = {
   effect: { enum: ['read', 'idempotent', 'write'] },
   origin: { type: 'string', description: '`configuration`, or the name of the MCP server.' },
   permissions: { type: 'array', items: TEXT },
+  approval: APPROVAL,
   broken: BROKEN,
 }
 
@@ -55,7 +58,7 @@ export function pageToolsRoutes(app: FastifyInstance): void {
 
 function shown(
   { manager }: Installation,
-  { name, description, implementation, permissions }: ToolDefinition,
+  { name, description, implementation, permissions, approval }: ToolDefinition,
 ): PageTool {
   const broken = manager.getRegistry().brokenReason(name)
   const { type: kind = 'unknown', server } = implementation ?? {}
@@ -66,6 +69,7 @@ function shown(
     effect: manager.getExecutor().effectOf(name) ?? 'write',
     origin: kind === 'mcp' && typeof server === 'string' ? server : 'configuration',
     permissions: permissions ?? [],
+    ...(approval && { approval: true }),
     broken,
   }
 }
@@ -133,6 +137,7 @@ export function toolRoutes(app: FastifyInstance): void {
           description: DESCRIPTION,
           parameters: PARAMETERS,
           implementation: object({ type: { type: 'string', examples: ['http'] } }),
+          approval: APPROVAL,
           broken: BROKEN,
           health: HEALTH,
         },
@@ -143,13 +148,14 @@ export function toolRoutes(app: FastifyInstance): void {
       const registry = installation.manager.getRegistry()
       const executor = installation.manager.getExecutor()
       return {
-        tools: usableTools(installation, caller).map(({ name, description, parameters, implementation }) => {
+        tools: usableTools(installation, caller).map(({ name, description, parameters, implementation, approval }) => {
           const broken = registry.brokenReason(name)
           const state = executor.healthOf(name, caller.tenant)
           const health = Object.keys(state).length > 0 ? state : undefined
           // The rest of the implementation is private: handlers, mock responses, URLs, secrets.
           const type = implementation?.type
-          return { name, description, parameters, implementation: { type }, broken, health }
+          const guarded = approval ? ({ approval: true } as const) : {}
+          return { name, description, parameters, implementation: { type }, ...guarded, broken, health }
         }),
       }
     },
@@ -248,6 +254,9 @@ declare module 'fastify' {
   }
 }
 
+/** Where the web UI shows an approval. */
+const APPROVALS_PATH = '/approvals/'
+
 /** The MCP server of one configuration. */
 interface Generation {
   readonly handler: HttpHandler
@@ -317,6 +326,7 @@ export class McpEndpoint {
       log,
       clock,
       effectOf: ({ name }) => executor.effectOf(name),
+      approvals: this.#installation.approvals.forMcp(APPROVALS_PATH),
       ...(servers.names.length > 0 && { library: servers.library }),
     })
     const hosts = config.server?.hosts ?? []

@@ -208,6 +208,7 @@ const callEntry = (record: CallRecord, epoch: number): CallEntry => ({
   model: record.model ?? null,
   schemaHash: record.schemaHash ?? null,
   params: record.params === undefined ? null : jsonText(record.params),
+  approval: record.approval && { id: record.approval.id, params: jsonText(record.approval.params) },
   code: record.code ?? null,
   unknown: record.outcomeUnknown,
   durationMs: record.executionTimeMs,

@@ -408,4 +408,37 @@ export const migrations: readonly string[] = [
   CREATE INDEX chat_turns_by_chat ON toolyard.chat_turns (tenant, caller, chat, id);
   CREATE INDEX chat_turns_by_time ON toolyard.chat_turns (at);
   `,
+  // Calls that wait for a person, and which key created a key.
+  `
+  ALTER TABLE toolyard.keys ADD COLUMN created_by text;
+  -- A key with every scope has the new one, too.
+  UPDATE toolyard.keys SET scopes = '["read","call","chat","observe","validate","approve","manage","installation"]'
+  WHERE scopes = '["read","call","chat","observe","validate","manage","installation"]';
+  CREATE TABLE toolyard.pauses (
+    id text COLLATE "C" PRIMARY KEY,
+    kind text NOT NULL,
+    tenant text COLLATE "C" NOT NULL,
+    caller text COLLATE "C" NOT NULL,
+    tool text NOT NULL,
+    version text NOT NULL,
+    params_hash text COLLATE "C" NOT NULL,
+    params text NOT NULL,
+    run_id text COLLATE "C",
+    call_id text COLLATE "C",
+    requested_at double precision NOT NULL,
+    expires_at double precision NOT NULL,
+    decision text,
+    decided_params text,
+    decided_by text,
+    decided_by_name text,
+    decided_at double precision,
+    reason text,
+    begun_at double precision
+  );
+  CREATE INDEX pauses_by_tenant ON toolyard.pauses (tenant, requested_at, id);
+  CREATE INDEX pauses_by_call ON toolyard.pauses (tenant, caller, params_hash);
+  CREATE INDEX pauses_by_expiry ON toolyard.pauses (expires_at);
+  CREATE INDEX pauses_pending ON toolyard.pauses (tenant, caller, expires_at) WHERE decision IS NULL;
+  CREATE INDEX pauses_by_run ON toolyard.pauses (run_id) WHERE run_id IS NOT NULL;
+  `,
 ]

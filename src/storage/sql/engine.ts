@@ -28,7 +28,7 @@ export interface StorageOptions {
 /** The default of `aliveMs`. */
 export const ALIVE_MS = 10_000
 
-export const CHANGES: readonly Change[] = ['keys', 'settings', 'validations']
+export const CHANGES: readonly Change[] = ['keys', 'settings', 'validations', 'pauses']
 
 /** The listeners for changes of a store. */
 export class ChangeListeners {

@@ -73,7 +73,7 @@ export class Runs implements RunStore {
   }
 
   async list({ tenant, model, stopReason, limit, cursor }: RunFilter): Promise<RunPage> {
-    const after = cursor === undefined ? undefined : readCursor(cursor)
+    const after = cursor === undefined ? undefined : readCursor(cursor, 'string')
     const where = new Where().and('tenant = ?', tenant).and('model = ?', model).and('stop_reason = ?', stopReason)
     if (after !== undefined) where.and('(started_at, id) < (?, ?)', ...after)
     const sql = [LIST, where.sql, 'ORDER BY started_at DESC, id DESC LIMIT ?'].join(' ')
@@ -109,7 +109,11 @@ export class Runs implements RunStore {
 }
 
 /** The tenant of a row, by its id. */
-export async function tenantOf(database: Database, table: 'runs' | 'jobs', id: string): Promise<string | undefined> {
+export async function tenantOf(
+  database: Database,
+  table: 'runs' | 'jobs' | 'pauses',
+  id: string,
+): Promise<string | undefined> {
   const sql = ['SELECT tenant FROM', `toolyard.${table}`, 'WHERE id = ? LIMIT 1'].join(' ')
   return (await database.run<{ tenant: string }>(sql, [id])).rows[0]?.tenant
 }
@@ -132,12 +136,13 @@ export function insertRuns(database: Database, runs: readonly StoredRun[]): Stat
   return database.insert('toolyard.runs', COLUMNS, rows, 'ON CONFLICT (tenant, id) DO NOTHING')
 }
 
-function readCursor(cursor: string): readonly [startedAt: string, id: string] {
+/** A cursor is the time and the id of the last row of its page. */
+export function readCursor(cursor: string, time: 'string' | 'number'): readonly [time: unknown, id: string] {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (Array.isArray(value) && value.length === 2) {
-      const [startedAt, id] = value as unknown[]
-      if (typeof startedAt === 'string' && typeof id === 'string') return [startedAt, id]
+      const [at, id] = value as unknown[]
+      if (typeof at === time && typeof id === 'string') return [at, id]
     }
   } catch {
     // Reported below.

@@ -8,6 +8,7 @@ import type { Setting, SettingKind, SettingStore } from '../../core/storage/sett
 import type { ToolResult } from '../../core/tool-result.ts'
 import { ADD_BYTES, ask, type Database, freeBytes, placeholders, SWEEP_LIMIT, USAGE, Where } from './database.ts'
 import type { Engine } from './engine.ts'
+import { Pauses } from './pauses.ts'
 import { Chats, Runs, ToolUse, tenantOf, Validations } from './runs.ts'
 import { SqlLedgerTables } from './sql-ledger-tables.ts'
 
@@ -15,7 +16,17 @@ const DAY_MS = 86_400_000
 
 type Stores = Pick<
   Engine,
-  'tables' | 'runs' | 'keys' | 'sessions' | 'settings' | 'validations' | 'toolUse' | 'once' | 'jobs' | 'chats'
+  | 'tables'
+  | 'runs'
+  | 'keys'
+  | 'sessions'
+  | 'settings'
+  | 'validations'
+  | 'toolUse'
+  | 'once'
+  | 'jobs'
+  | 'chats'
+  | 'pauses'
 >
 
 /** The stores that are the same on both engines; `sweep` removes what has expired. */
@@ -27,6 +38,7 @@ export function sqlStores(
   const once = new Once(database, clock)
   const jobs = new Jobs(database)
   const chats = new Chats(database, clock)
+  const pauses = new Pauses(database)
   return {
     tables: new SqlLedgerTables(database),
     runs: new Runs(database),
@@ -38,10 +50,13 @@ export function sqlStores(
     once,
     jobs,
     chats,
+    pauses,
     async sweep() {
       await once.sweep()
-      await jobs.sweep(clock.wall() - keepDays * DAY_MS)
-      await chats.sweep(clock.wall() - keepDays * DAY_MS)
+      const before = clock.wall() - keepDays * DAY_MS
+      await jobs.sweep(before)
+      await chats.sweep(before)
+      await pauses.sweep(before, SWEEP_LIMIT)
       await database.run(SWEEP_SESSIONS, [clock.wall(), SWEEP_LIMIT])
     },
   }
@@ -49,9 +64,9 @@ export function sqlStores(
 
 const LIST_KEYS = 'SELECT * FROM toolyard.keys ORDER BY created_at, id'
 const CREATE_KEY = `
-  INSERT INTO toolyard.keys (id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, scopes,
-    tools, models)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO toolyard.keys (id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at,
+    created_by, scopes, tools, models)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 /** Stored as JSON. */
 const LISTS = ['scopes', 'tools', 'models'] as const
 const REVOKE_KEY = 'UPDATE toolyard.keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'
@@ -74,9 +89,10 @@ class Keys implements KeyStore {
   }
 
   async create(key: StoredKey): Promise<void> {
-    const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at } = key
+    const { id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, created_by } = key
     const lists = LISTS.map((list) => (key[list] === null ? null : JSON.stringify(key[list])))
-    const values = [id, hash, tenant, name, role, calls_per_minute, created_at, expires_at, revoked_at, ...lists]
+    const times = [created_at, expires_at, revoked_at]
+    const values = [id, hash, tenant, name, role, calls_per_minute, ...times, created_by, ...lists]
     await this.#database.change('keys', () => ask(CREATE_KEY, values))
   }
 

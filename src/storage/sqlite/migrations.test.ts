@@ -90,6 +90,7 @@ async function databaseOfVersion6(): Promise<{ readonly folder: string; readonly
   for (const column of ['event', 'subject', 'detail']) database.exec(`ALTER TABLE audit DROP COLUMN ${column}`)
   database.exec('CREATE VIEW audit_log AS SELECT tool FROM audit')
   database.exec(`
+    DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
     DROP TABLE sessions; DROP TABLE reserve; DROP TABLE chat_turns; DROP TABLE job_bytes; DROP INDEX jobs_to_do_by_tenant;
     ALTER TABLE jobs DROP COLUMN bytes; ALTER TABLE knowledge_versions DROP COLUMN bytes;
     ALTER TABLE knowledge_collections DROP COLUMN bytes`)
@@ -181,6 +182,7 @@ test('counts what tenants had stored before there were quotas', async () => {
   const before = usage()
   expect({ ...before }).toEqual({ queued_jobs: 1, documents: 1, storage_bytes: 6 + 6 + 4 })
   database.exec(`
+    DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by;
     DROP TABLE reserve; DROP TABLE job_bytes; DROP TABLE chat_turns; DROP INDEX jobs_to_do_by_tenant;
     ALTER TABLE jobs DROP COLUMN bytes;
     ALTER TABLE knowledge_versions DROP COLUMN bytes; ALTER TABLE knowledge_collections DROP COLUMN bytes;
@@ -194,4 +196,19 @@ test.each([1, 3])('refuses a database of the unreleased version %d and changes n
   database.exec(`PRAGMA user_version = ${version}`)
   expect(() => migrate(database)).toThrow(`(its version is ${version}): use another data folder`)
   expect(database.get('PRAGMA user_version')).toEqual({ user_version: version })
+})
+
+test('keys that had every scope may approve, and no others', () => {
+  const database = freshDatabase()
+  const all = '["read","call","chat","observe","validate","manage","installation"]'
+  for (const [id, scopes] of [['all', all] as const, ['some', '["read","manage"]'] as const, ['role', null] as const]) {
+    database.run(
+      "INSERT INTO keys (id, hash, tenant, name, role, created_at, scopes) VALUES (?, ?, 't', 'n', 'admin', '2026', ?)",
+      ...[id, id, scopes],
+    )
+  }
+  database.exec('DROP TABLE pauses; ALTER TABLE keys DROP COLUMN created_by; PRAGMA user_version = 9')
+  migrate(database)
+  const scopes = database.all<{ scopes: string | null }>('SELECT scopes FROM keys ORDER BY id').map((key) => key.scopes)
+  expect(scopes).toEqual([all.replace('"manage"', '"approve","manage"'), null, '["read","manage"]'])
 })

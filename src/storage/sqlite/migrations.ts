@@ -3,7 +3,7 @@ import { copyAuditBlocks } from './audit-blocks.ts'
 import type { SqliteDatabase } from './sqlite-database.ts'
 
 /** The version of the layout. */
-export const VERSION = 9
+export const VERSION = 10
 /** Earlier versions were never released. */
 const FIRST_EDITION = 4
 
@@ -27,8 +27,9 @@ export function migrate(database: SqliteDatabase): void {
       )
     }
     if (version === 0) {
-      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS, QUOTAS, CHATS])
+      for (const sql of [LAYOUT, RUNS_BY_ID, AUDIT, AUDIT_INDEXES, EVENT_INDEXES, ACCESS, QUOTAS, CHATS, PAUSES]) {
         database.exec(sql)
+      }
     } else {
       if (version < 5) {
         database.exec(AUDIT)
@@ -41,6 +42,7 @@ export function migrate(database: SqliteDatabase): void {
       if (version < 7) for (const sql of [RUNS_BY_ID, ACCESS]) database.exec(sql)
       if (version < 8) database.exec(QUOTAS)
       if (version < 9) database.exec(CHATS)
+      if (version < 10) database.exec(PAUSES)
     }
     database.exec(['PRAGMA user_version =', VERSION].join(' '))
   })
@@ -385,6 +387,39 @@ const CHATS = `
   ) STRICT;
   CREATE INDEX chat_turns_by_chat ON chat_turns (tenant, caller, chat, id);
   CREATE INDEX chat_turns_by_time ON chat_turns (at)`
+
+/** Calls that wait for a person, and which key created a key. */
+const PAUSES = `
+  ALTER TABLE keys ADD COLUMN created_by TEXT;
+  -- A key with every scope has the new one, too.
+  UPDATE keys SET scopes = '["read","call","chat","observe","validate","approve","manage","installation"]'
+  WHERE scopes = '["read","call","chat","observe","validate","manage","installation"]';
+  CREATE TABLE pauses (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    version TEXT NOT NULL,
+    params_hash TEXT NOT NULL,
+    params TEXT NOT NULL,
+    run_id TEXT,
+    call_id TEXT,
+    requested_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    decision TEXT,
+    decided_params TEXT,
+    decided_by TEXT,
+    decided_by_name TEXT,
+    decided_at REAL,
+    reason TEXT,
+    begun_at REAL
+  ) STRICT;
+  CREATE INDEX pauses_by_tenant ON pauses (tenant, requested_at, id);
+  CREATE INDEX pauses_by_call ON pauses (tenant, caller, params_hash);
+  CREATE INDEX pauses_by_expiry ON pauses (expires_at);
+  CREATE INDEX pauses_pending ON pauses (tenant, caller, expires_at) WHERE decision IS NULL;
+  CREATE INDEX pauses_by_run ON pauses (run_id) WHERE run_id IS NOT NULL`
 
 const AFTER_BLOCKS = `
   ALTER TABLE once ADD COLUMN claim TEXT;

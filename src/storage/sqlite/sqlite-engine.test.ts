@@ -42,6 +42,7 @@ const KEY: StoredKey = {
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: null,
   revoked_at: null,
+  created_by: null,
 }
 
 const options = (instance = 'one') => ({ folder, instance, keepDays: 7 })

@@ -99,6 +99,25 @@ describe('the sweep', () => {
     await new Promise((resolve) => setImmediate(resolve))
   }
 
+  it('removes approvals a week after they expired, and decided ones a week after they could run', async () => {
+    const now = clock.wall()
+    const call = { kind: 'approval', tenant: 't', caller: 'c', tool: 'pay', version: '0.0.0', params: {} } as const
+    const ids = () => database.all<{ id: string }>('SELECT id FROM pauses ORDER BY id').map(({ id }) => id)
+    for (const id of ['decided', 'expired', 'pending']) {
+      const expires_at = now + (id === 'pending' ? 9 * DAY : DAY)
+      const times = { requested_at: now, expires_at }
+      await engine.pauses.ask({ ...call, id, params_hash: id, run_id: null, call_id: null, ...times }, 9)
+    }
+    const by = { decided_by: 'o', decided_by_name: 'olga', decided_at: now, reason: null, decided_params: null }
+    await engine.pauses.decide('t', 'decided', { decision: 'approve', ...by, expires_at: now + 2 * DAY })
+    await sweep(8 * DAY)
+    expect(ids()).toEqual(['decided', 'expired', 'pending'])
+    await sweep(60_000)
+    expect(ids()).toEqual(['decided', 'pending'])
+    await sweep(DAY)
+    expect(ids()).toEqual(['pending'])
+  })
+
   it('takes away answers that are past their time, and no others', async () => {
     const claim = { tenant: 't', caller: 'c', fingerprint: 'f' }
     await engine.once.claim({ ...claim, key: 'soon', expiresAt: clock.wall() + 1_000 })

@@ -97,6 +97,16 @@ export const STORAGE_PARTS: {
   once: { claim: true, settle: true, release: true },
   jobs: { create: true, get: true, tenantOf: true, list: true, take: true, waiting: true, progress: true, end: true },
   chats: { turns: true, add: true },
+  pauses: {
+    ask: true,
+    open: true,
+    get: true,
+    tenantOf: true,
+    list: true,
+    countPending: true,
+    decide: true,
+    begin: true,
+  },
   knowledge: {
     collections: true,
     collection: true,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Change } from '../../../src/core/storage/storage.ts'
 import { type Clauses, until } from './contract-store.ts'
+import { approve, pauseRequest } from './pause-clauses.ts'
 
 const test = { timestamp: '2026-01-01T00:00:00.000Z', success: true }
 
@@ -16,6 +17,8 @@ export const changeClauses: Clauses = {
       ['validations', () => writer.validations.record('acme', 'm', test)],
       ['validations', () => writer.validations.replace('acme', [])],
       ['validations', () => writer.toolUse.add([USE])],
+      ['pauses', () => writer.pauses.ask(pauseRequest('one'), 1)],
+      ['pauses', () => writer.pauses.decide('acme', 'one', approve())],
       ['keys', () => writer.keys.create(KEY)],
       ['keys', () => writer.keys.revoke(KEY.id, '2026-02-01T00:00:00.000Z')],
     ]
@@ -78,6 +81,7 @@ const KEY = {
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: null,
   revoked_at: null,
+  created_by: null,
 } as const
 
 const USE = {

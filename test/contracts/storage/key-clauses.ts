@@ -15,6 +15,7 @@ const key = (id: string, more: Partial<StoredKey> = {}): StoredKey => ({
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: null,
   revoked_at: null,
+  created_by: null,
   ...more,
 })
 

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { Link, useLocation } from 'wouter'
 import { sessionQuery } from '../api/queries.ts'
+import { usePending } from '../approvals/approval-queries.ts'
 import { SignOut } from '../session/sign-out.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { placeToGo } from './scroll-memory.ts'
@@ -15,6 +16,9 @@ const PAGES = [
   { href: '/activity', title: 'Activity', here: /^\/activity(\/.*)?$/ },
   { href: '/settings', title: 'Settings', here: /^\/settings$/ },
 ]
+
+/** Shown if a tool needs approval, and the key may approve. */
+const APPROVALS = { href: '/approvals', title: 'Approvals', here: /^\/approvals(\/.*)?$/ }
 
 /** What stands around every page: where one is, where one can go, and whether the server is there. */
 export function Layout({ children }: { readonly children: ReactNode }) {
@@ -56,12 +60,14 @@ export function Layout({ children }: { readonly children: ReactNode }) {
 
 function Navigation() {
   const [location] = useLocation()
+  const pending = usePending()
+  const pages = pending === undefined ? PAGES : [...PAGES.slice(0, -1), APPROVALS, ...PAGES.slice(-1)]
   return (
     <nav
       aria-label="Pages"
       className="flex gap-1 max-sm:order-1 max-sm:-mx-2 max-sm:w-[calc(100%+1rem)] max-sm:justify-between"
     >
-      {PAGES.map(({ href, title, here }) => (
+      {pages.map(({ href, title, here }) => (
         <Link
           key={href}
           href={href}
@@ -69,6 +75,12 @@ function Navigation() {
           className="rounded-lg px-2 py-1.5 text-sm font-medium text-muted hover:bg-sunk hover:text-ink aria-[current]:bg-sunk aria-[current]:text-ink sm:px-2.5"
         >
           {title}
+          {href === APPROVALS.href && pending !== undefined && pending > 0 && (
+            <>
+              {' '}
+              <span className="rounded-full bg-accent px-1.5 text-xs text-on-accent tabular-nums">{pending}</span>
+            </>
+          )}
         </Link>
       ))}
     </nav>

@@ -54,6 +54,7 @@ function WholeTool({ tool }: { readonly tool: WholePageTool }) {
         {tool.permissions.map((permission) => (
           <Chip key={permission}>needs {permission}</Chip>
         ))}
+        {tool.approval && <Chip tone="warn">needs approval</Chip>}
         <Figures name={tool.name} />
       </div>
       <p className="mt-3 max-w-3xl whitespace-pre-line wrap-anywhere">{tool.description}</p>

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, useState } from 'react'
+import { Link } from 'wouter'
 import type { WholePageTool } from '../../../src/server/http/views.ts'
 import { useMay } from '../api/queries.ts'
 import { Button } from '../parts/button.tsx'
@@ -43,6 +44,7 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
     setAsking(false)
     void call.run(params)
   }
+  const approval = call.result?.success === false ? call.result.details?.approval : undefined
   const problems = call.result?.success === false ? (call.result.details?.problems ?? []) : []
   return (
     <section aria-labelledby="try" className="mt-6">
@@ -102,6 +104,14 @@ export function TryTool({ tool, params, onParams }: TryToolProps) {
           <Note tone="bad" role="alert">
             {call.problem}
           </Note>
+        )}
+        {approval !== undefined && !call.running && (
+          <div className="mb-3 flex flex-wrap items-center gap-3">
+            <Link href={`/approvals/${approval.id}`} className="text-accent underline underline-offset-2">
+              Open the approval
+            </Link>
+            <Button onClick={() => void call.run(params, approval.id)}>Run the approved call</Button>
+          </div>
         )}
         {call.result !== undefined && !call.running && <CallResult result={call.result} />}
       </div>

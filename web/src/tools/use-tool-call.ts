@@ -18,12 +18,12 @@ export function useToolCall(tool: string, onEnd: () => void) {
   const abort = useRef<AbortController>(undefined)
   useEffect(() => () => abort.current?.abort(), [])
 
-  async function run(params: unknown): Promise<void> {
+  async function run(params: unknown, approval?: string): Promise<void> {
     const controller = new AbortController()
     abort.current = controller
     setState({ running: true })
     try {
-      const body = { tool_name: tool, params }
+      const body = { tool_name: tool, params, ...(approval !== undefined && { approval_id: approval }) }
       const options = { method: 'POST', body, signal: controller.signal } as const
       for await (const { event, data } of readEvents('/tools/execute', options)) {
         if (event === 'progress') setState({ running: true, progress: data })

@@ -1,0 +1,206 @@
+import { hash, randomUUID } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import { asToolError } from '../failure.ts'
+import { canonicalText } from '../schema/canonical-text.ts'
+import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
+import type { ParamsSnapshot } from '../snapshot.ts'
+import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'
+import type { ApprovalRule, Params, ToolDefinition } from '../tool.ts'
+import { ToolExecutionError } from '../tool-result.ts'
+import type { Call } from './call.ts'
+
+const HOUR_MS = 3_600_000
+const EXPIRES_MS = 24 * HOUR_MS
+/** Longer than a timer or a person remembers, shorter than the times that a date can hold. */
+const MAX_EXPIRES_MS = 365 * EXPIRES_MS
+export const MAX_PENDING = 100
+/** An approved call can run for this long: its result is stored for as long, so that it never runs twice. */
+export const USABLE_MS = EXPIRES_MS
+/** A call that takes more steps to compare with `when` needs approval. */
+const MAX_STEPS = 2_000_000
+/** Definitions have no versions yet. */
+const VERSION = '0.0.0'
+
+/** The approval rule of a tool, compiled. */
+export interface BoundApproval {
+  readonly expiresMs: number
+  needs(snapshot: ParamsSnapshot): boolean
+}
+
+interface GuardedTool {
+  readonly name: string
+  readonly approval: BoundApproval | undefined
+}
+
+const KEYS: ReadonlySet<string> = new Set<keyof ApprovalRule>(['when', 'by', 'self', 'expires_ms'])
+
+/** Throws if the rule is invalid: the call might run without approval. */
+export function bindApproval({ name, approval }: ToolDefinition): BoundApproval | undefined {
+  if (approval === undefined || approval === false) return undefined
+  const rule: ApprovalRule = approval === true ? {} : approval
+  const problem = ruleProblem(rule)
+  if (problem !== undefined) {
+    throw new ToolExecutionError('EXECUTION_ERROR', `Tool '${name}' has an invalid approval: ${problem}`)
+  }
+  const { when, expires_ms: expiresMs = EXPIRES_MS } = rule
+  let schema: CompiledSchema | undefined
+  return {
+    expiresMs,
+    needs(snapshot) {
+      if (when === undefined) return true
+      schema ??= compile(when)
+      return mayMatch(schema, snapshot)
+    },
+  }
+}
+
+function ruleProblem(rule: ApprovalRule): string | undefined {
+  if (typeof rule !== 'object' || rule === null || Array.isArray(rule)) return 'it must be true or an object'
+  const unknown = Object.keys(rule).find((key) => !KEYS.has(key))
+  if (unknown !== undefined) return `unknown key '${unknown}', known are ${[...KEYS].join(', ')}`
+  const { when, by, self, expires_ms: ms } = rule
+  const roles = Array.isArray(by) && by.length > 0 && by.every((role) => role === 'operator' || role === 'admin')
+  if (by !== undefined && !roles) return 'by must be a list of operator and admin'
+  if (self !== undefined && typeof self !== 'boolean') return 'self must be true or false'
+  if (ms !== undefined && !(Number.isInteger(ms) && ms >= 1_000 && ms <= MAX_EXPIRES_MS)) {
+    return `expires_ms must be a whole number from 1000 to ${MAX_EXPIRES_MS}`
+  }
+  if (when === undefined) return undefined
+  if (typeof when !== 'object' || when === null || Array.isArray(when)) return 'when must be a JSON Schema object'
+  // Without the compiler, the first call reports it: a schema that can't be compiled approves nothing.
+  if (compiler() === undefined) return undefined
+  try {
+    return compile(when).check === undefined ? 'when is too complex: use fewer nested conditions' : undefined
+  } catch (error) {
+    return `when is not a valid schema: ${asToolError(error, '').message}`
+  }
+}
+
+/** Parameters that are too large to compare match. */
+function mayMatch({ check, cost, textCost }: CompiledSchema, { params, nodes, characters }: ParamsSnapshot): boolean {
+  if (check === undefined || cost * nodes + textCost * characters > MAX_STEPS) return true
+  return check(params)
+}
+
+/** Why calls that need approval can't be made. */
+export function approvalFault(tool: ToolDefinition, canAsk: boolean): string | undefined {
+  try {
+    if (bindApproval(tool) === undefined || canAsk) return undefined
+    return 'It needs approval, and there is no store for approvals: serve the tool, or use an installation'
+  } catch (error) {
+    return asToolError(error, tool.name).message
+  }
+}
+
+export interface ApprovalParts {
+  readonly pauses: PauseStore
+  /** Called when a new approval is pending. Must not throw. */
+  readonly onAsk?: (pause: Pause) => void
+}
+
+/** Asks for the approval of calls, and finds decided ones. */
+export class Approvals {
+  readonly #parts: ApprovalParts | undefined
+  readonly #clock: Clock
+
+  constructor(parts: ApprovalParts | undefined, clock: Clock) {
+    this.#parts = parts
+    this.#clock = clock
+  }
+
+  /**
+   * Whether the call needs approval. Finds the approval that it names, if there is one. MCP clients can't name one: they
+   * repeat the call.
+   */
+  async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
+    if (tool.approval?.needs(snapshot) !== true) return false
+    const { approvalId, source } = call.context
+    if (approvalId === undefined && source !== 'mcp') return true
+    const { pauses } = this.#store(tool)
+    const asked = callOf(call, tool, snapshot.params)
+    const pause = await (approvalId === undefined
+      ? pauses.open(asked, this.#clock.wall())
+      : pauses.get(call.tenant, String(approvalId))
+    ).catch(unavailable)
+    // An approval of another caller does not exist for this one.
+    if (pause?.kind === asked.kind && pause.caller === asked.caller && pause.run_id === null) call.approval = pause
+    return true
+  }
+
+  /** Whether asking for the approval has counted against the limits of the call that runs now. */
+  isCounted(call: Call, tool: GuardedTool, params: Params): boolean {
+    const { approval } = call
+    if (approval?.decision !== 'approve' || approval.begun_at !== null) return false
+    return approval.expires_at > this.#clock.wall() && isSame(approval, callOf(call, tool, params))
+  }
+
+  /** Throws unless the call was approved. Returns the parameters to run with, if they were changed. */
+  async pass(call: Call, tool: GuardedTool, params: Params): Promise<Params | undefined> {
+    const { pauses } = this.#store(tool)
+    const { approval } = call
+    const now = this.#clock.wall()
+    if (approval === undefined) throw await this.#ask(call, tool, params)
+    if (!isSame(approval, callOf(call, tool, params))) {
+      const message = `The approval '${approval.id}' is for another call: leave approval_id out to ask for this one`
+      throw new ToolExecutionError('INVALID_PARAMETERS', message)
+    }
+    const status = pauseStatus(approval, now)
+    if (status === 'rejected') {
+      const reason = approval.reason === null ? '' : `: ${approval.reason}`
+      throw new ToolExecutionError('PERMISSION_DENIED', `The call of tool '${tool.name}' was rejected${reason}`)
+    }
+    if (status === 'pending') throw required(tool, approval)
+    if (approval.expires_at <= now) throw await this.#ask(call, tool, params)
+    await pauses.begin(call.tenant, approval.id, now).catch(unavailable)
+    return approval.decided_params ?? undefined
+  }
+
+  async #ask(call: Call, tool: GuardedTool, params: Params): Promise<ToolExecutionError> {
+    const { pauses, onAsk } = this.#store(tool)
+    const now = this.#clock.wall()
+    const request = {
+      ...callOf(call, tool, params),
+      id: randomUUID(),
+      params,
+      run_id: null,
+      call_id: null,
+      requested_at: now,
+      expires_at: now + (tool.approval as BoundApproval).expiresMs,
+    }
+    const { pause, isNew } = await pauses.ask(request, MAX_PENDING).catch(unavailable)
+    call.approval = pause
+    if (isNew) onAsk?.(pause)
+    return required(tool, pause)
+  }
+
+  #store({ name }: GuardedTool): ApprovalParts {
+    if (this.#parts !== undefined) return this.#parts
+    throw new ToolExecutionError(
+      'EXECUTION_ERROR',
+      `Tool '${name}' needs approval, and there is no store for approvals`,
+    )
+  }
+}
+
+function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
+  const params_hash = hash('sha256', canonicalText(params))
+  const { tenant, caller = '' } = call
+  return { kind: 'approval', tenant, caller, tool: tool.name, version: VERSION, params_hash }
+}
+
+const isSame = (one: PausedCall, other: PausedCall): boolean =>
+  one.tool === other.tool && one.version === other.version && one.params_hash === other.params_hash
+
+function required(tool: GuardedTool, { id, expires_at, decision }: Pause): ToolExecutionError {
+  const approval = { id, expires_at: new Date(expires_at).toISOString() }
+  const when = decision === null ? 'when it is approved' : 'now: it is approved'
+  const message = `Tool '${tool.name}' runs only with approval. Repeat the call with approval_id '${id}' ${when}`
+  return new ToolExecutionError('APPROVAL_REQUIRED', message, { details: { approval } })
+}
+
+/** Nothing runs while the store fails. */
+function unavailable(cause: unknown): never {
+  if (cause instanceof ToolExecutionError && cause.code === 'RATE_LIMITED') throw cause
+  const message = 'The store for approvals is unavailable. The call did not run: try again later'
+  throw new ToolExecutionError('SERVICE_UNAVAILABLE', message, {}, { cause })
+}

@@ -1,0 +1,64 @@
+import { createHmac } from 'node:crypto'
+import type { ApprovalNews } from '../../app/approvals.ts'
+import type { Installation } from '../../app/installation.ts'
+import { pause } from '../../core/cancellation.ts'
+import { expandVariables } from '../../core/environment.ts'
+import { writeLog } from '../../core/log.ts'
+import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
+import { type Task, TaskError } from './job-run.ts'
+
+/** The pauses between attempts: about 45 minutes in all, within the timeout of a job. */
+const PAUSES_MS = [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000]
+const TIMEOUT_MS = 10_000
+
+/**
+ * Posts news of approvals to `approvals.webhook`, signed as https://www.standardwebhooks.com describes: HMAC-SHA-256 of
+ * id, time and body. A receiver may get the same news twice, with the same id.
+ */
+export const approvalWebhook = (installation: Installation): Task => ({
+  repeatable: true,
+  async run(params, { signal }) {
+    const { clock, log } = installation
+    const news = params as ApprovalNews
+    for (const wait of [...PAUSES_MS, undefined]) {
+      const problem = await post(installation, news)
+      if (problem === undefined) return null
+      const last = wait === undefined
+      writeLog(log, last ? 'error' : 'warn', { approval: news.id, problem }, 'The approval webhook was not delivered')
+      if (last) throw new TaskError(problem)
+      await pause(wait, clock, signal)
+    }
+    return null
+  },
+})
+
+/** Sends the news once. Returns the problem, without address and secret. */
+async function post({ config, env, clock }: Installation, news: ApprovalNews): Promise<string | undefined> {
+  const { webhook } = config.approvals ?? {}
+  if (webhook === undefined) return undefined
+  const [url, secret] = [expandVariables(webhook.url, env), expandVariables(webhook.secret, env)]
+  const [missing] = [...url.missing, ...secret.missing]
+  if (missing !== undefined) return `The environment variable ${missing} is not set`
+  if (!URL.canParse(url.text)) return 'approvals.webhook.url is not an address'
+  const id = `${news.id}.${news.status}`
+  const time = String(Math.floor(clock.wall() / 1_000))
+  const body = JSON.stringify(news)
+  const signature = createHmac('sha256', secret.text).update(`${id}.${time}.${body}`).digest('base64')
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': time,
+    'webhook-signature': `v1,${signature}`,
+  }
+  try {
+    const send = guardedFetch(new URL(url.text), config.http?.allow_private)
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const response = await send(url.text, { method: 'POST', headers, body, redirect: 'error', signal })
+    await response.body?.cancel()
+    return response.ok ? undefined : `The receiver answered with status ${response.status}`
+  } catch (error) {
+    return (error as Error).name === 'TimeoutError'
+      ? 'The receiver did not answer'
+      : 'The receiver could not be reached'
+  }
+}

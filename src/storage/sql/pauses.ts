@@ -1,0 +1,155 @@
+import type {
+  Pause,
+  PauseDecision,
+  PausedCall,
+  PauseFilter,
+  PausePage,
+  PauseRequest,
+  PauseStatus,
+  PauseStore,
+} from '../../core/storage/pause-store.ts'
+import { ToolExecutionError } from '../../core/tool-result.ts'
+import { ask, type Database, Where } from './database.ts'
+import { readCursor, tenantOf } from './runs.ts'
+
+const COLUMNS = [
+  'id',
+  'kind',
+  'tenant',
+  'caller',
+  'tool',
+  'version',
+  'params_hash',
+  'params',
+  'run_id',
+  'call_id',
+  'requested_at',
+  'expires_at',
+] as const satisfies (keyof PauseRequest)[]
+
+const INSERT = `
+  INSERT INTO toolyard.pauses (id, kind, tenant, caller, tool, version, params_hash, params, run_id, call_id,
+    requested_at, expires_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`
+const OPEN = `
+  SELECT * FROM toolyard.pauses
+  WHERE tenant = ? AND caller = ? AND params_hash = ? AND tool = ? AND version = ? AND kind = ? AND run_id IS NULL
+    AND expires_at > ? AND (decision IS NULL OR decision = 'approve' AND begun_at IS NULL)
+  ORDER BY requested_at DESC, id DESC LIMIT 1`
+const PENDING_OF_CALLER = `
+  SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND caller = ? AND decision IS NULL AND expires_at > ?`
+const PENDING = 'SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND decision IS NULL AND expires_at > ?'
+const DECIDE = `
+  UPDATE toolyard.pauses SET decision = ?, decided_params = ?, decided_by = ?, decided_by_name = ?, decided_at = ?,
+    reason = ?, expires_at = ?
+  WHERE tenant = ? AND id = ? AND decision IS NULL AND expires_at > ?`
+const BEGIN = `
+  UPDATE toolyard.pauses SET begun_at = ? WHERE tenant = ? AND id = ? AND decision = 'approve' AND begun_at IS NULL`
+const SWEEP = `
+  DELETE FROM toolyard.pauses WHERE id IN (SELECT id FROM toolyard.pauses WHERE expires_at < ? LIMIT ?)`
+
+const STATUS: Readonly<Record<PauseStatus, string>> = {
+  pending: 'decision IS NULL AND expires_at > ?',
+  expired: 'decision IS NULL AND expires_at <= ?',
+  approved: "decision = 'approve'",
+  rejected: "decision = 'reject'",
+}
+
+/** A pause as a row: parameters are JSON texts. */
+type PauseRow = Omit<Pause, 'params' | 'decided_params'> & {
+  readonly params: string
+  readonly decided_params: string | null
+}
+
+/** Calls that wait for a person. */
+export class Pauses implements PauseStore {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  ask(request: PauseRequest, maxPending: number): Promise<{ readonly pause: Pause; readonly isNew: boolean }> {
+    const row = { ...request, params: JSON.stringify(request.params) }
+    const { tenant, caller, requested_at: now } = request
+    // One change at a time, so that neither the limit nor the search for an identical call needs a lock.
+    return this.#database.change('pauses', function* () {
+      // Each call of a run has its own pause.
+      const open = request.run_id === null && (yield* ask<PauseRow>(OPEN, openValues(request, now))).rows[0]
+      if (open) return { pause: readPause(open), isNew: false }
+      const { rows: counts } = yield* ask<{ count: number }>(PENDING_OF_CALLER, [tenant, caller, now])
+      if (Number(counts[0]?.count) >= maxPending) throw tooMany(maxPending)
+      const { rows } = yield* ask<PauseRow>(
+        INSERT,
+        COLUMNS.map((name) => row[name]),
+      )
+      return { pause: readPause(rows[0] as PauseRow), isNew: true }
+    })
+  }
+
+  async open(call: PausedCall, now: number): Promise<Pause | undefined> {
+    const { rows } = await this.#database.run<PauseRow>(OPEN, openValues(call, now))
+    return rows[0] && readPause(rows[0])
+  }
+
+  async get(tenant: string, id: string): Promise<Pause | undefined> {
+    const sql = 'SELECT * FROM toolyard.pauses WHERE tenant = ? AND id = ?'
+    const { rows } = await this.#database.run<PauseRow>(sql, [tenant, id])
+    return rows[0] && readPause(rows[0])
+  }
+
+  tenantOf(id: string): Promise<string | undefined> {
+    return tenantOf(this.#database, 'pauses', id)
+  }
+
+  async list({ tenant, status, now, limit, cursor }: PauseFilter): Promise<PausePage> {
+    const where = new Where().and('tenant = ?', tenant)
+    if (status !== undefined) where.and(STATUS[status], ...(STATUS[status].includes('?') ? [now] : []))
+    if (cursor !== undefined) where.and('(requested_at, id) < (?, ?)', ...readCursor(cursor, 'number'))
+    const sql = ['SELECT * FROM toolyard.pauses WHERE', where.sql, 'ORDER BY requested_at DESC, id DESC LIMIT ?']
+    const { rows } = await this.#database.run<PauseRow>(sql.join(' '), [...where.values, limit + 1])
+    const pauses = rows.slice(0, limit).map(readPause)
+    const last = pauses.at(-1)
+    if (rows.length <= limit || last === undefined) return { pauses }
+    return { pauses, next: Buffer.from(JSON.stringify([last.requested_at, last.id])).toString('base64url') }
+  }
+
+  async countPending(tenant: string, now: number): Promise<number> {
+    const { rows } = await this.#database.run<{ count: number }>(PENDING, [tenant, now])
+    return Number(rows[0]?.count)
+  }
+
+  async decide(tenant: string, id: string, given: PauseDecision): Promise<boolean> {
+    const { decision, decided_params, decided_by, decided_by_name, decided_at, reason, expires_at } = given
+    const params = decided_params === null ? null : JSON.stringify(decided_params)
+    const values = [decision, params, decided_by, decided_by_name, decided_at, reason, expires_at]
+    const { count } = await this.#database.change('pauses', () => ask(DECIDE, [...values, tenant, id, decided_at]))
+    return count > 0
+  }
+
+  async begin(tenant: string, id: string, now: number): Promise<boolean> {
+    return (await this.#database.run(BEGIN, [now, tenant, id])).count > 0
+  }
+
+  /** Removes pauses that could not be used since this time. */
+  async sweep(before: number, limit: number): Promise<void> {
+    await this.#database.run(SWEEP, [before, limit])
+  }
+}
+
+const openValues = (call: PausedCall, now: number): readonly unknown[] => {
+  const { tenant, caller, params_hash, tool, version, kind } = call
+  return [tenant, caller, params_hash, tool, version, kind, now]
+}
+
+const readPause = (row: PauseRow): Pause => ({
+  ...row,
+  params: JSON.parse(row.params),
+  decided_params: row.decided_params === null ? null : JSON.parse(row.decided_params),
+})
+
+const tooMany = (maxPending: number): ToolExecutionError =>
+  new ToolExecutionError(
+    'RATE_LIMITED',
+    `This caller has ${maxPending} pending approvals, the maximum: try again when some have been decided`,
+  )
