@@ -103,7 +103,7 @@ export class ToolManager {
     const model = knowledgeModel(this.#config)
     this.#parts = assemble(this.#config, parts, {
       model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
-      embed: (texts, signal) => this.#embed(texts, signal),
+      embed: (texts, signal, tenant) => this.#embed(texts, signal, tenant),
     })
   }
 
@@ -183,7 +183,7 @@ export class ToolManager {
     const rules = this.#config.responses ?? defaultRules(this.#config)
     const mini = rules.find(({ llm, model }) => typeOf(this.#config, `${llm}:${model}`) === EMBEDDED_PROVIDER)
     // Its process ends again when it is idle.
-    if (mini !== undefined) await this.#embed(['hello'], new AbortController().signal, mini.llm)
+    if (mini !== undefined) await this.#embed(['hello'], new AbortController().signal, undefined, mini.llm)
   }
 
   getCollections(): Collections {
@@ -227,10 +227,11 @@ export class ToolManager {
   async #embed(
     texts: readonly string[],
     signal: AbortSignal,
+    tenant?: string,
     provider = EMBEDDED_PROVIDER,
   ): Promise<number[][] | undefined> {
     try {
-      return await (await this.getModels()).embed(provider, texts, signal)
+      return await (await this.getModels()).embed(provider, texts, signal, tenant)
     } catch (err) {
       signal.throwIfAborted()
       if (this.#closed) return undefined

@@ -24,6 +24,9 @@ const reader: typeof open = (...options) => {
   return one
 }
 
+const read = (from: ProcessReader, questions: readonly Question[], signal?: AbortSignal, tenant?: string) =>
+  from.ask(tenant, (own) => own.read(questions, signal))
+
 /** An `onnxruntime-node` in a folder of its own; gives where it is found from. */
 async function fasterEngine(code: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'mini-'))
@@ -86,7 +89,7 @@ const isAlive = (pid: number): boolean => {
 }
 describe('the process of the model', () => {
   test.each(examples)('reads as the model was trained: $query', async ({ query, tool, relevance, parameters }) => {
-    const [reading] = await readTools([tool], query, { reader: shared })
+    const [reading] = await shared.ask('', (own) => readTools([tool], query, { reader: own }))
     expect(reading?.relevance).toBeCloseTo(relevance, 3)
     for (const { name, mentioned, best, score, inside, options } of parameters) {
       const found = reading?.parameters.get(name) as ParameterReading
@@ -119,39 +122,44 @@ describe('the process of the model', () => {
   test('reads a tool with many parameters in several passes', async () => {
     const text = `${'a long description of it '.repeat(4)}`
     const parameters = Array.from({ length: 40 }, () => ({ text, required: false, options: [] }))
-    const [reading] = await shared.read([{ ...weather, tool: { head: 'x.', parameters: [...parameters, location] } }])
+    const [reading] = await read(shared, [{ ...weather, tool: { head: 'x.', parameters: [...parameters, location] } }])
     const { span } = (reading as Reading).parameters.at(-1) as ParameterReading
     const best = span.start.indexOf(Math.max(...span.start))
     expect(weather.said.slice(span.from[best], span.to[best])).toBe('Zürich')
   })
 
   test('embeds texts so that the nearest means the same', async () => {
-    const [asked = [], near = [], far = []] = await shared.embed([
-      'will it rain in Oslo?',
-      'get weather. Get the weather of a city',
-      'send message. Send a message to a person',
-    ])
+    const [asked = [], near = [], far = []] = await shared.ask('', (own) =>
+      own.embed([
+        'will it rain in Oslo?',
+        'get weather. Get the weather of a city',
+        'send message. Send a message to a person',
+      ]),
+    )
     const dot = (other: number[]): number => asked.reduce((sum, value, at) => sum + value * (other[at] as number), 0)
     expect(dot(near)).toBeGreaterThan(dot(far) + 0.2)
   })
 
   test('requests at the same time take turns, and each gets its own readings', async () => {
     const many = await Promise.all(
-      Array.from({ length: 12 }, (_, index) => shared.read(index % 2 ? [weather, place] : [place])),
+      Array.from({ length: 12 }, (_, index) => read(shared, index % 2 ? [weather, place] : [place])),
     )
     expect(many.map((readings) => readings.length)).toEqual(
       Array.from({ length: 12 }, (_, index) => (index % 2 ? 2 : 1)),
     )
     // Whoever else asks at the same time makes no difference, not even a small one.
     expect(many[1]?.[1]).toEqual(many[0]?.[0])
-    expect((await shared.read([place]))[0]).toEqual(many[0]?.[0])
-    expect(await shared.read([])).toEqual([])
+    expect((await read(shared, [place]))[0]).toEqual(many[0]?.[0])
+    expect(await read(shared, [])).toEqual([])
   })
 
   test('a process that is killed is replaced, and nobody notices', async () => {
-    await shared.read([weather])
+    await read(shared, [weather])
     const before = shared.pid as number
-    const scoring = shared.read(Array.from({ length: 20 }, () => weather))
+    const scoring = read(
+      shared,
+      Array.from({ length: 20 }, () => weather),
+    )
     process.kill(before, 'SIGKILL')
     expect(await scoring).toHaveLength(20)
     expect(shared.pid).not.toBe(before)
@@ -159,9 +167,9 @@ describe('the process of the model', () => {
   })
 
   test('stays for the next request', async () => {
-    await shared.read([weather])
+    await read(shared, [weather])
     const before = shared.pid
-    await shared.read([weather])
+    await read(shared, [weather])
     expect(shared.pid).toBe(before)
   })
 
@@ -170,9 +178,8 @@ describe('the process of the model', () => {
     try {
       const program = join(folder, 'ends.mjs')
       await writeFile(program, 'process.exit(3)')
-      const failure = await reader({ packages: { ...packages, runtimes: [pathToFileURL(program).href] } })
-        .read([weather])
-        .catch((error: unknown) => error)
+      const ending = reader({ packages: { ...packages, runtimes: [pathToFileURL(program).href] } })
+      const failure = await read(ending, [weather]).catch((error: unknown) => error)
       expect(failure).toBeInstanceOf(MiniError)
       expect(failure).toMatchObject({
         retryable: true,
@@ -187,7 +194,7 @@ describe('the process of the model', () => {
     const folder = await mkdtemp(join(tmpdir(), 'mini-'))
     try {
       await writeFile(join(folder, 'model.int8.onnx'), 'no model')
-      await expect(reader({ weights: folder }).read([weather])).rejects.toThrow(
+      await expect(read(reader({ weights: folder }), [weather])).rejects.toThrow(
         'The model mini:v1 could not be used: its files are damaged. Install Toolyard again.',
       )
     } finally {
@@ -198,15 +205,15 @@ describe('the process of the model', () => {
   test('the faster engine is taken where it is installed', async () => {
     const log = captureLog()
     const one = reader({ packages: await packagesWith(REFUSES) }, log)
-    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    await expect(read(one, [weather])).rejects.toThrow('could not be used')
     expect(log.at('error')).toMatchObject([{ detail: 'the faster engine' }])
   })
 
   test('an abort is thrown at once, and the others go on', async () => {
     const controller = new AbortController()
     const reason = new Error('enough')
-    const aborted = shared.read([weather], controller.signal)
-    const other = shared.read([place])
+    const aborted = read(shared, [weather], controller.signal)
+    const other = read(shared, [place])
     controller.abort(reason)
     await expect(aborted).rejects.toBe(reason)
     expect(await other).toHaveLength(1)
@@ -214,16 +221,16 @@ describe('the process of the model', () => {
 
   test('without work it ends, and comes back', async () => {
     const one = reader({ idleMs: 50, packages: await packagesWith(REFUSES) })
-    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    await expect(read(one, [weather])).rejects.toThrow('could not be used')
     await expect.poll(() => one.pid).toBeUndefined()
-    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    await expect(read(one, [weather])).rejects.toThrow('could not be used')
   })
 
   test('once closed it is gone, and says so', async () => {
-    await shared.read([weather])
+    await read(shared, [weather])
     const pid = shared.pid as number
     await shared.close()
     expect(isAlive(pid)).toBe(false)
-    await expect(shared.read([weather])).rejects.toThrow('The model mini:v1 is closed.')
+    await expect(read(shared, [weather])).rejects.toThrow('The model mini:v1 is closed.')
   })
 })

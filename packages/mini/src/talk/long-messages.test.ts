@@ -8,6 +8,7 @@ import { smallTalk } from './conversation.ts'
 /** Every word of the message may be the value of every parameter. */
 const reader: ToolReader = inWindows({
   embed: async (texts) => texts.map(() => [1]),
+  embedTools: async (texts) => new Map(texts.map((text) => [text, [1]])),
   read: async (questions) =>
     questions.map(({ said, tool: { parameters } }) => {
       const tokens = [...said.matchAll(/\p{L}+|\d|\S/gu)].slice(0, 160)

@@ -176,8 +176,6 @@ const MAX_READ = 3
 export const MAX_COMPARED = 64
 /** What a word of its name in the message adds to the similarity of a tool. */
 const NAME_WORD = 0.2
-/** How many embeddings of tools are remembered. */
-const MAX_EMBEDDINGS = 20_000
 /** The start of a long message says what it asks for. */
 const MAX_QUERY = 600
 /** How many tools are indexed before the event loop gets a turn. */
@@ -244,9 +242,6 @@ function namedShare({ as }: Use, said: string): number {
   return words.size > 1 && words.isSubsetOf(wordsIn(said)) ? 0.9 : 0
 }
 
-/** The embeddings of tools by their texts. */
-const embeddings = new Map<string, readonly number[]>()
-
 /** The uses whose meaning is nearest to that of the message; a tool that it calls by name comes first. */
 async function nearest(
   uses: readonly Use[],
@@ -257,20 +252,29 @@ async function nearest(
 ): Promise<readonly Use[]> {
   if (uses.length <= count) return uses
   const heads = uses.map(({ as }) => headOf(as))
-  const unknown = [...new Set(heads)].filter((head) => !embeddings.has(head))
-  const [own = [], ...made] = await reader.embed([said, ...unknown], signal)
-  if (embeddings.size + unknown.length > MAX_EMBEDDINGS) embeddings.clear()
-  for (const [at, head] of unknown.entries()) embeddings.set(head, made[at] as number[])
+  const [own = []] = await reader.embed([said], signal)
+  const embeddings = await reader.embedTools(byWords(heads, said), signal)
   const scores = uses.map(({ tool, as }, at) => {
     if (called(tool.name, said)) return Number.POSITIVE_INFINITY
     const named = nameWords(as).intersection(wordsIn(said)).size
     const embedding = embeddings.get(heads[at] as string) ?? []
-    return embedding.reduce((sum, value, index) => sum + value * (own[index] ?? 0), NAME_WORD * named)
+    return own.reduce((sum, value, index) => sum + value * (embedding[index] ?? 0), NAME_WORD * named)
   })
   return [...uses.keys()]
     .sort((left, right) => (scores[right] as number) - (scores[left] as number))
     .slice(0, count)
     .map((at) => uses[at] as Use)
+}
+
+/** Texts without doubles, those that share the most words with the message first. */
+function byWords(texts: readonly string[], said: string): readonly string[] {
+  const stems = (text: string) => new Set(Array.from(wordsIn(text), stem))
+  const asked = stems(said.slice(0, MAX_QUERY))
+  asked.delete(null)
+  return [...new Set(texts)]
+    .map((text) => ({ text, shared: stems(text).intersection(asked).size }))
+    .sort((left, right) => right.shared - left.shared)
+    .map(({ text }) => text)
 }
 
 const indices = new WeakMap<readonly OfferedTool[], Promise<MiniSearch>>()
