@@ -64,14 +64,17 @@ function unpacked(record: unknown): Reading {
 
 /**
  * Stands in for `packages/mini/src/engine/process-reader.ts` in tests: gives recorded answers. A test of the model itself
- * sets TOOLYARD_TEST_MINI to `real`. With `record`, missing answers are asked for and added to the file.
+ * sets TOOLYARD_TEST_MINI to `real`; TOOLYARD_TEST_MINI_ENGINE replaces its engine. With `record`, missing answers are asked
+ * for and added to the file.
  */
 export class ProcessReader implements ToolReader {
   readonly #real: RealReader | undefined
   readonly #mode = process.env.TOOLYARD_TEST_MINI
 
   constructor(options: ProcessReaderOptions) {
-    if (this.#mode !== undefined) this.#real = new RealReader(options)
+    const engine = process.env.TOOLYARD_TEST_MINI_ENGINE
+    const packages = { ...options.packages, ...(engine !== undefined && { runtimes: [engine] }) }
+    if (this.#mode !== undefined) this.#real = new RealReader({ ...options, packages })
   }
 
   get pid(): number | undefined {
