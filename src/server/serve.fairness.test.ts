@@ -13,7 +13,7 @@ import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'
 
 const HANDLERS = new URL('../isolation/fixtures/handlers.ts', import.meta.url)
-const ENGINE = new URL('../../packages/mini/src/engine/fixtures/gated-engine.mjs', import.meta.url)
+const ENGINE = new URL('../../packages/mini/src/engine/fixtures/gated-engine.ts', import.meta.url)
 const PARAMETERS = { type: 'object', properties: { state: { type: 'string' } } }
 /** More calls than one tenant has processes and connections, on any machine. */
 const MANY_PROCESSES = 16
@@ -38,9 +38,9 @@ describe('a greedy tenant', () => {
 
   beforeAll(async () => {
     engine = await mkdtemp(join(tmpdir(), 'toolyard-engine-'))
-    await copyFile(ENGINE, join(engine, 'engine.mjs'))
+    await copyFile(ENGINE, join(engine, 'engine.ts'))
     vi.stubEnv('TOOLYARD_TEST_MINI', 'real')
-    vi.stubEnv('TOOLYARD_TEST_MINI_ENGINE', pathToFileURL(join(engine, 'engine.mjs')).href)
+    vi.stubEnv('TOOLYARD_TEST_MINI_ENGINE', pathToFileURL(join(engine, 'engine.ts')).href)
     service.listen(0, '127.0.0.1')
     await once(service, 'listening')
     const origin = `http://127.0.0.1:${(service.address() as AddressInfo).port}`

@@ -240,8 +240,8 @@ describe('tenants', () => {
   async function gated() {
     const folder = await mkdtemp(join(tmpdir(), 'mini-'))
     folders.push(folder)
-    const engine = join(folder, 'engine.mjs')
-    await copyFile(new URL('./fixtures/gated-engine.mjs', import.meta.url), engine)
+    const engine = join(folder, 'engine.ts')
+    await copyFile(new URL('./fixtures/gated-engine.ts', import.meta.url), engine)
     const calls: string[] = []
     const recorded: MiniHost['startWorker'] = (options) => {
       const worker = startWorker(options)
