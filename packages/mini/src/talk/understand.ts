@@ -174,6 +174,8 @@ interface RankedUse extends Use {
 const MAX_READ = 3
 /** A longer list is searched by words first: embedding a tool takes tens of milliseconds. */
 export const MAX_COMPARED = 64
+/** The limit of a question is enough to embed so many tools, in any order. */
+const MAX_UNORDERED = 10
 /** What a word of its name in the message adds to the similarity of a tool. */
 const NAME_WORD = 0.2
 /** The start of a long message says what it asks for. */
@@ -253,7 +255,7 @@ async function nearest(
   if (uses.length <= count) return uses
   const heads = uses.map(({ as }) => headOf(as))
   const [own = []] = await reader.embed([said], signal)
-  const embeddings = await reader.embedTools(byWords(heads, said), signal)
+  const embeddings = await reader.embedTools([...new Set(heads)], signal)
   const scores = uses.map(({ tool, as }, at) => {
     if (called(tool.name, said)) return Number.POSITIVE_INFINITY
     const named = nameWords(as).intersection(wordsIn(said)).size
@@ -266,26 +268,15 @@ async function nearest(
     .map((at) => uses[at] as Use)
 }
 
-/** Texts without doubles, those that share the most words with the message first. */
-function byWords(texts: readonly string[], said: string): readonly string[] {
-  const stems = (text: string) => new Set(Array.from(wordsIn(text), stem))
-  const asked = stems(said.slice(0, MAX_QUERY))
-  asked.delete(null)
-  return [...new Set(texts)]
-    .map((text) => ({ text, shared: stems(text).intersection(asked).size }))
-    .sort((left, right) => right.shared - left.shared)
-    .map(({ text }) => text)
-}
-
 const indices = new WeakMap<readonly OfferedTool[], Promise<MiniSearch>>()
 
-/** The tools that share the most words with a message. A list is indexed once. */
+/** The tools that may be meant, those that share the most words with the message first. A list is indexed once. */
 export async function searchTools(tools: readonly OfferedTool[], said: string): Promise<readonly OfferedTool[]> {
-  if (tools.length <= MAX_COMPARED) return tools
+  if (tools.length <= MAX_UNORDERED) return tools
   const making = indices.get(tools) ?? makeIndex(tools)
   indices.set(tools, making)
   const index = await making
-  return index
+  const found = index
     .search(said.slice(0, MAX_QUERY), {
       boost: { name: 2, details: 0.3 },
       prefix: (term) => term.length > 3,
@@ -293,6 +284,7 @@ export async function searchTools(tools: readonly OfferedTool[], said: string): 
     })
     .slice(0, MAX_COMPARED)
     .map(({ id }) => tools[id] as OfferedTool)
+  return tools.length > MAX_COMPARED ? found : [...new Set([...found, ...tools])]
 }
 
 async function makeIndex(tools: readonly OfferedTool[]): Promise<MiniSearch> {
