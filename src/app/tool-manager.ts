@@ -17,6 +17,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
 import { dataFolder } from '../core/environment.ts'
 import type { ApprovalParts } from '../core/execution/approvals.ts'
+import { LOCAL_TENANT } from '../core/execution/call.ts'
 import type { ResultCache } from '../core/execution/result-cache.ts'
 import { DEFAULT_TIMEOUT_MS, ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
@@ -106,7 +107,7 @@ export class ToolManager {
     const model = knowledgeModel(this.#config)
     this.#parts = assemble(this.#config, parts, {
       model: async () => (model === undefined ? undefined : (await this.getModels()).get(model)),
-      embed: (texts, signal) => this.#embed(texts, signal),
+      embed: (texts, signal, tenant) => this.#embed(texts, signal, tenant),
     })
   }
 
@@ -193,7 +194,9 @@ export class ToolManager {
     // A question loads what answers need, and embeds the tools. The process of `mini` ends when it is idle.
     const tools = registry.definitions().filter(({ name }) => registry.brokenReason(name) === undefined)
     const messages = [{ role: 'user' as const, content: 'How warm is it in Paris?' }]
-    await Array.fromAsync(models.get(`${mini.llm}:${mini.model}`).stream({ messages, tools })).catch(() => {})
+    await Array.fromAsync(
+      models.get(`${mini.llm}:${mini.model}`).stream({ messages, tools, tenant: LOCAL_TENANT }),
+    ).catch(() => {})
   }
 
   getCollections(): Collections {
@@ -234,9 +237,9 @@ export class ToolManager {
   }
 
   /** Vectors of short texts by `mini`; undefined if it can't be used. */
-  async #embed(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined> {
+  async #embed(texts: readonly string[], signal: AbortSignal, tenant?: string): Promise<number[][] | undefined> {
     try {
-      return await (await this.getModels()).embed(EMBEDDED_PROVIDER, texts, signal)
+      return await (await this.getModels()).embed(EMBEDDED_PROVIDER, texts, signal, tenant)
     } catch (err) {
       signal.throwIfAborted()
       if (this.#closed) return undefined

@@ -122,7 +122,7 @@ export class RunState {
 
   /** Sends a request unless a limit forbids it. The last request offers no tools and may use the reserve. */
   ask(tools: readonly OfferedTool[], last: boolean): TurnReader | Ending {
-    const { model, temperature } = this.#request
+    const { model, temperature, context } = this.#request
     const { interruption, whole, work } = this.#signals
     if (interruption !== undefined && (!last || whole.aborted)) return this.#interrupted(interruption)
     const max_tokens = this.#budget?.allow(this.#request.max_tokens, last) ?? this.#request.max_tokens
@@ -142,6 +142,7 @@ export class RunState {
     }
     if (max_tokens !== undefined) request.max_tokens = max_tokens
     if (temperature !== undefined) request.temperature = temperature
+    if (context?.tenant !== undefined) request.tenant = context.tenant
     if (!last) this.#question = request
     return this.#begun(new TurnReader(model, request, cancellation, this.#silence))
   }

@@ -19,7 +19,7 @@ import type { ProviderContext, ProviderSettings, Wire, WireRequest } from './pro
 const PACKAGE = '@toolyard/mini'
 /** The first version, which configurations may still name. */
 const FORMER_MODEL = 'v0'
-/** A batch takes a second at most, loading the model some seconds on a machine under load. */
+/** A call takes a second at most, loading the model some seconds on a machine under load. */
 const CALL_TIMEOUT_MS = 60_000
 const MEMORY_MB = 512
 
@@ -39,7 +39,9 @@ export async function miniWire(
   const { createMini, MiniError, MODEL, SCORES } = await loadPackage(name, places)
   const id = `${name}:${MODEL}`
   const failed = (error: unknown): unknown =>
-    error instanceof MiniError ? new ModelError(error.message, { retryable: error.retryable }) : error
+    error instanceof MiniError
+      ? new ModelError(error.message, { retryable: error.retryable, status: error.status })
+      : error
   const host: MiniHost = {
     provider: name,
     id,
@@ -72,7 +74,7 @@ export async function miniWire(
     },
     list: async () => [{ name: MODEL, capabilities: ['function-calling'] }],
     scores: async (model) => (model === MODEL || model === FORMER_MODEL ? readScores(SCORES) : undefined),
-    embed: (texts, signal) => mini.embed(texts, signal),
+    embed: (texts, signal, tenant) => mini.embed(texts, signal, tenant),
     close: () => mini.close(),
   }
 }
@@ -122,7 +124,7 @@ const problemsOf: MiniHost['check'] = async (schema, params) => {
   }
 }
 
-/** A child process for the model: one call at a time, and a second try if the process ends. */
+/** A child process for the model: one call at a time, in turns of tenants, and a second try if the process ends. */
 export function startWorker(options: WorkerOptions, log: Log = silentLog): Worker {
   const { name, module, read, queue, idleMs } = options
   const pool = new ProcessPool({

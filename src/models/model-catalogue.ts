@@ -18,7 +18,7 @@ export interface CatalogueProvider {
   /** Absent if the provider can't list its models. */
   list?(signal: AbortSignal): Promise<ListedModel[]>
   scores?(model: string): Promise<ModelScores | undefined>
-  embed?(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined>
+  embed?(texts: readonly string[], signal: AbortSignal, tenant?: string): Promise<number[][] | undefined>
   close?(): Promise<void>
 }
 
@@ -194,8 +194,13 @@ export class ModelCatalogue {
   }
 
   /** Vectors of short texts by a provider that makes them, such as `mini`; undefined if it doesn't. */
-  async embed(provider: string, texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined> {
-    return this.#providers.get(provider)?.embed?.(texts, signal)
+  async embed(
+    provider: string,
+    texts: readonly string[],
+    signal: AbortSignal,
+    tenant?: string,
+  ): Promise<number[][] | undefined> {
+    return this.#providers.get(provider)?.embed?.(texts, signal, tenant)
   }
 
   async close(): Promise<void> {

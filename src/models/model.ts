@@ -29,6 +29,8 @@ export interface ModelRequest {
   readonly response_schema?: JsonSchema
   /** Decides whether a printed call runs. Unknown means `write`. */
   readonly effectOf?: (tool: string) => Effect | undefined
+  /** The caller's tenant. Models that run in Toolyard answer tenants in turns. */
+  readonly tenant?: string
   readonly signal?: AbortSignal
 }
 

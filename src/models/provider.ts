@@ -58,7 +58,7 @@ export interface Wire {
   list?(signal: AbortSignal): Promise<ListedModel[]>
   scores?(model: string): Promise<ModelScores | undefined>
   /** Vectors of short texts, for comparing them. */
-  embed?(texts: readonly string[], signal: AbortSignal): Promise<number[][]>
+  embed?(texts: readonly string[], signal: AbortSignal, tenant?: string): Promise<number[][]>
   /** Frees loaded models. */
   close?(): Promise<void>
 }

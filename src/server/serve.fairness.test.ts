@@ -1,6 +1,10 @@
 import { once } from 'node:events'
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../core/clock.ts'
 import { isolated, ToolHandlers } from '../kinds/tool-handlers.ts'
@@ -8,6 +12,7 @@ import { INITIALIZE, POST_HEADERS } from '../mcp/server/fixtures/http-yard.ts'
 import { openTestServer, type TestServer } from './fixtures/open-server.ts'
 
 const HANDLERS = new URL('../isolation/fixtures/handlers.ts', import.meta.url)
+const ENGINE = new URL('../../packages/mini/src/engine/fixtures/gated-engine.ts', import.meta.url)
 const PARAMETERS = { type: 'object', properties: { state: { type: 'string' } } }
 /** More calls than one tenant has processes and connections, on any machine. */
 const MANY_PROCESSES = 16
@@ -25,10 +30,16 @@ describe('a greedy tenant', () => {
   const ends = new AbortController()
   const greedyCalls: Promise<unknown>[] = []
   let server: TestServer
+  /** Where the engine of mini lies: it runs once there is a file `open` beside it. */
+  let engine: string
   let greedy: Record<string, string>
   let modest: Record<string, string>
 
   beforeAll(async () => {
+    engine = await mkdtemp(join(tmpdir(), 'toolyard-engine-'))
+    await copyFile(ENGINE, join(engine, 'engine.ts'))
+    vi.stubEnv('TOOLYARD_TEST_MINI', 'real')
+    vi.stubEnv('TOOLYARD_TEST_MINI_ENGINE', pathToFileURL(join(engine, 'engine.ts')).href)
     service.listen(0, '127.0.0.1')
     await once(service, 'listening')
     const origin = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
@@ -81,6 +92,8 @@ describe('a greedy tenant', () => {
     service.closeAllConnections()
     await Promise.allSettled(greedyCalls)
     await server.close()
+    vi.unstubAllEnvs()
+    await rm(engine, { recursive: true })
   })
 
   const post = (path: string, body: unknown, headers: Record<string, string>, init: RequestInit = {}) =>
@@ -170,6 +183,34 @@ describe('a greedy tenant', () => {
     for (let n = 0; n < 110; n++) statuses.push((await fetch(`${server.url}/api/tools/list`)).status)
     expect(statuses.filter((status) => status === 429)).toHaveLength(10)
     expect((await fetch(`${server.url}/api/tools/list`, { headers: modest })).status).toBe(200)
+  })
+
+  test('asks mini for much, is refused in time, and another tenant is answered first', async () => {
+    const before = running()
+    const enough = new AbortController()
+    const answers: (readonly [status: number, text: string])[] = []
+    const chat = async (headers: Record<string, string>, description: string) => {
+      const tools = Array.from({ length: 20 }, (_, n) => ({
+        type: 'function',
+        function: { name: `tool_${n}`, description: `${n} ${description}` },
+      }))
+      const messages = [{ role: 'user', content: 'turn on the porch light' }]
+      const body = { model: 'mini:v1', messages, tools }
+      const answer = await post('/v1/chat/completions', body, headers, { signal: enough.signal })
+      answers.push([answer.status, await answer.text()])
+    }
+    greedyCalls.push(...Array.from({ length: 70 }, (_, n) => chat(greedy, `thing ${n} `.repeat(40)).catch(() => {})))
+    // 64 questions of a tenant wait; the process answers none yet.
+    await vi.waitFor(() => expect(answers).toHaveLength(6))
+    const busy = [503, expect.stringContaining('mini:v1 is busy: 64 questions of your tenant already wait')]
+    expect(answers).toEqual(Array(6).fill(busy))
+    const answered = chat(modest, 'thing')
+    await vi.waitFor(() => expect(running()).toBe(before + 65))
+    await writeFile(join(engine, 'open'), '')
+    await answered
+    expect(answers.slice(6)).toEqual([[200, expect.stringContaining('I know no tool for that')]])
+    enough.abort()
+    await vi.waitFor(() => expect(running()).toBe(before))
   })
 
   test('still holds all of it', () => {

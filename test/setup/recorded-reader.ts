@@ -64,35 +64,45 @@ function unpacked(record: unknown): Reading {
 
 /**
  * Stands in for `packages/mini/src/engine/process-reader.ts` in tests: gives recorded answers. A test of the model itself
- * sets TOOLYARD_TEST_MINI to `real`. With `record`, missing answers are asked for and added to the file.
+ * sets TOOLYARD_TEST_MINI to `real`; TOOLYARD_TEST_MINI_ENGINE replaces its engine. With `record`, missing answers are asked
+ * for and added to the file.
  */
 export class ProcessReader implements ToolReader {
   readonly #real: RealReader | undefined
   readonly #mode = process.env.TOOLYARD_TEST_MINI
 
   constructor(options: ProcessReaderOptions) {
-    if (this.#mode !== undefined) this.#real = new RealReader(options)
+    const engine = process.env.TOOLYARD_TEST_MINI_ENGINE
+    const packages = { ...options.packages, ...(engine !== undefined && { runtimes: [engine] }) }
+    if (this.#mode !== undefined) this.#real = new RealReader({ ...options, packages })
   }
 
   get pid(): number | undefined {
     return this.#real?.pid
   }
 
+  ask<Answer>(tenant: string | undefined, answer: (reader: ToolReader) => Promise<Answer>): Promise<Answer> {
+    return this.#mode === 'real' ? (this.#real as RealReader).ask(tenant, answer) : answer(this)
+  }
+
   async read(questions: readonly Question[], signal?: AbortSignal): Promise<Reading[]> {
-    const ask = async (missing: readonly Question[]) => (await this.#real?.read(missing, signal))?.map(packed)
-    if (this.#mode === 'real') return (this.#real as RealReader).read(questions, signal)
+    const ask = async (one: Question) => (await this.#real?.ask('', (own) => own.read([one], signal)))?.map(packed)[0]
     return (await this.#recorded(questions, ask, signal)).map(unpacked)
   }
 
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<number[][]> {
-    const ask = async (missing: readonly string[]) => (await this.#real?.embed(missing, signal))?.map(rounded)
-    if (this.#mode === 'real') return (this.#real as RealReader).embed(texts, signal)
+    const ask = async (one: string) => (await this.#real?.ask('', (own) => own.embed([one], signal)))?.map(rounded)[0]
     return (await this.#recorded(texts, ask, signal)) as number[][]
+  }
+
+  async embedTools(texts: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, number[]>> {
+    const vectors = await this.embed(texts, signal)
+    return new Map(texts.map((text, at) => [text, vectors[at] as number[]]))
   }
 
   async #recorded<Item>(
     items: readonly Item[],
-    ask: (missing: readonly Item[]) => Promise<unknown[] | undefined>,
+    ask: (missing: Item) => Promise<unknown>,
     signal?: AbortSignal,
   ): Promise<unknown[]> {
     // A caller may cancel in between, as with the real one.
@@ -107,11 +117,11 @@ export class ProcessReader implements ToolReader {
         `test/data/mini-readings.jsonl has no answer for ${JSON.stringify(missing[0])}. Run TOOLYARD_TEST_MINI=record npm test -- <the test file> to add it.`,
       )
     }
-    const answers = missing.length === 0 ? [] : ((await ask(missing)) ?? [])
-    for (const [index, item] of missing.entries()) {
+    for (const item of missing) {
       if (known.has(keyOf(item))) continue
-      known.set(keyOf(item), answers[index])
-      appendFileSync(FILE, `${JSON.stringify([keyOf(item), answers[index]])}\n`)
+      const answer = await ask(item)
+      known.set(keyOf(item), answer)
+      appendFileSync(FILE, `${JSON.stringify([keyOf(item), answer])}\n`)
     }
     return items.map((item) => known.get(keyOf(item)))
   }

@@ -16,6 +16,8 @@ export const SCORES = new URL('../scores.json', import.meta.url)
 export interface MiniRequest {
   readonly messages: readonly Message[]
   readonly tools: readonly OfferedTool[]
+  /** Tenants take turns. */
+  readonly tenant?: string
   readonly signal?: AbortSignal
 }
 
@@ -24,8 +26,8 @@ export interface Mini {
   readonly pid: number | undefined
   /** Answers with a text or with calls; throws a `MiniError`, or the reason of the signal. */
   answer(request: MiniRequest): Promise<Answer>
-  /** Vectors of short texts, which are near each other if the texts mean the same. Throws like `answer`. */
-  embed(texts: readonly string[], signal?: AbortSignal): Promise<number[][]>
+  /** Vectors of the first texts, up to 1,300 tokens; they are near each other if the texts mean the same. Throws like `answer`. */
+  embed(texts: readonly string[], signal?: AbortSignal, tenant?: string): Promise<number[][]>
   close(): Promise<void>
 }
 
@@ -37,13 +39,15 @@ export function createMini(host: MiniHost, find: typeof findPackages = findPacka
     get pid() {
       return reader.pid
     },
-    async answer({ messages, tools, signal }) {
+    async answer({ messages, tools, tenant, signal }) {
       // Dates, units and the rest are loaded with the first question.
       const { answerTo } = await import('./talk/answer.ts')
       const now = host.now()
-      return answerTo(messages, { id, tools, reader: inWindows(reader), now, check, ...(signal && { signal }) })
+      return reader.ask(tenant, (own) =>
+        answerTo(messages, { id, tools, reader: inWindows(own), now, check, ...(signal && { signal }) }),
+      )
     },
-    embed: (texts, signal) => reader.embed(texts, signal),
+    embed: (texts, signal, tenant) => reader.ask(tenant, (own) => own.embed(texts, signal)),
     close: () => reader.close(),
   }
 }

@@ -26,6 +26,7 @@ export interface ModelToolParts {
   readonly embed?: (
     texts: readonly string[],
     signal: AbortSignal,
+    tenant: string,
   ) => Promise<readonly (readonly number[])[] | undefined>
   readonly clock: Clock
 }

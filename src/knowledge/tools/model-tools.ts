@@ -192,13 +192,13 @@ const INTENT_SCHEMA = answerSchema({
 
 function classifyIntentTool({ model, embed }: ModelToolParts): ModelTool {
   const asker = new ModelAsker('classify_intent', model)
-  const handler: Handler = async (params, { signal }) => {
+  const handler: Handler = async (params, { signal, tenant }) => {
     const text = requireText(params, 'text', MAX_TEXT)
     const categories = readNames(params, 'categories') ?? DEFAULT_INTENTS
     const method = await methodOf(asker)
     if (text.trim() === '') return { ...UNKNOWN, method }
     if (method === 'embedded') {
-      const vectors = async (texts: readonly string[]) => embed?.(texts, signal)
+      const vectors = async (texts: readonly string[]) => embed?.(texts, signal, tenant)
       return { ...(await classifyIntent(text, categories, vectors)), method }
     }
     const { answer = UNKNOWN } = await askFor(asker, wantedIntent(text, categories), signal)

@@ -73,8 +73,8 @@ export class ProviderClient {
     return this.#wire.scores?.(model)
   }
 
-  async embed(texts: readonly string[], signal: AbortSignal): Promise<number[][] | undefined> {
-    return this.#wire.embed?.(texts, signal)
+  async embed(texts: readonly string[], signal: AbortSignal, tenant?: string): Promise<number[][] | undefined> {
+    return this.#wire.embed?.(texts, signal, tenant)
   }
 
   async close(): Promise<void> {

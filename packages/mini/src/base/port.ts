@@ -37,15 +37,15 @@ export interface WorkerOptions {
   readonly read: readonly string[]
   /** The process ends after this time without a call. */
   readonly idleMs: number
-  /** How many calls may wait. */
+  /** How many calls of one tenant may wait. */
   readonly queue: number
 }
 
 export interface Worker {
   /** The process, if there is one. */
   readonly pid: number | undefined
-  /** Calls of one request run in order; requests take turns. Rejects with the function's error. */
-  run(params: unknown, request: string, signal: AbortSignal): Promise<unknown>
+  /** Calls of one tenant run in order; tenants take turns. Rejects with the function's error. */
+  run(params: unknown, tenant: string, signal: AbortSignal): Promise<unknown>
   /** Whether a call failed because its process ended, not because the function threw. */
   ended(error: unknown): boolean
   close(): Promise<void>
@@ -70,10 +70,13 @@ export class MiniError extends Error {
   override readonly name = 'MiniError'
   /** Whether asking again may help. */
   readonly retryable: boolean
+  /** The HTTP status, if another than that of a failed model. */
+  readonly status: number | undefined
 
-  constructor(message: string, retryable = false) {
+  constructor(message: string, retryable = false, status?: number) {
     super(message)
     this.retryable = retryable
+    this.status = status
   }
 }
 

@@ -15,13 +15,16 @@ export interface Operation {
 
 const NEEDS = /(?:[,;]\s*|(?<!\s)\s+)?(?:it )?needs? ((?:["'][\w-]+["'](?:,\s*|\s+and\s+)?)+)/i
 const FOR = /^For ([\w-]+(?:(?:, | and |, and )[\w-]+)*):\s*/
+/** Each operation is compared with the message like a tool. */
+const MAX_OPERATIONS = 32
 const OR_NOW = /\bor ["']now["']/i
 
 /** What a tool does, read from the description of the choice that it cannot do without: "now: the time. diff: …". */
 export function operationsOf(parameters: readonly Parameter[]): Operation[] {
   for (const parameter of parameters) {
     const said = parameter.kind === 'option' && parameter.required ? describedOptions(parameter) : []
-    if (said.length > 1) return said.map((one) => operation(parameter, one, parameters))
+    if (said.length > 1 && said.length <= MAX_OPERATIONS)
+      return said.map((one) => operation(parameter, one, parameters))
   }
   return []
 }

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startWorker } from '../../../../src/models/mini-wire.ts'
 import { captureLog } from '../../../../src/testing/stand-ins.ts'
-import { MiniError, type OfferedTool } from '../base/port.ts'
+import { MiniError, type MiniHost, type OfferedTool } from '../base/port.ts'
 import { markedPieces } from '../fill/make-value.ts'
 import { readTools, textOf } from '../fill/read-tool.ts'
 import { findPackages } from './find-packages.ts'
-import { ProcessReader, type ProcessReaderOptions, WEIGHTS } from './process-reader.ts'
+import { ProcessReader, type ProcessReaderOptions, TenantVectors, WEIGHTS } from './process-reader.ts'
 import { encodeQuestion, type Pass, TextEncoder } from './read-tools.ts'
 import type { ParameterReading, Question, Reading } from './tool-reader.ts'
 
@@ -23,6 +23,9 @@ const reader: typeof open = (...options) => {
   made.push(one)
   return one
 }
+
+const read = (from: ProcessReader, questions: readonly Question[], signal?: AbortSignal, tenant?: string) =>
+  from.ask(tenant, (own) => own.read(questions, signal))
 
 /** An `onnxruntime-node` in a folder of its own; gives where it is found from. */
 async function fasterEngine(code: string): Promise<string> {
@@ -86,7 +89,7 @@ const isAlive = (pid: number): boolean => {
 }
 describe('the process of the model', () => {
   test.each(examples)('reads as the model was trained: $query', async ({ query, tool, relevance, parameters }) => {
-    const [reading] = await readTools([tool], query, { reader: shared })
+    const [reading] = await shared.ask('', (own) => readTools([tool], query, { reader: own }))
     expect(reading?.relevance).toBeCloseTo(relevance, 3)
     for (const { name, mentioned, best, score, inside, options } of parameters) {
       const found = reading?.parameters.get(name) as ParameterReading
@@ -119,39 +122,44 @@ describe('the process of the model', () => {
   test('reads a tool with many parameters in several passes', async () => {
     const text = `${'a long description of it '.repeat(4)}`
     const parameters = Array.from({ length: 40 }, () => ({ text, required: false, options: [] }))
-    const [reading] = await shared.read([{ ...weather, tool: { head: 'x.', parameters: [...parameters, location] } }])
+    const [reading] = await read(shared, [{ ...weather, tool: { head: 'x.', parameters: [...parameters, location] } }])
     const { span } = (reading as Reading).parameters.at(-1) as ParameterReading
     const best = span.start.indexOf(Math.max(...span.start))
     expect(weather.said.slice(span.from[best], span.to[best])).toBe('Zürich')
   })
 
   test('embeds texts so that the nearest means the same', async () => {
-    const [asked = [], near = [], far = []] = await shared.embed([
-      'will it rain in Oslo?',
-      'get weather. Get the weather of a city',
-      'send message. Send a message to a person',
-    ])
+    const [asked = [], near = [], far = []] = await shared.ask('', (own) =>
+      own.embed([
+        'will it rain in Oslo?',
+        'get weather. Get the weather of a city',
+        'send message. Send a message to a person',
+      ]),
+    )
     const dot = (other: number[]): number => asked.reduce((sum, value, at) => sum + value * (other[at] as number), 0)
     expect(dot(near)).toBeGreaterThan(dot(far) + 0.2)
   })
 
   test('requests at the same time take turns, and each gets its own readings', async () => {
     const many = await Promise.all(
-      Array.from({ length: 12 }, (_, index) => shared.read(index % 2 ? [weather, place] : [place])),
+      Array.from({ length: 12 }, (_, index) => read(shared, index % 2 ? [weather, place] : [place])),
     )
     expect(many.map((readings) => readings.length)).toEqual(
       Array.from({ length: 12 }, (_, index) => (index % 2 ? 2 : 1)),
     )
     // Whoever else asks at the same time makes no difference, not even a small one.
     expect(many[1]?.[1]).toEqual(many[0]?.[0])
-    expect((await shared.read([place]))[0]).toEqual(many[0]?.[0])
-    expect(await shared.read([])).toEqual([])
+    expect((await read(shared, [place]))[0]).toEqual(many[0]?.[0])
+    expect(await read(shared, [])).toEqual([])
   })
 
   test('a process that is killed is replaced, and nobody notices', async () => {
-    await shared.read([weather])
+    await read(shared, [weather])
     const before = shared.pid as number
-    const scoring = shared.read(Array.from({ length: 20 }, () => weather))
+    const scoring = read(
+      shared,
+      Array.from({ length: 20 }, () => weather),
+    )
     process.kill(before, 'SIGKILL')
     expect(await scoring).toHaveLength(20)
     expect(shared.pid).not.toBe(before)
@@ -159,9 +167,9 @@ describe('the process of the model', () => {
   })
 
   test('stays for the next request', async () => {
-    await shared.read([weather])
+    await read(shared, [weather])
     const before = shared.pid
-    await shared.read([weather])
+    await read(shared, [weather])
     expect(shared.pid).toBe(before)
   })
 
@@ -170,9 +178,8 @@ describe('the process of the model', () => {
     try {
       const program = join(folder, 'ends.mjs')
       await writeFile(program, 'process.exit(3)')
-      const failure = await reader({ packages: { ...packages, runtimes: [pathToFileURL(program).href] } })
-        .read([weather])
-        .catch((error: unknown) => error)
+      const ending = reader({ packages: { ...packages, runtimes: [pathToFileURL(program).href] } })
+      const failure = await read(ending, [weather]).catch((error: unknown) => error)
       expect(failure).toBeInstanceOf(MiniError)
       expect(failure).toMatchObject({
         retryable: true,
@@ -187,7 +194,7 @@ describe('the process of the model', () => {
     const folder = await mkdtemp(join(tmpdir(), 'mini-'))
     try {
       await writeFile(join(folder, 'model.int8.onnx'), 'no model')
-      await expect(reader({ weights: folder }).read([weather])).rejects.toThrow(
+      await expect(read(reader({ weights: folder }), [weather])).rejects.toThrow(
         'The model mini:v1 could not be used: its files are damaged. Install Toolyard again.',
       )
     } finally {
@@ -198,15 +205,15 @@ describe('the process of the model', () => {
   test('the faster engine is taken where it is installed', async () => {
     const log = captureLog()
     const one = reader({ packages: await packagesWith(REFUSES) }, log)
-    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    await expect(read(one, [weather])).rejects.toThrow('could not be used')
     expect(log.at('error')).toMatchObject([{ detail: 'the faster engine' }])
   })
 
   test('an abort is thrown at once, and the others go on', async () => {
     const controller = new AbortController()
     const reason = new Error('enough')
-    const aborted = shared.read([weather], controller.signal)
-    const other = shared.read([place])
+    const aborted = read(shared, [weather], controller.signal)
+    const other = read(shared, [place])
     controller.abort(reason)
     await expect(aborted).rejects.toBe(reason)
     expect(await other).toHaveLength(1)
@@ -214,16 +221,143 @@ describe('the process of the model', () => {
 
   test('without work it ends, and comes back', async () => {
     const one = reader({ idleMs: 50, packages: await packagesWith(REFUSES) })
-    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    await expect(read(one, [weather])).rejects.toThrow('could not be used')
     await expect.poll(() => one.pid).toBeUndefined()
-    await expect(one.read([weather])).rejects.toThrow('could not be used')
+    await expect(read(one, [weather])).rejects.toThrow('could not be used')
   })
 
   test('once closed it is gone, and says so', async () => {
-    await shared.read([weather])
+    await read(shared, [weather])
     const pid = shared.pid as number
     await shared.close()
     expect(isAlive(pid)).toBe(false)
-    await expect(shared.read([weather])).rejects.toThrow('The model mini:v1 is closed.')
+    await expect(read(shared, [weather])).rejects.toThrow('The model mini:v1 is closed.')
+  })
+})
+
+describe('tenants', () => {
+  /** A reader whose process runs once `openGate` is called, and the tenant of each call in the order of their ends. */
+  async function gated() {
+    const folder = await mkdtemp(join(tmpdir(), 'mini-'))
+    folders.push(folder)
+    const engine = join(folder, 'engine.ts')
+    await copyFile(new URL('./fixtures/gated-engine.ts', import.meta.url), engine)
+    const calls: string[] = []
+    const recorded: MiniHost['startWorker'] = (options) => {
+      const worker = startWorker(options)
+      return {
+        pid: undefined,
+        ended: worker.ended,
+        close: worker.close,
+        run: async (params, tenant, signal) => {
+          const result = await worker.run(params, tenant, signal)
+          calls.push(tenant)
+          return result
+        },
+      }
+    }
+    const host = { id: 'mini:v1', log: captureLog(), startWorker: recorded }
+    const one = reader({ packages: { ...packages, runtimes: [pathToFileURL(engine).href] }, host })
+    return { one, calls, openGate: () => writeFile(join(folder, 'open'), '') }
+  }
+  const words = (count: number) => 'light '.repeat(count)
+  const parameters = (count: number) =>
+    Array.from({ length: count }, () => ({ text: words(60), required: false, options: [] }))
+
+  test('take turns, however many questions one of them asks', async () => {
+    const { one, calls, openGate } = await gated()
+    const greedy = Array.from({ length: 20 }, () =>
+      one.ask('greedy', (own) => own.embedTools(Array.from({ length: 10 }, (_, at) => `${words(80)}${at}`))),
+    )
+    const modest = one.ask('modest', async (own) => {
+      await own.embed(['turn on the light'])
+      return own.read([weather, place])
+    })
+    await openGate()
+    expect(await modest).toHaveLength(2)
+    // Two calls, with at most one of the other tenant before each, and the one that ran first.
+    expect(calls.filter((tenant) => tenant === 'modest')).toHaveLength(2)
+    expect(calls.length).toBeLessThanOrEqual(5)
+    await Promise.all(greedy)
+    expect(calls.length).toBeGreaterThan(20)
+  })
+
+  test('that ask too many questions are refused, and others are not', async () => {
+    const { one, openGate } = await gated()
+    const embed = (tenant: string) => one.ask(tenant, (own) => own.embed(['light']))
+    const greedy = Array.from({ length: 66 }, () => embed('greedy').catch((error: unknown) => error))
+    const modest = embed('modest')
+    await openGate()
+    expect(await modest).toHaveLength(1)
+    const refused = (await Promise.all(greedy)).filter((answer) => answer instanceof MiniError)
+    expect(refused).toHaveLength(2)
+    expect(refused[0]).toMatchObject({
+      message: 'mini:v1 is busy: 64 questions of your tenant already wait. Ask again later.',
+      status: 503,
+    })
+    expect(await embed('greedy')).toHaveLength(1)
+  })
+
+  test('get calls of at most 320 tokens, and a question ends after 1,300 and one pass', async () => {
+    const { one, calls, openGate } = await gated()
+    await openGate()
+    const tool = { head: 'x.', parameters: parameters(40) }
+    const long = Array.from({ length: 9 }, () => ({ said: words(200), tool }))
+    const readings = await one.ask('greedy', async (own) => {
+      // 10 of 90 tokens: three in a call.
+      await own.embedTools(Array.from({ length: 30 }, (_, at) => `${words(100)}${at}`))
+      expect(calls).toHaveLength(4)
+      const found = await own.read(long)
+      await expect(own.read([weather])).rejects.toThrow('The request is too long for mini:v1. Ask for less at a time.')
+      return found
+    })
+    expect(calls).toHaveLength(6)
+    expect(readings).toHaveLength(9)
+    // Two first passes of two parameters each were read.
+    const read = readings.flatMap((reading) => reading.parameters.filter(({ mentioned }) => mentioned > -1_000))
+    expect(read).toHaveLength(4)
+  })
+
+  test('find the vectors of their own tools only', async () => {
+    const { one, calls, openGate } = await gated()
+    await openGate()
+    for (const tenant of ['one', 'one', 'other']) {
+      expect((await one.ask(tenant, (own) => own.embedTools(['get weather.']))).size).toBe(1)
+    }
+    expect(calls).toEqual(['one', 'other'])
+  })
+
+  test('a cancelled question stops before its next call', async () => {
+    const { one, calls, openGate } = await gated()
+    const controller = new AbortController()
+    const cancelled = one.ask('greedy', (own) => own.read(Array(30).fill(weather), controller.signal))
+    const other = one.ask('greedy', (own) => own.embed(['light']))
+    controller.abort(new Error('enough'))
+    await expect(cancelled).rejects.toThrow('enough')
+    await openGate()
+    await other
+    expect(calls.length).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('remembered vectors', () => {
+  const vector = Float32Array.of(1, 2, 3)
+  const hits = (vectors: TenantVectors, tenant: string, count: number) =>
+    Array.from({ length: count }, (_, at) => at).filter((at) => vectors.get(tenant, `tool ${at}`) !== undefined)
+
+  test('of one tenant are not forgotten for those of another', () => {
+    const vectors = new TenantVectors(2_000)
+    for (let at = 0; at < 3; at++) vectors.set('modest', `tool ${at}`, vector)
+    for (let at = 0; at < 100; at++) vectors.set('greedy', `tool ${at}`, vector)
+    expect(hits(vectors, 'modest', 3)).toEqual([0, 1, 2])
+    expect(hits(vectors, 'greedy', 100)).toEqual([88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99])
+  })
+
+  test('are forgotten in the order of their last use', () => {
+    const vectors = new TenantVectors(400)
+    for (let at = 0; at < 3; at++) vectors.set('one', `tool ${at}`, vector)
+    vectors.get('one', 'tool 0')
+    for (const at of [3, 3, 4]) vectors.set('one', `tool ${at}`, vector)
+    expect(hits(vectors, 'one', 5)).toEqual([0, 3, 4])
   })
 })

@@ -1,20 +1,40 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Packages } from './find-packages.ts'
-import type { ParameterReading, ParameterText, Question, Reading } from './tool-reader.ts'
+import type { ParameterReading, ParameterText, Question, SpanScores } from './tool-reader.ts'
 
 /** Runs in a child process: loads the model once, reads tools and embeds texts. */
 
 interface ReadToolsParams {
   readonly packages: Packages
   readonly weights: string
-  readonly questions?: readonly Question[]
+  readonly passes?: readonly PassQuestion[]
   readonly texts?: readonly string[]
+  /** How many tokens may be read. The first pass or text is read in any case. */
+  readonly most: number
 }
 
+/** One pass of a question; the first is 0. */
+export interface PassQuestion extends Question {
+  readonly pass: number
+}
+
+/** The results of the first passes or texts, as many as were read. */
 export interface ReadToolsResult {
-  readonly readings: Reading[]
+  readonly readings: PassReading[]
   readonly embeddings: number[][]
+  readonly tokens: number
+}
+
+/** What the model reads in one pass. */
+export interface PassReading extends Pick<SpanScores, 'from' | 'to'> {
+  readonly relevance: number
+  /** How many passes the question has. */
+  readonly passes: number
+  readonly parameters: readonly (Omit<ParameterReading, 'span'> & {
+    readonly index: number
+    readonly span: Omit<SpanScores, 'from' | 'to'>
+  })[]
 }
 
 /** The parts of `onnxruntime-web` and `onnxruntime-node` that are used. */
@@ -44,51 +64,43 @@ interface Model {
   ) => Promise<Result>
 }
 
-/** The score of a parameter that had no room. Finite: the channel between the processes carries JSON. */
-const NEVER = -1_000
-
 let loading: Promise<Model> | undefined
 
 /** Answers one after the other: in a batch the rounding of one would depend on the others. */
 export async function readTools({
   packages,
   weights,
-  questions = [],
+  passes = [],
   texts = [],
+  most,
 }: ReadToolsParams): Promise<ReadToolsResult> {
   loading ??= load(packages, weights).catch((error: unknown) => {
     loading = undefined
     throw error
   })
   const model = await loading
-  const readings: Reading[] = []
-  for (const question of questions) readings.push(await readTool(model, question))
+  let tokens = 0
+  const fits = (length: number): boolean => {
+    if (tokens > 0 && tokens + length > most) return false
+    tokens += length
+    return true
+  }
+  const readings: PassReading[] = []
+  for (const { pass: number, ...question } of passes) {
+    const { said, passes: all } = encodeQuestion(model.encoder, question)
+    const pass = all[number] as Pass
+    if (!fits(pass.ids.length)) break
+    const { from, to } = said
+    const found = await model.run(pass.ids, pass.first, (outputs) => readPass(outputs, pass, said.ids.length))
+    readings.push({ ...found, passes: all.length, from, to })
+  }
   const embeddings: number[][] = []
   for (const text of texts) {
     const ids = encodeAlone(model.encoder, text)
+    if (!fits(ids.length)) break
     embeddings.push(await model.run(ids, ids.length, ({ embedding }) => [...(embedding as Output).data]))
   }
-  return { readings, embeddings }
-}
-
-async function readTool({ encoder, run }: Model, question: Question): Promise<Reading> {
-  const { said, passes } = encodeQuestion(encoder, question)
-  const unread = { start: said.ids.map(() => NEVER), end: said.ids.map(() => NEVER) }
-  const parameters: ParameterReading[] = question.tool.parameters.map(({ options }) => ({
-    span: { from: said.from, to: said.to, ...unread, inside: unread.start, absent: 0 },
-    mentioned: NEVER,
-    options: options.map(() => NEVER),
-    none: 0,
-  }))
-  let relevance: number | undefined
-  for (const pass of passes) {
-    const found = await run(pass.ids, pass.first, (outputs) => readPass(outputs, pass, said.ids.length))
-    relevance ??= found.relevance
-    for (const { index, ...one } of found.parameters) {
-      parameters[index] = { ...one, span: { from: said.from, to: said.to, ...one.span } }
-    }
-  }
-  return { relevance: relevance as number, parameters }
+  return { readings, embeddings, tokens }
 }
 
 function readPass(outputs: Readonly<Record<string, Output>>, { ids, parameters }: Pass, said: number) {

@@ -5,6 +5,7 @@ import { inWindows, windowsOf } from './tool-reader.ts'
 /** Marks the word "Lisbon" in the part of the message that the model can read. */
 const findsLisbon: ToolReader = {
   embed: async (texts) => texts.map(({ length }) => [length]),
+  embedTools: async () => new Map(),
   read: async (questions) =>
     questions.map(({ said }) => {
       const at = said.slice(0, 600).indexOf('Lisbon')

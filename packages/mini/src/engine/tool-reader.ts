@@ -50,10 +50,14 @@ export interface SpanScores {
   readonly absent: number
 }
 
+/** Reads for one question of a caller. It may read less than it was given: a question has a limited number of tokens. */
 export interface ToolReader {
+  /** The first questions count most. Parts that weren't read have scores that never win. */
   read(questions: readonly Question[], signal?: AbortSignal): Promise<Reading[]>
-  /** The meaning of texts as vectors: their dot product tells how close two texts are. */
+  /** The meaning of the first texts as vectors: their dot product tells how close two texts are. */
   embed(texts: readonly string[], signal?: AbortSignal): Promise<number[][]>
+  /** The vectors of texts that come again with the next question, such as those of tools; the likeliest come first. */
+  embedTools(texts: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, ArrayLike<number>>>
 }
 
 /** The model reads 160 tokens of a message. A longer message is read piece by piece. */
@@ -61,7 +65,8 @@ const MAX_LENGTH = 560
 const MAX_WINDOWS = 3
 /** Keeps the tokens of two windows so far apart that no value spans both. */
 const GAP = 32
-const NEVER = -1_000
+/** The score of a part that wasn't read. */
+export const NEVER = -1_000
 
 interface Window {
   readonly from: number
@@ -72,18 +77,24 @@ interface Window {
 export function inWindows(reader: ToolReader): ToolReader {
   return {
     embed: (texts, signal) => reader.embed(texts.map(gistOf), signal),
+    embedTools: (texts, signal) => reader.embedTools(texts, signal),
     async read(questions, signal) {
       const windows = questions.map(({ said }) => windowsOf(said))
-      const all = questions.flatMap(({ tool }, at): Question[] =>
-        (windows[at] as Window[]).map(({ text }) => ({ tool, said: text })),
+      // The first windows come first: if not all can be read, every tool is read with the start of the message.
+      const all = Array.from({ length: MAX_WINDOWS }, (_, index) =>
+        questions.flatMap(({ tool }, at) => {
+          const text = windows[at]?.[index]?.text
+          return text === undefined ? [] : [{ at, question: { tool, said: text } }]
+        }),
+      ).flat()
+      const readings = await reader.read(
+        all.map(({ question }) => question),
+        signal,
       )
-      const readings = await reader.read(all, signal)
-      let next = 0
       const whole: Reading[] = []
-      for (const own of windows) {
+      for (const [at, own] of windows.entries()) {
         await takeTurns()
-        const mine = readings.slice(next, next + own.length)
-        next += own.length
+        const mine = readings.filter((_, index) => all[index]?.at === at)
         whole.push(own.length === 1 ? (mine[0] as Reading) : joined(own, mine))
       }
       return whole

@@ -100,11 +100,13 @@ async function understoodParts(said: string, talk: Talk): Promise<Part[]> {
   const clauses = splitRequest(said).filter((clause) => !forbids(clause))
   // What follows "summarize:" is a text, not requests.
   if (clauses.length > 1 && !talk.tools.some(({ name }) => introduced(name, said))) {
-    const parts = await Promise.all(clauses.map((clause) => understand(clause, talk.tools, talk)))
-    const whole = parts.flatMap((part, at) =>
-      part?.missing.length === 0 ? [{ ...part, said: clauses[at] as string }] : [],
-    )
-    if (whole.length === clauses.length) return whole
+    const parts: Part[] = []
+    for (const clause of clauses) {
+      const part = await understand(clause, talk.tools, talk)
+      if (part?.missing.length !== 0) break
+      parts.push({ ...part, said: clause })
+    }
+    if (parts.length === clauses.length) return parts
   }
   const whole = await understand(said, talk.tools, talk)
   return whole === undefined ? [] : [{ ...whole, said }]

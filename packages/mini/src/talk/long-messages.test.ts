@@ -8,6 +8,7 @@ import { smallTalk } from './conversation.ts'
 /** Every word of the message may be the value of every parameter. */
 const reader: ToolReader = inWindows({
   embed: async (texts) => texts.map(() => [1]),
+  embedTools: async (texts) => new Map(texts.map((text) => [text, [1]])),
   read: async (questions) =>
     questions.map(({ said, tool: { parameters } }) => {
       const tokens = [...said.matchAll(/\p{L}+|\d|\S/gu)].slice(0, 160)
@@ -164,4 +165,22 @@ test('objects in objects and long enums are read up to a limit', async () => {
     })
   }
   expect(asked.reduce((sum, count) => sum + count, 0)).toBeLessThan(1_500)
+})
+
+test('of many tools, those that share words with the message are compared first, and none is left out', async () => {
+  const compared: (readonly string[])[] = []
+  const counting: ToolReader = {
+    ...reader,
+    embedTools: async (texts) => {
+      compared.push(texts)
+      return new Map()
+    },
+  }
+  const parameters = { type: 'object' }
+  const many = Array.from({ length: 40 }, (_, at) => ({ name: `noise_${at}`, description: 'Does nothing', parameters }))
+  const tools = [...many, { name: 'set_light', description: 'Switch a light', parameters }]
+  const talk = { id: 'mini:v1', tools, reader: counting, now: new Date(), check: async () => [] }
+  await answerTo([{ role: 'user', content: 'turn on the porch lights' }], talk)
+  expect(compared[0]?.[0]).toBe('set light. Switch a light')
+  expect(compared[0]).toHaveLength(41)
 })

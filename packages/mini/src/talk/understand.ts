@@ -174,10 +174,10 @@ interface RankedUse extends Use {
 const MAX_READ = 3
 /** A longer list is searched by words first: embedding a tool takes tens of milliseconds. */
 export const MAX_COMPARED = 64
+/** The limit of a question is enough to embed so many tools, in any order. */
+const MAX_UNORDERED = 10
 /** What a word of its name in the message adds to the similarity of a tool. */
 const NAME_WORD = 0.2
-/** How many embeddings of tools are remembered. */
-const MAX_EMBEDDINGS = 20_000
 /** The start of a long message says what it asks for. */
 const MAX_QUERY = 600
 /** How many tools are indexed before the event loop gets a turn. */
@@ -249,9 +249,6 @@ function namedShare({ as }: Use, said: string): number {
   return words.size > 1 && words.isSubsetOf(wordsIn(said)) ? 0.9 : 0
 }
 
-/** The embeddings of tools by their texts. */
-const embeddings = new Map<string, readonly number[]>()
-
 /** The uses whose meaning is nearest to that of the message; a tool that it calls by name comes first. */
 async function nearest(
   uses: readonly Use[],
@@ -262,15 +259,13 @@ async function nearest(
 ): Promise<readonly Use[]> {
   if (uses.length <= count) return uses
   const heads = uses.map(({ as }) => headOf(as))
-  const unknown = [...new Set(heads)].filter((head) => !embeddings.has(head))
-  const [own = [], ...made] = await reader.embed([said, ...unknown], signal)
-  if (embeddings.size + unknown.length > MAX_EMBEDDINGS) embeddings.clear()
-  for (const [at, head] of unknown.entries()) embeddings.set(head, made[at] as number[])
+  const [own = []] = await reader.embed([said], signal)
+  const embeddings = await reader.embedTools([...new Set(heads)], signal)
   const scores = uses.map(({ tool, as }, at) => {
     if (called(tool.name, said)) return Number.POSITIVE_INFINITY
     const named = nameWords(as).intersection(wordsIn(said)).size
     const embedding = embeddings.get(heads[at] as string) ?? []
-    return embedding.reduce((sum, value, index) => sum + value * (own[index] ?? 0), NAME_WORD * named)
+    return own.reduce((sum, value, index) => sum + value * (embedding[index] ?? 0), NAME_WORD * named)
   })
   return [...uses.keys()]
     .sort((left, right) => (scores[right] as number) - (scores[left] as number))
@@ -280,13 +275,13 @@ async function nearest(
 
 const indices = new WeakMap<readonly OfferedTool[], Promise<MiniSearch>>()
 
-/** The tools that share the most words with a message. A list is indexed once. */
+/** The tools that may be meant, those that share the most words with the message first. A list is indexed once. */
 export async function searchTools(tools: readonly OfferedTool[], said: string): Promise<readonly OfferedTool[]> {
-  if (tools.length <= MAX_COMPARED) return tools
+  if (tools.length <= MAX_UNORDERED) return tools
   const making = indices.get(tools) ?? makeIndex(tools)
   indices.set(tools, making)
   const index = await making
-  return index
+  const found = index
     .search(said.slice(0, MAX_QUERY), {
       boost: { name: 2, details: 0.3 },
       prefix: (term) => term.length > 3,
@@ -294,6 +289,7 @@ export async function searchTools(tools: readonly OfferedTool[], said: string): 
     })
     .slice(0, MAX_COMPARED)
     .map(({ id }) => tools[id] as OfferedTool)
+  return tools.length > MAX_COMPARED ? found : [...new Set([...found, ...tools])]
 }
 
 async function makeIndex(tools: readonly OfferedTool[]): Promise<MiniSearch> {
