@@ -39,7 +39,8 @@ const BOUNDS = {
  * can't return one address for the check and another for the connection.
  */
 export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): Agent {
-  const find = sharedLookup(parts.lookup ?? systemLookup, parts.clock ?? systemClock)
+  const clock = parts.clock ?? systemClock
+  const find = sharedLookup(parts.lookup ?? systemLookup, clock)
   const dial = parts.dial ?? socketDial()
   const open = async ({ hostname, port, protocol }: buildConnector.Options): Promise<Socket> => {
     const isName = isIP(hostname) === 0
@@ -52,7 +53,7 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
       const what = addresses.refusal(address)
       if (what !== undefined) throw new RefusedAddress(hostname, what)
     }
-    if (proxy !== undefined) return openTunnel(proxy, { protocol, hostname, port })
+    if (proxy !== undefined) return openTunnel(proxy, { protocol, hostname, port }, clock)
     // The certificate must match the host of the URL, not a `host` header.
     const end = isName ? { port, protocol, servername: hostname.replace(/\.$/, '') } : { port, protocol }
     return dialInTurn(found, end, dial)
