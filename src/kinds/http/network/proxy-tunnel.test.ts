@@ -32,6 +32,8 @@ describe('proxyFor', () => {
     ['https://other.example/', 'http://secure:3128/'],
     ['http://127.0.0.1:11434/', undefined],
     ['http://localhost/', undefined],
+    ['http://localhost./', undefined],
+    ['http://x.localhost../', undefined],
     ['http://[::1]/', undefined],
   ])('%s goes through %s', (url, proxy) => {
     expect(proxyFor(target(url), env)?.href).toBe(proxy)
@@ -103,6 +105,16 @@ describe('requests behind a proxy', () => {
     expect(await ask(agent, new URL('http://10.0.0.1/'))).toBeInstanceOf(RefusedAddress)
     expect(proxy.asked).toEqual([])
   })
+
+  test.each(['localhost.', 'x.localhost', 'x.LOCALHOST..'])(
+    'never go to %s, also if its name cannot be resolved',
+    async (name) => {
+      const proxy = await startProxy(1)
+      const agent = agentBehind(proxy.url, Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))
+      expect(await ask(agent, new URL(`http://${name}:8080/`))).toBeInstanceOf(RefusedAddress)
+      expect(proxy.asked).toEqual([])
+    },
+  )
 
   test('end after 10 seconds if the TLS handshake stalls, and the connection with them', async () => {
     const begun = Promise.withResolvers<Duplex>()

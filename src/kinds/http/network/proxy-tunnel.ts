@@ -29,7 +29,7 @@ const defaultPort = (protocol: string): string => (protocol === 'https:' ? '443'
 
 /** Entries are `*`, hosts, domains with or without a dot before them, each with or without a port. */
 function isDirect(list: string, hostname: string, port: string): boolean {
-  const host = hostname.toLowerCase()
+  const host = hostname.toLowerCase().replace(/(?<!\.)\.+$/, '')
   return list
     .toLowerCase()
     .split(/[\s,]+/)
