@@ -14,6 +14,20 @@ const deaf = (...first: ModelEvent[]): Model => ({
   },
 })
 
+test('a model that talks without end ends the run with an error', async () => {
+  const endless: Model = {
+    id: 'endless:model',
+    async *stream() {
+      for (;;) yield { type: 'text-delta', text: 'x'.repeat(1e6) }
+    },
+  }
+  const { answer } = await told(loopSetup().loop.run({ model: endless, messages: GO }))
+  expect(answer).toMatchObject({ stop_reason: 'error', error_status: 502 })
+  expect(answer.error).toBe(
+    'The model answered with more than 4194304 characters, which is over the limit. Ask for less.',
+  )
+})
+
 describe('the events of a run', () => {
   test('include text, calls, progress and results as they happen, and the answer last', async () => {
     const { loop, add } = loopSetup()
