@@ -28,6 +28,33 @@ test('a model that talks without end ends the run with an error', async () => {
   )
 })
 
+test('a call that the provider sends twice runs once; one with other arguments runs too', async () => {
+  const { loop, add } = loopSetup()
+  const ran: unknown[] = []
+  add('pay', async ({ to }) => void ran.push(to))
+  const asked = (to: string): ModelEvent => {
+    const made = { name: 'pay', arguments: JSON.stringify({ to }) }
+    return { type: 'tool-call-end', call: { id: 'call_1', type: 'function', function: made } }
+  }
+  const turns: ModelEvent[][] = [
+    [asked('Ada'), asked('Ada'), asked('Bob'), { type: 'finish', reason: 'tool_calls' }],
+    [
+      { type: 'text-delta', text: 'Done.' },
+      { type: 'finish', reason: 'stop' },
+    ],
+  ]
+  const model: Model = {
+    id: 'repeating:model',
+    async *stream() {
+      yield* turns.shift() ?? []
+    },
+  }
+  const { answer, messages } = await told(loop.run({ model, messages: GO }))
+  expect(ran).toEqual(['Ada', 'Bob'])
+  expect(answer.tool_calls).toHaveLength(2)
+  expect(wellFormed(messages)).toBe(true)
+})
+
 describe('the events of a run', () => {
   test('include text, calls, progress and results as they happen, and the answer last', async () => {
     const { loop, add } = loopSetup()

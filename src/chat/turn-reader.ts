@@ -69,8 +69,13 @@ export class TurnReader extends DeadlineEntry {
     this.#lastEventMs = this.#silence.clock.now()
     this.#bounds.check(event)
     if (event.type === 'text-delta') this.text += event.text
-    else if (event.type === 'tool-call-end') this.calls.push(event.call)
+    else if (event.type === 'tool-call-end' && !this.#isRepeated(event.call)) this.calls.push(event.call)
     return false
+  }
+
+  /** A provider that sends a call twice means it once. Other calls with a used id are calls of their own. */
+  #isRepeated({ id, function: { name, arguments: args } }: ToolCall): boolean {
+    return this.calls.some((one) => one.id === id && one.function.name === name && one.function.arguments === args)
   }
 
   override expire(): void {
