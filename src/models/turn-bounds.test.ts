@@ -97,7 +97,7 @@ describe('a turn', () => {
     expect(() => take(call(1024 * 1024 + 1))).toThrow('1048576 characters of arguments')
     const piece: ModelEvent = { type: 'tool-call-delta', id: '1', text: 'x'.repeat(3 * 1024 * 1024) }
     expect(() => take(piece, piece)).toThrow('4194304 characters')
-    expect(() => take(...new Array<ModelEvent>(128).fill(start))).not.toThrow()
-    expect(() => take(...new Array<ModelEvent>(129).fill(start))).toThrow('128 calls')
+    expect(() => take(...new Array<ModelEvent>(512).fill(start))).not.toThrow()
+    expect(() => take(...new Array<ModelEvent>(513).fill(start))).toThrow('512 calls')
   })
 })

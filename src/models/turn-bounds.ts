@@ -3,7 +3,7 @@ import { ModelError } from './model-error.ts'
 
 const MAX_TEXT = 4 * 1024 * 1024
 const MAX_ARGUMENTS = 1024 * 1024
-const MAX_CALLS = 128
+const MAX_CALLS = 512
 
 /** Limits what a model says in one turn. */
 export class TurnBounds {

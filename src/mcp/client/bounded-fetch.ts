@@ -113,7 +113,9 @@ class EventGuard implements Transformer<Uint8Array, Uint8Array> {
 
   #field(line: string): void {
     if (this.#isOver) return
-    const [name = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line)?.slice(1) ?? []
+    const colon = line.indexOf(':')
+    const name = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (line === '') this.#dispatch()
     else if (name === 'data') this.#data.push(value)
     else if (name === 'id' || name === 'event') this.#fields.push(`${name}: ${value}\n`)
