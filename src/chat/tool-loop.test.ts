@@ -14,6 +14,47 @@ const deaf = (...first: ModelEvent[]): Model => ({
   },
 })
 
+test('a model that talks without end ends the run with an error', async () => {
+  const endless: Model = {
+    id: 'endless:model',
+    async *stream() {
+      for (;;) yield { type: 'text-delta', text: 'x'.repeat(1e6) }
+    },
+  }
+  const { answer } = await told(loopSetup().loop.run({ model: endless, messages: GO }))
+  expect(answer).toMatchObject({ stop_reason: 'error', error_status: 502 })
+  expect(answer.error).toBe(
+    'The model answered with more than 4194304 characters, which is over the limit. Ask for less.',
+  )
+})
+
+test('a call that the provider sends twice runs once; one with other arguments runs too', async () => {
+  const { loop, add } = loopSetup()
+  const ran: unknown[] = []
+  add('pay', async ({ to }) => void ran.push(to))
+  const asked = (to: string): ModelEvent => {
+    const made = { name: 'pay', arguments: JSON.stringify({ to }) }
+    return { type: 'tool-call-end', call: { id: 'call_1', type: 'function', function: made } }
+  }
+  const turns: ModelEvent[][] = [
+    [asked('Ada'), asked('Ada'), asked('Bob'), { type: 'finish', reason: 'tool_calls' }],
+    [
+      { type: 'text-delta', text: 'Done.' },
+      { type: 'finish', reason: 'stop' },
+    ],
+  ]
+  const model: Model = {
+    id: 'repeating:model',
+    async *stream() {
+      yield* turns.shift() ?? []
+    },
+  }
+  const { answer, messages } = await told(loop.run({ model, messages: GO }))
+  expect(ran).toEqual(['Ada', 'Bob'])
+  expect(answer.tool_calls).toHaveLength(2)
+  expect(wellFormed(messages)).toBe(true)
+})
+
 describe('the events of a run', () => {
   test('include text, calls, progress and results as they happen, and the answer last', async () => {
     const { loop, add } = loopSetup()

@@ -4,6 +4,7 @@ import { DeadlineEntry, type DeadlineWheel } from '../core/deadline-wheel.ts'
 import { AbortableStream } from '../models/abortable-stream.ts'
 import type { FinishReason, Metadata, Model, ModelEvent, ModelRequest, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
+import { TurnBounds } from '../models/turn-bounds.ts'
 
 const SILENCE_TIMEOUT_MS = 300_000
 
@@ -31,6 +32,7 @@ export class TurnReader extends DeadlineEntry {
   readonly #silence: SilenceWatch
   #events: AbortableStream<ModelEvent> | undefined = undefined
   #lastEventMs: number
+  readonly #bounds = new TurnBounds()
 
   constructor(model: Model, request: ModelRequest, signal: CancelSignal, silence: SilenceWatch) {
     super()
@@ -65,9 +67,15 @@ export class TurnReader extends DeadlineEntry {
       return true
     }
     this.#lastEventMs = this.#silence.clock.now()
+    this.#bounds.check(event)
     if (event.type === 'text-delta') this.text += event.text
-    else if (event.type === 'tool-call-end') this.calls.push(event.call)
+    else if (event.type === 'tool-call-end' && !this.#isRepeated(event.call)) this.calls.push(event.call)
     return false
+  }
+
+  /** A provider that sends a call twice means it once. Other calls with a used id are calls of their own. */
+  #isRepeated({ id, function: { name, arguments: args } }: ToolCall): boolean {
+    return this.calls.some((one) => one.id === id && one.function.name === name && one.function.arguments === args)
   }
 
   override expire(): void {

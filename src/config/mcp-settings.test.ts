@@ -1,6 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { homedir } from 'node:os'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { readMcpServers } from './mcp-settings.ts'
@@ -234,4 +237,18 @@ describe('configuration errors', () => {
     expect(() => checkConfig(config as Config, 'x.json')).toThrow(problem)
     expect(() => checkConfig(config as Config, 'x.json')).toThrow('x.json')
   })
+})
+
+test('the answers of a server over HTTP are bounded', async () => {
+  const server = createServer((_request, response) => response.end(Buffer.alloc(11 * 1024 * 1024, ' ')))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  const reach = one({ url }).servers[0]?.reach
+  if (reach === undefined || reach.type === 'stdio') throw new Error('no HTTP server')
+  await expect(reach.fetch(url)).rejects.toThrow('more data than the limits allow')
 })

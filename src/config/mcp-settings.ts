@@ -191,13 +191,14 @@ function settingsOf({ name, place, server }: McpEntry, scope: McpScope, problems
   return { ...more, reach: typeof client === 'object' ? { ...reach, oauth: client } : reach }
 }
 
-/** Loads the network guard with the first request. */
+/** Loads the guards with the first request. */
 function guarded(url: string, allowPrivate: McpScope['allowPrivate']): HttpReach['fetch'] {
   let fetch: Promise<HttpReach['fetch']> | undefined
   return async (asked, init) => {
-    fetch ??= import('../kinds/http/network/guarded-agent.ts').then(({ guardedFetch }) =>
-      guardedFetch(new URL(url), allowPrivate),
-    )
+    fetch ??= Promise.all([
+      import('../kinds/http/network/guarded-agent.ts'),
+      import('../mcp/client/bounded-fetch.ts'),
+    ]).then(([{ guardedFetch }, { boundedFetch }]) => boundedFetch(guardedFetch(new URL(url), allowPrivate)))
     return (await fetch)(asked, init)
   }
 }

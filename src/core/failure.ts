@@ -1,6 +1,6 @@
 import { TOOL_ERRORS, ToolExecutionError } from './tool-result.ts'
 
-const MAX_MESSAGE_LENGTH = 2_000
+const MAX_MESSAGE_LENGTH = 8_192
 
 const NO_REASON = 'The tool failed without an error message'
 
@@ -15,13 +15,25 @@ export function asToolError(thrown: unknown, tool: string): ToolExecutionError {
 }
 
 function convert(thrown: unknown, tool: string): ToolExecutionError {
-  if (thrown instanceof ToolExecutionError && isValid(thrown)) return thrown
+  if (thrown instanceof ToolExecutionError && isValid(thrown)) return cutError(thrown)
   const code = networkCode(thrown)
   if (code !== undefined) {
     const extras = mayHaveLeft(code) ? { outcome: 'unknown' as const } : {}
     return new ToolExecutionError('SERVICE_UNAVAILABLE', unavailable(tool), extras, { cause: thrown })
   }
   return new ToolExecutionError('EXECUTION_ERROR', messageOf(thrown), {}, { cause: thrown })
+}
+
+/** A remote tool may say anything of any length. */
+function cutError(error: ToolExecutionError): ToolExecutionError {
+  const { code, message, extras, cause, repeat } = error
+  if (message.length <= MAX_MESSAGE_LENGTH) return error
+  return new ToolExecutionError(code, cutMessage(message), extras, { cause, repeat })
+}
+
+function cutMessage(text: string): string {
+  if (text.length <= MAX_MESSAGE_LENGTH) return text
+  return `${text.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}… [cut: the message has ${text.length} characters]`
 }
 
 /** A handler may have changed the error it throws. */
@@ -35,7 +47,7 @@ export const unavailable = (tool: string): string =>
 function messageOf(thrown: unknown): string {
   const text = typeof thrown === 'string' ? thrown : read(Object(thrown)).message
   if (typeof text !== 'string' || text.trim() === '') return NO_REASON
-  return text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}…` : text
+  return cutMessage(text)
 }
 
 /** No connection was established, so nothing was sent. */

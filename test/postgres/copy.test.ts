@@ -269,6 +269,9 @@ describe('a copy is refused', () => {
   test.each([
     ['a folder without a store', () => ['--from', join(folder, 'nothing'), '--to', join(folder, 'x')], 'no store'],
     ['vectors into a database without pgvector', () => ['--from', withVectors, '--to', url], 'install pgvector'],
+    ['an address with one slash', () => ['--to', 'postgres:/root:hidden@db/x'], '--to takes an address'],
+    ['an address without slashes', () => ['--to', 'postgres:root:hidden@db'], '--to takes an address'],
+    ['an address that is not valid', () => ['--to', 'postgres://root:hidden@db:port/x'], '--to takes an address'],
     ['another protocol', () => ['--to', 'mysql://root:hidden@db/x'], '--to takes an address'],
     ['a database that does not answer', () => ['--from', source, '--to', 'postgres://a:b@127.0.0.1:1/x'], 'where --to'],
   ])('%s', async (_name, words, message) => {

@@ -66,9 +66,9 @@ export async function storageCopy(terminal: Terminal, options: StorageCopyOption
 }
 
 function readStoreName(terminal: Terminal, option: string, store: string): string {
-  if (/^postgres(ql)?:\/\//.test(store)) return store
-  // The value may contain a password.
-  if (store === '' || /^\w+:\/\//.test(store)) {
+  if (/^postgres(ql)?:\/\//.test(store) && URL.canParse(store)) return store
+  // A mistyped address is not a folder. The value may contain a password. One letter is a drive of Windows.
+  if (store === '' || /^[\w+.-]{2,}:/.test(store)) {
     throw new UsageError(`${option} takes an address such as postgres://user:password@host:5432/database, or a folder.`)
   }
   return terminal.path(store)

@@ -68,6 +68,7 @@ describe('handlers', () => {
     }
   })
 
+  const CUT = `${'x'.repeat(8_192)}… [cut: the message has 100000 characters]`
   const frozen = Object.freeze({ message: 'frozen', stack: 'secret' })
   const trap = Object.defineProperty({}, 'message', {
     get: () => {
@@ -81,7 +82,8 @@ describe('handlers', () => {
     ['undefined', undefined, 'The tool failed without an error message'],
     ['a frozen object', frozen, 'frozen'],
     ['an object whose getter throws', trap, 'The tool failed without an error message'],
-    ['an endless message', new Error('x'.repeat(100_000)), `${'x'.repeat(2_000)}…`],
+    ['an endless message', new Error('x'.repeat(100_000)), CUT],
+    ['an endless message of a remote tool', new ToolExecutionError('EXECUTION_ERROR', 'x'.repeat(100_000)), CUT],
   ])('a handler that throws %s', async (_, thrown, error) => {
     const { executor, add } = toolyard()
     add('sync', () => {

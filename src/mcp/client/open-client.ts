@@ -221,5 +221,6 @@ export function callFault(thrown: unknown): CallFault {
 
 const answered = (message: string, code: 'EXECUTION_ERROR' | 'RESULT_TOO_LARGE' = 'EXECUTION_ERROR'): CallFault => ({
   kind: 'answered',
-  error: new ToolExecutionError(code, message),
+  // The tool has already run.
+  error: new ToolExecutionError(code, message, code === 'RESULT_TOO_LARGE' ? { outcome: 'unknown' } : {}),
 })

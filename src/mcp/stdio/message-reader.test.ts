@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AnswerScanner } from './message-reader.ts'
+import { AnswerScanner, MAX_MESSAGE_BYTES, MessageReader } from './message-reader.ts'
 
 /** What is found where the message comes in pieces of `size` bytes. */
 function scan(message: string, size = message.length): string | number | undefined {
@@ -53,5 +53,29 @@ describe('AnswerScanner', () => {
     expect(scanner.answers).toBeUndefined()
     scanner.push(Buffer.from('lt":{"a":"'))
     expect(scanner.answers).toBe(7)
+  })
+})
+
+describe('MessageReader', () => {
+  const read = (line: string) => {
+    const seen: unknown[] = []
+    const events = { message: (message: unknown) => seen.push(message), noise: (what: string) => seen.push(what) }
+    new MessageReader(MAX_MESSAGE_BYTES, events).push(Buffer.from(`${line}\n`))
+    return seen
+  }
+  const many = (entry: string, count: number) => `[${`${entry},`.repeat(count - 1)}${entry}]`
+
+  it('passes on an error in place of an answer whose entries would cost the SDK too much', () => {
+    const message = 'The server answered with more than 1000 entries in "content", which is over the limit'
+    const answer = `{"jsonrpc":"2.0","id":7,"result":{"content":${many('{}', 1_001)}}}`
+    expect(read(answer)).toMatchObject([{ id: 7, error: { message } }])
+    expect(read(answer.replace('"content"', '"structuredContent"'))).toMatchObject([{ id: 7, result: {} }])
+  })
+
+  it('skips a notification with too many values, and a batch with too many messages', () => {
+    const notification = `{"jsonrpc":"2.0","method":"x","params":{"a":${many('1', 100_001)}}}`
+    expect(read(notification)).toEqual(['a message with too many entries'])
+    const batch = many('{"jsonrpc":"2.0","method":"x"}', 1_001)
+    expect(read(batch)).toEqual(['a line that is not a JSON-RPC message'])
   })
 })

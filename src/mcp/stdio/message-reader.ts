@@ -1,26 +1,93 @@
 import { isUtf8 } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
 import type { JSONRPCErrorResponse, JSONRPCMessage } from '@modelcontextprotocol/client'
 import { isDeep } from '../../core/json-depth.ts'
 import { LineReader } from '../../core/line-reader.ts'
+import { isObject } from '../../core/schema/schema-keywords.ts'
 import { LIMITS } from '../../core/snapshot.ts'
 
 const INTERNAL_ERROR = -32_603
 
-/** The `data` of the error for a response over the limit. Compared by identity, so no server can forge it. */
-const TOO_LARGE: { readonly too_large: true } = Object.freeze({ too_large: true })
+/** The largest message that a server may send. */
+export const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 
-function tooLargeAnswer(id: string | number, limit: number): JSONRPCErrorResponse {
-  const message = `The server answered with more than ${limit} bytes, which is over the limit`
+/** The `data` of the error for a response over the limit. Random, so no server can forge it. */
+const TOO_LARGE = { too_large: randomUUID() }
+
+type Id = string | number
+
+/** The error that a request gets in place of a response over a limit. */
+export function tooLargeAnswer(id: Id, what = `more than ${MAX_MESSAGE_BYTES} bytes`): JSONRPCErrorResponse {
+  const message = `The server answered with ${what}, which is over the limit`
   return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message, data: TOO_LARGE } }
 }
 
-function deepAnswer(id: string | number, limit: number): JSONRPCErrorResponse {
-  const message = `The server answered with JSON that is nested deeper than ${limit} levels`
+function deepAnswer(id: Id): JSONRPCErrorResponse {
+  const message = `The server answered with JSON that is nested deeper than ${LIMITS.answerDepth} levels`
   return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } }
 }
 
 export function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && 'data' in error && error.data === TOO_LARGE
+  const data = error instanceof Error && 'data' in error ? error.data : undefined
+  return isObject(data) && data.too_large === TOO_LARGE.too_large
+}
+
+const MAX_BATCH = 1_000
+const MAX_BLOCKS = 1_000
+const MAX_VALUES = 100_000
+const BLOCK_LISTS: ReadonlySet<string> = new Set(['content', 'contents', 'messages'])
+/** The SDK doesn't look into these. */
+const OPAQUE: ReadonlySet<string> = new Set(['structuredContent', '_meta'])
+/** Shorter texts can't be too deep or have too many entries. */
+const NEVER_REFUSED = 2 * LIMITS.answerDepth
+
+/** The SDK writes kilobytes of errors about each invalid entry of a list, so it gets short lists only. */
+function crowding(message: object): string | undefined {
+  let values = 0
+  const walk = (value: object): string | undefined => {
+    for (const key in value) {
+      if (++values > MAX_VALUES) return `more than ${MAX_VALUES} values`
+      const one: unknown = value[key as keyof typeof value]
+      if (typeof one !== 'object' || one === null || OPAQUE.has(key)) continue
+      if (BLOCK_LISTS.has(key) && Array.isArray(one) && one.length > MAX_BLOCKS) {
+        return `more than ${MAX_BLOCKS} entries in "${key}"`
+      }
+      const problem = walk(one)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+  return walk(message)
+}
+
+/** A message that the SDK can check: the given one, or the error that its request gets instead; undefined for none. */
+function checked(message: JSONRPCMessage): JSONRPCMessage | undefined {
+  const problem = crowding(message)
+  if (problem === undefined) return message
+  const id = 'method' in message ? undefined : message.id
+  return id === undefined || id === null ? undefined : tooLargeAnswer(id, problem)
+}
+
+/** The text of a message, or of the error that its request gets instead; undefined if it answers no request. */
+export function checkedText(text: string): string | undefined {
+  if (text.length < NEVER_REFUSED) return text
+  if (isDeep(text, LIMITS.answerDepth)) {
+    const id = answeredBy(Buffer.from(text))
+    return id === undefined ? undefined : JSON.stringify(deepAnswer(id))
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return text
+  }
+  if (Array.isArray(value) && value.length > MAX_BATCH) return undefined
+  if (typeof value !== 'object' || value === null) return text
+  const messages: JSONRPCMessage[] = Array.isArray(value) ? value : [value]
+  const kept = messages.map(checked)
+  if (kept.every((one, index) => one === messages[index])) return text
+  const left = kept.filter((one) => one !== undefined)
+  return left.length === 0 ? undefined : JSON.stringify(left.length === 1 ? left[0] : left)
 }
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c]
@@ -134,6 +201,12 @@ export class AnswerScanner {
   }
 }
 
+function answeredBy(bytes: Buffer): Id | undefined {
+  const scanner = new AnswerScanner()
+  scanner.push(bytes)
+  return scanner.answers
+}
+
 const SHOWN_BYTES = 1024
 
 export interface MessageEvents {
@@ -185,15 +258,18 @@ export class MessageReader {
     if (text.includes('\ufffd') && !isUtf8(bytes)) {
       this.#events.noise('a message that is not valid UTF-8', text.slice(0, SHOWN_BYTES))
     }
-    for (const message of messages) this.#events.message(message)
+    for (const message of messages) {
+      const usable = text.length < NEVER_REFUSED ? message : checked(message)
+      if (usable !== undefined) this.#events.message(usable)
+      else this.#events.noise('a message with too many entries', text.slice(0, SHOWN_BYTES))
+    }
   }
 
   /** Doesn't parse a deeply nested line. If it answers a request, the request fails at once. */
   #skipDeep(bytes: Buffer, text: string): void {
     this.#events.noise(`a line that is nested deeper than ${LIMITS.answerDepth} levels`, text.slice(0, SHOWN_BYTES))
-    const scanner = new AnswerScanner()
-    scanner.push(bytes)
-    if (scanner.answers !== undefined) this.#events.message(deepAnswer(scanner.answers, LIMITS.answerDepth))
+    const id = answeredBy(bytes)
+    if (id !== undefined) this.#events.message(deepAnswer(id))
   }
 
   #skipExcess(bytes: Buffer): void {
@@ -205,7 +281,7 @@ export class MessageReader {
     const id = this.#excess.scanner.answers
     if (id === undefined || this.#excess.answered) return
     this.#excess.answered = true
-    this.#events.message(tooLargeAnswer(id, this.#limit))
+    this.#events.message(tooLargeAnswer(id, `more than ${this.#limit} bytes`))
   }
 }
 
@@ -216,7 +292,8 @@ function readMessages(text: string): JSONRPCMessage[] | undefined {
   try {
     const value: unknown = JSON.parse(text)
     const messages = Array.isArray(value) ? value : [value]
-    return messages.length > 0 && messages.every(isMessage) ? messages : undefined
+    const fits = messages.length > 0 && messages.length <= MAX_BATCH
+    return fits && messages.every(isMessage) ? messages : undefined
   } catch {
     return undefined
   }

@@ -6,7 +6,7 @@ import { type Log, writeLog } from '../../core/log.ts'
 import { redactText } from '../../core/redact.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { cleanText } from './clean-text.ts'
-import { MessageReader } from './message-reader.ts'
+import { MAX_MESSAGE_BYTES, MessageReader } from './message-reader.ts'
 import { endServer, type ServerCommand, startServer, Watchdog } from './start-server.ts'
 
 const MAX_LINES = 20
@@ -149,7 +149,6 @@ class LineWriter {
   }
 }
 
-const MAX_LINE_BYTES = 10 * 1024 * 1024
 /** The size of Node's largest reads. */
 const FULL_CHUNK = 64 * 1024
 /** Time to read the last output of a server; only a process outside its group can keep the pipe open. */
@@ -203,7 +202,7 @@ export class StdioTransport implements Transport {
       options.onNoise,
       this.#clock,
     )
-    this.#reader = new MessageReader(options.maxLineBytes ?? MAX_LINE_BYTES, {
+    this.#reader = new MessageReader(options.maxLineBytes ?? MAX_MESSAGE_BYTES, {
       message: (message) => this.#deliver(message),
       noise: (what, text) => this.#noise.say(what, text),
     })

@@ -32,7 +32,8 @@ const ADVICE: Readonly<Record<number, string>> = {
 
 /** Converts an error of the AI SDK. The message contains no address, header or key. */
 export function toModelError(error: unknown, telling: Telling): ModelError {
-  if (error instanceof ModelError) return error
+  // The AI SDK wraps an error of the response's body.
+  for (const one of [error, fieldsOf(error).cause]) if (one instanceof ModelError) return one
   const { statusCode, responseHeaders = {}, responseBody, data, message = '' } = fieldsOf(error)
   if (statusCode !== undefined && statusCode >= 400) {
     const body = readJson(responseBody) ?? data
@@ -87,6 +88,7 @@ interface ErrorFields {
   readonly data?: unknown
   readonly name?: string
   readonly code?: unknown
+  readonly cause?: unknown
 }
 
 // Detected by symbol, because a model may use its own copy of the package.

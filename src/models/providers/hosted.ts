@@ -5,6 +5,7 @@ import { PROVIDER_MEDIA, type ProviderMedia } from '../ai-sdk/prompt.ts'
 import { refusalError, type Telling, toModelError } from '../ai-sdk/to-model-error.ts'
 import { ModelError } from '../model-error.ts'
 import type { ProviderContext, ProviderSettings, Wire, WireMaker } from '../provider.ts'
+import { boundedFetch } from '../turn-bounds.ts'
 
 const OPENAI = 'https://api.openai.com/v1'
 const ANTHROPIC = 'https://api.anthropic.com/v1'
@@ -32,7 +33,7 @@ export const openaiWire: WireMaker = (settings, around) => {
     },
     async load() {
       const { createOpenAI } = await import('@ai-sdk/openai')
-      return createOpenAI({ baseURL, apiKey: key, headers: openaiHeaders(key, headers) })[api]
+      return createOpenAI({ baseURL, apiKey: key, headers: openaiHeaders(key, headers), fetch: boundedFetch })[api]
     },
     listing: {
       url: `${baseURL}/models`,
@@ -61,7 +62,7 @@ export const anthropicWire: WireMaker = (settings, around) => {
     },
     async load() {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
-      return createAnthropic({ baseURL, apiKey: key, headers: { ...headers } })
+      return createAnthropic({ baseURL, apiKey: key, headers: { ...headers }, fetch: boundedFetch })
     },
     listing: {
       url: `${baseURL}/models?limit=1000`,
@@ -84,7 +85,7 @@ export const geminiWire: WireMaker = (settings, around) => {
     manner: { ...tellingOf(settings, around), marksFailures: true, systemAnywhere: false },
     async load() {
       const { createGoogle } = await import('@ai-sdk/google')
-      return createGoogle({ baseURL, apiKey: key, headers: { ...headers } })
+      return createGoogle({ baseURL, apiKey: key, headers: { ...headers }, fetch: boundedFetch })
     },
     listing: {
       url: `${baseURL}/models?pageSize=1000`,
@@ -177,7 +178,7 @@ async function listModels(listing: Listing, signal: AbortSignal, telling: Tellin
 async function getJson(url: URL, headers: Listing['headers'], signal: AbortSignal, telling: Telling): Promise<Json> {
   try {
     // A redirect could send the key elsewhere.
-    const response = await fetch(url, { headers, signal, redirect: 'error' })
+    const response = await boundedFetch(url, { headers, signal, redirect: 'error' })
     const body: unknown = await response.json().catch((error) => {
       signal.throwIfAborted()
       if (response.ok) throw error

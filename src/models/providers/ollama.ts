@@ -13,6 +13,7 @@ import { ModelError } from '../model-error.ts'
 import { PrintedThinking } from '../printed-calls/printed-thinking.ts'
 import type { ListedModel, ProviderSettings, WireMaker, WireRequest } from '../provider.ts'
 import { readObject } from '../read-json.ts'
+import { boundedFetch } from '../turn-bounds.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:11434'
 
@@ -72,7 +73,7 @@ export class OllamaServer {
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       ...(signal && { signal }),
     }
-    const response = await fetch(`${this.#url}/${path}`, init).catch((error) => this.#fail(error, signal))
+    const response = await boundedFetch(`${this.#url}/${path}`, init).catch((error) => this.#fail(error, signal))
     if (!response.ok) throw await this.#refusal(response, body?.model)
     return response
   }
@@ -89,7 +90,11 @@ export class OllamaServer {
     let rest = ''
     try {
       for await (const bytes of body ?? []) {
-        const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+        const text = decoder.decode(bytes, { stream: true })
+        rest += text
+        // Splitting a long line again with each of its pieces would take seconds.
+        if (!text.includes('\n')) continue
+        const lines = rest.split('\n')
         rest = lines.pop() ?? ''
         for (const line of lines) {
           const part = this.#part(line)

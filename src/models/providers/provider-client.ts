@@ -22,6 +22,7 @@ import type { ModelInfo, PrintedCalls } from '../model-info.ts'
 import type { ModelScores } from '../model-scores.ts'
 import { type Recovery, recoverCalls } from '../printed-calls/recover-calls.ts'
 import type { ListedModel, ProviderContext, ProviderSettings, Wire, WireRequest } from '../provider.ts'
+import { TurnBounds } from '../turn-bounds.ts'
 
 const DEFAULT_TIMEOUT_MS = 300_000
 const DEFAULT_TEMPERATURE = 0.7
@@ -148,12 +149,14 @@ export class ProviderClient {
 }
 
 /**
- * Ensures exactly one finish at the end, with the reason `tool_calls` if there are calls. A stream without a finish
+ * Limits the response and ensures exactly one finish at the end, with the reason `tool_calls` if there are calls. A stream without a finish
  * fails.
  */
 async function* settled(events: AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent, void, undefined> {
   let calls = 0
+  const bounds = new TurnBounds()
   for await (const event of events) {
+    bounds.check(event)
     if (event.type === 'tool-call-end') calls++
     if (event.type === 'finish') {
       yield calls > 0 && event.reason !== 'tool_calls' ? { ...event, reason: 'tool_calls' } : event

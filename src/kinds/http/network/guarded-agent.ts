@@ -39,12 +39,13 @@ const BOUNDS = {
  * can't return one address for the check and another for the connection.
  */
 export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): Agent {
-  const find = sharedLookup(parts.lookup ?? systemLookup, parts.clock ?? systemClock)
+  const clock = parts.clock ?? systemClock
+  const find = sharedLookup(parts.lookup ?? systemLookup, clock)
   const dial = parts.dial ?? socketDial()
   const open = async ({ hostname, port, protocol }: buildConnector.Options): Promise<Socket> => {
     const isName = isIP(hostname) === 0
     const proxy = proxyFor({ protocol, hostname, port }, parts.env ?? process.env)
-    const lookedUp = isName ? find(hostname) : Promise.resolve([hostname])
+    const lookedUp = isName ? addressesOf(hostname, find) : Promise.resolve([hostname])
     // Behind a proxy, this machine may not be able to resolve public names.
     const found = await (proxy === undefined ? lookedUp : lookedUp.catch(() => []))
     const checked = isOrigin(parts.trusted, protocol, hostname, port) ? [] : found
@@ -52,7 +53,7 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
       const what = addresses.refusal(address)
       if (what !== undefined) throw new RefusedAddress(hostname, what)
     }
-    if (proxy !== undefined) return openTunnel(proxy, { protocol, hostname, port })
+    if (proxy !== undefined) return openTunnel(proxy, { protocol, hostname, port }, clock)
     // The certificate must match the host of the URL, not a `host` header.
     const end = isName ? { port, protocol, servername: hostname.replace(/\.$/, '') } : { port, protocol }
     return dialInTurn(found, end, dial)
@@ -67,6 +68,12 @@ export function guardedAgent(addresses: AddressRules, parts: AgentParts = {}): A
     },
   })
 }
+
+const LOCALHOST = /(?:^|\.)localhost\.*$/i
+
+/** `localhost` and the names below it are this machine, also if they can't be resolved. */
+const addressesOf = (hostname: string, find: Lookup): Promise<readonly string[]> =>
+  LOCALHOST.test(hostname) ? find(hostname).catch(() => ['127.0.0.1']) : find(hostname)
 
 const isOrigin = (origin: URL | undefined, protocol: string, hostname: string, port: string): boolean =>
   origin !== undefined &&

@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Clock, systemClock } from '../../../core/clock.ts'
+import { ManualClock } from '../../../testing/stand-ins.ts'
 import { AddressRules } from './address-rules.ts'
 import { ask } from './fixtures/ask.ts'
 import { guardedAgent } from './guarded-agent.ts'
@@ -30,6 +32,8 @@ describe('proxyFor', () => {
     ['https://other.example/', 'http://secure:3128/'],
     ['http://127.0.0.1:11434/', undefined],
     ['http://localhost/', undefined],
+    ['http://localhost./', undefined],
+    ['http://x.localhost../', undefined],
     ['http://[::1]/', undefined],
   ])('%s goes through %s', (url, proxy) => {
     expect(proxyFor(target(url), env)?.href).toBe(proxy)
@@ -68,12 +72,12 @@ async function listen(server: ReturnType<typeof createServer>): Promise<number> 
   return (server.address() as AddressInfo).port
 }
 
-function agentBehind(proxy: string, addresses: readonly string[] | Error) {
+function agentBehind(proxy: string, addresses: readonly string[] | Error, clock: Clock = systemClock) {
   const lookup = async () => {
     if (addresses instanceof Error) throw addresses
     return addresses
   }
-  const agent = guardedAgent(new AddressRules(), { env: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy }, lookup })
+  const agent = guardedAgent(new AddressRules(), { env: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy }, lookup, clock })
   onTestFinished(() => agent.destroy())
   return agent
 }
@@ -100,6 +104,33 @@ describe('requests behind a proxy', () => {
     expect(await ask(agent, new URL('http://inside.example/'))).toBeInstanceOf(RefusedAddress)
     expect(await ask(agent, new URL('http://10.0.0.1/'))).toBeInstanceOf(RefusedAddress)
     expect(proxy.asked).toEqual([])
+  })
+
+  test.each(['localhost.', 'x.localhost', 'x.LOCALHOST..'])(
+    'never go to %s, also if its name cannot be resolved',
+    async (name) => {
+      const proxy = await startProxy(1)
+      const agent = agentBehind(proxy.url, Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))
+      expect(await ask(agent, new URL(`http://${name}:8080/`))).toBeInstanceOf(RefusedAddress)
+      expect(proxy.asked).toEqual([])
+    },
+  )
+
+  test('end after 10 seconds if the TLS handshake stalls, and the connection with them', async () => {
+    const begun = Promise.withResolvers<Duplex>()
+    const proxy = createServer()
+    proxy.on('connect', (_request, client: Duplex) => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n')
+      client.once('data', () => begun.resolve(client))
+    })
+    const clock = new ManualClock()
+    const agent = agentBehind(`127.0.0.1:${await listen(proxy)}`, ['93.184.215.14'], clock)
+    const asked = ask(agent, new URL('https://api.example/'))
+    const client = await begun.promise
+    const closed = new Promise((resolve) => client.once('end', resolve).once('error', resolve))
+    clock.advance(10_000)
+    expect(await asked).toMatchObject({ message: 'The proxy timed out' })
+    await closed
   })
 
   test('fail if the proxy refuses, or if the certificate is not that of the host', async () => {

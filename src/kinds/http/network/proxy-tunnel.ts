@@ -1,7 +1,9 @@
-import { request as httpRequest } from 'node:http'
+import { once } from 'node:events'
+import { type ClientRequest, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import type { Clock } from '../../../core/clock.ts'
 import { type Environment, variableIn } from '../../../core/environment.ts'
 
 /** The target of a connection through a proxy. */
@@ -27,7 +29,7 @@ const defaultPort = (protocol: string): string => (protocol === 'https:' ? '443'
 
 /** Entries are `*`, hosts, domains with or without a dot before them, each with or without a port. */
 function isDirect(list: string, hostname: string, port: string): boolean {
-  const host = hostname.toLowerCase()
+  const host = hostname.toLowerCase().replace(/(?<!\.)\.+$/, '')
   return list
     .toLowerCase()
     .split(/[\s,]+/)
@@ -42,47 +44,57 @@ function isDirect(list: string, hostname: string, port: string): boolean {
 
 const TIMEOUT_MS = 10_000
 
-/** Connects to a host through a proxy (CONNECT). The certificate must match the host. */
-export async function openTunnel(proxy: URL, { protocol, hostname, port }: Target): Promise<Socket> {
-  const target = `${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port || defaultPort(protocol)}`
-  const socket = await connected(proxy, target)
-  if (protocol !== 'https:') return socket
-  const name = isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}
-  return new Promise((resolve, reject) => {
-    const secure = connectTls({ socket, host: hostname, ...name, rejectUnauthorized: true }, () => {
-      secure.off('error', reject)
-      resolve(secure)
-    })
-    secure.once('error', reject)
-  })
+/** Connects to a host through a proxy (CONNECT), with one timeout for all of it. The certificate must match the host. */
+export async function openTunnel(proxy: URL, target: Target, clock: Clock): Promise<Socket> {
+  const { protocol, hostname, port } = target
+  const place = `${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port || defaultPort(protocol)}`
+  const request = connectRequest(proxy, place)
+  let pending: ClientRequest | Socket = request
+  const late = () => pending.destroy(Object.assign(new Error('The proxy timed out'), { code: 'ETIMEDOUT' }))
+  const cancel = clock.after(TIMEOUT_MS, late)
+  try {
+    const socket = await connected(request)
+    if (protocol !== 'https:') return socket
+    const name = isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}
+    const secure = connectTls({ socket, host: hostname, ...name, rejectUnauthorized: true })
+    pending = secure
+    await once(secure, 'secureConnect')
+    return secure
+  } catch (error) {
+    pending.destroy()
+    throw error
+  } finally {
+    cancel()
+  }
 }
 
-function connected(proxy: URL, target: string): Promise<Socket> {
+function connectRequest(proxy: URL, target: string): ClientRequest {
   const { protocol, username, password } = proxy
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   const authorization = { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }
   const send = protocol === 'https:' ? httpsRequest : httpRequest
+  return send({
+    host: proxy.hostname.replace(/^\[|\]$/g, ''),
+    port: proxy.port || defaultPort(protocol),
+    method: 'CONNECT',
+    path: target,
+    headers: { host: target, ...(username !== '' && authorization) },
+    agent: false,
+  })
+}
+
+function connected(request: ClientRequest): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const refused = (problem: string) =>
-      reject(Object.assign(new Error(`The proxy ${problem}`), { code: 'ECONNREFUSED' }))
-    const asked = send({
-      host: proxy.hostname.replace(/^\[|\]$/g, ''),
-      port: proxy.port || defaultPort(protocol),
-      method: 'CONNECT',
-      path: target,
-      headers: { host: target, ...(username !== '' && authorization) },
-      agent: false,
-      timeout: TIMEOUT_MS,
-    })
-    asked.once('connect', ({ statusCode }, socket) => {
+    const refused = (statusCode: number | undefined) =>
+      reject(Object.assign(new Error(`The proxy answered with ${statusCode}`), { code: 'ECONNREFUSED' }))
+    request.once('connect', ({ statusCode }, socket) => {
       if (statusCode === 200) return resolve(socket)
       socket.destroy()
-      refused(`answered with ${statusCode}`)
+      refused(statusCode)
     })
     // Another proxy might answer an ordinary response.
-    asked.once('response', ({ statusCode }) => refused(`answered with ${statusCode}`))
-    asked.once('timeout', () => asked.destroy(Object.assign(new Error('The proxy timed out'), { code: 'ETIMEDOUT' })))
-    asked.once('error', reject)
-    asked.end()
+    request.once('response', ({ statusCode }) => refused(statusCode))
+    request.on('error', reject)
+    request.end()
   })
 }

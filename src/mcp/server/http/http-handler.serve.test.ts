@@ -33,6 +33,13 @@ describe('access', () => {
 })
 
 describe('messages that are none', () => {
+  test('a batch of too many is refused before its messages are checked', async () => {
+    const { post } = await httpYard()
+    const { status, text } = await post(`[${new Array(101).fill('{"jsonrpc":"2.0","method":"x"}')}]`)
+    expect(status).toBe(400)
+    expect(text).toContain('a batch has at most 100 messages')
+  })
+
   test.each([
     ['no JSON', '{', {}, 400, -32700],
     ['no message', '{"hello":1}', {}, 400, -32600],

@@ -60,6 +60,8 @@ export interface HttpHandlerOptions extends Partial<SessionLimits> {
 }
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024
+/** Checking thousands of messages would block the server. */
+const MAX_BATCH = 100
 const MAX_SESSIONS = 1_000
 const IDLE_MS = 30 * 60_000
 const LOCAL: CallContext = Object.freeze({})
@@ -94,6 +96,9 @@ export class HttpHandler {
       const fault = this.#closed ? 'The server is closing' : this.#guard.fault(request.headers)
       if (fault !== undefined) throw new Refusal(this.#closed ? 503 : 403, -32_000, fault)
       const body = request.method === 'POST' ? await readMessage(request, parsedBody) : undefined
+      if (Array.isArray(body) && body.length > MAX_BATCH) {
+        throw new Refusal(400, -32_600, `Invalid request: a batch has at most ${MAX_BATCH} messages`)
+      }
       await this.#route(request, response, body)
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.end()
