@@ -78,7 +78,7 @@ export const packagesAreOptional: Rule = (files) =>
         .map(({ target }) => `${path} imports ${target} other than by import()`),
     )
 
-const LIGHT = /^src\/(core|library)\/|^src\/on-demand|^src\/kinds\/to|^src\/models\/model-error/
+const LIGHT = /^src\/(core|library)\/|^src\/on-demand|^src\/kinds\/tool-handlers|^src\/models\/model-error/
 
 /** `import 'toolyard'` is light: besides the core, the library loads nothing before it is used. */
 export const libraryIsLight: Rule = (files) =>

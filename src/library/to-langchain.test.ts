@@ -5,8 +5,8 @@ import { isLangChainTool, type StructuredTool, tool } from '@langchain/core/tool
 import { convertToOpenAITool } from '@langchain/core/utils/function_calling'
 import { describe, expect, test } from 'vitest'
 import type { ToolDefinition } from '../core/tool.ts'
+import { langchainYard, weather } from '../kinds/fixtures/langchain-yard.ts'
 import { ManualClock } from '../testing/stand-ins.ts'
-import { langchainYard, weather } from './fixtures/langchain-yard.ts'
 import { toLangChain } from './to-langchain.ts'
 
 const mock = (name: string, mock_response: unknown, rest: object = {}): ToolDefinition => ({
