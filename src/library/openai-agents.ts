@@ -1,4 +1,5 @@
 import { asText } from '../core/json-depth.ts'
+import { loadOptional } from '../core/optional-package.ts'
 import { type MediaPart, splitMedia } from '../core/tool-result.ts'
 import { type AdapterOptions, adapterContext, failureOf, type HandedOut, handOut } from './adapter.ts'
 import type { Rest, Toolyard } from './toolyard.ts'
@@ -12,7 +13,7 @@ type OutputPart =
   | { type: 'image'; image: Source }
   | { type: 'file'; file: { data: string; mediaType: string; filename: string } | { url: string } }
 
-/** A function tool of OpenAI Agents. Structural, because `@openai/agents` is not a dependency. */
+/** The part of a function tool of OpenAI Agents that `new Agent({ tools })` needs. */
 export type OpenAiAgentsTool = {
   type: 'function'
   name: string
@@ -24,58 +25,49 @@ export type OpenAiAgentsTool = {
     required: string[]
     additionalProperties: boolean
   }
-  strict: false
-  invoke(
-    runContext: unknown,
-    input: string,
-    details?: { readonly toolCall?: { readonly callId: string }; readonly signal?: AbortSignal },
-  ): Promise<string | OutputPart[]>
+  strict: boolean
+  invoke(runContext: unknown, input: string, details?: Details): Promise<string | OutputPart[]>
   needsApproval(): Promise<boolean>
   isEnabled(): Promise<boolean>
 }
 
-/** Converts the tools of an instance, for `new Agent({ tools })` of `@openai/agents`. */
-export function toOpenAiAgents<App>(
+interface Details {
+  readonly toolCall?: { readonly callId: string }
+  readonly signal?: AbortSignal
+}
+
+/** Converts the tools of an instance, for `new Agent({ tools })`. Needs the package `@openai/agents`. */
+export async function toOpenAiAgents<App>(
   // biome-ignore lint/suspicious/noExplicitAny: the tools don't matter.
   yard: Toolyard<any, App, any>,
   ...[options]: Rest<AdapterOptions, App>
-): OpenAiAgentsTool[] {
+): Promise<OpenAiAgentsTool[]> {
+  const { tool } = await loadOptional('toOpenAiAgents', ['@openai/agents'], () => import('@openai/agents'))
   const given: AdapterOptions | undefined = options
-  return handOut(yard.executor, given?.tools, adapterContext(given)).map(agentTool)
+  const tools = handOut(yard.executor, given?.tools, adapterContext(given))
+  // Made by the package: of other objects it asks for approval when their arguments aren't JSON.
+  return tools.map((one) => tool(agentTool(one)) as object as OpenAiAgentsTool)
 }
 
-function agentTool({ definition: { name, description, parameters }, call }: HandedOut): OpenAiAgentsTool {
+function agentTool({ definition: { name, description, parameters }, call }: HandedOut) {
   return {
-    type: 'function',
     name,
     description,
     parameters: {
-      type: 'object',
+      type: 'object' as const,
       properties: {},
       required: [],
-      additionalProperties: true,
+      additionalProperties: true as const,
       ...structuredClone(parameters),
     },
     // A strict schema has no optional parameters.
-    strict: false,
-    async invoke(_, input, { toolCall, signal } = {}) {
-      const result = await call(parsed(input), { id: toolCall?.callId, signal })
+    strict: false as const,
+    async execute(input: unknown, _context?: unknown, { toolCall, signal }: Details = {}) {
+      const result = await call(input, { id: toolCall?.callId, signal })
       if (result.success) return outputOf(result.result)
-      const error = failureOf(result)
-      if (error.code === 'CANCELLED') throw error
-      return error.message
+      signal?.throwIfAborted()
+      return failureOf(result).message
     },
-    needsApproval: async () => false,
-    isEnabled: async () => true,
-  }
-}
-
-/** The executor refuses anything that isn't an object, and records it. */
-function parsed(input: string): unknown {
-  try {
-    return JSON.parse(input)
-  } catch {
-    return input
   }
 }
 
