@@ -264,20 +264,12 @@ export async function createToolyard(
   const parts = { log: await asLog(options.log), ...pick(options, 'sinks', 'clock') }
   const opened = config === undefined ? await openLight(tools, parts) : await openConfigured(config, parts)
   try {
-    addTools(opened.registry, tools)
+    opened.registry.addAll(tools as readonly RegisteredTool[])
   } catch (error) {
     await opened.close()
     throw error
   }
   return new Toolyard({ ...opened, models })
-}
-
-function addTools(registry: ToolRegistry, tools: readonly GivenTool[]): void {
-  for (const tool of tools) {
-    const { name } = registry.definitionOf(tool as RegisteredTool)
-    if (registry.has(name)) throw new TypeError(`There are two tools '${name}': rename one of them`)
-    registry.register(tool as RegisteredTool)
-  }
 }
 
 type Opened = Omit<ToolyardParts, 'models'>
