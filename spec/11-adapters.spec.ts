@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { isLangChainTool, tool as langchainTool, type StructuredTool } from '@langchain/core/tools'
 import { Agent, Runner } from '@openai/agents'
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents/testing'
@@ -10,6 +12,7 @@ import { toLangChain } from 'toolyard/langchain'
 import { toOpenAiAgents } from 'toolyard/openai-agents'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import manifest from '../package.json' with { type: 'json' }
 import { loadedFiles } from '../scripts/import-weight.ts'
 
 const forecast = tool({
@@ -73,9 +76,25 @@ describe('Adapters', () => {
     }
   })
 
-  test.todo(
-    '[11.2-5] The package has the subpaths toolyard, toolyard/server, toolyard/mcp, toolyard/ai-sdk, toolyard/langchain, toolyard/openai-agents and toolyard/testing',
-  )
+  test('[11.2-5] The package has the subpaths toolyard, toolyard/server, toolyard/mcp, toolyard/ai-sdk, toolyard/langchain, toolyard/openai-agents and toolyard/testing', async () => {
+    const exported: Record<string, { types: string; default: string } | string> = manifest.exports
+    const subpaths = Object.keys(exported).filter((name) => typeof exported[name] === 'object')
+    const names = subpaths.map((name) => `toolyard${name.slice(1)}`)
+    expect(names.sort()).toEqual([
+      'toolyard',
+      'toolyard/ai-sdk',
+      'toolyard/langchain',
+      'toolyard/mcp',
+      'toolyard/openai-agents',
+      'toolyard/server',
+      'toolyard/testing',
+    ])
+    const program = `await Promise.all(${JSON.stringify(names)}.map((name) => import(name)))`
+    const args = ['-C', 'toolyard-source', '--input-type=module', '-e', program]
+    const printed = await promisify(execFile)(process.execPath, args, { cwd: import.meta.dirname })
+    expect(printed).toEqual({ stdout: '', stderr: '' })
+  })
+
   test('[11.2-6] Importing toolyard loads no server, no MCP, no telemetry and no model package. Those load when used', async () => {
     const groups = await loadedFiles(fileURLToPath(new URL('../src/index.ts', import.meta.url)))
     expect([...groups.keys()].sort()).toEqual(['fastest-levenshtein', 'lru-cache', 'toolyard'])

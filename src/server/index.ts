@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Installation, type InstallationOptions } from '../app/installation.ts'
+import { packageVersion } from '../app/package-version.ts'
 import type { Config } from '../config/config.ts'
 import { silentLog } from '../core/log.ts'
 import { Prometheus } from '../telemetry/prometheus.ts'
@@ -49,9 +49,4 @@ export async function serve(options: ServeOptions = {}): Promise<Server> {
     await installation.close()
     throw error
   }
-}
-
-function packageVersion(): string {
-  const file = new URL('../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }

@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   app: [...GROUND, 'kinds', ...FEATURES, 'config'],
   server: [...GROUND, 'kinds', ...FEATURES, 'config', 'app', 'underneath.ts'],
   cli: [...GROUND, 'kinds', 'openapi', ...FEATURES, 'config', 'app', 'server'],
-  library: ['core', 'isolation', 'models', 'kinds', 'chat', 'config', 'app'],
+  library: ['core', 'isolation', 'models', 'mcp', 'kinds', 'chat', 'config', 'app'],
   testing: [...GROUND, 'kinds', ...FEATURES],
   'underneath.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'app'],
   'on-demand.ts': ['underneath.ts'],
