@@ -28,8 +28,8 @@ export type {
   ToolSuccess,
 } from './core/tool-result.ts'
 export { ToolErrorCode, ToolExecutionError } from './core/tool-result.ts'
-export { type HandedTool, toLangChain } from './kinds/to-langchain.ts'
 export { isolated, ToolHandlers } from './kinds/tool-handlers.ts'
+export { type HandedTool, toLangChain } from './library/to-langchain.ts'
 export {
   type AnyTool,
   type InputOf,

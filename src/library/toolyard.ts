@@ -72,8 +72,10 @@ export interface RunOptions<Name extends string = string> extends CallerOptions 
 }
 
 /** The options, with `app` if the tools need one. */
-type WithApp<Options, App> = Options & (undefined extends App ? { readonly app?: App } : { readonly app: App })
-type Rest<Options, App> = undefined extends App ? [options?: WithApp<Options, App>] : [options: WithApp<Options, App>]
+export type WithApp<Options, App> = Options & (undefined extends App ? { readonly app?: App } : { readonly app: App })
+export type Rest<Options, App> = undefined extends App
+  ? [options?: WithApp<Options, App>]
+  : [options: WithApp<Options, App>]
 
 type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
   all: infer All,
@@ -262,20 +264,12 @@ export async function createToolyard(
   const parts = { log: await asLog(options.log), ...pick(options, 'sinks', 'clock') }
   const opened = config === undefined ? await openLight(tools, parts) : await openConfigured(config, parts)
   try {
-    addTools(opened.registry, tools)
+    opened.registry.addAll(tools as readonly RegisteredTool[])
   } catch (error) {
     await opened.close()
     throw error
   }
   return new Toolyard({ ...opened, models })
-}
-
-function addTools(registry: ToolRegistry, tools: readonly GivenTool[]): void {
-  for (const tool of tools) {
-    const { name } = registry.definitionOf(tool as RegisteredTool)
-    if (registry.has(name)) throw new TypeError(`There are two tools '${name}': rename one of them`)
-    registry.register(tool as RegisteredTool)
-  }
 }
 
 type Opened = Omit<ToolyardParts, 'models'>
@@ -285,8 +279,9 @@ interface OpenParts extends Pick<ToolyardOptions<readonly GivenTool[], undefined
 }
 
 async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise<Opened> {
-  const kinds = tools.every(({ implementation }) => implementation?.type === 'code') ? {} : await otherKinds()
-  const registry = new ToolRegistry({ log: parts.log })
+  const isCode = tools.every(({ implementation }) => implementation?.type === 'code')
+  const { kinds, convertSchema } = isCode ? { kinds: {} } : await otherKinds()
+  const registry = new ToolRegistry({ log: parts.log, ...(convertSchema && { convertSchema }) })
   const isolate = new LazyPool(parts.log)
   const executor = new ToolExecutor(registry, { ...parts, kinds, isolate })
   let opened: Promise<Opened> | undefined
@@ -309,11 +304,12 @@ async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise
 }
 
 async function otherKinds() {
-  const [{ kinds }, { ToolHandlers }] = await Promise.all([
+  const [{ kinds }, { ToolHandlers }, { convertZod }] = await Promise.all([
     import('../kinds/kinds.ts'),
     import('../kinds/tool-handlers.ts'),
+    import('../models/langchain/offered-tools.ts'),
   ])
-  return kinds(new ToolHandlers())
+  return { kinds: kinds(new ToolHandlers()), convertSchema: convertZod }
 }
 
 async function openConfigured(given: Config | string, parts: OpenParts): Promise<Opened> {
@@ -384,7 +380,8 @@ async function asLog(given: GivenLog | undefined): Promise<Log> {
 
 const CODE: CallContext = Object.freeze({ source: 'code' })
 
-function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
+/** The context of a call with these options. */
+export function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
   if (options === undefined) return CODE
   const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report } = options
   return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report }
