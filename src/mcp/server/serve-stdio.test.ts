@@ -68,7 +68,10 @@ describe.each<[Era, string]>([
     const { client } = await connect(era, { listChanged: { tools: { onChanged, autoRefresh: false } } })
     const heard: unknown[] = []
     const onprogress = ({ progress }: { progress: number }) => void heard.push(progress)
-    await client.callTool({ name: 'slow', arguments: { pauses: true } }, { onprogress })
+    const ended = client.callTool({ name: 'slow', arguments: { waits: true } }, { onprogress })
+    await until(() => heard.length === 2)
+    await client.callTool({ name: 'progress_heard' })
+    await ended
     expect(heard).toEqual([1, 2])
     await client.callTool({ name: 'grow' })
     await until(() => changed === 1)
