@@ -161,6 +161,8 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     async () => (await import('./commands/models.ts')).defineValidations,
   ],
   storage: ['Copy a store into another', async () => (await import('./commands/storage.ts')).defineStorage],
+  backup: ['Back up the SQLite store', async () => (await import('./commands/storage.ts')).defineBackup],
+  restore: ['Restore a backup', async () => (await import('./commands/storage.ts')).defineRestore],
   demo: ['Show what Toolyard does in six calls', async () => (await import('./commands/tools.ts')).defineDemo],
   completion: [
     'Print a shell completion script',

@@ -48,6 +48,8 @@ describe('the words that fit', () => {
         'runs',
         'validations',
         'storage',
+        'backup',
+        'restore',
         'demo',
         'completion',
       ],
