@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { hashApiKey, SCOPES } from '../../app/callers.ts'
 import { createLog } from '../../app/create-log.ts'
@@ -26,7 +27,8 @@ import {
 
 const HELP = `
 Without any keys the server accepts requests from this machine only, and needs no key. From the first key on, every
-request needs one. TOOLYARD_ADMIN_KEY sets the first key. SIGHUP reloads the configuration.
+request needs one. TOOLYARD_ADMIN_KEY, or the file in
+TOOLYARD_ADMIN_KEY_FILE, sets the first key. SIGHUP reloads the configuration.
 
 Examples:
   $ toolyard serve
@@ -105,15 +107,28 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
   }
 }
 
-/** `TOOLYARD_ADMIN_KEY` becomes the first key, of an admin of all tenants. It does nothing once a key exists. */
+async function readFirstKey(env: Terminal['env']): Promise<readonly [variable: string, key: string | undefined]> {
+  const { TOOLYARD_ADMIN_KEY: key, TOOLYARD_ADMIN_KEY_FILE: file } = env
+  if (!file) return ['TOOLYARD_ADMIN_KEY', key]
+  if (key) throw new UsageError('Set TOOLYARD_ADMIN_KEY or TOOLYARD_ADMIN_KEY_FILE, not both.')
+  try {
+    return ['The file in TOOLYARD_ADMIN_KEY_FILE', (await readFile(file, 'utf8')).trim() || ' ']
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new UsageError(`TOOLYARD_ADMIN_KEY_FILE: ${JSON.stringify(file)} cannot be read (${code}).`)
+  }
+}
+
+/** `TOOLYARD_ADMIN_KEY`, or the content of `TOOLYARD_ADMIN_KEY_FILE`, becomes the first key, of an admin of all tenants. It does nothing once a key exists. */
 export async function createFirstKey(
   { env }: Pick<Terminal, 'env'>,
   { callers, storage, clock, access }: Installation,
 ): Promise<void> {
-  const key = env.TOOLYARD_ADMIN_KEY
-  if (!key || callers.keyed) return
+  if (callers.keyed) return
+  const [variable, key] = await readFirstKey(env)
+  if (!key) return
   if (key.length < MIN_KEY_LENGTH || /[^\x21-\x7e]/.test(key)) {
-    throw new UsageError(`TOOLYARD_ADMIN_KEY takes at least ${MIN_KEY_LENGTH} visible ASCII characters.`)
+    throw new UsageError(`${variable} takes at least ${MIN_KEY_LENGTH} visible ASCII characters.`)
   }
   const stored: StoredKey = {
     id: randomUUID(),
