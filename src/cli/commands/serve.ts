@@ -24,6 +24,7 @@ import {
   type Terminal,
   UsageError,
 } from '../common/terminal.ts'
+import { announceTools, describeServer, readableLog } from './serve-terminal.ts'
 
 const HELP = `
 Without any keys the server accepts requests from this machine only, and needs no key. From the first key on, every
@@ -62,7 +63,8 @@ const SIGTERM_EXIT = 143
 export async function runServer(terminal: Terminal, options: ServeOptions): Promise<number> {
   const host = options.host ?? (terminal.env.TOOLYARD_HOST || DEFAULT_HOST)
   const port = readInteger('--port', options.port ?? (terminal.env.TOOLYARD_PORT || DEFAULT_PORT), 0, 65_535)
-  const log = createLog(options.verbose ? 'info' : terminal.env.TOOLYARD_LOG || 'info', { buffered: true })
+  const level = options.verbose ? 'info' : terminal.env.TOOLYARD_LOG || 'info'
+  const log = createLog(level, terminal.stderr.isTTY ? { stream: readableLog(terminal) } : { buffered: true })
   const file = configFile(terminal, options.config)
   const version = packageVersion()
   const telemetry = await openTelemetry(terminal.env, { log, version })
@@ -78,6 +80,7 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     throw error instanceof ConfigError ? new UsageError(error.message, { cause: error }) : error
   })
   let interrupt: Interrupt | undefined
+  let stopTelling: (() => void) | undefined
   try {
     await createFirstKey(terminal, installation)
     const { insecureLocal = false } = options
@@ -89,7 +92,10 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     interrupt = new Interrupt()
     const reload = () => void installation.reload().catch((err: unknown) => refused(installation, err))
     process.on('SIGHUP', reload)
-    introduce(terminal, server.url, installation, file, insecureLocal)
+    if (terminal.watched && !terminal.json) {
+      stopTelling = announceTools(terminal, installation)
+      await describeServer(terminal, { url: server.url, installation, file, insecureLocal })
+    } else introduce(terminal, server.url, installation, file, insecureLocal)
     log.flush()
     const warming = setTimeout(() => void installation.manager.warm(), WARM_AFTER_MS).unref()
     await once(interrupt.signal, 'abort')
@@ -100,6 +106,7 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     await server.close({ drain: interrupt.exitCode === SIGTERM_EXIT && installation.callers.keyed })
     return 0
   } finally {
+    stopTelling?.()
     await installation.close()
     await telemetry?.close()
     log.flush()
