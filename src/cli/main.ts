@@ -119,6 +119,7 @@ type Define = (command: Command, terminal: Terminal, done: Done) => void
 
 /** The commands. Each loads its options, its arguments and its code when it is named. */
 const COMMANDS: Readonly<Record<string, readonly [description: string, load: () => Promise<Define>]>> = {
+  init: ['Create a configuration, with a test', async () => (await import('./commands/init.ts')).defineInit],
   serve: ['Serve the tools over HTTP', async () => (await import('./commands/serve.ts')).defineServe],
   exec: ['Run a tool and print its result', async () => (await import('./commands/tools.ts')).defineExec],
   tools: [

@@ -30,6 +30,7 @@ describe('the words that fit', () => {
     [
       [''],
       [
+        'init',
         'serve',
         'exec',
         'tools',
