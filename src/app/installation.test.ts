@@ -39,3 +39,15 @@ test('a key that was revoked while the store did not answer is refused once it a
   await vi.waitFor(() => expect(callers.find(text)).toBeUndefined())
   expect(list).toHaveBeenCalledTimes(2)
 })
+
+test('TOOLYARD_TRUST_PROXY adds to the trusted proxies and is checked like them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-installation-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const config = { server: { trusted_proxies: ['10.0.0.1'] } }
+  const open = (TOOLYARD_TRUST_PROXY: string) =>
+    Installation.open({ config, log: silentLog, env: { TOOLYARD_DATA: folder, TOOLYARD_TRUST_PROXY } })
+  const installation = await open('127.0.0.1, 10.1.0.0/16,')
+  onTestFinished(() => installation.close())
+  expect(installation.config.server?.trusted_proxies).toEqual(['10.0.0.1', '127.0.0.1', '10.1.0.0/16'])
+  await expect(open('proxy.internal')).rejects.toThrow('TOOLYARD_TRUST_PROXY')
+})
