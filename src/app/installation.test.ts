@@ -69,3 +69,15 @@ test('tools in code stay after a reload, and may not have the name of another to
   await expect(installation.reload()).rejects.toThrow("There are two tools 'code'")
   expect(names()).toEqual(expect.arrayContaining(['two', 'code']))
 })
+
+test('TOOLYARD_TRUST_PROXY adds to the trusted proxies and is checked like them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'toolyard-installation-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const config = { server: { trusted_proxies: ['10.0.0.1'] } }
+  const open = (TOOLYARD_TRUST_PROXY: string) =>
+    Installation.open({ config, log: silentLog, env: { TOOLYARD_DATA: folder, TOOLYARD_TRUST_PROXY } })
+  const installation = await open('127.0.0.1, 10.1.0.0/16,')
+  onTestFinished(() => installation.close())
+  expect(installation.config.server?.trusted_proxies).toEqual(['10.0.0.1', '127.0.0.1', '10.1.0.0/16'])
+  await expect(open('proxy.internal')).rejects.toThrow('TOOLYARD_TRUST_PROXY')
+})

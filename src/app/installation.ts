@@ -374,9 +374,12 @@ export class Installation {
   }
 }
 
-async function readConfig({ file, config }: InstallationOptions): Promise<Config> {
-  if (file !== undefined) return (await loadConfigFile(file)).config
-  return checkConfig(config ?? {}, 'configuration')
+async function readConfig({ file, config, env = process.env }: InstallationOptions): Promise<Config> {
+  const read = file === undefined ? checkConfig(config ?? {}, 'configuration') : (await loadConfigFile(file)).config
+  const proxies = (env.TOOLYARD_TRUST_PROXY ?? '').split(',').flatMap((entry) => entry.trim() || [])
+  if (proxies.length === 0) return read
+  checkConfig({ server: { trusted_proxies: proxies } }, 'TOOLYARD_TRUST_PROXY')
+  return { ...read, server: { ...read.server, trusted_proxies: [...(read.server?.trusted_proxies ?? []), ...proxies] } }
 }
 
 /** Removes the contents of a run and keeps its outcome. */

@@ -1,5 +1,6 @@
 import { DEFINITION_SCHEMA } from '../config/config-schema.ts'
 import { includedFile, placeOf } from '../config/include-tools.ts'
+import { hasSourced, SOURCED_ELSEWHERE, valueIn } from '../core/environment.ts'
 import { approvalFault } from '../core/execution/approvals.ts'
 import type { ToolRegistry } from '../core/execution/tool-registry.ts'
 import { withJsonSchema } from '../core/execution/tool-view.ts'
@@ -136,7 +137,10 @@ function problemOf(definition: unknown, { env, kinds, shipped }: LoadOptions): s
       .join(', ')
   }
   const tool = definition as ToolDefinition
-  const missing = missingVariable(tool.implementation, env)
+  const { mock_response: _, cases: __, ...rest } = tool.implementation
+  const written = JSON.stringify(rest)
+  if (hasSourced(written)) return SOURCED_ELSEWHERE
+  const missing = missingVariable(written, env)
   if (missing !== undefined) {
     return `The environment variable ${missing} is not set: set it, or take \${${missing}} out of the definition`
   }
@@ -167,13 +171,10 @@ function warningsOf(tool: ToolDefinition, { kinds, canAsk = false }: LoadOptions
   return warnings.filter((warning) => warning !== undefined)
 }
 
-/** The first `${NAME}` in the implementation that is not set. Ignores mock responses, which are data. */
-function missingVariable(
-  { mock_response: _, cases: __, ...rest }: ToolDefinition['implementation'],
-  env: LoadOptions['env'],
-) {
-  for (const [, name] of JSON.stringify(rest).matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
-    if (name !== undefined && (!Object.hasOwn(env, name) || env[name] === undefined)) return name
+/** The first `${NAME}` in the implementation that is not set. Mock responses are data and not in it. */
+function missingVariable(written: string, env: LoadOptions['env']): string | undefined {
+  for (const [, name] of written.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
+    if (name !== undefined && valueIn(env, name) === undefined) return name
   }
   return undefined
 }

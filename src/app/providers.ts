@@ -1,6 +1,6 @@
 import type { Config, ProviderConfig } from '../config/config.ts'
 import { EMBEDDED_PROVIDER, isWebAddress } from '../config/model-settings.ts'
-import { type Environment, expandVariables, hasVariable } from '../core/environment.ts'
+import { type Environment, expandVariables, hasSourced, hasVariable, SOURCED_ELSEWHERE } from '../core/environment.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { redact } from '../core/redact.ts'
 import { type CatalogueProvider, disabledProvider } from '../models/model-catalogue.ts'
@@ -48,6 +48,7 @@ async function build(name: string, provider: ProviderConfig, options: BuildOptio
 export function providerSettings(name: string, provider: ProviderConfig, env: Environment): ProviderSettings {
   const missing = new Set<string>()
   const filled = (text: string): string => {
+    if (hasSourced(text)) throw new ModelError(`Provider ${name} is disabled: ${SOURCED_ELSEWHERE}.`)
     const expanded = expandVariables(text, env)
     for (const variable of expanded.missing) missing.add(variable)
     return expanded.text

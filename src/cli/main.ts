@@ -119,6 +119,7 @@ type Define = (command: Command, terminal: Terminal, done: Done) => void
 
 /** The commands. Each loads its options, its arguments and its code when it is named. */
 const COMMANDS: Readonly<Record<string, readonly [description: string, load: () => Promise<Define>]>> = {
+  init: ['Create a configuration, with a test', async () => (await import('./commands/init.ts')).defineInit],
   serve: ['Serve the tools over HTTP', async () => (await import('./commands/serve.ts')).defineServe],
   exec: ['Run a tool and print its result', async () => (await import('./commands/tools.ts')).defineExec],
   tools: [
@@ -161,6 +162,8 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: () 
     async () => (await import('./commands/models.ts')).defineValidations,
   ],
   storage: ['Copy a store into another', async () => (await import('./commands/storage.ts')).defineStorage],
+  backup: ['Back up the SQLite store', async () => (await import('./commands/storage.ts')).defineBackup],
+  restore: ['Restore a backup', async () => (await import('./commands/storage.ts')).defineRestore],
   demo: ['Show what Toolyard does in six calls', async () => (await import('./commands/tools.ts')).defineDemo],
   completion: [
     'Print a shell completion script',

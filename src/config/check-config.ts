@@ -1,5 +1,5 @@
 import { intentPattern } from '../chat/intent-pattern.ts'
-import { hasVariable } from '../core/environment.ts'
+import { hasSourced, hasVariable } from '../core/environment.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import { suggest } from '../core/suggest.ts'
 import type { JsonSchema } from '../core/tool.ts'
@@ -121,7 +121,7 @@ function providerProblems(name: string, provider: ProviderConfig): string[] {
   }
   const problems: string[] = []
   const { base_url, api, grammar } = provider
-  if (base_url !== undefined && !hasVariable(base_url) && !isWebAddress(base_url)) {
+  if (base_url !== undefined && !hasVariable(base_url) && !hasSourced(base_url) && !isWebAddress(base_url)) {
     problems.push(`${place}.base_url must be an http or https address, such as http://127.0.0.1:11434.`)
   }
   if (api !== undefined && type !== 'openai') problems.push(`${place}.api is for the type openai only: remove it.`)

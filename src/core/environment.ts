@@ -2,6 +2,28 @@ import { resolve } from 'node:path'
 
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
+/** `${file:…}` and `${cmd:…}`, which work only in the operator's configuration file. */
+export const SOURCED = /\$\{(file|cmd):([^{}]*)\}/g
+
+/** Starts the names of variables for these values. Included definitions must not use them. */
+export const SOURCED_PREFIX = 'TOOLYARD_SECRET_'
+
+/** The values that the configuration file takes from files and commands. */
+const sourced = new Map<string, string>()
+
+/** Stores a value. Definitions refer to it as `${name}`. */
+export function keepSourced(name: string, value: string): void {
+  sourced.set(name, value)
+}
+
+export const hasSourced = (text: string): boolean => text.search(SOURCED) >= 0
+
+/** Whether a definition from elsewhere refers to files, commands or their values. */
+export const usesSourced = (text: string): boolean => hasSourced(text) || text.includes(`\${${SOURCED_PREFIX}`)
+
+export const SOURCED_ELSEWHERE =
+  '${file:…} and ${cmd:…} work only in the configuration file itself: use a variable of the environment here'
+
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export function hasVariable(text: string): boolean {
@@ -13,9 +35,13 @@ export function splitAtVariables(text: string): string[] {
   return text.split(VARIABLE)
 }
 
+/** The value of a variable, which may be empty. */
+export const valueIn = (env: Environment, name: string): string | undefined =>
+  Object.hasOwn(env, name) ? env[name] : sourced.get(name)
+
 /** Undefined if unset or empty. Trimmed, because a key read from a file often ends with a line break. */
 export function variableIn(env: Environment, name: string): string | undefined {
-  return (Object.hasOwn(env, name) && env[name]?.trim()) || undefined
+  return valueIn(env, name)?.trim() || undefined
 }
 
 /** Replaces every `${VAR}`. `missing` lists the variables that are unset or empty. */

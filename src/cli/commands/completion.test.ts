@@ -30,6 +30,7 @@ describe('the words that fit', () => {
     [
       [''],
       [
+        'init',
         'serve',
         'exec',
         'tools',
@@ -48,6 +49,8 @@ describe('the words that fit', () => {
         'runs',
         'validations',
         'storage',
+        'backup',
+        'restore',
         'demo',
         'completion',
       ],

@@ -98,6 +98,8 @@ async function knownIn(terminal: Terminal, file: string | undefined): Promise<Kn
     const { manager, close } = await openManager(terminal, file === undefined ? {} : { config: file }, {
       change,
       record: false,
+      // Completing a word must not run commands.
+      secrets: false,
     })
     await close()
     return { tools: manager.getRegistry().definitions(), servers }

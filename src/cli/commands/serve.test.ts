@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { SCOPES } from '../../app/callers.ts'
 import { openTestServer, type TestServerOptions } from '../../server/fixtures/open-server.ts'
 import { serve } from '../../server/serve.ts'
@@ -30,6 +33,22 @@ test('TOOLYARD_ADMIN_KEY is the first key, of an admin of all tenants', async ()
     detail: expect.stringContaining('TOOLYARD_ADMIN_KEY'),
   }
   expect(rows).toMatchObject([named, { event: 'tenant.created' }])
+})
+
+test('TOOLYARD_ADMIN_KEY_FILE names a file with the first key', async () => {
+  await using server = await opened()
+  const folder = mkdtempSync(join(tmpdir(), 'admin-key-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'key')
+  const start = (env: NodeJS.ProcessEnv) => createFirstKey({ env }, server.installation)
+  const env = { TOOLYARD_ADMIN_KEY_FILE: file }
+  await expect(start(env)).rejects.toThrow(`TOOLYARD_ADMIN_KEY_FILE: "${file}" cannot be read (ENOENT).`)
+  writeFileSync(file, '\n')
+  await expect(start(env)).rejects.toThrow('The file in TOOLYARD_ADMIN_KEY_FILE takes at least 32 visible')
+  writeFileSync(file, `${KEY}\n`)
+  await expect(start({ ...env, TOOLYARD_ADMIN_KEY: KEY })).rejects.toThrow('not both')
+  await start(env)
+  expect(server.installation.callers.find(KEY)).toMatchObject({ role: 'admin' })
 })
 
 test('TOOLYARD_ADMIN_KEY is created once by servers that start at the same time', async () => {

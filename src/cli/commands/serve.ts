@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { hashApiKey, SCOPES } from '../../app/callers.ts'
 import { createLog } from '../../app/create-log.ts'
@@ -23,10 +24,12 @@ import {
   type Terminal,
   UsageError,
 } from '../common/terminal.ts'
+import { announceTools, describeServer, readableLog } from './serve-terminal.ts'
 
 const HELP = `
 Without any keys the server accepts requests from this machine only, and needs no key. From the first key on, every
-request needs one. TOOLYARD_ADMIN_KEY sets the first key. SIGHUP reloads the configuration.
+request needs one. TOOLYARD_ADMIN_KEY, or the file in
+TOOLYARD_ADMIN_KEY_FILE, sets the first key. SIGHUP reloads the configuration.
 
 Examples:
   $ toolyard serve
@@ -60,7 +63,8 @@ const SIGTERM_EXIT = 143
 export async function runServer(terminal: Terminal, options: ServeOptions): Promise<number> {
   const host = options.host ?? (terminal.env.TOOLYARD_HOST || DEFAULT_HOST)
   const port = readInteger('--port', options.port ?? (terminal.env.TOOLYARD_PORT || DEFAULT_PORT), 0, 65_535)
-  const log = createLog(options.verbose ? 'info' : terminal.env.TOOLYARD_LOG || 'info', { buffered: true })
+  const level = options.verbose ? 'info' : terminal.env.TOOLYARD_LOG || 'info'
+  const log = createLog(level, terminal.stderr.isTTY ? { stream: readableLog(terminal) } : { buffered: true })
   const file = configFile(terminal, options.config)
   const version = packageVersion()
   const telemetry = await openTelemetry(terminal.env, { log, version })
@@ -76,6 +80,7 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     throw error instanceof ConfigError ? new UsageError(error.message, { cause: error }) : error
   })
   let interrupt: Interrupt | undefined
+  let stopTelling: (() => void) | undefined
   try {
     await createFirstKey(terminal, installation)
     const { insecureLocal = false } = options
@@ -87,7 +92,10 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     interrupt = new Interrupt()
     const reload = () => void installation.reload().catch((err: unknown) => refused(installation, err))
     process.on('SIGHUP', reload)
-    introduce(terminal, server.url, installation, file, insecureLocal)
+    if (terminal.watched && !terminal.json) {
+      stopTelling = announceTools(terminal, installation)
+      await describeServer(terminal, { url: server.url, installation, file, insecureLocal })
+    } else introduce(terminal, server.url, installation, file, insecureLocal)
     log.flush()
     const warming = setTimeout(() => void installation.manager.warm(), WARM_AFTER_MS).unref()
     await once(interrupt.signal, 'abort')
@@ -98,6 +106,7 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
     await server.close({ drain: interrupt.exitCode === SIGTERM_EXIT && installation.callers.keyed })
     return 0
   } finally {
+    stopTelling?.()
     await installation.close()
     await telemetry?.close()
     log.flush()
@@ -105,15 +114,28 @@ export async function runServer(terminal: Terminal, options: ServeOptions): Prom
   }
 }
 
-/** `TOOLYARD_ADMIN_KEY` becomes the first key, of an admin of all tenants. It does nothing once a key exists. */
+async function readFirstKey(env: Terminal['env']): Promise<readonly [variable: string, key: string | undefined]> {
+  const { TOOLYARD_ADMIN_KEY: key, TOOLYARD_ADMIN_KEY_FILE: file } = env
+  if (!file) return ['TOOLYARD_ADMIN_KEY', key]
+  if (key) throw new UsageError('Set TOOLYARD_ADMIN_KEY or TOOLYARD_ADMIN_KEY_FILE, not both.')
+  try {
+    return ['The file in TOOLYARD_ADMIN_KEY_FILE', (await readFile(file, 'utf8')).trim() || ' ']
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new UsageError(`TOOLYARD_ADMIN_KEY_FILE: ${JSON.stringify(file)} cannot be read (${code}).`)
+  }
+}
+
+/** `TOOLYARD_ADMIN_KEY`, or the content of `TOOLYARD_ADMIN_KEY_FILE`, becomes the first key, of an admin of all tenants. It does nothing once a key exists. */
 export async function createFirstKey(
   { env }: Pick<Terminal, 'env'>,
   { callers, storage, clock, access }: Installation,
 ): Promise<void> {
-  const key = env.TOOLYARD_ADMIN_KEY
-  if (!key || callers.keyed) return
+  if (callers.keyed) return
+  const [variable, key] = await readFirstKey(env)
+  if (!key) return
   if (key.length < MIN_KEY_LENGTH || /[^\x21-\x7e]/.test(key)) {
-    throw new UsageError(`TOOLYARD_ADMIN_KEY takes at least ${MIN_KEY_LENGTH} visible ASCII characters.`)
+    throw new UsageError(`${variable} takes at least ${MIN_KEY_LENGTH} visible ASCII characters.`)
   }
   const stored: StoredKey = {
     id: randomUUID(),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { dataFolder } from '../../core/environment.ts'
 import { counted } from '../../core/schema/problem-words.ts'
+import type { AuditReport } from '../../core/storage/ledger.ts'
 import {
   actions,
   type Done,
@@ -31,6 +32,59 @@ export function defineStorage(storage: Command, terminal: Terminal, done: Done):
     .action(actions(terminal, done)(storageCopy))
 }
 
+const BACKUP_HELP = `
+Servers may go on writing. The folder gets toolyard.db and audit.key, so it is as secret as the data folder. With
+TOOLYARD_AUDIT_KEY set, the key is not copied: store it elsewhere.
+
+Example:
+  $ toolyard backup /backups/2026-01-31`
+
+/** `toolyard backup`. */
+export function defineBackup(command: Command, terminal: Terminal, done: Done): void {
+  command.argument('<folder>', 'a folder without a store; created if it does not exist')
+  command.addHelpText('after', BACKUP_HELP)
+  command.action(actions(terminal, done)((_, folder: string) => copyFolder(terminal, 'Backed up', { to: folder })))
+}
+
+/** `toolyard restore`. */
+export function defineRestore(command: Command, terminal: Terminal, done: Done): void {
+  command.argument('<folder>', 'a folder that "toolyard backup" wrote')
+  command.addHelpText('after', '\nThe data folder (TOOLYARD_DATA) must not have a store yet. The backup is only read.')
+  command.action(actions(terminal, done)((_, folder: string) => copyFolder(terminal, 'Restored', { from: folder })))
+}
+
+/** Copies to or from the data folder: 1 if the audit log of the copy does not hold. */
+async function copyFolder(
+  terminal: Terminal,
+  copied: string,
+  folders: { readonly from: string } | { readonly to: string },
+): Promise<number> {
+  const { env } = terminal
+  if (env.TOOLYARD_DATABASE_URL) {
+    throw new UsageError('TOOLYARD_DATABASE_URL is set: back up PostgreSQL with pg_dump, restore it with pg_restore.')
+  }
+  const { backupStorage } = await import('../../storage/backup-storage.ts')
+  const from = 'from' in folders ? terminal.path(folders.from) : dataFolder(env)
+  const to = 'to' in folders ? terminal.path(folders.to) : dataFolder(env)
+  const audit = await backupStorage({ from, to, auditKey: env.TOOLYARD_AUDIT_KEY || undefined })
+  const ok = audit.faults.length === 0
+  if (terminal.json) terminal.document({ ok, from, to, audit })
+  else {
+    terminal.result(printableLine(`${copied} ${from} to ${to}.`))
+    showAudit(terminal, audit)
+  }
+  return ok ? 0 : 1
+}
+
+function showAudit(terminal: Terminal, audit: AuditReport): void {
+  for (const { chain, at, problem } of audit.faults) {
+    terminal.note(terminal.styleNote('red', printableLine(`${chain}, row ${at}: ${problem}`)))
+  }
+  const checked = `${counted(audit.rows, 'row')} in ${counted(audit.chains, 'chain')}, ${counted(audit.seals, 'seal')}`
+  if (audit.faults.length === 0) terminal.note(`The audit log of the target is intact: ${checked}.`)
+  else terminal.note('The audit log is not intact: the source has the same faults.')
+}
+
 export interface StorageCopyOptions extends GlobalOptions {
   readonly to: string
   readonly from?: string
@@ -54,13 +108,8 @@ export async function storageCopy(terminal: Terminal, options: StorageCopyOption
   if (terminal.json) terminal.document({ ok, from, to, rows, tables, audit })
   else {
     showTable(terminal, [['TABLE', 'ROWS'], ...Object.entries(tables).map(([table, count]) => [table, String(count)])])
-    for (const { chain, at, problem } of audit.faults) {
-      terminal.note(terminal.styleNote('red', printableLine(`${chain}, row ${at}: ${problem}`)))
-    }
     terminal.note(printableLine(`Copied ${counted(rows, 'row')} from ${from} to ${to}.`))
-    const checked = `${counted(audit.rows, 'row')} in ${counted(audit.chains, 'chain')}, ${counted(audit.seals, 'seal')}`
-    if (ok) terminal.note(`The audit log of the target is intact: ${checked}.`)
-    else terminal.note('The audit log is not intact: the source has the same faults.')
+    showAudit(terminal, audit)
   }
   return ok ? 0 : 1
 }

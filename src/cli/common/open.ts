@@ -10,7 +10,7 @@ import type { LoadReport } from '../../app/load-definitions.ts'
 import { Tenants } from '../../app/tenants.ts'
 import { ToolManager } from '../../app/tool-manager.ts'
 import type { Config } from '../../config/config.ts'
-import { ConfigError, loadConfigFile } from '../../config/load-config.ts'
+import { ConfigError, type LoadConfigOptions, loadConfigFile } from '../../config/load-config.ts'
 import { type McpReading, mcpEntries, readMcpServers } from '../../config/mcp-settings.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -59,7 +59,7 @@ export interface OpenManager {
   close(): Promise<void>
 }
 
-interface OpenOptions {
+interface OpenOptions extends LoadConfigOptions {
   /** Changes the configuration before it is used. */
   readonly change?: (config: Config) => Config
   /** False: calls are not recorded even if there is a store. */
@@ -78,9 +78,9 @@ export function configFile({ env, path }: Terminal, option: string | undefined):
 }
 
 /** Reads a configuration file. An invalid one is a usage error. */
-export async function readConfig(file: string): Promise<Config> {
+export async function readConfig(file: string, options?: LoadConfigOptions): Promise<Config> {
   try {
-    return (await loadConfigFile(file)).config
+    return (await loadConfigFile(file, options)).config
   } catch (error) {
     throw error instanceof ConfigError ? new UsageError(error.message, { cause: error }) : error
   }
@@ -90,10 +90,10 @@ export async function readConfig(file: string): Promise<Config> {
 export async function openManager(
   terminal: Terminal,
   options: GlobalOptions,
-  { change = (config) => config, record = true, log }: OpenOptions = {},
+  { change = (config) => config, record = true, log, secrets = true }: OpenOptions = {},
 ): Promise<OpenManager> {
   const file = configFile(terminal, options.config)
-  const config = change(await readConfig(file))
+  const config = change(await readConfig(file, { secrets }))
   const started = await startManager(terminal, config, options, { record, ...(log && { log }) })
   const { skipped: leftOut } = readMcpServers(config, terminal.env, terminal.cwd)
   return { ...started, leftOut, fallback: file === shippedConfig && !existsSync(terminal.path(CONFIG_NAME)) }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { ApprovalNews } from '../../app/approvals.ts'
 import type { Installation } from '../../app/installation.ts'
 import { pause } from '../../core/cancellation.ts'
-import { expandVariables } from '../../core/environment.ts'
+import { expandVariables, hasSourced, SOURCED_ELSEWHERE } from '../../core/environment.ts'
 import { writeLog } from '../../core/log.ts'
 import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
 import { type Task, TaskError } from './job-run.ts'
@@ -36,6 +36,7 @@ export const approvalWebhook = (installation: Installation): Task => ({
 async function post({ config, env, clock }: Installation, news: ApprovalNews): Promise<string | undefined> {
   const { webhook } = config.approvals ?? {}
   if (webhook === undefined) return undefined
+  if (hasSourced(webhook.url + webhook.secret)) return SOURCED_ELSEWHERE
   const [url, secret] = [expandVariables(webhook.url, env), expandVariables(webhook.secret, env)]
   const [missing] = [...url.missing, ...secret.missing]
   if (missing !== undefined) return `The environment variable ${missing} is not set`
