@@ -8,7 +8,7 @@ import {
 } from 'playwright-core'
 import { findChromium, NO_CHROMIUM } from '../../scripts/find-chromium.js'
 
-const DEADLINE_MS = 20_000
+const DEADLINE_MS = 60_000
 const BETWEEN_PICTURES_MS = 150
 
 /** The address bar's suggestions are web pages of their own: they take more CPU than the page under test. */

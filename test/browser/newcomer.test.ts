@@ -31,7 +31,7 @@ test('takes a new user from a first call to a tested model and the audit log', a
 
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Activity' }).click()
   const calls = page.getByRole('row').filter({ hasText: 'get_weather' })
-  await expect.poll(() => calls.count(), { timeout: 20_000 }).toBeGreaterThanOrEqual(2)
+  await expect.poll(() => calls.count(), { timeout: 60_000 }).toBeGreaterThanOrEqual(2)
   await page.goto(`${server.url}/activity?tool=get_weather`)
   await calls.first().waitFor()
 })
