@@ -27,8 +27,11 @@ test('a binary that the lock file does not name is found', () => {
   expect(notLocked({ 'node_modules/tool': tool, 'node_modules/tool-linux-x64': {} })).toEqual(['tool-darwin-arm64'])
 })
 
-test.each(['package.json', 'packages/mini/package.json'])('%s pins what it installs', (file) => {
-  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(root, file), 'utf8'))
-  const versions = Object.entries<string>({ ...dependencies, ...optionalDependencies })
-  expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual([])
-})
+test.each(['package.json', 'packages/core/package.json', 'packages/mini/package.json'])(
+  '%s pins what it installs',
+  (file) => {
+    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(root, file), 'utf8'))
+    const versions = Object.entries<string>({ ...dependencies, ...optionalDependencies })
+    expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual([])
+  },
+)
