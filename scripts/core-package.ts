@@ -60,12 +60,14 @@ export function cutCore(root: string): void {
   for (const path of compiled) {
     const isCore = core.has(codeOf(path))
     const text = readFileSync(join(root, path), 'utf8').replace(SPECIFIER, (specifier) => {
-      const target = posix.join(posix.dirname(path), specifier)
+      // In declarations, the compiler keeps the names of the sources.
+      const named = specifier.replace(/\.ts$/, '.js')
+      const target = posix.join(posix.dirname(path), named)
       // Text that only looks like an import.
       if (!known.has(target)) return specifier
       if (isCore && !core.has(target))
         throw new Error(`${path} is in @toolyard/core and imports ${target}, which is not`)
-      return isCore || !core.has(target) ? specifier : specifierOf(target)
+      return isCore || !core.has(target) ? named : specifierOf(target)
     })
     writeFileSync(join(root, path), text)
     if (!isCore) continue

@@ -46,7 +46,10 @@ async function callAll(settings: McpServerSettings): Promise<void> {
   const authProvider = async (one: McpServerSettings) => serverAuthorization(one, file)
   const parts = { registry, log, clock, pins: new PinFile(folder), authProvider, extend: answerQuestions }
   const mcp = new McpServers([settings], parts)
-  const executor = new ToolExecutor(registry, { kinds: kinds(new ToolHandlers(), { mcp: mcpKind({ servers: mcp, log }) }), log })
+  const executor = new ToolExecutor(registry, {
+    kinds: kinds(new ToolHandlers(), { mcp: mcpKind({ servers: mcp, log }) }),
+    log,
+  })
   try {
     await mcp.connection(settings.name).client(signal)
     for (const { name, args } of callsOf(registry.definitions(), context)) {
