@@ -121,6 +121,7 @@ describe('code on the pages', () => {
     const paths = {
       toolyard: [join(root, 'src/index.ts')],
       'toolyard/testing': [join(root, 'src/testing/index.ts')],
+      vitest: [join(root, 'node_modules/vitest/dist/index.d.ts')],
       zod: [join(root, 'node_modules/zod/index.d.ts')],
     }
     const typeRoots = [join(root, 'node_modules/@types')]

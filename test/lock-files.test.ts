@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { installedPackages } from '../scripts/import-weight.ts'
 
 const root = join(import.meta.dirname, '..')
+const library = readFileSync(join(root, 'docs/library.md'), 'utf8')
 
 interface Locked {
   optionalDependencies?: Record<string, string>
@@ -35,3 +37,12 @@ test.each(['package.json', 'packages/core/package.json', 'packages/mini/package.
     expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual([])
   },
 )
+
+test.each([
+  ['@toolyard/core', 'packages/core', 30],
+  ['toolyard', '', 150],
+] as const)('an install of %s has as many packages as docs/library.md says', (name, place, most) => {
+  const { size } = installedPackages(root, place)
+  expect(size).toBeLessThanOrEqual(most)
+  expect(library).toContain(`| \`${name}\` | ${size} |`)
+})
