@@ -12,7 +12,7 @@ export default defineConfig({
       // Vite can't resolve a package by its own name, so this repeats the `toolyard-source` condition of `exports`.
       { find: /^toolyard$/, replacement: at('src/index.ts') },
       { find: /^toolyard\/server$/, replacement: at('src/server/index.ts') },
-      { find: /^toolyard\/(ai-sdk|langchain)$/, replacement: at('src/library/$1.ts') },
+      { find: /^toolyard\/(ai-sdk|langchain|mcp|openai-agents)$/, replacement: at('src/library/$1.ts') },
       // Node would load these modules a second time, beside the transformed ones.
       { find: /^\.\/on-demand\.ts$/, replacement: at('src/underneath.ts') },
       { find: /^toolyard\/testing$/, replacement: at('src/testing/index.ts') },

@@ -1,12 +1,18 @@
 import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 
 /** Runs an example the way its reader would; gives what it printed. */
 async function run(example: string): Promise<string> {
   const file = fileURLToPath(new URL(example, import.meta.url))
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-C', 'toolyard-source', file])
+  const data = await mkdtemp(join(tmpdir(), 'toolyard-example-'))
+  onTestFinished(() => rm(data, { recursive: true, force: true }))
+  const env = { ...process.env, TOOLYARD_DATA: data }
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-C', 'toolyard-source', file], { env })
   expect(stderr).toBe('')
   return stdout
 }
@@ -32,14 +38,42 @@ test('isolated-handler: a loop without end is stopped, and holds nothing up', as
   expect(output).toContain('meanwhile the timer went on: true')
 })
 
-test('langchain: its tools join as they are, and ours are handed out', async () => {
-  const output = await run('langchain.ts')
-  expect(output).toContain('the same object: true')
+test('with-ai-sdk: tools both ways, and a failure that the model reads', async () => {
+  const output = await run('with-ai-sdk.ts')
+  expect(output).toContain('result: 4')
+  expect(output).toContain("forecast { city: 'Paris', degrees: 22 }")
+  expect(output).toContain('letters ToolExecutionError: Invalid parameters: word must be a string')
+  expect(output).toContain('It is 22 degrees in Paris.')
+})
+
+test('with-langchain: tools both ways, and a failure that the model reads', async () => {
+  const output = await run('with-langchain.ts')
   expect(output).toContain("result: { word: 'yard', letters: 4 }")
-  expect(output).toContain("error: 'Invalid parameters: word must be a string'")
-  expect(output).toContain('handed out: get_weather, count_letters')
-  expect(output).toContain('success: {"temperature":22}')
+  expect(output).toContain('tools: forecast, letters')
+  expect(output).toContain('success: {"city":"Paris","degrees":22}')
   expect(output).toContain("error: Invalid parameters: missing 'city'")
+})
+
+test('with-openai: an agent corrects its call', async () => {
+  const output = await run('with-openai.ts')
+  expect(output.split('\n').slice(0, 3)).toEqual([
+    'Invalid parameters: city must have at least 2 characters',
+    '{"city":"Paris","degrees":22}',
+    'It is 22 degrees in Paris.',
+  ])
+})
+
+test('mcp-client: a client of the official SDK lists and calls tools', async () => {
+  const output = await run('mcp-client.ts')
+  expect(output).toContain('tools: forecast')
+  expect(output).toContain("result: { city: 'Paris', degrees: 22 }")
+  expect(output).toMatch(/failure: true \[.*city must have at least 2 characters/s)
+})
+
+test('own-server: tools in code over HTTP', async () => {
+  const output = await run('own-server.ts')
+  expect(output).toMatch(/^200 \{.*result: \{ city: 'Paris', degrees: 22 \}/s)
+  expect(output).toMatch(/^400 \{.*error_code: 'INVALID_PARAMETERS'/ms)
 })
 
 test('http-tool: an API as a tool, its secret kept, and a parameter that leads astray refused', async () => {

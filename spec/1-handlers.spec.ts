@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ToolExecutor, ToolHandlers, ToolManager, ToolRegistry } from 'toolyard'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { toLangChain } from '../src/kinds/to-langchain.ts'
+import { toLangChain } from '../src/library/to-langchain.ts'
 import { serveHttp } from '../src/mcp/server/fixtures/serve-http.ts'
 import { ToolServer } from '../src/mcp/server/tool-server.ts'
 import { runCommand } from './fixtures/command-line.ts'

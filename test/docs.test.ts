@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -104,6 +113,18 @@ test('every page is linked from the README, or from a page that is', () => {
 })
 
 describe('code on the pages', () => {
+  const EXAMPLES = ['with-ai-sdk', 'with-langchain', 'with-openai', 'mcp-client', 'own-server']
+
+  test('is that of the examples, where it names one', () => {
+    const shown = pages.flatMap((page) =>
+      [...read(page).matchAll(/^<!-- (examples\/[\w./-]+) -->\n```ts\n(.*?)\n```$/gms)].map(([, file, code]) => {
+        expect(read(file as string), `${page} shows ${file}`).toContain(code)
+        return file
+      }),
+    )
+    expect(shown).toEqual(expect.arrayContaining(EXAMPLES.map((name) => `examples/${name}.ts`)))
+  })
+
   test.each(pages)('%s holds JSON that is JSON, and programs that can be read', (page) => {
     for (const code of blocks(page, 'json')) expect(() => JSON.parse(code), code).not.toThrow()
     for (const code of blocks(page, 'ts', 'js')) expect(parseSync('block.ts', code).errors, code).toEqual([])
@@ -118,12 +139,13 @@ describe('code on the pages', () => {
       writeFileSync(join(folder, `${index}.mts`), code)
       return `${index}.mts`
     })
-    const paths = {
-      toolyard: [join(root, 'src/index.ts')],
-      'toolyard/testing': [join(root, 'src/testing/index.ts')],
-      vitest: [join(root, 'node_modules/vitest/dist/index.d.ts')],
-      zod: [join(root, 'node_modules/zod/index.d.ts')],
-    }
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    const exported: Record<string, { 'toolyard-source'?: string }> = JSON.parse(read('package.json')).exports
+    const paths = Object.fromEntries(
+      Object.entries(exported).flatMap(([subpath, { 'toolyard-source': file }]) =>
+        file === undefined ? [] : [[`toolyard${subpath.slice(1)}`, [join(root, file)]]],
+      ),
+    )
     const typeRoots = [join(root, 'node_modules/@types')]
     const compilerOptions = { paths, typeRoots, rootDir: '/' }
     writeFileSync(

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import type { Environment } from '../core/environment.ts'
 import { dataFolder } from '../core/environment.ts'
 import { ResultCache } from '../core/execution/result-cache.ts'
+import type { RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Log } from '../core/log.ts'
 import { LocalRates, type Rates } from '../core/rates.ts'
 import type { RecordSink } from '../core/recorder.ts'
@@ -71,6 +72,8 @@ export interface InstallationOptions {
   readonly clock?: Clock
   readonly env?: Environment
   readonly handlers?: ToolHandlers
+  /** Tools in code, besides those of the configuration. */
+  readonly tools?: readonly RegisteredTool[]
   readonly tracer?: Tracer
   /** Receive the records of calls, besides the store. */
   readonly sinks?: readonly RecordSink[]
@@ -249,7 +252,7 @@ export class Installation {
   }
 
   async #load(config: Config): Promise<ToolManager> {
-    const { env, handlers, tracer, sinks = [], onRun } = this.#options
+    const { env, handlers, tools = [], tracer, sinks = [], onRun } = this.#options
     const keepsRuns = config.storage?.runs !== false
     const gate = await openGate(config.validation, this.storage.toolUse, this.log)
     const parts: Parts = {
@@ -274,9 +277,15 @@ export class Installation {
       ...(tracer !== undefined && { tracer }),
     }
     const manager = new ToolManager(config, parts)
-    this.#gate = gate
-    await manager.loadTools()
-    return manager
+    try {
+      await manager.loadTools()
+      manager.getRegistry().addAll(tools)
+      this.#gate = gate
+      return manager
+    } catch (error) {
+      await manager.close()
+      throw error
+    }
   }
 
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */

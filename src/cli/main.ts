@@ -1,9 +1,9 @@
 import { Command, CommanderError } from 'commander'
+import { packageVersion } from '../app/package-version.ts'
 import {
   createTerminal,
   type Done,
   type Io,
-  packageVersion,
   printable,
   processIo,
   type Terminal,

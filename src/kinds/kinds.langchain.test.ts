@@ -1,6 +1,7 @@
+import { dispatchCustomEvent } from '@langchain/core/callbacks/dispatch'
 import { AIMessage, ToolMessage } from '@langchain/core/messages'
 import { RunnableLambda } from '@langchain/core/runnables'
-import { DynamicStructuredTool, DynamicTool, tool } from '@langchain/core/tools'
+import { DynamicStructuredTool, DynamicTool, type ToolRunnableConfig, tool } from '@langchain/core/tools'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { z as z3 } from 'zod/v3'
@@ -112,6 +113,23 @@ describe('a LangChain tool', () => {
     expect(recorded()).toMatchObject([{ tool: 'stuck', code: 'TIMEOUT' }])
   })
 
+  test('reports what it yields, dispatches and writes as progress', async () => {
+    const copy = tool(
+      async function* (_: object, config: ToolRunnableConfig & { writer?: (chunk: unknown) => void }) {
+        yield { copied: 1 }
+        await dispatchCustomEvent('page', { copied: 2 }, config)
+        config.writer?.({ copied: 3 })
+        return 'copied'
+      },
+      { name: 'probe', description: 'A probe', schema: z.object({}) },
+    )
+    const progress: unknown[] = []
+    const { executor } = langchainYard([copy])
+    const envelope = await executor.execute('probe', {}, { report: (one) => void progress.push(one) })
+    expect(envelope).toMatchObject({ result: 'copied' })
+    expect(progress).toEqual([{ copied: 1 }, { copied: 2 }, { copied: 3 }])
+  })
+
   test('whose schema does not compile is listed as broken', async () => {
     const schema = { type: 'object', properties: { city: { type: 'town' } } }
     const { executor, registry } = langchainYard([giving(() => 'sunny', { schema })])
@@ -162,6 +180,21 @@ describe('the result of a LangChain tool', () => {
     const message = new ToolMessage({ content: 'sunny', tool_call_id: 'call_1' })
     expect(await run(giving(() => message))).toMatchObject({ success: true, result: 'sunny' })
     expect(await run(giving(() => new AIMessage('cloudy')))).toMatchObject({ success: true, result: 'cloudy' })
+  })
+
+  test('has media of Toolyard for image blocks', async () => {
+    const data = 'iVBORw0KGgo='
+    const image = { type: 'image', media_type: 'image/png', data }
+    const blocks = [
+      { type: 'text', text: 'a' },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
+      { type: 'image_url', image_url: 'https://example.com/a.png' },
+      { type: 'image', source_type: 'base64', mime_type: 'image/png', data },
+      { type: 'image', mimeType: 'image/png', data },
+    ]
+    expect(await run(giving(() => blocks))).toMatchObject({
+      result: [blocks[0], image, { type: 'image', url: 'https://example.com/a.png' }, image, blocks[4]],
+    })
   })
 
   test('is a failure if the message has the status error', async () => {

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isAdapted, type LangchainTool, sourceOf } from '../core/execution/tool-view.ts'
-import type { Kind } from '../core/handler.ts'
+import type { HandlerContext, Kind } from '../core/handler.ts'
 import { asText } from '../core/json-depth.ts'
 import { type Log, silentLog } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import type { Effect, Params } from '../core/tool.ts'
-import { ToolExecutionError } from '../core/tool-result.ts'
+import { type MediaPart, mediaFromUrl, readMedia, ToolExecutionError } from '../core/tool-result.ts'
 import { logRenamed, serverNames } from './parameter-names.ts'
 import { handlerKind, type ToolHandlers } from './tool-handlers.ts'
 
@@ -80,7 +80,7 @@ export const langchainKind = (log: Log = silentLog): Kind => ({
     const source = sourceOf(tool)
     return () => {
       if (source === undefined) throw new ToolExecutionError('EXECUTION_ERROR', NOT_IN_CODE)
-      return (params, { signal }) => invokeTool(source, params, signal)
+      return (params, context) => invokeTool(source, params, context)
     }
   },
 })
@@ -97,14 +97,26 @@ function annotatedEffect(tool: LangchainTool | undefined): Effect {
 /** The name on the server, without the prefix that the adapters may add. */
 const ownName = (name: string): string => name.split('__').at(-1) ?? name
 
-async function invokeTool(tool: LangchainTool, params: Params, signal: AbortSignal): Promise<unknown> {
+async function invokeTool(
+  tool: LangchainTool,
+  params: Params,
+  { signal, report }: Pick<HandlerContext, 'signal' | 'report'>,
+): Promise<unknown> {
   // LangChain would read such parameters as a tool call and run the tool with unvalidated `args`.
   if (params.type === 'tool_call') {
     const problem = 'type must not be "tool_call", which LangChain takes for a call of its own'
     throw new ToolExecutionError('INVALID_PARAMETERS', `Invalid parameters: ${problem}`)
   }
   try {
-    return plainResult(await tool.invoke(params as never, { signal } as never))
+    // What the tool yields, dispatches or writes is progress. Awaited, or it would arrive after the result.
+    const callbacks = [
+      {
+        awaitHandlers: true,
+        handleToolEvent: report,
+        handleCustomEvent: (_name: string, data: unknown) => report(data),
+      },
+    ]
+    return plainResult(await tool.invoke(params as never, { signal, writer: report, callbacks } as never))
   } catch (error) {
     throw isRefusal(error, params) ? refused(error) : error
   }
@@ -112,9 +124,20 @@ async function invokeTool(tool: LangchainTool, params: Params, signal: AbortSign
 
 /** The content of a LangChain message; other values stay as they are. */
 function plainResult(result: unknown): unknown {
-  if (!isMessage(result)) return result
+  if (!isMessage(result)) return withMedia(result)
   if (result.status === 'error') throw new ToolExecutionError('EXECUTION_ERROR', asText(result.content))
-  return result.content
+  return withMedia(result.content)
+}
+
+/** Content blocks of LangChain as media of ours. */
+function withMedia(content: unknown): unknown {
+  return Array.isArray(content) ? content.map((block) => mediaBlock(Object(block)) ?? block) : content
+}
+
+function mediaBlock(block: Readonly<Record<string, unknown>>): MediaPart | undefined {
+  const { type, image_url, source_type, mime_type } = block
+  if (type === 'image_url') return mediaFromUrl(Object(image_url).url ?? image_url, 'image/*')
+  return source_type === undefined ? undefined : readMedia({ ...block, media_type: mime_type })
 }
 
 interface ReturnedMessage {

@@ -1,2 +1,3 @@
-export { type HandedTool, toLangChain } from '../kinds/to-langchain.ts'
 export { langchainModel } from '../models/langchain/langchain-model.ts'
+export type { AdapterOptions } from './adapter.ts'
+export { type HandedTool, toLangChain } from './to-langchain.ts'

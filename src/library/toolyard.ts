@@ -69,8 +69,10 @@ export interface RunOptions<Name extends string = string> extends CallerOptions 
 }
 
 /** The options, with `app` if the tools need one. */
-type WithApp<Options, App> = Options & (undefined extends App ? { readonly app?: App } : { readonly app: App })
-type Rest<Options, App> = undefined extends App ? [options?: WithApp<Options, App>] : [options: WithApp<Options, App>]
+export type WithApp<Options, App> = Options & (undefined extends App ? { readonly app?: App } : { readonly app: App })
+export type Rest<Options, App> = undefined extends App
+  ? [options?: WithApp<Options, App>]
+  : [options: WithApp<Options, App>]
 
 type UnionToIntersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
   all: infer All,
@@ -261,7 +263,7 @@ export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>):
     const opened =
       config === undefined ? await openLight(tools, parts, openConfigured) : await openConfigured(config, parts)
     try {
-      addTools(opened.registry, tools)
+      opened.registry.addAll(tools as readonly RegisteredTool[])
     } catch (error) {
       await opened.close()
       throw error
@@ -278,14 +280,6 @@ export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(asyn
   throw new TypeError(`${what} needs the package toolyard: ${todo}${instead}`)
 })
 
-function addTools(registry: ToolRegistry, tools: readonly GivenTool[]): void {
-  for (const tool of tools) {
-    const { name } = registry.definitionOf(tool as RegisteredTool)
-    if (registry.has(name)) throw new TypeError(`There are two tools '${name}': rename one of them`)
-    registry.register(tool as RegisteredTool)
-  }
-}
-
 export type Opened = Omit<ToolyardParts, 'models'>
 
 export interface OpenParts extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock'> {
@@ -297,8 +291,9 @@ async function openLight(
   parts: OpenParts,
   openConfigured: OpenConfigured<never>,
 ): Promise<Opened> {
-  const kinds = tools.every(({ implementation }) => implementation?.type === 'code') ? {} : await otherKinds()
-  const registry = new ToolRegistry({ log: parts.log })
+  const isCode = tools.every(({ implementation }) => implementation?.type === 'code')
+  const { kinds, convertSchema } = isCode ? { kinds: {} } : await otherKinds()
+  const registry = new ToolRegistry({ log: parts.log, ...(convertSchema && { convertSchema }) })
   const isolate = new LazyPool(parts.log)
   const executor = new ToolExecutor(registry, { ...parts, kinds, isolate })
   let opened: Promise<Opened> | undefined
@@ -327,11 +322,12 @@ async function openLight(
 }
 
 async function otherKinds() {
-  const [{ kinds }, { ToolHandlers }] = await Promise.all([
+  const [{ kinds }, { ToolHandlers }, { convertZod }] = await Promise.all([
     import('../kinds/kinds.ts'),
     import('../kinds/tool-handlers.ts'),
+    import('../models/langchain/offered-tools.ts'),
   ])
-  return kinds(new ToolHandlers())
+  return { kinds: kinds(new ToolHandlers()), convertSchema: convertZod }
 }
 
 /** Starts the process pool with the first call that needs it. */
@@ -369,7 +365,8 @@ async function asModel(given: GivenModel): Promise<Model> {
 
 const CODE: CallContext = Object.freeze({ source: 'code' })
 
-function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
+/** The context of a call with these options. */
+export function callContext(options: (CallOptions & { readonly app?: unknown }) | undefined): CallContext {
   if (options === undefined) return CODE
   const { user: caller, tenant, flags, signal, app, idempotencyKey, timeoutMs, report } = options
   return { ...CODE, tenant, caller, flags, signal, app, idempotencyKey, timeoutMs, report }

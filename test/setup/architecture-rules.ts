@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   app: [...GROUND, 'kinds', ...FEATURES, 'config'],
   server: [...GROUND, 'kinds', ...FEATURES, 'config', 'app', 'underneath.ts'],
   cli: [...GROUND, 'kinds', 'openapi', ...FEATURES, 'config', 'app', 'server'],
-  library: ['core', 'isolation', 'models', 'kinds', 'chat', 'config', 'app'],
+  library: ['core', 'isolation', 'models', 'mcp', 'kinds', 'chat', 'config', 'app'],
   testing: [...GROUND, 'kinds', ...FEATURES],
   'underneath.ts': [...GROUND, 'kinds', ...FEATURES, 'config', 'app'],
   'on-demand.ts': ['underneath.ts'],
@@ -78,7 +78,7 @@ export const packagesAreOptional: Rule = (files) =>
         .map(({ target }) => `${path} imports ${target} other than by import()`),
     )
 
-const LIGHT = /^src\/(core|library)\/|^src\/on-demand|^src\/kinds\/to|^src\/models\/model-error/
+const LIGHT = /^src\/(core|library)\/|^src\/on-demand|^src\/kinds\/tool-handlers|^src\/models\/model-error/
 
 /** `import 'toolyard'` is light: besides the core, the library loads nothing before it is used. */
 export const libraryIsLight: Rule = (files) =>

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { hashApiKey, SCOPES } from '../../app/callers.ts'
 import { createLog } from '../../app/create-log.ts'
 import { Installation } from '../../app/installation.ts'
+import { packageVersion } from '../../app/package-version.ts'
 import { ConfigError } from '../../config/check-config.ts'
 import { LOCAL_TENANT } from '../../core/execution/call.ts'
 import type { StoredKey } from '../../core/storage/key-store.ts'
@@ -17,7 +18,6 @@ import {
   type Done,
   type GlobalOptions,
   Interrupt,
-  packageVersion,
   printableLine,
   type Terminal,
   UsageError,

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
@@ -230,9 +229,4 @@ export class Interrupt {
     this.exitCode = EXIT_CODES[name]
     this.#controller.abort()
   }
-}
-
-export function packageVersion(): string {
-  const file = new URL('../../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }

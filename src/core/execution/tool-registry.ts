@@ -66,6 +66,15 @@ export class ToolRegistry {
     this.#changed(name)
   }
 
+  /** Adds tools of a program. Throws if there is one of the same name already. */
+  addAll(tools: readonly RegisteredTool[]): void {
+    for (const tool of tools) {
+      const { name } = this.#read(tool)
+      if (this.has(name)) throw new TypeError(`There are two tools '${name}': rename one of them`)
+      this.register(tool)
+    }
+  }
+
   /** Runs a tool with the executor of this registry. */
   execute(name: string, params: unknown, context?: CallContext): Promise<ToolResult> {
     return this.#invoke(name, params, context)

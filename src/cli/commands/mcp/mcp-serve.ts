@@ -1,9 +1,10 @@
+import { packageVersion } from '../../../app/package-version.ts'
 import type { CallContext } from '../../../core/call-context.ts'
 import { serveStdio } from '../../../mcp/server/serve-stdio.ts'
 import { ToolServer } from '../../../mcp/server/tool-server.ts'
 import { openManager, SWITCHED_OFF } from '../../common/open.ts'
 import { readInteger } from '../../common/params.ts'
-import { type GlobalOptions, Interrupt, packageVersion, type Terminal } from '../../common/terminal.ts'
+import { type GlobalOptions, Interrupt, type Terminal } from '../../common/terminal.ts'
 import { runServer } from '../serve.ts'
 
 interface McpServeOptions extends GlobalOptions {

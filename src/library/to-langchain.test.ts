@@ -4,10 +4,14 @@ import { ToolMessage } from '@langchain/core/messages'
 import { isLangChainTool, type StructuredTool, tool } from '@langchain/core/tools'
 import { convertToOpenAITool } from '@langchain/core/utils/function_calling'
 import { describe, expect, test } from 'vitest'
+import { z as z3 } from 'zod/v3'
 import type { ToolDefinition } from '../core/tool.ts'
+import { langchainYard, weather } from '../kinds/fixtures/langchain-yard.ts'
 import { ManualClock } from '../testing/stand-ins.ts'
-import { langchainYard, weather } from './fixtures/langchain-yard.ts'
+import type { AdapterOptions } from './adapter.ts'
+import { adapterYard, PNG } from './fixtures/adapter-yard.ts'
 import { toLangChain } from './to-langchain.ts'
+import { createToolyard } from './toolyard.ts'
 
 const mock = (name: string, mock_response: unknown, rest: object = {}): ToolDefinition => ({
   name,
@@ -149,6 +153,85 @@ describe('toLangChain', () => {
         ['end', 'noon'],
       ])
   })
+})
+
+describe('toLangChain of an instance', () => {
+  /** The tool of an instance that a call names. */
+  async function invoke(name: string, args: object = {}, options: AdapterOptions = {}, config: object = {}) {
+    const made = await adapterYard()
+    const [one] = await toLangChain<StructuredTool>(made.yard, { ...options, tools: [name] })
+    return { ...made, message: await one?.invoke(call(name, args), config) }
+  }
+
+  test('gives the tools that match the patterns and that the caller may use', async () => {
+    const { yard } = await adapterYard()
+    const names = async (options?: AdapterOptions) => (await toLangChain(yard, options)).map(({ name }) => name)
+    expect(await names()).toEqual(['forecast', 'order_book', 'copy_pages', 'chart', 'stuck'])
+    expect(await names({ tools: ['c*', 'vault'], flags: { vault: true } })).toEqual(['copy_pages', 'chart', 'vault'])
+    await expect(names({ tools: ['forcast'] })).rejects.toThrow("There is no tool 'forcast'")
+    const typed = await createToolyard<{ rows: number }>({ tools: [] })
+    // @ts-expect-error: app is missing
+    await toLangChain(typed)
+  })
+
+  test('calls for the tenant and the user, with app', async () => {
+    const caller = { tenant: 'acme', user: 'ann', app: { rows: 1 }, flags: { vault: true } }
+    const { message } = await invoke('vault', {}, caller)
+    expect(message).toMatchObject({ content: '{"tenant":"acme","user":"ann","app":{"rows":1}}' })
+  })
+
+  test('shows images in results to the model', async () => {
+    const { message } = await invoke('chart')
+    expect(message.content).toEqual([
+      { type: 'text', text: expect.stringMatching(/^\["The chart","\[image chart\.png, image\/png, \d+ bytes\]"\]$/) },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } },
+    ])
+    expect(message.artifact).toMatchObject({ success: true, result: ['The chart', { data: PNG }] })
+  })
+
+  test('reports progress to callbacks and to the writer of LangGraph', async () => {
+    const heard: unknown[] = []
+    const written: unknown[] = []
+    const handleToolEvent = (chunk: unknown) => void heard.push(chunk)
+    const writer = (chunk: unknown) => void written.push(chunk)
+    const { message } = await invoke('copy_pages', {}, {}, { callbacks: [{ handleToolEvent }], writer })
+    expect(message).toMatchObject({ content: 'copied' })
+    await expect.poll(() => heard).toEqual([{ copied: 1 }, { copied: 2 }])
+    expect(written).toEqual(heard)
+  })
+
+  test('cancels with the signal of the options beside the one of the call', async () => {
+    const made = await adapterYard()
+    const own = new AbortController()
+    const [one] = await toLangChain<StructuredTool>(made.yard, { tools: ['stuck'], signal: own.signal })
+    const running = one?.invoke(call('stuck', {}), { signal: new AbortController().signal })
+    await expect.poll(() => made.signal()).toBeDefined()
+    own.abort()
+    await expect(running).rejects.toMatchObject({ code: 'CANCELLED' })
+  })
+
+  test('runs a repeated write once within a run', async () => {
+    const { yard, ran } = await adapterYard()
+    for (const runId of ['a', 'a', 'b']) {
+      const [one] = await toLangChain<StructuredTool>(yard, { tools: ['order_book'], runId })
+      const message = await one?.invoke(call('order_book', { title: 'Emma' }))
+      expect(message).toMatchObject({ content: 'ordered Emma' })
+    }
+    expect(ran).toHaveLength(2)
+  })
+})
+
+test('createToolyard takes LangChain tools as they are', async () => {
+  const old = tool(({ city }: { city: string }) => city, {
+    name: 'old',
+    description: 'Zod 3',
+    schema: z3.object({ city: z3.string() }) as never,
+  })
+  await using yard = await createToolyard({ tools: [weather(), old] })
+  expect(await yard.call('get_weather', { city: 'Oslo' })).toMatchObject({ result: { city: 'Oslo', sky: 'blue' } })
+  expect(await yard.call('old', { city: 7 })).toMatchObject({ error: 'Invalid parameters: city must be a string' })
+  const [one] = await toLangChain<StructuredTool>(yard)
+  expect(await one?.invoke({ city: 'Oslo' })).toBe('{"city":"Oslo","sky":"blue"}')
 })
 
 describe('LangChain', () => {

@@ -1,0 +1,26 @@
+import { packageVersion } from '../app/package-version.ts'
+import { type StdioService, serveStdio } from '../mcp/server/serve-stdio.ts'
+import { ToolServer } from '../mcp/server/tool-server.ts'
+import { type AdapterOptions, adapterContext } from './adapter.ts'
+import type { Rest, Toolyard } from './toolyard.ts'
+
+export type { StdioService } from '../mcp/server/serve-stdio.ts'
+export type { AdapterOptions } from './adapter.ts'
+
+/**
+ * Serves the tools of an instance to one MCP client over standard input and output. Until the service is closed, what the
+ * program prints goes to standard error.
+ */
+export function serveMcp<App>(
+  // biome-ignore lint/suspicious/noExplicitAny: the tools don't matter.
+  yard: Toolyard<any, App, any>,
+  ...[options]: Rest<Omit<AdapterOptions, 'runId' | 'signal'>, App>
+): StdioService {
+  const { executor } = yard
+  const effectOf = ({ name }: { name: string }) => executor.effectOf(name)
+  const server = new ToolServer({ registry: executor.registry, executor, version: packageVersion(), effectOf })
+  const given: AdapterOptions | undefined = options
+  const service = serveStdio(server, { context: { ...adapterContext(given), tools: given?.tools, source: 'mcp' } })
+  void service.closed.then(() => server.close())
+  return service
+}
