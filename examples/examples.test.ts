@@ -82,3 +82,7 @@ test('http-tool: an API as a tool, its secret kept, and a parameter that leads a
   expect(output).toContain('answered 404 Not Found: {"problem":"no such user"}')
   expect(output).toContain("error_code: 'INVALID_PARAMETERS'")
 })
+
+test('testing: tests of a tool and of an agent', async () => {
+  expect(await run('testing.ts')).toMatch(/pass 3\b[\s\S]*fail 0\b/)
+})

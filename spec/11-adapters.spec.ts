@@ -97,7 +97,7 @@ describe('Adapters', () => {
 
   test('[11.2-6] Importing toolyard loads no server, no MCP, no telemetry and no model package. Those load when used', async () => {
     const groups = await loadedFiles(fileURLToPath(new URL('../src/index.ts', import.meta.url)))
-    expect([...groups.keys()].sort()).toEqual(['fastest-levenshtein', 'lru-cache', 'toolyard'])
+    expect([...groups.keys()].sort()).toEqual(['lru-cache', 'toolyard'])
     const folders = new Set(groups.get('toolyard')?.map((url) => /\/src\/([^/]+)/.exec(url)?.[1]))
     for (const heavy of ['server', 'mcp', 'telemetry', 'storage', 'knowledge', 'app'])
       expect(folders).not.toContain(heavy)

@@ -3,72 +3,12 @@ export type { LoadReport } from './app/load-definitions.ts'
 export type { Parts } from './app/tool-manager.ts'
 export type { ChatRequest } from './chat/chat.ts'
 export type { Profile, ResponseRule } from './chat/response-rules.ts'
-export type { Budget, RunAnswer, RunEvent, RunRequest, StopReason, TrackedCall } from './chat/run.ts'
-export type { ToolLoopOptions } from './chat/tool-loop.ts'
 export type { Config } from './config/config.ts'
-export type { CallContext } from './core/call-context.ts'
-export type { Clock } from './core/clock.ts'
-export type { ToolExecutorOptions } from './core/execution/runner.ts'
-export { ToolExecutor } from './core/execution/tool-executor.ts'
-export { ToolRegistry, type ToolRegistryOptions } from './core/execution/tool-registry.ts'
-export type { LangchainTool, RegisteredTool } from './core/execution/tool-view.ts'
-export type { Handler, HandlerContext, IsolatedHandler, Kind } from './core/handler.ts'
-export { type Log, silentLog } from './core/log.ts'
-export type { CallBatch, CallRecord, RecordSink } from './core/recorder.ts'
 export type { ModelTest, ModelValidation, StoredValidation, ValidationStore } from './core/storage/validation-store.ts'
-export type { Effect, Implementation, JsonSchema, Params, ToolDefinition } from './core/tool.ts'
-export type { ToolFigures } from './core/tool-metrics.ts'
-export type {
-  FailureExtras,
-  MediaPart,
-  Problem,
-  RequiredParameter,
-  ToolFailure,
-  ToolResult,
-  ToolSuccess,
-} from './core/tool-result.ts'
-export { ToolErrorCode, ToolExecutionError } from './core/tool-result.ts'
-export { isolated, ToolHandlers } from './kinds/tool-handlers.ts'
+export { createToolyard } from './library/configured.ts'
+export * from './library/index.ts'
 export { type HandedTool, toLangChain } from './library/to-langchain.ts'
-export {
-  type AnyTool,
-  type InputOf,
-  type ObjectSchema,
-  type ParsedOf,
-  type StandardSchema,
-  type Tool,
-  type ToolContext,
-  type ToolFields,
-  type ToolOptions,
-  tool,
-} from './library/tool.ts'
-export {
-  type CallOptions,
-  createToolyard,
-  type GivenLog,
-  type GivenModel,
-  type GivenTool,
-  type RunOptions,
-  type RunStream,
-  Toolyard,
-  type ToolyardOptions,
-} from './library/toolyard.ts'
-export type {
-  AcceptedMedia,
-  AssistantMessage,
-  Content,
-  FinishReason,
-  Message,
-  Model,
-  ModelEvent,
-  ModelRequest,
-  OfferedTool,
-  Part,
-  ToolCall,
-  Usage,
-} from './models/model.ts'
-export { ModelError, UnknownModelError } from './models/model-error.ts'
-export type { ModelInfo, ModelPrices } from './models/model-info.ts'
+export type { ModelInfo } from './models/model-info.ts'
 export type { ProviderSettings } from './models/provider.ts'
 export type { ChatOptions, ChatReply } from './models/providers/provider-client.ts'
 export {

@@ -51,6 +51,11 @@ describe('docs/errors.md', () => {
   })
 })
 
+test('docs/testing.md shows its example as it is run', () => {
+  const code = read('examples/testing.ts').trim()
+  expect(read('docs/testing.md')).toContain(`<!-- examples/testing.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
+})
+
 describe('README.md', () => {
   test('shows the quick start as it is run', () => {
     const code = read('examples/quick-start.ts').trim()

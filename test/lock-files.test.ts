@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { installedPackages } from '../scripts/import-weight.ts'
 
 const root = join(import.meta.dirname, '..')
+const library = readFileSync(join(root, 'docs/library.md'), 'utf8')
 
 interface Locked {
   optionalDependencies?: Record<string, string>
@@ -27,8 +29,20 @@ test('a binary that the lock file does not name is found', () => {
   expect(notLocked({ 'node_modules/tool': tool, 'node_modules/tool-linux-x64': {} })).toEqual(['tool-darwin-arm64'])
 })
 
-test.each(['package.json', 'packages/mini/package.json'])('%s pins what it installs', (file) => {
-  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(root, file), 'utf8'))
-  const versions = Object.entries<string>({ ...dependencies, ...optionalDependencies })
-  expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual([])
+test.each(['package.json', 'packages/core/package.json', 'packages/mini/package.json'])(
+  '%s pins what it installs',
+  (file) => {
+    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(root, file), 'utf8'))
+    const versions = Object.entries<string>({ ...dependencies, ...optionalDependencies })
+    expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))).toEqual([])
+  },
+)
+
+test.each([
+  ['@toolyard/core', 'packages/core', 30],
+  ['toolyard', '', 150],
+] as const)('an install of %s has as many packages as docs/library.md says', (name, place, most) => {
+  const { size } = installedPackages(root, place)
+  expect(size).toBeLessThanOrEqual(most)
+  expect(library).toContain(`| \`${name}\` | ${size} |`)
 })

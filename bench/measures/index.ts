@@ -1,6 +1,7 @@
 /** Every measurement that runs in a process of its own, by the name its parent asks for. */
 export const MEASURES: Readonly<Record<string, () => Promise<(options: never) => Promise<unknown>>>> = {
   direct: async () => (await import('./direct.ts')).direct,
+  library: async () => (await import('./library.ts')).library,
   scale: async () => (await import('./scale.ts')).scale,
   registering: async () => (await import('./registering.ts')).registering,
   'heap-growth': async () => (await import('./heap-growth.ts')).heapGrowth,

@@ -5,6 +5,7 @@ import { direct } from './direct.ts'
 import { heapGrowth } from './heap-growth.ts'
 import { httpTools } from './http-tools.ts'
 import { knowledge } from './knowledge.ts'
+import { library } from './library.ts'
 import { loop } from './loop.ts'
 import { mcp } from './mcp.ts'
 import { metrics } from './metrics.ts'
@@ -17,6 +18,7 @@ import { server } from './server.ts'
 /** Every table of the report, in its order. */
 export const sections: readonly Section[] = [
   direct,
+  library,
   scale,
   registering,
   heapGrowth,

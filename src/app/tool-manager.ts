@@ -33,6 +33,7 @@ import { ProcessPool } from '../isolation/process-pool.ts'
 import { addShippedBuiltins } from '../kinds/builtin/shipped.ts'
 import { HttpKind } from '../kinds/http/http-kind.ts'
 import { kinds } from '../kinds/kinds.ts'
+import { mcpKind } from '../kinds/mcp-kind.ts'
 import { ToolHandlers } from '../kinds/tool-handlers.ts'
 import { Collections } from '../knowledge/collections/collections.ts'
 import type { TemporaryStore } from '../knowledge/collections/open-temporary-store.ts'
@@ -284,7 +285,7 @@ function assemble(config: Config, parts: Parts, models: Omit<ModelToolParts, 'cl
   addKnowledgeHandlers(handlers, knowledge.collections, asking)
   const servers = openServers(config, { registry, log, clock, env, pins: parts.pins ?? new PinFile(dataFolder(env)) })
   const http = new HttpKind({ settings: config.http ?? {}, env, log, clock })
-  const table = kinds(handlers, { mcp: { servers, log }, http })
+  const table = kinds(handlers, { mcp: mcpKind({ servers, log }), http, log })
   const executor = new ToolExecutor(registry, {
     ...parts,
     kinds: table,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadOptional } from './optional-package.ts'
+import { ToolExecutionError } from './tool-result.ts'
 
 const missing = (name: string): Error =>
   Object.assign(new Error(`Cannot find package '${name}' imported from /app/x.js`), { code: 'ERR_MODULE_NOT_FOUND' })
@@ -7,7 +8,7 @@ const missing = (name: string): Error =>
 test('names the packages to install if one is missing', async () => {
   const load = () => Promise.reject(missing('pg-boss'))
   await expect(loadOptional('PostgreSQL', ['pg', 'pg-boss'], load)).rejects.toThrow(
-    'PostgreSQL needs the packages pg, pg-boss: npm install pg pg-boss',
+    new ToolExecutionError('EXECUTION_ERROR', 'PostgreSQL needs the packages pg, pg-boss: npm install pg pg-boss'),
   )
 })
 

@@ -1,3 +1,5 @@
+import { ToolExecutionError } from './tool-result.ts'
+
 /** Whether an import failed because one of these packages isn't installed. Another missing module means a damaged package. */
 export const isMissingPackage = (error: unknown, packages: readonly string[]): boolean =>
   error instanceof Error &&
@@ -16,6 +18,7 @@ export async function loadOptional<T>(
   } catch (error) {
     if (!isMissingPackage(error, packages)) throw error
     const names = packages.length === 1 ? `the package ${packages[0]}` : `the packages ${packages.join(', ')}`
-    throw new Error(`${purpose} needs ${names}: npm install ${packages.join(' ')}`, { cause: error })
+    const message = `${purpose} needs ${names}: npm install ${packages.join(' ')}`
+    throw new ToolExecutionError('EXECUTION_ERROR', message, {}, { cause: error })
   }
 }

@@ -1,5 +1,3 @@
-import { distance } from 'fastest-levenshtein'
-
 const MAX_SUGGESTIONS = 3
 const MAX_NAME_LENGTH = 128
 
@@ -20,4 +18,18 @@ export function suggest(wanted: string, names: Iterable<string>): string[] {
     .sort((a, b) => a.score - b.score || a.apart - b.apart || (a.name < b.name ? -1 : 1))
     .slice(0, MAX_SUGGESTIONS)
     .map((one) => one.name)
+}
+
+/** The Levenshtein distance. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (let line = 1; line <= one.length; line++) {
+    const next = [line]
+    for (let at = 1; at <= other.length; at++) {
+      const replaced = (row[at - 1] as number) + (one[line - 1] === other[at - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[at] as number) + 1, (next[at - 1] as number) + 1))
+    }
+    row = next
+  }
+  return row[other.length] as number
 }

@@ -6,8 +6,6 @@ import { type Log, silentLog } from '../core/log.ts'
 import { compileSchema } from '../core/schema/compiled-schema.ts'
 import type { Effect, Params } from '../core/tool.ts'
 import { type MediaPart, mediaFromUrl, readMedia, ToolExecutionError } from '../core/tool-result.ts'
-import type { HttpKind } from './http/http-kind.ts'
-import { type McpParts, mcpKind } from './mcp-kind.ts'
 import { logRenamed, serverNames } from './parameter-names.ts'
 import { handlerKind, type ToolHandlers } from './tool-handlers.ts'
 
@@ -50,19 +48,20 @@ export const mock: Kind = {
   },
 }
 
-/** Dependencies of some kinds. A kind without its dependency is left out. */
+/** Kinds that need connections, and the log of the others. */
 export interface KindParts {
-  readonly mcp?: McpParts
-  readonly http?: HttpKind
+  readonly mcp?: Kind
+  readonly http?: Kind
+  readonly log?: Log
 }
 
 /** Every kind of tool, by `implementation.type`. */
-export const kinds = (handlers: ToolHandlers, { mcp, http }: KindParts = {}): Readonly<Record<string, Kind>> => ({
+export const kinds = (handlers: ToolHandlers, { mcp, http, log }: KindParts = {}): Readonly<Record<string, Kind>> => ({
   mock,
   builtin: handlerKind('Builtin', handlers),
   internal: handlerKind('Internal', handlers),
-  langchain: langchainKind(mcp?.log),
-  ...(mcp && { mcp: mcpKind(mcp) }),
+  langchain: langchainKind(log),
+  ...(mcp && { mcp }),
   ...(http && { http }),
 })
 

@@ -7,8 +7,9 @@ import { isolated } from '../kinds/tool-handlers.ts'
 import { ScriptedChatModel } from '../models/fixtures/scripted-chat-model.ts'
 import { scriptedLanguageModel } from '../models/fixtures/scripted-language-model.ts'
 import { captureLog, scripted } from '../testing/stand-ins.ts'
+import { createToolyard } from './configured.ts'
 import { type AnyTool, type ToolContext, tool } from './tool.ts'
-import { createToolyard, type ToolyardOptions } from './toolyard.ts'
+import { createToolyard as createLight, type ToolyardOptions } from './toolyard.ts'
 
 const description = 'A tool.'
 const none = { type: 'object' } as const
@@ -252,6 +253,18 @@ describe('a configuration', () => {
   })
 })
 
+describe('@toolyard/core', () => {
+  test('says that a configuration and the id of a model need the package toolyard', async () => {
+    const todo = "needs the package toolyard: npm install toolyard, and import createToolyard from 'toolyard'"
+    // @ts-expect-error: its type has no configuration
+    await expect(createLight({ tools: [forecast], config: {} })).rejects.toThrow(`config ${todo}`)
+    const yard = await createLight({ tools: [forecast] })
+    await expect(yard.run({ model: 'openai:gpt-5', prompt: 'Hi' })).rejects.toThrow(`A model id ${todo}`)
+    expect(await yard.call('forecast', { city: 'Oslo' })).toMatchObject({ success: true })
+    await yard.close()
+  })
+})
+
 describe('run and stream', () => {
   const seen = tool({
     name: 'seen',
@@ -339,5 +352,34 @@ describe('log', () => {
     await yard.call('forecast', { city: 'Oslo' })
     expect(console.info).toHaveBeenCalledWith('Tool call succeeded', expect.objectContaining({ tool: 'forecast' }))
     expect(console.debug).not.toHaveBeenCalled()
+  })
+
+  test('takes the level of a log on stderr', async () => {
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    onTestFinished(() => write.mockRestore())
+    const { yard: quiet } = await open([forecast], { log: { level: 'error' } })
+    await quiet.call('forecast', { city: 'Oslo' })
+    expect(write).not.toHaveBeenCalled()
+    const { yard } = await open([forecast], { log: { level: 'info' } })
+    await yard.call('forecast', { city: 'Oslo' })
+    const chatty = tool({
+      name: 'chatty',
+      description,
+      input: none,
+      execute(_, { log }) {
+        log.debug({}, 'Not written')
+        log.info({ err: new RangeError('Too far') }, 'An error')
+        log.warn({ id: 1n }, 'Not JSON')
+      },
+    })
+    const { yard: other } = await open([chatty], { log: { level: 'info' } })
+    await other.call('chatty', {})
+    expect(write.mock.calls.map(([line]) => JSON.parse(String(line)))).toMatchObject([
+      { level: 30, tool: 'forecast', msg: 'Tool call succeeded' },
+      { err: { type: 'RangeError', message: 'Too far' }, msg: 'An error' },
+      { level: 40, fields: '{ id: 1n }', msg: 'Not JSON' },
+      { level: 30, tool: 'chatty' },
+    ])
+    await expect(open([forecast], { log: { level: 'loud' } })).rejects.toThrow('Unknown log level "loud"')
   })
 })

@@ -1,6 +1,5 @@
 import type { RunAnswer, RunEvent, RunRequest } from '../chat/run.ts'
 import type { ToolLoop } from '../chat/tool-loop.ts'
-import type { Config } from '../config/config.ts'
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
 import { loadCompiler } from '../core/execution/bound-tool.ts'
@@ -8,13 +7,14 @@ import { ToolExecutor } from '../core/execution/tool-executor.ts'
 import { ToolRegistry } from '../core/execution/tool-registry.ts'
 import type { LangchainTool, RegisteredTool } from '../core/execution/tool-view.ts'
 import type { Isolate } from '../core/handler.ts'
-import { type Log, type LogLevel, silentLog } from '../core/log.ts'
+import type { Log } from '../core/log.ts'
 import type { RecordSink } from '../core/recorder.ts'
 import type { ToolDefinition } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
 import type { AiSdkLanguageModel } from '../models/ai-sdk/ai-sdk-model.ts'
 import type { LangchainChatModel } from '../models/langchain/langchain-model.ts'
 import type { Message, Model } from '../models/model.ts'
+import { asLog, type GivenLog } from './log.ts'
 import type { AnyTool } from './tool.ts'
 
 /** A tool in code, a LangChain tool or a definition. */
@@ -23,12 +23,9 @@ export type GivenTool = AnyTool | LangchainTool | ToolDefinition
 /** A model of Toolyard, the AI SDK or LangChain. */
 export type GivenModel = Model | AiSdkLanguageModel | LangchainChatModel
 
-/** A pino logger, `console`, or the level of a log on stderr. */
-export type GivenLog = Log | Pick<Console, LogLevel> | { readonly level: string }
-
-export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured extends Config | string | undefined> {
+export interface ToolyardOptions<Tools extends readonly GivenTool[], Configured> {
   readonly tools?: Tools
-  /** A configuration, or the name of its file. Its tools, models and MCP servers join those in code. */
+  /** A configuration, or the name of its file. Its tools, models and MCP servers join those in code. Only in `toolyard`. */
   readonly config?: Configured
   /** Models by the name that `run` may use. */
   readonly models?: Readonly<Record<string, GivenModel>>
@@ -241,44 +238,59 @@ export class RunStream implements AsyncIterable<RunEvent> {
   }
 }
 
-/** Makes an instance: nothing has to be enabled or loaded first. */
-export function createToolyard<
-  const Tools extends readonly GivenTool[],
-  Configured extends Config | string | undefined = undefined,
->(
-  options: ToolyardOptions<Tools, Configured>,
-): Promise<Toolyard<Tools, AppOf<Tools>, Configured extends undefined ? false : true>>
-/** With the type of `app`: `createToolyard<App, typeof tools>({ tools })` has the names of the tools too. */
-export function createToolyard<App, const Tools extends readonly GivenTool[] = readonly GivenTool[]>(
-  options: ToolyardOptions<
-    readonly (AnyTool<App> | LangchainTool | ToolDefinition)[] & Tools,
-    Config | string | undefined
-  >,
-): Promise<Toolyard<Tools, App, true>>
-export async function createToolyard(
-  options: ToolyardOptions<readonly GivenTool[], Config | string | undefined> = {},
-): Promise<Toolyard> {
-  const { tools = [], config, models = {} } = options
-  // Now, so that no call has to wait for it.
-  await loadCompiler()
-  const parts = { log: await asLog(options.log), ...pick(options, 'sinks', 'clock') }
-  const opened = config === undefined ? await openLight(tools, parts) : await openConfigured(config, parts)
-  try {
-    opened.registry.addAll(tools as readonly RegisteredTool[])
-  } catch (error) {
-    await opened.close()
-    throw error
-  }
-  return new Toolyard({ ...opened, models })
+/** `createToolyard` with the configurations that it takes. */
+export interface CreateToolyard<Config> {
+  /** Makes an instance: nothing has to be enabled or loaded first. */
+  <const Tools extends readonly GivenTool[], Configured extends Config | undefined = undefined>(
+    options: ToolyardOptions<Tools, Configured>,
+  ): Promise<Toolyard<Tools, AppOf<Tools>, Configured extends undefined ? false : true>>
+  /** With the type of `app`: `createToolyard<App, typeof tools>({ tools })` has the names of the tools too. */
+  <App, const Tools extends readonly GivenTool[] = readonly GivenTool[]>(
+    options: ToolyardOptions<readonly (AnyTool<App> | LangchainTool | ToolDefinition)[] & Tools, Config | undefined>,
+  ): Promise<Toolyard<Tools, App, true>>
 }
 
-type Opened = Omit<ToolyardParts, 'models'>
+/** Opens what a configuration describes; without one, the models that need none. */
+export type OpenConfigured<Config> = (config: Config | undefined, parts: OpenParts) => Promise<Opened>
 
-interface OpenParts extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock'> {
+/** Makes a `createToolyard`. The caller brings what reads configurations: it is too large for the library. */
+export function toolyardCreator<Config>(openConfigured: OpenConfigured<Config>): CreateToolyard<Config> {
+  return async (options: ToolyardOptions<readonly GivenTool[], Config | undefined>): Promise<Toolyard> => {
+    const { tools = [], config, models = {} } = options
+    // Now, so that no call has to wait for it.
+    await loadCompiler()
+    const parts = { log: asLog(options.log), ...pick(options, 'sinks', 'clock') }
+    const opened =
+      config === undefined ? await openLight(tools, parts, openConfigured) : await openConfigured(config, parts)
+    try {
+      opened.registry.addAll(tools as readonly RegisteredTool[])
+    } catch (error) {
+      await opened.close()
+      throw error
+    }
+    return new Toolyard({ ...opened, models })
+  }
+}
+
+/** Without configurations: those are in the package `toolyard`. */
+export const createToolyard: CreateToolyard<never> = toolyardCreator<never>(async (config) => {
+  const what = config === undefined ? 'A model id' : 'config'
+  const instead = config === undefined ? '. Or pass a model of the AI SDK or LangChain' : ''
+  const todo = "npm install toolyard, and import createToolyard from 'toolyard'"
+  throw new TypeError(`${what} needs the package toolyard: ${todo}${instead}`)
+})
+
+export type Opened = Omit<ToolyardParts, 'models'>
+
+export interface OpenParts extends Pick<ToolyardOptions<readonly GivenTool[], undefined>, 'sinks' | 'clock'> {
   readonly log: Log
 }
 
-async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise<Opened> {
+async function openLight(
+  tools: readonly GivenTool[],
+  parts: OpenParts,
+  openConfigured: OpenConfigured<never>,
+): Promise<Opened> {
   const isCode = tools.every(({ implementation }) => implementation?.type === 'code')
   const { kinds, convertSchema } = isCode ? { kinds: {} } : await otherKinds()
   const registry = new ToolRegistry({ log: parts.log, ...(convertSchema && { convertSchema }) })
@@ -294,11 +306,17 @@ async function openLight(tools: readonly GivenTool[], parts: OpenParts): Promise
       return loop
     },
     configured(id) {
-      opened ??= openConfigured({}, parts)
+      opened ??= openConfigured(undefined, parts)
       return opened.then(({ configured }) => configured(id))
     },
     async close() {
-      await Promise.all([isolate.close(), opened?.then(({ close }) => close())])
+      await Promise.all([
+        isolate.close(),
+        opened?.then(
+          ({ close }) => close(),
+          () => {},
+        ),
+      ])
     },
   }
 }
@@ -310,26 +328,6 @@ async function otherKinds() {
     import('../models/langchain/offered-tools.ts'),
   ])
   return { kinds: kinds(new ToolHandlers()), convertSchema: convertZod }
-}
-
-async function openConfigured(given: Config | string, parts: OpenParts): Promise<Opened> {
-  const [{ ToolManager }, { loadConfigFile }] = await Promise.all([
-    import('../app/tool-manager.ts'),
-    import('../config/load-config.ts'),
-  ])
-  const config = typeof given === 'string' ? (await loadConfigFile(given)).config : given
-  const manager = new ToolManager({ ...config, tools: { enabled: true, ...config.tools } }, parts)
-  await manager.loadTools()
-  return {
-    registry: manager.getRegistry(),
-    executor: manager.getExecutor(),
-    loop: async () => manager.getLoop(),
-    async configured(id) {
-      const models = await manager.getModels()
-      return { model: models.get(id), prices: models.info(id).prices }
-    },
-    close: () => manager.close(),
-  }
 }
 
 /** Starts the process pool with the first call that needs it. */
@@ -363,19 +361,6 @@ async function asModel(given: GivenModel): Promise<Model> {
   }
   if (typeof one.stream === 'function' && typeof one.id === 'string') return given as Model
   throw new TypeError('model must be a model of Toolyard, the AI SDK or LangChain, or the id of one')
-}
-
-async function asLog(given: GivenLog | undefined): Promise<Log> {
-  if (given === undefined) return silentLog
-  if (!('info' in given)) {
-    const { createLog } = await import('../app/create-log.ts')
-    return createLog(given.level)
-  }
-  if ('isLevelEnabled' in given) return given
-  // A console takes the message first. Debug messages are for loggers with levels.
-  const at = (level: LogLevel) => (fields: object, message: string) => given[level](message, fields)
-  const isLevelEnabled = (level: string) => level !== 'debug'
-  return { debug: () => {}, info: at('info'), warn: at('warn'), error: at('error'), isLevelEnabled }
 }
 
 const CODE: CallContext = Object.freeze({ source: 'code' })

@@ -5,8 +5,8 @@ import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { JsonSchema, Params } from '../core/tool.ts'
 import type { ToolResult } from '../core/tool-result.ts'
+import { createToolyard } from './configured.ts'
 import { type ToolContext, tool } from './tool.ts'
-import { createToolyard } from './toolyard.ts'
 
 // Most of this file is checked by the compiler: wrong use stands under @ts-expect-error.
 

@@ -1,3 +1,4 @@
+export { assertFailure, assertSuccess, type EnvelopeMatchers, envelopeMatchers } from './envelopes.ts'
 export { type ContractCase, type KindUnderTest, kindContract } from './kind-contract.ts'
 export { type ModelUnderTest, modelContract } from './model-contract.ts'
 export {
@@ -8,6 +9,7 @@ export {
   scriptedTools,
 } from './model-script.ts'
 export {
+  type CallRecording,
   type CapturedLog,
   captureLog,
   type GivenAnswer,
@@ -15,6 +17,8 @@ export {
   type GivenTurn,
   type LogLine,
   ManualClock,
+  type RecordedCall,
+  recordCalls,
   type ScriptedModel,
   scripted,
   type WordEmbedder,

@@ -3,6 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { pause } from '../core/cancellation.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { CallRecord, RecordSink } from '../core/recorder.ts'
+import type { ToolErrorCode } from '../core/tool-result.ts'
 import type { Embedder } from '../knowledge/embedding/embedder.ts'
 import type { FinishReason, Metadata, Model, ModelEvent, ModelRequest, ToolCall, Usage } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
@@ -140,6 +142,36 @@ export function captureLog(): CapturedLog {
     warn: recordAt('warn'),
     error: recordAt('error'),
     isLevelEnabled: () => true,
+  }
+}
+
+/** A call, with the input that its caller passed. */
+export interface RecordedCall {
+  readonly tool: string
+  /** Undefined if the call was refused before its input was read. */
+  readonly input: unknown
+  /** If it failed. */
+  readonly error_code?: ToolErrorCode
+}
+
+/** A sink that records calls. */
+export interface CallRecording extends RecordSink {
+  /** The calls that have ended, in the order in which they began. */
+  calls(): Promise<readonly RecordedCall[]>
+}
+
+/** Records what is called with what: `const recording = recordCalls()`, then `createToolyard({ tools, sinks: [recording] })`. */
+export function recordCalls(): CallRecording {
+  const records: CallRecord[] = []
+  return {
+    write: (batch) => void records.push(...batch.records),
+    async calls() {
+      // Records are handed over in the next turn of the event loop.
+      await turn()
+      return records
+        .toSorted((one, other) => one.startedMs - other.startedMs)
+        .map(({ tool, params, code }) => ({ tool, input: params, ...(code !== undefined && { error_code: code }) }))
+    },
   }
 }
 

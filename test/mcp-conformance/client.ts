@@ -7,6 +7,7 @@ import { silentLog, ToolExecutor, ToolHandlers, ToolRegistry } from 'toolyard'
 import { readMcpServers } from '../../src/config/mcp-settings.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { kinds } from '../../src/kinds/kinds.ts'
+import { mcpKind } from '../../src/kinds/mcp-kind.ts'
 import { ConnectFailure } from '../../src/mcp/client/failures.ts'
 import { McpServers } from '../../src/mcp/client/mcp-servers.ts'
 import { PinFile } from '../../src/mcp/client/pinned-tools.ts'
@@ -45,7 +46,10 @@ async function callAll(settings: McpServerSettings): Promise<void> {
   const authProvider = async (one: McpServerSettings) => serverAuthorization(one, file)
   const parts = { registry, log, clock, pins: new PinFile(folder), authProvider, extend: answerQuestions }
   const mcp = new McpServers([settings], parts)
-  const executor = new ToolExecutor(registry, { kinds: kinds(new ToolHandlers(), { mcp: { servers: mcp, log } }), log })
+  const executor = new ToolExecutor(registry, {
+    kinds: kinds(new ToolHandlers(), { mcp: mcpKind({ servers: mcp, log }) }),
+    log,
+  })
   try {
     await mcp.connection(settings.name).client(signal)
     for (const { name, args } of callsOf(registry.definitions(), context)) {

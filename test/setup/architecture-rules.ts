@@ -83,10 +83,12 @@ const LIGHT = /^src\/(core|library)\/|^src\/on-demand|^src\/kinds\/tool-handlers
 /** `import 'toolyard'` is light: besides the core, the library loads nothing before it is used. */
 export const libraryIsLight: Rule = (files) =>
   files
-    .filter(({ path }) => /^src\/(library\/tool(yard)?|index)\.ts$/.test(path))
+    .filter(({ path }) => /^src\/(library\/(tool|toolyard|log|configured|index)|index)\.ts$/.test(path))
     .flatMap(({ path, imports }) =>
       imports
-        .filter(({ target, typeOnly, lazy }) => !typeOnly && !lazy && !LIGHT.test(target))
+        .filter(
+          ({ target, typeOnly, lazy }) => !typeOnly && !lazy && !target.startsWith('node:') && !LIGHT.test(target),
+        )
         .map(({ target }) => `${path} imports ${target} other than by import()`),
     )
 

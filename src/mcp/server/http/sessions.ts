@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { toNodeHandler } from '@modelcontextprotocol/node'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import {
   createMcpHandler,
   type McpHttpHandler,
@@ -219,10 +220,10 @@ export class SessionHandler {
   }
 }
 
-type Fetch = Parameters<typeof toNodeHandler>[0]['fetch']
+type Fetch = (request: Request, options: { parsedBody?: unknown }) => Promise<Response>
 
 /** Answers a request with the response of the SDK. A client that doesn't read its stream is disconnected. */
-function answerWith(
+async function answerWith(
   request: IncomingMessage,
   response: ServerResponse,
   body: unknown,
@@ -230,21 +231,28 @@ function answerWith(
   log: Log,
   fetch: Fetch,
 ): Promise<void> {
-  const answer = toNodeHandler({
-    async fetch(converted, options) {
-      const answered = await fetch(converted, options)
-      // The SDK sends the headers with the first event, which may be long in coming.
-      setImmediate(() => response.headersSent && !response.writableEnded && response.flushHeaders())
-      return boundedStream(answered, (unread_bytes) => {
-        const session = String(request.headers['mcp-session-id'] ?? '').slice(0, 8)
-        const fields = { tenant, caller, ...(session !== '' && { session }), unread_bytes }
-        writeLog(log, 'warn', fields, "An MCP client doesn't read its stream: the stream is closed")
-        response.destroy()
-      })
-    },
+  const gone = new AbortController()
+  response.once('close', () => response.writableFinished || gone.abort())
+  if (response.destroyed) gone.abort()
+  const answered = await fetch(webRequest(request, gone.signal), body === undefined ? {} : { parsedBody: body })
+  response.writeHead(answered.status, Object.fromEntries(answered.headers))
+  // The first event may be long in coming.
+  if (answered.body !== null) response.flushHeaders()
+  const stream = boundedStream(answered, (unread_bytes) => {
+    const session = String(request.headers['mcp-session-id'] ?? '').slice(0, 8)
+    const fields = { tenant, caller, ...(session !== '' && { session }), unread_bytes }
+    writeLog(log, 'warn', fields, "An MCP client doesn't read its stream: the stream is closed")
+    response.destroy()
   })
-  // The SDK's request type doesn't allow `undefined` where Node's does.
-  return answer(request as Parameters<typeof answer>[0], response, body)
+  // The client may leave at any time, and the SDK cancels streams.
+  await pipeline(stream === null ? Readable.from([]) : Readable.fromWeb(stream), response).catch(() => response.end())
+}
+
+/** The SDK gets the body beside the request, parsed. */
+function webRequest({ method = 'GET', url = '/', headers }: IncomingMessage, signal: AbortSignal): Request {
+  const lines = Object.entries(headers).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one]))
+  const init = { method, headers: lines as [string, string][], signal }
+  return new Request(`http://${headers.host ?? 'localhost'}${url}`, init)
 }
 
 const MAX_UNREAD_BYTES = 1024 * 1024
@@ -253,9 +261,12 @@ const MAX_UNREAD_BYTES = 1024 * 1024
  * Ends an event stream if the client leaves more than 1 MB unread and a notification follows. The SDK would store any
  * number. Results don't count: a call has only one.
  */
-function boundedStream(response: Response, overflow: (unreadBytes: number) => void): Response {
-  if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return response
-  const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader()
+function boundedStream(
+  { body, headers }: Response,
+  overflow: (unreadBytes: number) => void,
+): ReadableStream<Uint8Array> | null {
+  if (body === null || !headers.get('content-type')?.startsWith('text/event-stream')) return body
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader()
   const move = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       const unread = MAX_UNREAD_BYTES - (controller.desiredSize ?? 0)
@@ -268,14 +279,13 @@ function boundedStream(response: Response, overflow: (unreadBytes: number) => vo
     }
     controller.close()
   }
-  const body = new ReadableStream<Uint8Array>(
+  return new ReadableStream<Uint8Array>(
     {
       start: (controller) => void move(controller).catch((error: unknown) => controller.error(error)),
       cancel: (reason) => reader.cancel(reason),
     },
     new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD_BYTES }),
   )
-  return new Response(body, { status: response.status, headers: response.headers })
 }
 
 /** Whether an event of a stream is a notification. Comments, which keep the connection open, count as one. */
