@@ -10,8 +10,7 @@ RUN npm ci --no-audit --no-fund && node scripts/build.js \
   && if [ -n "$MINI" ]; then npm pack --ignore-scripts --workspace packages/mini --pack-destination /packages; fi
 WORKDIR /app
 RUN npm install --no-audit --no-fund --omit=dev --omit=peer /packages/*.tgz \
-  "pg@$(node -p 'require("/src/package.json").devDependencies.pg')" \
-  "pg-boss@$(node -p 'require("/src/package.json").devDependencies["pg-boss"]')"
+  $(node -p '["pg", "pg-boss"].map((name) => `${name}@${require("/src/package-lock.json").packages[`node_modules/${name}`].version}`).join(" ")')
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
