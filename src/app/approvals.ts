@@ -1,6 +1,6 @@
 import type { CallContext } from '../core/call-context.ts'
 import type { Clock } from '../core/clock.ts'
-import { USABLE_MS } from '../core/execution/approvals.ts'
+import { refuseLong, USABLE_MS } from '../core/execution/approvals.ts'
 import { matchesGlobs, missingPermission } from '../core/execution/permit.ts'
 import { asToolError } from '../core/failure.ts'
 import { sameJson } from '../core/schema/canonical-text.ts'
@@ -65,6 +65,8 @@ export const APPROVAL_WEBHOOK = 'toolyard/approval-webhook'
 
 /** News of an approval, without parameters and reasons. */
 export interface ApprovalNews extends Pick<ApprovalView, 'id' | 'tenant' | 'tool' | 'status'> {
+  /** How often the webhook has failed before. Not sent. */
+  readonly attempt?: number
   readonly type: 'approval.asked' | 'approval.decided'
   readonly requested_at: string
   readonly expires_at: string
@@ -114,6 +116,7 @@ export class Approvals {
     }
     const params = decision === 'approve' ? await this.#runnable(pause, given.params) : pause.params
     const changed = !sameJson(params, pause.params)
+    if (changed) refuseLong(params)
     const now = this.#now()
     const decided = await pauses.decide(tenant, id, {
       decision,

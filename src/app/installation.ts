@@ -83,10 +83,13 @@ export interface InstallationOptions {
 }
 
 const REFRESH_EVERY_MS = 1_000
+const MAX_UNDELIVERED = 10_000
 
 /** A configuration in use: its tools, the store and the callers. */
 export class Installation {
   #refreshing = false
+  /** News for the webhook that waits for its next attempt. */
+  readonly #undelivered = new Map<ApprovalNews, () => void>()
   /** The changes that could not be read, and how to cancel their next attempt. */
   readonly #retries = new Map<Change, () => void>()
   #refreshedMs = Number.NEGATIVE_INFINITY
@@ -302,6 +305,19 @@ export class Installation {
     }
   }
 
+  /** Queues news of an approval again after a pause; at once if the installation closes before. */
+  deliverLater(news: ApprovalNews, ms: number): void {
+    if (this.#undelivered.size >= MAX_UNDELIVERED) {
+      this.log.error({ approval: news.id }, 'Too much news waits for the approval webhook: this news is dropped')
+      return
+    }
+    const cancel = this.clock.after(ms, () => {
+      this.#undelivered.delete(news)
+      void this.#deliver(news)
+    })
+    this.#undelivered.set(news, cancel)
+  }
+
   /** Queues news of an approval for the webhook. A server delivers it, also if a command has decided. */
   async #deliver(news: ApprovalNews): Promise<void> {
     if (this.#config.approvals?.webhook === undefined) return
@@ -364,6 +380,10 @@ export class Installation {
   async #close(): Promise<void> {
     this.#stopListening()
     for (const cancel of this.#retries.values()) cancel()
+    for (const [news, cancel] of this.#undelivered) {
+      cancel()
+      await this.#deliver(news)
+    }
     for (const cancel of this.#retired.values()) cancel()
     await Promise.all([...this.#retired.keys(), this.#manager].map((manager) => manager?.close()))
     if (this.#rates instanceof LeasedRates) await this.#rates.close()

@@ -1,7 +1,12 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { AIMessageChunk } from '@langchain/core/messages'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
+import { Installation } from '../app/installation.ts'
 import { later, never } from '../core/fixtures/code-yard.ts'
+import { silentLog } from '../core/log.ts'
 import type { CallBatch, CallRecord } from '../core/recorder.ts'
 import { isolated } from '../kinds/tool-handlers.ts'
 import { ScriptedChatModel } from '../models/fixtures/scripted-chat-model.ts'
@@ -381,5 +386,70 @@ describe('log', () => {
       { level: 30, tool: 'chatty' },
     ])
     await expect(open([forecast], { log: { level: 'loud' } })).rejects.toThrow('Unknown log level "loud"')
+  })
+})
+
+describe('rights', () => {
+  const open = async (pay: AnyTool) => {
+    const folder = await mkdtemp(join(tmpdir(), 'toolyard-library-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const installation = await Installation.open({
+      config: {},
+      tools: [pay],
+      log: silentLog,
+      env: { TOOLYARD_DATA: folder },
+    })
+    onTestFinished(() => installation.close())
+    return installation.manager.getExecutor()
+  }
+
+  test.each([{ action: 'delete' }, { action: 'DELETE ' }, {}])(
+    'approval looks at what the handler gets: %j',
+    async (params) => {
+      const execute = vi.fn()
+      const pay = tool({
+        name: 'pay',
+        description: 'Pays.',
+        input: z.object({ action: z.string().trim().toLowerCase().default('delete') }),
+        approval: { when: { properties: { action: { const: 'delete' } }, required: ['action'] } },
+        execute,
+      })
+      const executor = await open(pay)
+      expect(await executor.execute('pay', params)).toMatchObject({ error_code: 'APPROVAL_REQUIRED' })
+      expect(execute).not.toHaveBeenCalled()
+      expect(await executor.execute('pay', { action: 'look' })).toMatchObject({ success: true })
+    },
+  )
+
+  test('parameters that are too long to read need no person: they are refused', async () => {
+    const input = { type: 'object', properties: { text: { type: 'string' } } } as const
+    const executor = await open(tool({ name: 'pay', description: 'Pays.', input, approval: true, execute: () => 1 }))
+    const refused = await executor.execute('pay', { text: 'x'.repeat(20_000) })
+    expect(refused).toMatchObject({ error_code: 'INVALID_PARAMETERS', error: expect.stringContaining('16384') })
+  })
+
+  test('a cached result of a tool that calls others is not for callers with fewer rights', async () => {
+    const input = { type: 'object' } as const
+    const secret = tool({
+      name: 'secret',
+      description: 'Tells a secret.',
+      input,
+      effect: 'read',
+      permissions: ['secret'],
+      execute: () => 'hidden',
+    })
+    const parent = tool({
+      name: 'parent',
+      description: 'Asks for the secret.',
+      input,
+      effect: 'read',
+      cache: { ttlMs: 60_000 },
+      execute: async (_input, { call }) => call('secret', {}),
+    })
+    await using yard = await createToolyard({ tools: [secret, parent] })
+    const told = await yard.call('parent', {}, { flags: { secret: true } })
+    const untold = await yard.call('parent', {}, { flags: {} })
+    expect(told).toMatchObject({ result: { result: 'hidden' } })
+    expect(untold).toMatchObject({ result: { error_code: 'PERMISSION_DENIED' } })
   })
 })

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { asToolError } from '../failure.ts'
 import { canonicalText } from '../schema/canonical-text.ts'
 import { type CompiledSchema, compile, compiler } from '../schema/schema-compiler.ts'
-import type { ParamsSnapshot } from '../snapshot.ts'
+import { type ParamsSnapshot, snapshotParams } from '../snapshot.ts'
 import { type Pause, type PausedCall, type PauseStore, pauseStatus } from '../storage/pause-store.ts'
 import type { ApprovalRule, Params, ToolDefinition } from '../tool.ts'
 import { ToolExecutionError } from '../tool-result.ts'
@@ -14,6 +14,8 @@ const EXPIRES_MS = 24 * HOUR_MS
 /** Longer than a timer or a person remembers, shorter than the times that a date can hold. */
 const MAX_EXPIRES_MS = 365 * EXPIRES_MS
 export const MAX_PENDING = 100
+/** A person reads the parameters, and lists contain those of many calls. */
+export const MAX_PARAMS_CHARACTERS = 16_384
 /** An approved call can run for this long: its result is stored for as long, so that it never runs twice. */
 export const USABLE_MS = EXPIRES_MS
 /** A call that takes more steps to compare with `when` needs approval. */
@@ -82,6 +84,18 @@ function mayMatch({ check, cost, textCost }: CompiledSchema, { params, nodes, ch
   return check(params)
 }
 
+/** The handler gets the refined parameters, so they count as well. If they can't be compared, the call needs approval. */
+function needsApproval({ refined }: Call, { approval }: GuardedTool, snapshot: ParamsSnapshot): boolean {
+  if (approval === undefined) return false
+  if (approval.needs(snapshot)) return true
+  if (refined === undefined) return false
+  try {
+    return approval.needs(snapshotParams(refined.value))
+  } catch {
+    return true
+  }
+}
+
 /** Why calls that need approval can't be made. */
 export function approvalFault(tool: ToolDefinition, canAsk: boolean): string | undefined {
   try {
@@ -113,7 +127,7 @@ export class Approvals {
    * repeat the call.
    */
   async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
-    if (tool.approval?.needs(snapshot) !== true) return false
+    if (!needsApproval(call, tool, snapshot)) return false
     const { approvalId, source } = call.context
     if (approvalId === undefined && source !== 'mcp') return true
     const { pauses } = this.#store(tool)
@@ -157,6 +171,7 @@ export class Approvals {
 
   async #ask(call: Call, tool: GuardedTool, params: Params): Promise<ToolExecutionError> {
     const { pauses, onAsk } = this.#store(tool)
+    refuseLong(params)
     const now = this.#clock.wall()
     const request = {
       ...callOf(call, tool, params),
@@ -180,6 +195,14 @@ export class Approvals {
       `Tool '${name}' needs approval, and there is no store for approvals`,
     )
   }
+}
+
+/** Throws if the parameters are too long for a person to approve. */
+export function refuseLong(params: Params): void {
+  const { length } = JSON.stringify(params)
+  if (length <= MAX_PARAMS_CHARACTERS) return
+  const message = `The parameters of a call that needs approval may have ${MAX_PARAMS_CHARACTERS} characters, not ${length}`
+  throw new ToolExecutionError('INVALID_PARAMETERS', message)
 }
 
 function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {

@@ -83,11 +83,17 @@ export class Call extends DeadlineEntry implements CallRecord {
     return this.context.parent?.id
   }
 
-  /** Only calls of one scope share results. The code of a tool may depend on the user and on `app`. */
+  /**
+   * Only calls of one scope share results: a tool may call others with the rights of its caller, and the code of a tool may
+   * depend on the user and on `app`.
+   */
   get scope(): string {
-    const { caller, app } = this.context
-    if (this.bound?.isCode !== true || (caller === undefined && app === undefined)) return this.tenant
-    return JSON.stringify([this.tenant, caller ?? null, identityOf(app)])
+    const { caller, app, tools, flags } = this.context
+    const rights = flags === undefined ? [] : Object.keys(flags).filter((flag) => flags[flag] === true)
+    const isShared = this.bound?.isCode !== true || (caller === undefined && app === undefined)
+    if (isShared && tools === undefined && rights.length === 0) return this.tenant
+    const user = isShared ? [] : [caller ?? null, identityOf(app)]
+    return JSON.stringify([this.tenant, rights.sort(), tools ?? null, ...user])
   }
 
   get model(): string | undefined {

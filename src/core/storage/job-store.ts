@@ -31,7 +31,7 @@ export interface JobStore {
   get(tenant: string, id: string): Promise<Job | undefined>
   /** The tenant of a job, to record that another one asked for it. */
   tenantOf(id: string): Promise<string | undefined>
-  /** Newest first, optionally of one caller and one tool. */
+  /** Newest first, optionally of one caller. Only those of one tool have their parameters and results. */
   list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]>
   /** Claims a queued job, or one whose server has died. Undefined if another server has it or it has ended. */
   take(id: string, now: string): Promise<Job | undefined>

@@ -47,7 +47,7 @@ describe("Toolyard's own docs", () => {
   test.each([
     'Python decorators',
     'Search for Python decorators in the docs',
-    'calls in Kubernetes clusters',
+    'calls in Haskell monads',
     'what is this about',
     '?!',
   ])('return nothing for %j', async (query) => {

@@ -65,6 +65,10 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
     response.writeHead(200, { 'content-type': SSE })
     pour(response, event(progress).repeat(100))
   },
+  'blank lines': (response) => {
+    response.writeHead(200, { 'content-type': SSE })
+    pour(response, '\n'.repeat(1_000))
+  },
   'deep body': send(JSON_TYPE, (asked) => result(asked, `${'['.repeat(1e6)}${']'.repeat(1e6)}`)),
   'deep event': send(SSE, (asked) => `data: ${result(asked, `${'['.repeat(1e6)}${']'.repeat(1e6)}`)}\n\n`),
   'many blocks': send(JSON_TYPE, (asked) => result(asked, `{"content":${many('{}', 1_001)}}`)),
@@ -148,6 +152,7 @@ describe('the answer to a call', () => {
     ['inflated event', LARGE],
     ['many lines of one event', LARGE],
     ['flood of notifications', 'more than 10000 events'],
+    ['blank lines', 'more than 200000 lines'],
     ['many blocks', 'more than 1000 entries in "content"'],
     ['many blocks in an event', 'more than 1000 entries in "content"'],
     ['many values', 'more than 100000 values'],

@@ -8,6 +8,9 @@ import { AnswerScanner, checkedText, MAX_MESSAGE_BYTES, tooLargeAnswer } from '.
 
 const MAX_STREAM_BYTES = 50 * 1024 * 1024
 const MAX_EVENTS = 10_000
+/** Blank lines and comments are work, too. */
+const MAX_LINES = 200_000
+const LINES_PER_EVENT = 10
 const EVENT_STREAM = 'text/event-stream'
 
 /**
@@ -88,6 +91,7 @@ class EventGuard implements Transformer<Uint8Array, Uint8Array> {
   #isOver = false
   #bytes = 0
   #events = 0
+  #lineCount = 0
   #size = 0
   #fields: string[] = []
   #data: string[] = []
@@ -98,11 +102,13 @@ class EventGuard implements Transformer<Uint8Array, Uint8Array> {
 
   async transform(chunk: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>): Promise<void> {
     this.#controller = controller
-    const before = this.#events
+    const [before, linesBefore] = [this.#events, this.#lineCount]
     this.#bytes += chunk.length
     this.#lines.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
-    if (this.#of.pace !== undefined) await this.#of.pace.take(this.#events - before, chunk.length)
-    else if (this.#bytes > MAX_STREAM_BYTES) this.#end(`a stream of more than ${MAX_STREAM_BYTES} bytes`)
+    if (this.#of.pace !== undefined) {
+      const lines = (this.#lineCount - linesBefore) / LINES_PER_EVENT
+      await this.#of.pace.take(Math.max(this.#events - before, lines), chunk.length)
+    } else if (this.#bytes > MAX_STREAM_BYTES) this.#end(`a stream of more than ${MAX_STREAM_BYTES} bytes`)
   }
 
   /** Lines end with LF, CRLF or CR. */
@@ -113,6 +119,10 @@ class EventGuard implements Transformer<Uint8Array, Uint8Array> {
 
   #field(line: string): void {
     if (this.#isOver) return
+    if (++this.#lineCount > MAX_LINES && this.#of.pace === undefined) {
+      this.#end(`more than ${MAX_LINES} lines`)
+      return
+    }
     const colon = line.indexOf(':')
     const name = colon === -1 ? line : line.slice(0, colon)
     const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)

@@ -10,11 +10,19 @@ const PARAMETER = /\s*<parameter(?:=([^>\s]{1,128})|\s+name="([^"]{1,128})")[^>]
 const KEY = /\s*<arg_key>\s*([^<\s](?:[^<]{0,126}[^<\s])?)\s*<\/arg_key>\s*<arg_value>/y
 const NAME_LINE = /\s*([\w.-]{1,128})\s*(?=<arg_key>|$)/y
 
+const NON_BLANK = /\S/g
+
+/** Whether anything but blanks follows. */
+function hasMore(text: string, at: number): boolean {
+  NON_BLANK.lastIndex = at
+  return NON_BLANK.test(text)
+}
+
 /** Reads tagged calls: `<function=…><parameter=…>`, `<invoke name="…">` and GLM's `<arg_key>`. */
 function readTaggedCalls(text: string): PrintedCall[] | undefined {
   const calls: PrintedCall[] = []
   let at = 0
-  while (text.slice(at).trim() !== '') {
+  while (hasMore(text, at)) {
     CALL.lastIndex = at
     const found = CALL.exec(text)
     if (found === null) return at === 0 ? readKeysAndValues(text) : undefined
@@ -45,7 +53,7 @@ function readKeysAndValues(text: string): PrintedCall[] | undefined {
 function readValues(name: string, text: string, opening: RegExp, close: string): PrintedCall | undefined {
   const values: [string, string][] = []
   let at = 0
-  while (text.slice(at).trim() !== '') {
+  while (hasMore(text, at)) {
     opening.lastIndex = at
     const found = opening.exec(text)
     const end = found === null ? -1 : text.indexOf(close, opening.lastIndex)

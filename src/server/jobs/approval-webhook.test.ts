@@ -47,3 +47,18 @@ test('signed news of asking and deciding reach the webhook, with retries and wit
   }
   expect(JSON.stringify(server.log.lines)).not.toMatch(/shared secret|\/hook/)
 })
+
+test('a receiver that is down holds no place of a job', async () => {
+  const { config, handlers } = toolConfig({ pay: { run: () => 1, approval: true } })
+  const webhook = { url: 'http://127.0.0.1:1/hook', secret: 'shared secret' }
+  const server = await openTestServer({ ...config, approvals: { webhook } }, { handlers })
+  onTestFinished(() => server.close())
+  const headers = { 'x-api-key': await server.key('acme', 'user'), 'content-type': 'application/json' }
+  const body = JSON.stringify({ tool_name: 'pay', params: {} })
+  await fetch(`${server.url}/tools/execute`, { method: 'POST', headers, body })
+  const ended = async () => {
+    const [job] = (await server.installation.storage.jobs.list('acme', 10)).toReversed()
+    return job?.ended_at ?? null
+  }
+  await vi.waitUntil(async () => (await ended()) !== null, { timeout: 60_000 })
+})

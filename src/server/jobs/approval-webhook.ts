@@ -1,36 +1,42 @@
 import { createHmac } from 'node:crypto'
 import type { ApprovalNews } from '../../app/approvals.ts'
 import type { Installation } from '../../app/installation.ts'
-import { pause } from '../../core/cancellation.ts'
 import { expandVariables, hasSourced, SOURCED_ELSEWHERE } from '../../core/environment.ts'
 import { writeLog } from '../../core/log.ts'
 import { guardedFetch } from '../../kinds/http/network/guarded-agent.ts'
 import { type Task, TaskError } from './job-run.ts'
 
-/** The pauses between attempts: about 45 minutes in all, within the timeout of a job. */
+/** The pauses between attempts: about 45 minutes in all. */
 const PAUSES_MS = [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000]
 const TIMEOUT_MS = 10_000
+/** After a failure, others don't wait for the same receiver. */
+const DOWN_MS = 900
 
 /**
  * Posts news of approvals to `approvals.webhook`, signed as https://www.standardwebhooks.com describes: HMAC-SHA-256 of
  * id, time and body. A receiver may get the same news twice, with the same id.
+ * Between attempts the news holds no place of a job.
  */
-export const approvalWebhook = (installation: Installation): Task => ({
-  repeatable: true,
-  async run(params, { signal }) {
-    const { clock, log } = installation
-    const news = params as ApprovalNews
-    for (const wait of [...PAUSES_MS, undefined]) {
-      const problem = await post(installation, news)
+export function approvalWebhook(installation: Installation): Task {
+  const { clock, log } = installation
+  let downUntil = Number.NEGATIVE_INFINITY
+  return {
+    repeatable: true,
+    async run(params) {
+      const { attempt = 0, ...news } = params as ApprovalNews
+      const wait = PAUSES_MS[attempt]
+      const isDown = wait !== undefined && clock.now() < downUntil
+      const problem = isDown ? 'The receiver failed a moment ago' : await post(installation, news)
       if (problem === undefined) return null
-      const last = wait === undefined
-      writeLog(log, last ? 'error' : 'warn', { approval: news.id, problem }, 'The approval webhook was not delivered')
-      if (last) throw new TaskError(problem)
-      await pause(wait, clock, signal)
-    }
-    return null
-  },
-})
+      if (!isDown) downUntil = clock.now() + DOWN_MS
+      const level = wait === undefined ? 'error' : 'warn'
+      writeLog(log, level, { approval: news.id, problem }, 'The approval webhook was not delivered')
+      if (wait === undefined) throw new TaskError(problem)
+      installation.deliverLater({ ...news, attempt: attempt + 1 }, wait)
+      return null
+    },
+  }
+}
 
 /** Sends the news once. Returns the problem, without address and secret. */
 async function post({ config, env, clock }: Installation, news: ApprovalNews): Promise<string | undefined> {

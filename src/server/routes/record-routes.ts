@@ -295,7 +295,11 @@ export function runRoutes(app: FastifyInstance): void {
       reply.raw.once('close', () => gone.abort())
       const by = model ?? null
       try {
-        const { answer, unused } = await replayCassette(cassette, { ...options, signal: gone.signal })
+        const { answer, unused } = await replayCassette(cassette, {
+          ...options,
+          tenant: request.caller.tenant,
+          signal: gone.signal,
+        })
         const difference = (model && answer.error) ?? (unused > 0 ? notMade(unused) : null)
         return { same: difference === null, model: by, difference, answer }
       } catch (error) {

@@ -324,8 +324,9 @@ class Jobs implements JobStore {
 
   async list(tenant: string, limit: number, caller?: string, tool?: string): Promise<readonly Job[]> {
     const where = new Where().and('tenant = ?', tenant).and('caller = ?', caller).and('tool = ?', tool)
-    const sql = ['SELECT * FROM toolyard.jobs WHERE', where.sql, 'ORDER BY created_at DESC, id DESC LIMIT ?'].join(' ')
-    const { rows } = await this.#database.run<JobRow>(sql, [...where.values, limit])
+    const columns = tool === undefined ? LISTED_JOB : '*'
+    const sql = ['SELECT', columns, 'FROM toolyard.jobs WHERE', where.sql, 'ORDER BY created_at DESC, id DESC LIMIT ?']
+    const { rows } = await this.#database.run<JobRow>(sql.join(' '), [...where.values, limit])
     return rows.map(readJob)
   }
 
@@ -369,6 +370,10 @@ class Jobs implements JobStore {
     })
   }
 }
+
+/** Parameters and results may have a megabyte each. */
+const LISTED_JOB = `id, tenant, caller, tool, 'null' AS params, timeout_ms, state, created_at, started_at, ended_at, progress,
+  NULL AS result, server, attempts`
 
 const readJob = ({ bytes: _, ...row }: JobRow): Job => ({
   ...row,

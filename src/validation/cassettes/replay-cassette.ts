@@ -18,6 +18,8 @@ export interface ReplayOptions {
   /** Answers instead of the recorded model, with the same tools. */
   readonly model?: Model
   readonly signal?: AbortSignal
+  /** Whose turn it takes at a model that tenants share. */
+  readonly tenant?: string
 }
 
 export interface Replayed {
@@ -31,7 +33,7 @@ export interface Replayed {
  * with a `CassetteError` that names the first difference.
  */
 export async function replayCassette(value: Cassette, options: ReplayOptions = {}): Promise<Replayed> {
-  const { mode = 'strict', model, signal } = options
+  const { mode = 'strict', model, signal, tenant } = options
   const cassette = readCassette(value)
   if (mode === 'strict' && cassette.incomplete.length > 0) {
     throw new CassetteError(
@@ -52,7 +54,7 @@ export async function replayCassette(value: Cassette, options: ReplayOptions = {
     ...(model !== undefined && { allowed_tools: offered }),
     prior_calls: cassette.calls.filter(({ iteration }) => iteration === 0),
     budget: spent,
-    context: { signal: signal === undefined ? replay.signal : AbortSignal.any([replay.signal, signal]) },
+    context: { tenant, signal: signal === undefined ? replay.signal : AbortSignal.any([replay.signal, signal]) },
   })
   let ended: Omit<Replayed, 'unused'> | undefined
   for await (const event of run) if (event.type === 'answer') ended = event

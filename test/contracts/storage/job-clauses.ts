@@ -67,7 +67,8 @@ export const jobClauses: Clauses = {
     assert.deepEqual(await ids('acme', 2), ['c', 'b'])
     assert.deepEqual(await ids('other', 10), ['x'])
     assert.deepEqual(await ids('nobody', 10), [])
-    assert.deepEqual((await jobs.list('other', 1))[0], await jobs.get('other', 'x'))
+    // Parameters and results may be large.
+    assert.deepEqual((await jobs.list('other', 1))[0], { ...(await jobs.get('other', 'x')), params: null })
   },
 
   'jobs: those of one caller can be listed alone': async (store) => {
