@@ -52,7 +52,7 @@ export function approvalRoutes(app: FastifyInstance): void {
     route('approve', 'approvals', 'Lists the approvals of your tenant, newest first', {
       querystring: exactly({
         status: STATUS,
-        limit: { type: 'integer', minimum: 1, maximum: 100, default: 50 },
+        limit: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
         cursor: { type: 'string', minLength: 1, maxLength: 1_000, description: '`next` of the previous page.' },
       }),
       response: {
