@@ -6,7 +6,7 @@ WORKDIR /src
 COPY . .
 RUN npm ci --no-audit --no-fund && node scripts/build.js \
   && mkdir /packages \
-  && npm pack --ignore-scripts --pack-destination /packages \
+  && npm pack --ignore-scripts --pack-destination /packages . ./packages/core \
   && if [ -n "$MINI" ]; then npm pack --ignore-scripts --workspace packages/mini --pack-destination /packages; fi
 WORKDIR /app
 RUN npm install --no-audit --no-fund --omit=dev --omit=peer /packages/*.tgz \
