@@ -10,7 +10,10 @@ RUN npm ci --no-audit --no-fund && node scripts/build.js \
   && if [ -n "$MINI" ]; then npm pack --ignore-scripts --workspace packages/mini --pack-destination /packages; fi
 WORKDIR /app
 RUN npm install --no-audit --no-fund --omit=dev --omit=peer /packages/*.tgz \
-  $(node -p '["pg", "pg-boss"].map((name) => `${name}@${require("/src/package-lock.json").packages[`node_modules/${name}`].version}`).join(" ")')
+  $(node -p '["pg", "pg-boss"].map((name) => `${name}@${require("/src/package-lock.json").packages[`node_modules/${name}`].version}`).join(" ")') \
+  # The model needs one of the four builds of its runtime.
+  && find node_modules -name '*.map' -delete \
+  && cd node_modules && for build in jsep asyncify jspi; do rm -f onnxruntime-web/dist/ort-wasm-simd-threaded.$build.wasm; done
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
