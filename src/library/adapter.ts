@@ -6,7 +6,7 @@ import type { ToolDefinition } from '../core/tool.ts'
 import { ToolExecutionError, type ToolFailure, type ToolResult } from '../core/tool-result.ts'
 import { type CallerOptions, callContext } from './toolyard.ts'
 
-/** Which tools a framework gets, and who calls them. */
+/** The tools that a framework gets, and the caller of those tools. */
 export interface AdapterOptions extends CallerOptions {
   /** Names, or patterns such as `orders_*`; by default all tools that the caller may use. */
   readonly tools?: readonly string[]

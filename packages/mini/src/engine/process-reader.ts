@@ -61,7 +61,7 @@ export class ProcessReader {
     return this.#worker.pid
   }
 
-  /** Answers one question with a reader of its own. It counts as asked from the first call of the process on. */
+  /** Answers one question with a reader of its own. It counts as waiting once it calls the process. */
   async ask<Answer>(
     tenant: string = NO_TENANT,
     answer: (reader: ToolReader) => Promise<Answer>,
