@@ -274,7 +274,8 @@ function keyOf(call: Call, tool: BoundTool, params: Params): string | undefined 
 
 /** Marks a write that began and ended early: its outcome is unknown. */
 function extrasOf({ bound, execution }: Call, { code, extras: all, repeat }: ToolExecutionError): FailureExtras {
-  const { outcome, ...extras } = all
+  const { outcome, details = execution?.details?.(), ...others } = all
+  const extras = details === undefined ? others : { ...others, details }
   if (bound?.effect !== 'write' || execution === undefined || repeat?.neverLeft === true) return extras
   const begun = execution.task === undefined || execution.task.started
   const endedEarly = code === 'TIMEOUT' || code === 'CANCELLED'
