@@ -5,8 +5,9 @@ import type { Handler, Kind } from '../../core/handler.ts'
 import { suggest } from '../../core/suggest.ts'
 import type { Effect, ToolDefinition } from '../../core/tool.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
-import { PIPELINE_SCHEMA, type Plan, planOf } from './pipeline-plan.ts'
+import { type Plan, planOf } from './pipeline-plan.ts'
 import { PipelineRun, type ShownStep } from './pipeline-run.ts'
+import { PIPELINE_SCHEMA } from './pipeline-schema.ts'
 
 const DEFAULT_MAX_PARALLEL = 8
 /** One per tool and tenant. */
