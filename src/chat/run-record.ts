@@ -260,6 +260,8 @@ export class RunRecord implements RunObserver {
   }
 
   runEnded(answer: RunAnswer, iterations: number): void {
+    // It goes on later: the record is written at its end.
+    if (answer.stop_reason === 'approval_required') return
     // The run ended during a turn.
     if (this.#turn !== undefined) this.turnEnded(this.#turn.reader, answer.stop_reason)
     try {

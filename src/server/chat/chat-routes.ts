@@ -25,6 +25,7 @@ export const STOP_REASON = {
     'content_filter',
     'error',
     'cancelled',
+    'approval_required',
   ],
 } as const
 

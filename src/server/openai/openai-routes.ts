@@ -300,6 +300,7 @@ const FINISH: Readonly<Record<Exclude<StopReason, 'error' | 'cancelled'>, Finish
   repeated_calls: 'length',
   timeout: 'length',
   budget: 'length',
+  approval_required: 'stop',
 }
 
 /** A complete answer in OpenAI's format, with the calls of client tools. */

@@ -36,6 +36,7 @@ const OPEN = `
   WHERE tenant = ? AND caller = ? AND params_hash = ? AND tool = ? AND version = ? AND kind = ? AND run_id IS NULL
     AND expires_at > ? AND (decision IS NULL OR decision = 'approve' AND begun_at IS NULL)
   ORDER BY requested_at DESC, id DESC LIMIT 1`
+const OF_CALL = 'SELECT * FROM toolyard.pauses WHERE tenant = ? AND run_id = ? AND call_id = ?'
 const PENDING_OF_CALLER = `
   SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND caller = ? AND decision IS NULL AND expires_at > ?`
 const PENDING = 'SELECT count(*) AS count FROM toolyard.pauses WHERE tenant = ? AND decision IS NULL AND expires_at > ?'
@@ -74,9 +75,13 @@ export class Pauses implements PauseStore {
     const { tenant, caller, requested_at: now } = request
     // One change at a time, so that neither the limit nor the search for an identical call needs a lock.
     return this.#database.change('pauses', function* () {
-      // Each call of a run has its own pause.
-      const open = request.run_id === null && (yield* ask<PauseRow>(OPEN, openValues(request, now))).rows[0]
-      if (open) return { pause: readPause(open), isNew: false }
+      // Each call of a run has its own pause, and asks for it again if the server died.
+      const { rows: known } =
+        request.run_id === null
+          ? yield* ask<PauseRow>(OPEN, openValues(request, now))
+          : yield* ask<PauseRow>(OF_CALL, [tenant, request.run_id, request.call_id])
+      const [open] = known
+      if (open !== undefined) return { pause: readPause(open), isNew: false }
       const { rows: counts } = yield* ask<{ count: number }>(PENDING_OF_CALLER, [tenant, caller, now])
       if (Number(counts[0]?.count) >= maxPending) throw tooMany(maxPending)
       const { rows } = yield* ask<PauseRow>(
