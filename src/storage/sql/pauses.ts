@@ -10,6 +10,7 @@ import type {
 } from '../../core/storage/pause-store.ts'
 import { ToolExecutionError } from '../../core/tool-result.ts'
 import { ask, type Database, Where } from './database.ts'
+import { wakeRun } from './durable-runs.ts'
 import { readCursor, tenantOf } from './runs.ts'
 
 const COLUMNS = [
@@ -124,12 +125,15 @@ export class Pauses implements PauseStore {
     return Number(rows[0]?.count)
   }
 
-  async decide(tenant: string, id: string, given: PauseDecision): Promise<boolean> {
+  decide(tenant: string, id: string, given: PauseDecision): Promise<boolean> {
     const { decision, decided_params, decided_by, decided_by_name, decided_at, reason, expires_at } = given
     const params = decided_params === null ? null : JSON.stringify(decided_params)
     const values = [decision, params, decided_by, decided_by_name, decided_at, reason, expires_at]
-    const { count } = await this.#database.change('pauses', () => ask(DECIDE, [...values, tenant, id, decided_at]))
-    return count > 0
+    return this.#database.change('pauses', function* () {
+      const { count } = yield* ask(DECIDE, [...values, tenant, id, decided_at])
+      if (count > 0) yield* wakeRun(id, decided_at)
+      return count > 0
+    })
   }
 
   async begin(tenant: string, id: string, now: number): Promise<boolean> {
