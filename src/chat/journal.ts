@@ -30,6 +30,8 @@ export interface Journal {
   readonly keyed: boolean
   /** Rejects if the run belongs to another process now. `waits`: the run ends here, until calls are approved. */
   append(step: JournalStep, waits: boolean): Promise<void>
+  /** The run goes on elsewhere: its end is not recorded here. */
+  abandoned?(): boolean
 }
 
 /** What the calls of one turn need of the journal. */

@@ -303,6 +303,7 @@ export class RunState {
 
   #tellEnd(answer: RunAnswer): void {
     this.#over = true
+    if (this.#request.journal?.abandoned?.()) return
     for (const observer of this.observers) observer.runEnded(answer, this.iteration)
   }
 

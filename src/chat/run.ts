@@ -80,6 +80,8 @@ export interface RunAnswer {
   /** Set if `stop_reason` is `approval_required`: the run goes on when all of them are decided or have expired. */
   readonly status?: 'waiting'
   readonly approvals?: readonly PendingApproval[]
+  /** Set for a run that waits. */
+  readonly run_id?: string
   /** The decisions of the validation gate. */
   readonly gate?: readonly GateDecision[]
   /** Calls of `client_tools` that the client has to run; `stop_reason` is `stop`. */

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Installation } from '../../app/installation.ts'
 import { type ChatRequest, RefusedMediaError, ToolRefusedError } from '../../chat/chat.ts'
 import { NoResponseRuleError, type Profile } from '../../chat/response-rules.ts'
-import type { RunAnswer, RunEvent } from '../../chat/run.ts'
+import type { RunAnswer, RunEvent, RunRequest } from '../../chat/run.ts'
 import { writeLog } from '../../core/log.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
 import type { Message } from '../../models/model.ts'
@@ -137,7 +137,9 @@ export async function answerChat(
   const run = new ClientRun(app, request, reply, session)
   try {
     const chat = await app.installation.manager.getChat()
-    const question = { ...asked, context: run.context }
+    const { durableRuns } = app.installation
+    const through = (run: RunRequest) => durableRuns.pausing(run, { session })
+    const question = { ...asked, context: run.context, through }
     const events = acceptsEvents(request) ? writerOf(app.installation, run.id, failed) : undefined
     const write = writer?.(run.id) ?? events
     if (write !== undefined) {
