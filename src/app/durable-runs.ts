@@ -95,6 +95,12 @@ export class DurableRuns {
     return this.#drive(created, request, []).read()
   }
 
+  /** Starts a durable run and gives its events; none if the client does not wait for them. */
+  async *run(request: RunRequest, options: DurableOptions = {}, detached = false): Events {
+    const events = await this.start(request, options)
+    if (!detached) yield* events
+  }
+
   /** Continues runs that are due, from now on. */
   work(): void {
     this.#working = true
@@ -121,6 +127,13 @@ export class DurableRuns {
 
   get(tenant: string, id: string): Promise<DurableRun | undefined> {
     return this.#options.store.get(tenant, id)
+  }
+
+  /** A run that has no record yet, bounded and redacted. */
+  async view({ id, tenant, caller, model, status, created_at }: DurableRun): Promise<object> {
+    const shown = await this.#options.store.shown(tenant, id, 0)
+    const steps = shown.flatMap((step): unknown[] => JSON.parse(step.shown))
+    return { id, tenant, caller, model, started_at: new Date(created_at).toISOString(), status, steps }
   }
 
   /** The answer of a run that waits or has ended. */

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import type { Decision } from '../../core/storage/pause-store.ts'
 import type { Params } from '../../core/tool.ts'
@@ -122,4 +122,43 @@ test('/chat refuses a requested call that needs approval, and asks no model', as
     expect.objectContaining({ error_code: 'APPROVAL_REQUIRED', details: { approval: expect.anything() } }),
   ])
   expect([pay.mock.calls, model.requests]).toEqual([[], []])
+})
+
+describe('a durable run', () => {
+  const ask = { message: 'Go', durable: true }
+
+  test('is answered as any other, stored step by step, and shown with its status', async () => {
+    const { post, url, stored } = await openPaying({ definition: {} })
+    const { status, text } = await post('/chat', ask)
+    const { run_id, content } = JSON.parse(text)
+    expect([status, content]).toEqual([200, 'It is paid.'])
+    expect(await stored(run_id)).toMatchObject({ status: 'finished', resumes: 0 })
+    const shown = await (await fetch(`${url}/api/runs/${run_id}`)).json()
+    expect(shown).toMatchObject({ status: 'finished', steps: [{ type: 'model' }, { tool: 'pay' }, { type: 'model' }] })
+  })
+
+  test('is started once by an idempotency key', async () => {
+    const { post, model, ended } = await openPaying({ definition: {} })
+    const headers = { 'idempotency-key': 'k', prefer: 'respond-async' }
+    const first = await post('/chat', ask, headers)
+    const { run_id } = JSON.parse(first.text)
+    expect([first.status, JSON.parse(first.text)]).toEqual([202, { run_id, status: 'running' }])
+    await ended(run_id)
+    const again = await post('/chat', ask, headers)
+    expect([again.status, JSON.parse(again.text)]).toMatchObject([200, { run_id, content: 'It is paid.' }])
+    expect((await post('/chat', { ...ask, message: 'Other' }, headers)).status).toBe(400)
+    expect(model.requests).toHaveLength(2)
+  })
+
+  test('that waits shows its steps, and can be cancelled', async () => {
+    const { post, url, pay, installation } = await openPaying()
+    const { run_id, approvals } = JSON.parse((await post('/chat', ask)).text)
+    const shown = await (await fetch(`${url}/api/runs/${run_id}`)).json()
+    expect(shown).toMatchObject({ status: 'waiting', steps: [{ type: 'model' }, { tool: 'pay' }] })
+    const cancel = async () => (await fetch(`${url}/api/runs/${run_id}`, { method: 'DELETE' })).json()
+    expect([await cancel(), await cancel()]).toEqual(Array(2).fill({ id: run_id, status: 'cancelled' }))
+    const pause = await installation.storage.pauses.get('local', approvals[0].id)
+    expect(pause?.expires_at).toBeLessThanOrEqual(Date.now())
+    expect(pay).not.toHaveBeenCalled()
+  })
 })
