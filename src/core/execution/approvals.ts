@@ -114,8 +114,8 @@ export class Approvals {
    */
   async find(call: Call, tool: GuardedTool, snapshot: ParamsSnapshot): Promise<boolean> {
     if (tool.approval?.needs(snapshot) !== true) return false
-    const { approvalId, source } = call.context
-    if (approvalId === undefined && source !== 'mcp') return true
+    const { approvalId, source, callId } = call.context
+    if (approvalId === undefined && (source !== 'mcp' || callId !== undefined)) return true
     const { pauses } = this.#store(tool)
     const asked = callOf(call, tool, snapshot.params)
     const pause = await (approvalId === undefined
@@ -123,7 +123,9 @@ export class Approvals {
       : pauses.get(call.tenant, String(approvalId))
     ).catch(unavailable)
     // An approval of another caller does not exist for this one.
-    if (pause?.kind === asked.kind && pause.caller === asked.caller && pause.run_id === null) call.approval = pause
+    const isOwn = pause?.kind === asked.kind && pause.caller === asked.caller
+    const { run_id, call_id } = placeOf(call)
+    if (isOwn && pause.run_id === run_id && pause.call_id === call_id) call.approval = pause
     return true
   }
 
@@ -150,6 +152,10 @@ export class Approvals {
       throw new ToolExecutionError('PERMISSION_DENIED', `The call of tool '${tool.name}' was rejected${reason}`)
     }
     if (status === 'pending') throw required(tool, approval)
+    // A run asks once.
+    if (approval.expires_at <= now && approval.run_id !== null) {
+      throw new ToolExecutionError('PERMISSION_DENIED', `The approval of the call of tool '${tool.name}' has expired`)
+    }
     if (approval.expires_at <= now) throw await this.#ask(call, tool, params)
     await pauses.begin(call.tenant, approval.id, now).catch(unavailable)
     return approval.decided_params ?? undefined
@@ -162,8 +168,7 @@ export class Approvals {
       ...callOf(call, tool, params),
       id: randomUUID(),
       params,
-      run_id: null,
-      call_id: null,
+      ...placeOf(call),
       requested_at: now,
       expires_at: now + (tool.approval as BoundApproval).expiresMs,
     }
@@ -187,6 +192,10 @@ function callOf(call: Call, tool: GuardedTool, params: Params): PausedCall {
   const { tenant, caller = '' } = call
   return { kind: 'approval', tenant, caller, tool: tool.name, version: VERSION, params_hash }
 }
+
+/** The run and the call that wait. A direct call is repeated by its caller. */
+const placeOf = ({ context: { runId, callId } }: Call): Pick<Pause, 'run_id' | 'call_id'> =>
+  callId === undefined ? { run_id: null, call_id: null } : { run_id: runId ?? null, call_id: callId }
 
 const isSame = (one: PausedCall, other: PausedCall): boolean =>
   one.tool === other.tool && one.version === other.version && one.params_hash === other.params_hash
