@@ -213,6 +213,7 @@ export async function createApp(installation: Installation, options: AppOptions)
   await app.register(openApiRoutes)
   await app.register((routes) => pageRoutes(routes, page))
   await app.jobs.work()
+  installation.durableRuns.work()
   return app
 }
 

@@ -231,6 +231,7 @@ function childContext(call: Call, execution: Execution): CallContext {
   const {
     idempotencyKey: _key,
     approvalId: _approval,
+    callId: _callId,
     report: _report,
     onRate: _rate,
     timeoutMs: _ms,

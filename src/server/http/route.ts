@@ -32,3 +32,6 @@ export const pathParameter = (name: string, maxLength: number) => object({ [name
 
 /** The id of a job in the path. */
 export const JOB_ID = object({ id: { type: 'string', pattern: '^[\\w-]{1,64}$' } })
+
+/** A `Prefer` header that asks for an answer before the work is done. */
+export const RESPOND_ASYNC = /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i

@@ -182,7 +182,16 @@ const RUNS_SCHEMA = object({
   next: { type: 'string', description: 'The cursor of the next page; absent on the last.' },
 })
 
-const RUN_SCHEMA = object({ ...LISTED, steps: list(STEP), gate: GATE })
+const RUN_SCHEMA = object({
+  ...LISTED,
+  status: {
+    type: 'string',
+    enum: ['running', 'waiting', 'finished', 'failed', 'cancelled'],
+    description: 'For durable runs. One that has not ended has no figures yet.',
+  },
+  steps: list(STEP),
+  gate: GATE,
+})
 
 const REPLAY_BODY = {
   ...exactly({
@@ -257,7 +266,34 @@ export function runRoutes(app: FastifyInstance): void {
       querystring: RUN_QUERY,
       response: { 200: RUN_SCHEMA },
     }),
-    (request) => storedRun(request),
+    async (request) => {
+      const { id } = request.params
+      const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
+      const durable = await installation.durableRuns.get(tenant, id)
+      if (durable === undefined) return storedRun(request)
+      await settleRecords(installation)
+      const record = await storage.runs.get(tenant, id)
+      const { status } = durable
+      return record === undefined ? installation.durableRuns.view(durable) : { ...record, status }
+    },
+  )
+
+  app.delete<{ Params: { id: string } }>(
+    '/api/runs/:id',
+    route('chat', 'runs', 'Cancels a durable run; a run that has ended does not change', {
+      params: RUN_ID,
+      response: { 200: object({ id: TEXT, status: TEXT }) },
+    }),
+    async ({ caller, params: { id } }) => {
+      const { durableRuns, events } = installation
+      const run = await durableRuns.get(caller.tenant, id)
+      if (run === undefined) events.crossed(caller, `run ${id}`, storage.durableRuns.tenantOf(id))
+      if (run === undefined || (run.caller !== caller.id && !caller.scopes.has('observe'))) {
+        throw new HttpProblem(404, `Run '${id}' not found`)
+      }
+      const cancelled = await durableRuns.cancel(caller.tenant, id)
+      return { id, status: cancelled ? 'cancelled' : run.status }
+    },
   )
 
   app.get<OneRun & { Querystring: { as?: 'case' } }>(
