@@ -184,6 +184,7 @@ export class Installation {
         return caller && callers.context(caller, 'rest', session)
       },
       showsContents: () => this.#config.storage?.runs !== false,
+      onRun: (run) => this.#recordRun(run, this.#config),
     })
     this.toolUse = new ToolUseTracker({ store: storage.toolUse, log: this.log, clock: this.clock })
     this.#rates = storage.leases === undefined ? new LocalRates() : new LeasedRates(storage.leases, options)
@@ -284,8 +285,7 @@ export class Installation {
   }
 
   async #load(config: Config): Promise<ToolManager> {
-    const { env, handlers, tools = [], tracer, sinks = [], onRun } = this.#options
-    const keepsRuns = config.storage?.runs !== false
+    const { env, handlers, tools = [], tracer, sinks = [] } = this.#options
     const gate = await openGate(config.validation, this.storage.toolUse, this.log)
     const parts: Parts = {
       log: this.log,
@@ -298,11 +298,7 @@ export class Installation {
       cache: this.#cache,
       pins: this.pins,
       knowledge: async () => this.#knowledge,
-      onRun: (run) => {
-        this.sink.run(keepsRuns ? run : withoutContents(run))
-        void this.#trimRuns(run.tenant)
-        onRun?.(run)
-      },
+      onRun: (run) => this.#recordRun(run, config),
       toolUse: this.toolUse,
       ...(gate !== undefined && { gate: gate.judge }),
       ...(env !== undefined && { env }),
@@ -347,6 +343,12 @@ export class Installation {
   }
 
   /** Removes runs beyond the quota: at the first run after a start, and then after each hundredth of the quota. */
+  #recordRun(run: StoredRun, { storage }: Config): void {
+    this.sink.run(storage?.runs === false ? withoutContents(run) : run)
+    void this.#trimRuns(run.tenant)
+    this.#options.onRun?.(run)
+  }
+
   async #trimRuns(tenant: string): Promise<void> {
     const most = this.tenants.quota(tenant).stored_runs
     const made = (this.#runs.get(tenant) ?? most) + 1

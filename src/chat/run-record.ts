@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { LOCAL_TENANT } from '../core/execution/call.ts'
 import { type Log, writeLog } from '../core/log.ts'
 import { redact, redactedJson, redactText } from '../core/redact.ts'
+import type { DurableRun } from '../core/storage/durable-run-store.ts'
 import type { RunStep, StoredRun } from '../core/storage/run-store.ts'
 import { type TextMessage, textMessage } from '../models/content.ts'
 import type { Message, OfferedTool, ToolCall, Usage } from '../models/model.ts'
@@ -344,6 +345,33 @@ function bounded(value: unknown): unknown {
   const stored = redact(value)
   const text = JSON.stringify(stored) ?? ''
   return text.length > MAX_CONTENT_CHARACTERS ? redactText(text, MAX_CONTENT_CHARACTERS) : stored
+}
+
+/** The record of a durable run that ended while nothing ran, such as a waiting run that was cancelled. */
+export function endedRecord(
+  { id, tenant, caller, model, created_at }: DurableRun,
+  messages: readonly Message[],
+  steps: readonly RunStep[],
+  ended: { readonly at: number; readonly reason: StopReason; readonly error?: string },
+): StoredRun {
+  const turns = steps.filter(({ type }) => type === 'model')
+  const sum = (name: 'tool_calls' | 'prompt_tokens' | 'completion_tokens'): number =>
+    turns.reduce((total, { [name]: count = 0 }) => total + count, 0)
+  return {
+    ...{ id, tenant, caller, model, service: model.slice(0, Math.max(model.indexOf(':'), 0)) },
+    started_at: new Date(created_at).toISOString(),
+    duration_ms: ended.at - created_at,
+    stop_reason: ended.reason,
+    iterations: turns.length,
+    tool_calls: sum('tool_calls'),
+    prompt_tokens: sum('prompt_tokens'),
+    completion_tokens: sum('completion_tokens'),
+    cost: null,
+    error: ended.error ?? null,
+    question: redactText(questionOf(messages), MAX_CONTENT_CHARACTERS),
+    answer: '',
+    steps: steps.slice(0, MAX_STEPS),
+  }
 }
 
 /** The steps of a durable run as people see them: bounded and redacted. */

@@ -66,8 +66,10 @@ export interface DurableRunStore {
   end(id: string, fence: number, end: DurableEnd): Promise<boolean>
   /** Ends a run that runs anywhere or waits. Its pauses expire. Returns false if it has ended. */
   cancel(tenant: string, id: string, at: number): Promise<boolean>
-  /** Gives the run up, so that any server can take it. */
-  release(id: string, fence: number): Promise<void>
+  /** Gives the run up, so that any server can take it. `untried`: taking it doesn't count as a resume. */
+  release(id: string, fence: number, untried?: boolean): Promise<void>
+  /** The runs that this server works on. */
+  owned(): Promise<readonly string[]>
   /** Runs that can go on: their server has died, or they need not wait any longer. Oldest first. */
   due(now: number, limit: number): Promise<readonly string[]>
   /** Takes a run that is due. Undefined if another server was faster. */

@@ -1,7 +1,11 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import type { Decision } from '../../core/storage/pause-store.ts'
-import type { Params } from '../../core/tool.ts'
+import type { Params, ToolDefinition } from '../../core/tool.ts'
+import type { ModelRequest } from '../../models/model.ts'
+import type { GivenTurn } from '../../testing/stand-ins.ts'
 import { openScriptedServer, type ScriptedServerOptions } from '../fixtures/open-scripted-server.ts'
 
 const call = { calls: [{ name: 'pay' }] }
@@ -13,7 +17,7 @@ interface Decided {
   readonly reason?: string
 }
 
-async function openPaying(options: Partial<ScriptedServerOptions> = {}, turns: readonly object[] = [call]) {
+async function openPaying(options: Partial<ScriptedServerOptions> = {}, turns: readonly GivenTurn[] = [call]) {
   const pay = vi.fn((params: unknown) => ({ paid: params }))
   const tools = { pay }
   const definition = { approval: true, parameters: { type: 'object', properties: { amount: { type: 'number' } } } }
@@ -45,7 +49,12 @@ async function openPaying(options: Partial<ScriptedServerOptions> = {}, turns: r
     const run = await stored(id)
     return run && server.installation.durableRuns.answerOf(run)
   }
-  return { ...server, pay, post, decide, stored, ended }
+  const redefine = (more: Partial<ToolDefinition>) =>
+    server.installation.manager.getRegistry().register({
+      ...{ name: 'pay', description: 'Pays', implementation: { type: 'internal', handler: 'pay' } },
+      ...{ ...definition, ...more },
+    })
+  return { ...server, pay, post, decide, stored, ended, redefine }
 }
 
 const approvals = [
@@ -114,6 +123,44 @@ test('the model is told about a rejected call, with the reason, and about an exp
   ])
 })
 
+test('a rejected call does not run if its tool needs no approval any more', async () => {
+  const { post, decide, ended, pay, redefine } = await openPaying()
+  const { run_id, approvals } = JSON.parse((await post('/chat', { message: 'Pay' })).text)
+  redefine({ approval: false })
+  await decide(approvals[0].id, { decision: 'reject', reason: 'No' })
+  const answer = await ended(run_id)
+  expect(answer?.tool_calls).toMatchObject([{ result: { error_code: 'PERMISSION_DENIED' } }])
+  expect(pay).not.toHaveBeenCalled()
+})
+
+test('a direct call that names an approval respects it, too, if its tool needs none any more', async () => {
+  const { post, decide, pay, redefine } = await openPaying()
+  const execute = async (amount: number, approval_id?: string) =>
+    JSON.parse((await post('/tools/execute', { tool_name: 'pay', params: { amount }, approval_id })).text)
+  const [rejected, approved] = [await execute(1), await execute(2)].map(({ details }) => details.approval.id)
+  await decide(rejected, { decision: 'reject' })
+  await decide(approved, {})
+  redefine({ approval: false })
+  expect((await execute(1, rejected)).error_code).toBe('PERMISSION_DENIED')
+  for (let times = 0; times < 2; times++) expect((await execute(2, approved)).success).toBe(true)
+  expect(pay).toHaveBeenCalledTimes(1)
+  expect((await execute(1)).success).toBe(true)
+})
+
+test('a run that was encrypted with another key waits for that key', async () => {
+  const { post, decide, stored, folder, installation, log } = await openPaying()
+  const { run_id, approvals } = JSON.parse((await post('/chat', { message: 'Pay' })).text)
+  const database = new DatabaseSync(join(folder, 'toolyard.db'), { timeout: 10_000 })
+  database.prepare("UPDATE durable_runs SET request = 'sealed.another.key'").run()
+  database.close()
+  const problems = () => log.lines.filter(({ message }) => message === 'A run cannot be continued')
+  await decide(approvals[0].id, {})
+  await vi.waitFor(async () => expect(await installation.storage.durableRuns.owned()).toEqual([]))
+  await vi.waitFor(() => expect(problems()).toHaveLength(1))
+  await vi.waitFor(async () => expect(await installation.storage.durableRuns.due(Date.now(), 9)).toEqual([run_id]))
+  expect(await stored(run_id)).toMatchObject({ status: 'running', resumes: 0 })
+})
+
 test('/chat refuses a requested call that needs approval, and asks no model', async () => {
   const { post, model, pay } = await openPaying({}, [])
   const { status, text } = await post('/chat', { message: 'Pay', tool_name: 'pay', tool_params: {} })
@@ -153,12 +200,50 @@ describe('a durable run', () => {
   test('that waits shows its steps, and can be cancelled', async () => {
     const { post, url, pay, installation } = await openPaying()
     const { run_id, approvals } = JSON.parse((await post('/chat', ask)).text)
-    const shown = await (await fetch(`${url}/api/runs/${run_id}`)).json()
+    const shown = (await (await fetch(`${url}/api/runs/${run_id}`)).json()) as { started_at: string }
     expect(shown).toMatchObject({ status: 'waiting', steps: [{ type: 'model' }, { tool: 'pay' }] })
     const cancel = async () => (await fetch(`${url}/api/runs/${run_id}`, { method: 'DELETE' })).json()
     expect([await cancel(), await cancel()]).toEqual(Array(2).fill({ id: run_id, status: 'cancelled' }))
     const pause = await installation.storage.pauses.get('local', approvals[0].id)
     expect(pause?.expires_at).toBeLessThanOrEqual(Date.now())
     expect(pay).not.toHaveBeenCalled()
+    const { runs } = (await (await fetch(`${url}/api/runs`)).json()) as { runs: object[] }
+    expect(runs).toMatchObject([
+      {
+        id: run_id,
+        stop_reason: 'cancelled',
+        question: 'Go',
+        iterations: 1,
+        tool_calls: 1,
+        started_at: shown.started_at,
+      },
+    ])
+  })
+
+  test('belongs to the key that started it, and ends with that key', async () => {
+    const asked = Promise.withResolvers<void>()
+    const never = (request: ModelRequest) => {
+      asked.resolve()
+      return new Promise<string>((_, reject) => request.signal?.addEventListener('abort', () => reject(new Error())))
+    }
+    const { url, key, post, installation } = await openPaying({ definition: {} }, [never])
+    const keys = { own: await key('acme', 'user'), other: await key('acme', 'user'), observer: await key('acme') }
+    const { text } = await post('/chat', ask, { 'x-api-key': keys.own, prefer: 'respond-async' })
+    const path = `${url}/api/runs/${JSON.parse(text).run_id}`
+    await asked.promise
+    const see = async (name: keyof typeof keys, method = 'GET') => {
+      const response = await fetch(path, { method, headers: { 'x-api-key': keys[name] } })
+      const { status } = (await response.json()) as { status?: string }
+      return [response.status, status]
+    }
+    expect(await see('own')).toEqual([200, 'running'])
+    expect(await see('observer')).toEqual([200, 'running'])
+    expect([await see('other'), await see('other', 'DELETE')]).toEqual(Array(2).fill([404, 404]))
+    const { callers, storage } = installation
+    const [{ id: own = '' } = {}] = (await storage.keys.list()).filter(({ id }) => callers.find(keys.own)?.id === id)
+    await storage.keys.revoke(own, new Date().toISOString())
+    await callers.load(storage.keys)
+    await vi.waitFor(async () => expect(await see('observer')).toEqual([200, 'failed']))
+    expect((await storage.durableRuns.get('acme', JSON.parse(text).run_id))?.ended_at).toBeGreaterThan(0)
   })
 })

@@ -1,8 +1,11 @@
 import type { FastifySchema } from 'fastify'
 import type { Scope } from '../../app/callers.ts'
 
+/** The scope that a caller needs, or several of which it needs one. */
+export type NeededScope = Scope | readonly Scope[]
+
 /** The options of a route: the scope that a caller needs (null: none) and the entry in the API reference. */
-export const route = (scope: Scope | null, tag: string, summary: string, schema: FastifySchema = {}) => ({
+export const route = (scope: NeededScope | null, tag: string, summary: string, schema: FastifySchema = {}) => ({
   config: { scope },
   schema: { summary, tags: [tag], ...schema },
 })

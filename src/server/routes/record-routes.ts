@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Caller } from '../../app/callers.ts'
+import type { DurableRun } from '../../core/storage/durable-run-store.ts'
 import type { AuditFilter, AuditRow } from '../../core/storage/ledger.ts'
 import type { StoredRun } from '../../core/storage/run-store.ts'
 import { TOOL_ERRORS } from '../../core/tool-result.ts'
@@ -232,17 +233,30 @@ export function runRoutes(app: FastifyInstance): void {
   const { installation } = app
   const { storage } = installation
 
+  /** Throws 404 unless the run is the caller's own, or the caller may observe its tenant. */
+  const notFound = ({ caller, params: { id } }: FastifyRequest<OneRun>): HttpProblem => {
+    if (!caller.scopes.has('installation')) {
+      const owner = storage.runs.tenantOf(id).then((tenant) => tenant ?? storage.durableRuns.tenantOf(id))
+      installation.events.crossed(caller, `run ${id}`, owner)
+    }
+    return new HttpProblem(404, `Run '${id}' not found`)
+  }
+
+  const mayRead = ({ scopes, id }: Caller, run: { readonly caller: string | null } | undefined): boolean =>
+    run !== undefined && (run.caller === id || scopes.has('observe'))
+
   const storedRun = async (request: FastifyRequest<OneRun>): Promise<StoredRun> => {
-    const { id } = request.params
     const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
     await settleRecords(installation)
-    const run = await storage.runs.get(tenant, id)
-    if (run !== undefined) return run
-    const { caller } = request
-    if (!caller.scopes.has('installation')) {
-      installation.events.crossed(caller, `run ${id}`, storage.runs.tenantOf(id))
-    }
-    throw new HttpProblem(404, `Run '${id}' not found`)
+    const run = await storage.runs.get(tenant, request.params.id)
+    if (run === undefined || !mayRead(request.caller, run)) throw notFound(request)
+    return run
+  }
+
+  const durableRun = async (request: FastifyRequest<OneRun>): Promise<DurableRun | undefined> => {
+    const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
+    const run = await installation.durableRuns.get(tenant, request.params.id)
+    return mayRead(request.caller, run) ? run : undefined
   }
 
   app.get<{ Querystring: RunsQuery }>(
@@ -261,38 +275,33 @@ export function runRoutes(app: FastifyInstance): void {
 
   app.get<OneRun>(
     '/api/runs/:id',
-    route('observe', 'runs', 'Returns a run with all its model and tool steps', {
+    route(['chat', 'observe'], 'runs', 'Returns a run with all its model and tool steps', {
       params: RUN_ID,
       querystring: RUN_QUERY,
       response: { 200: RUN_SCHEMA },
     }),
     async (request) => {
-      const { id } = request.params
-      const tenant = oneTenantAsked(request as FastifyRequest, request.query.tenant, 'Runs')
-      const durable = await installation.durableRuns.get(tenant, id)
+      const durable = await durableRun(request)
       if (durable === undefined) return storedRun(request)
       await settleRecords(installation)
+      const { tenant, id, status } = durable
       const record = await storage.runs.get(tenant, id)
-      const { status } = durable
       return record === undefined ? installation.durableRuns.view(durable) : { ...record, status }
     },
   )
 
-  app.delete<{ Params: { id: string } }>(
+  app.delete<OneRun>(
     '/api/runs/:id',
-    route('chat', 'runs', 'Cancels a durable run; a run that has ended does not change', {
+    route(['chat', 'observe'], 'runs', 'Cancels a durable run; a run that has ended does not change', {
       params: RUN_ID,
+      querystring: RUN_QUERY,
       response: { 200: object({ id: TEXT, status: TEXT }) },
     }),
-    async ({ caller, params: { id } }) => {
-      const { durableRuns, events } = installation
-      const run = await durableRuns.get(caller.tenant, id)
-      if (run === undefined) events.crossed(caller, `run ${id}`, storage.durableRuns.tenantOf(id))
-      if (run === undefined || (run.caller !== caller.id && !caller.scopes.has('observe'))) {
-        throw new HttpProblem(404, `Run '${id}' not found`)
-      }
-      const cancelled = await durableRuns.cancel(caller.tenant, id)
-      return { id, status: cancelled ? 'cancelled' : run.status }
+    async (request) => {
+      const run = await durableRun(request)
+      if (run === undefined) throw notFound(request)
+      const cancelled = await installation.durableRuns.cancel(run)
+      return { id: run.id, status: cancelled ? 'cancelled' : run.status }
     },
   )
 

@@ -7,7 +7,7 @@ import type {
 } from '../../core/storage/durable-run-store.ts'
 import type { Quota } from '../../core/storage/quota.ts'
 import { checkQuota, type Usage } from '../../core/storage/quota.ts'
-import { ask, type Database, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
+import { ask, type Database, placeholders, SWEEP_LIMIT, USAGE, type Work } from './database.ts'
 import { tenantOf } from './runs.ts'
 
 const INSERT = `
@@ -33,7 +33,7 @@ const SHOWN = `
   SELECT kind, shown FROM toolyard.run_steps WHERE run_id = ? AND tenant = ? AND seq > ? ORDER BY seq`
 const DATA = 'SELECT data FROM toolyard.run_steps WHERE run_id = ? ORDER BY seq'
 const RELEASE = `
-  UPDATE toolyard.durable_runs SET owner = NULL WHERE id = ? AND fence = ? AND status = 'running'`
+  UPDATE toolyard.durable_runs SET owner = NULL, resumes = resumes - ? WHERE id = ? AND fence = ? AND status = 'running'`
 const TAKE = `
   UPDATE toolyard.durable_runs SET status = 'running', owner = ?, fence = fence + 1, resumes = resumes + 1
   WHERE id = ? AND`
@@ -117,8 +117,14 @@ export class DurableRuns implements DurableRunStore {
     })
   }
 
-  async release(id: string, fence: number): Promise<void> {
-    await this.#database.run(RELEASE, [id, fence])
+  async release(id: string, fence: number, untried = false): Promise<void> {
+    await this.#database.run(RELEASE, [untried ? 1 : 0, id, fence])
+  }
+
+  async owned(): Promise<readonly string[]> {
+    const { names } = this.#database
+    const owner = ["SELECT id FROM toolyard.durable_runs WHERE status = 'running' AND owner IN", placeholders(names)]
+    return (await this.#database.run<{ id: string }>(owner.join(' '), names)).rows.map(({ id }) => id)
   }
 
   async due(now: number, limit: number): Promise<readonly string[]> {

@@ -117,6 +117,7 @@ export const STORAGE_PARTS: {
     end: true,
     cancel: true,
     release: true,
+    owned: true,
     due: true,
     take: true,
   },

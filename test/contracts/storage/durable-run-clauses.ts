@@ -46,10 +46,11 @@ export const durableRunClauses: Clauses = {
   'durable runs: of two servers that take a run, one gets it, and the one before cannot write': async (store) => {
     const [one, other] = [await store.open(), await store.open()]
     await one.durableRuns.create(run('r'))
+    assert.deepEqual([await one.durableRuns.owned(), await other.durableRuns.owned()], [['r'], []])
     assert.deepEqual(await other.durableRuns.due(NOW, 9), [])
     assert.equal(await other.durableRuns.take('r', NOW), undefined)
     await one.durableRuns.release('r', 1)
-    assert.deepEqual(await other.durableRuns.due(NOW, 9), ['r'])
+    assert.deepEqual([await one.durableRuns.owned(), await other.durableRuns.due(NOW, 9)], [[], ['r']])
     const taken = await Promise.all([one.durableRuns.take('r', NOW), other.durableRuns.take('r', NOW)])
     assert.deepEqual(
       taken.filter((got) => got !== undefined).map(({ fence, resumes }) => [fence, resumes]),
@@ -63,6 +64,21 @@ export const durableRunClauses: Clauses = {
     assert.equal(await other.durableRuns.end('r', 2, { status: 'finished', answer: 'b', at: NOW + 1 }), true)
     const { status, answer, ended_at } = (await one.durableRuns.get('acme', 'r')) ?? {}
     assert.deepEqual([status, answer, ended_at], ['finished', 'b', NOW + 1])
+  },
+
+  'durable runs: taking a run counts, unless nothing was tried': async (store) => {
+    const { durableRuns } = await store.open()
+    await durableRuns.create(run('r'))
+    await durableRuns.release('r', 1)
+    for (const [untried, fence, resumes] of [
+      [true, 2, 1],
+      [false, 3, 1],
+      [false, 4, 2],
+    ] as const) {
+      const taken = await durableRuns.take('r', NOW)
+      assert.deepEqual([taken?.fence, taken?.resumes], [fence, resumes])
+      await durableRuns.release('r', fence, untried)
+    }
   },
 
   'durable runs: a run waits until its last pause is decided or has expired': async (store) => {
