@@ -1,57 +1,69 @@
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
-import { expect, test, vi } from 'vitest'
+import pg from 'pg'
+import { afterAll, expect, test, vi } from 'vitest'
 import { frame } from '../../src/models/fixtures/wire-frames.ts'
+import { ask, type Databases, startDatabases } from '../postgres/databases.ts'
+import { FULL } from '../setup/full.ts'
 import { type StartedServer, startServer } from './start-server.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
-/** The requests of a run, in an order in which each can be the last that its server makes. */
-const KILLS = ['model 1', 'look a', 'look b', 'pay 1', 'model 2', 'pay 2', 'model 3'] as const
-const call = (index: number, name: string, id: string) => ({
+/** The requests of each run, in order. Those of one turn are made at once. */
+const REQUESTS = ['model 1', 'look a', 'look b', 'pay 1', 'model 2', 'pay 2', 'model 3'] as const
+/** Each run dies while its server waits for one of these, or after the answer has arrived and before it is stored. */
+const RUNS: readonly string[] = REQUESTS.flatMap((request) => [`${request} asked`, `${request} answered`])
+
+const call = (run: string, index: number, name: string, id: string) => ({
   ...{ index, id: `${name}-${id}`, type: 'function' },
-  function: { name, arguments: JSON.stringify({ id }) },
+  function: { name, arguments: JSON.stringify({ run, id }) },
 })
-const TURNS = [
-  { tool_calls: [call(0, 'look', 'a'), call(1, 'look', 'b'), call(2, 'pay', '1')] },
-  { tool_calls: [call(0, 'pay', '2')] },
-  { content: 'Done.' },
+const TURNS: readonly ((run: string) => object)[] = [
+  (run) => ({ tool_calls: [call(run, 0, 'look', 'a'), call(run, 1, 'look', 'b'), call(run, 2, 'pay', '1')] }),
+  (run) => ({ tool_calls: [call(run, 0, 'pay', '2')] }),
+  () => ({ content: 'Done.' }),
 ]
 
-/** The provider and the tools of one run. Kills the server at one of its requests. */
-class World {
-  readonly seen: string[] = []
-  readonly told: string[] = []
-  readonly servers: StartedServer[] = []
-  #http: Server | undefined
-  readonly #killAt: string
-  #killed = false
-  folder = ''
+interface Asked {
+  readonly run?: string
+  readonly id?: string
+  readonly messages?: readonly { readonly role: string; readonly content?: unknown }[]
+}
 
-  constructor(killAt: string) {
-    this.#killAt = killAt
+/** The provider and the tools of all runs. Holds the answer of each run at the request where its server dies. */
+class World {
+  readonly seen = new Map<string, string[]>()
+  /** The results that the model of each run was told last. */
+  readonly told = new Map<string, readonly string[]>()
+  readonly held = new Map<string, () => ServerResponse>()
+  /** Answered requests whose answers the server has not stored. */
+  #dead = false
+  readonly #http: Server
+  readonly #folder: string
+
+  private constructor(http: Server, folder: string) {
+    this.#http = http
+    this.#folder = folder
+    http.on('request', async (request, response) => {
+      const asked: Asked = JSON.parse((await text(request)) || '{}')
+      this.#answer(request.url ?? '', asked, response.setHeader('content-type', 'text/event-stream'))
+    })
   }
 
-  async open(env: Readonly<Record<string, string>>, count: number): Promise<void> {
-    this.folder = await mkdtemp(join(tmpdir(), 'toolyard-durable-'))
-    this.#http = createServer(async (request, response) => {
-      const body = JSON.parse((await text(request)) || '{}')
-      const answer = this.#answer(request.url ?? '', body)
-      // The connection ends with the process.
-      if (answer === undefined) for (const { process } of this.servers.splice(0, 1)) process.kill('SIGKILL')
-      else response.setHeader('content-type', 'text/event-stream').end(answer)
-    }).listen(0, '127.0.0.1')
-    await once(this.#http, 'listening')
-    const url = `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`
+  static async open(): Promise<World> {
+    const http = createServer().listen(0, '127.0.0.1')
+    await once(http, 'listening')
+    const world = new World(http, await mkdtemp(join(tmpdir(), 'toolyard-durable-')))
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+    const properties = { run: { type: 'string' }, id: { type: 'string' } }
     const tool = (name: string, effect: string) => ({
-      ...{ name, description: name, effect },
-      parameters: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+      ...{ name, description: name, effect, parameters: { type: 'object', properties, required: ['run', 'id'] } },
       implementation: { type: 'http', url: `${url}/${name}`, method: 'POST' },
     })
     const config = {
@@ -61,85 +73,183 @@ class World {
       models: [{ id: 'openai:m', name: 'M', capabilities: ['function-calling'] }],
       server: { drain_ms: 0 },
     }
-    await writeFile(join(this.folder, 'toolyard.config.json'), JSON.stringify(config))
-    const all = { TOOLYARD_DATA: join(this.folder, 'data'), ...env }
-    for (let started = 0; started < count; started++) this.servers.push(await startServer(all, this.folder))
+    await writeFile(join(world.#folder, 'toolyard.config.json'), JSON.stringify(config))
+    return world
+  }
+
+  get database(): string {
+    return join(this.#folder, 'data', 'toolyard.db')
+  }
+
+  start(env: Readonly<Record<string, string>> = {}): Promise<StartedServer> {
+    return startServer({ TOOLYARD_DATA: join(this.#folder, 'data'), ...env }, this.#folder)
+  }
+
+  /** Answers the requests whose answers must arrive, while the store is locked. */
+  async answerLate(): Promise<void> {
+    const late = [...this.held].filter(([run]) => run.endsWith('answered'))
+    await Promise.all(late.map(([, answer]) => once(answer(), 'finish')))
+  }
+
+  /** From now on, everything is answered. */
+  revive(): void {
+    this.#dead = true
   }
 
   async close(): Promise<void> {
-    for (const { process } of this.servers) process.kill('SIGKILL')
-    this.#http?.closeAllConnections()
-    this.#http?.close()
-    await rm(this.folder, { recursive: true, force: true })
+    this.#http.closeAllConnections()
+    this.#http.close()
+    await rm(this.#folder, { recursive: true, force: true })
   }
 
-  #answer(url: string, body: { id?: string; messages?: { role: string; content?: unknown }[] }): string | undefined {
-    const results = (body.messages ?? []).filter(({ role }) => role === 'tool')
+  #answer(url: string, { run: named, id, messages = [] }: Asked, response: ServerResponse): void {
+    const results = messages.filter(({ role }) => role === 'tool')
     const turn = results.length === 0 ? 0 : results.length === 3 ? 1 : 2
-    const name = url.startsWith('/v1') ? `model ${turn + 1}` : `${url.slice(1)} ${body.id}`
-    this.seen.push(name)
-    if (name === this.#killAt && !this.#killed) {
-      this.#killed = true
-      return undefined
-    }
-    if (!url.startsWith('/v1')) return JSON.stringify({ done: name })
-    this.told.splice(0, this.told.length, ...results.map(({ content }) => String(content)))
-    const chunk = (delta: object, finish_reason: string | null) =>
-      frame({
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [{ index: 0, delta, finish_reason }],
-      })
-    return `${chunk({ role: 'assistant', ...TURNS[turn] }, null)}${chunk({}, turn < 2 ? 'tool_calls' : 'stop')}data: [DONE]\n\n`
+    const run = named ?? String(messages.findLast(({ role }) => role === 'user')?.content)
+    const name = url.startsWith('/v1') ? `model ${turn + 1}` : `${url.slice(1)} ${id}`
+    this.seen.set(run, [...(this.seen.get(run) ?? []), name])
+    if (url.startsWith('/v1'))
+      this.told.set(
+        run,
+        results.map(({ content }) => String(content)),
+      )
+    const answer = () => response.end(url.startsWith('/v1') ? turnText(run, turn) : JSON.stringify({ done: name }))
+    if (!this.#dead && run.startsWith(name)) this.held.set(run, answer)
+    else answer()
   }
 }
 
-/** Starts a run, whose server is killed, and checks what the world has seen when the run has ended. */
-async function check(killAt: string, world: World, status: () => Promise<string | undefined>, restart: boolean) {
+function turnText(run: string, turn: number): string {
+  const chunk = (delta: object, finish_reason: string | null) =>
+    frame({
+      ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' },
+      choices: [{ index: 0, delta, finish_reason }],
+    })
+  const said = { role: 'assistant', ...TURNS[turn]?.(run) }
+  return `${chunk(said, null)}${chunk({}, turn < 2 ? 'tool_calls' : 'stop')}data: [DONE]\n\n`
+}
+
+/** What the test does to the store, from outside. */
+interface Store {
+  /** Nothing can be stored until the lock is released. */
+  lock(): Promise<() => Promise<unknown>>
+  /** Lets the heartbeat of the server run out at once. */
+  bury(): Promise<unknown>
+  runs(): Promise<readonly { readonly status: string; readonly answer: string | null }[]>
+}
+
+/** Starts all runs on a server, kills it, and checks what the world has seen when the runs have ended. */
+async function check(world: World, server: StartedServer, store: Store, next: () => Promise<unknown>): Promise<void> {
   const headers = { 'content-type': 'application/json', prefer: 'respond-async' }
-  const url = world.servers[0]?.url
-  const before = world.servers.length
-  const body = JSON.stringify({ message: 'Go' })
-  // The server may die before it has answered.
-  const response = await fetch(`${url}/chat`, { method: 'POST', headers, body }).catch(() => undefined)
-  if (response !== undefined) {
+  for (const message of RUNS) {
+    const body = JSON.stringify({ message })
+    const response = await fetch(`${server.url}/chat`, { method: 'POST', headers, body })
     expect([response.status, response.headers.get('location')]).toEqual([202, expect.stringMatching(/^\/api\/runs\/./)])
+    await response.body?.cancel()
   }
-  await vi.waitFor(() => expect(world.servers.length).toBe(before - 1), { timeout: 60_000 })
-  if (restart) world.servers.push(await startServer({ TOOLYARD_DATA: join(world.folder, 'data') }, world.folder))
-  await vi.waitFor(async () => expect(await status()).toBe('finished'), { timeout: 90_000, interval: 200 })
-  const counts = Object.fromEntries(KILLS.map((name) => [name, world.seen.filter((seen) => seen === name).length]))
-  // Only what was not stored is repeated, and no write at all.
-  for (const name of ['pay 1', 'pay 2'] as const) expect([killAt, name, counts[name]]).toEqual([killAt, name, 1])
-  for (const name of ['model 1', 'model 2', 'model 3'] as const) {
-    expect([killAt, name, counts[name]]).toEqual([killAt, name, name === killAt ? 2 : 1])
+  await vi.waitFor(() => expect([...world.held.keys()].sort()).toEqual([...RUNS].sort()), { timeout: 60_000 })
+  const unlock = await store.lock()
+  await world.answerLate()
+  const died = once(server.process, 'exit')
+  server.process.kill('SIGKILL')
+  await died
+  world.revive()
+  await store.bury()
+  await unlock()
+  await next()
+  const ended = async () => (await store.runs()).filter(({ status }) => status === 'finished')
+  await vi.waitFor(async () => expect(await ended()).toHaveLength(RUNS.length), { timeout: 90_000, interval: 200 })
+  for (const { answer } of await ended()) expect(JSON.parse(answer ?? '')).toMatchObject({ content: 'Done.' })
+  for (const run of RUNS) {
+    const count = (name: string) => world.seen.get(run)?.filter((seen) => seen === name).length
+    // A stored answer is never asked for again, one that was not stored once, and no write at all.
+    for (const name of REQUESTS) {
+      const times = name.startsWith('look')
+        ? expect.any(Number)
+        : name.startsWith('model') && run.startsWith(name)
+          ? 2
+          : 1
+      expect([run, name, count(name)]).toEqual([run, name, times])
+    }
+    const unknown = world.told.get(run)?.filter((result) => result.includes('"outcome":"unknown"')).length ?? 0
+    if (run.startsWith('model')) expect([run, unknown]).toEqual([run, 0])
+    if (/^pay . asked/.test(run)) expect([run, unknown]).toEqual([run, 1])
+    // The result of a write may have been stored without the results of its turn.
+    expect([run, unknown]).toEqual([run, expect.toSatisfy((times) => times <= 1)])
   }
-  const unknown = world.told.filter((result) => result.includes('"outcome":"unknown"'))
-  expect([killAt, unknown.length]).toEqual([
-    killAt,
-    expect.toSatisfy((n) => (killAt.startsWith('pay') ? n === 1 : n <= 1)),
-  ])
 }
 
-test('a run continues after its server was killed during a write or a model request, on SQLite', async () => {
-  const one = async (killAt: string) => {
-    const world = new World(killAt)
+const worlds: World[] = []
+const servers: StartedServer[] = []
+let databases: Databases | undefined
+afterAll(async () => {
+  for (const { process } of servers) process.kill('SIGKILL')
+  for (const world of worlds) await world.close()
+  await databases?.stop()
+})
+
+async function open(): Promise<World> {
+  const world = await World.open()
+  worlds.push(world)
+  return world
+}
+
+test('runs continue after their server was killed at any step, on SQLite', async () => {
+  const world = await open()
+  const start = async () => {
+    const server = await world.start()
+    servers.push(server)
+    return server
+  }
+  const server = await start()
+  const inside = (use: (database: DatabaseSync) => unknown) => {
+    const database = new DatabaseSync(world.database, { timeout: 10_000 })
     try {
-      await world.open({}, 1)
-      const status = async () => {
-        const database = new DatabaseSync(join(world.folder, 'data', 'toolyard.db'), { readOnly: true })
-        try {
-          return database.prepare('SELECT status FROM durable_runs').get()?.status as string | undefined
-        } finally {
-          database.close()
-        }
-      }
-      await check(killAt, world, status, true)
+      return use(database)
     } finally {
-      await world.close()
+      database.close()
     }
   }
-  await Promise.all((['pay 1', 'model 2'] as const).map(one))
+  const store: Store = {
+    async lock() {
+      const database = new DatabaseSync(world.database, { timeout: 10_000 })
+      database.exec('BEGIN IMMEDIATE')
+      database.exec('DELETE FROM instances')
+      return async () => {
+        database.exec('COMMIT')
+        database.close()
+      }
+    },
+    // Done under the lock.
+    bury: async () => {},
+    runs: async () => inside((database) => database.prepare('SELECT status, answer FROM durable_runs').all()) as never,
+  }
+  await check(world, server, store, start)
+})
+
+test.runIf(FULL)('runs continue on the other server after theirs was killed at any step, on PostgreSQL', async () => {
+  const world = await open()
+  databases = await startDatabases()
+  const url = await databases.create()
+  const [server, other] = await Promise.all([
+    world.start({ TOOLYARD_DATABASE_URL: url }),
+    world.start({ TOOLYARD_DATABASE_URL: url }),
+  ])
+  servers.push(server, other)
+  const store: Store = {
+    async lock() {
+      const client = new pg.Client(url)
+      await client.connect()
+      await client.query('BEGIN')
+      await client.query('LOCK TABLE toolyard.durable_runs, toolyard.run_steps, toolyard.once IN EXCLUSIVE MODE')
+      return async () => {
+        await client.query('ROLLBACK')
+        await client.end()
+      }
+    },
+    // The other server says again that it is alive.
+    bury: () => ask(url, 'DELETE FROM toolyard.instances'),
+    runs: () => ask(url, 'SELECT status, answer FROM toolyard.durable_runs'),
+  }
+  await check(world, server, store, async () => {})
 })
