@@ -233,6 +233,7 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
   const {
     idempotencyKey: key,
     approvalId: _approval,
+    callId: _callId,
     report: _report,
     onRate: _rate,
     timeoutMs: _ms,
