@@ -80,7 +80,7 @@ export class Call extends DeadlineEntry implements CallRecord {
   }
 
   get parentId(): string | undefined {
-    return this.context.parent?.id
+    return this.context.parent?.id || undefined
   }
 
   /**

@@ -5,7 +5,7 @@ import { type CancelSignal, pause } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { DeadlineWheel } from '../deadline-wheel.ts'
 import { asToolError } from '../failure.ts'
-import type { ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
+import type { CallTool, ChildCallOptions, Isolate, IsolatedHandler, IsolatedTask, Kind } from '../handler.ts'
 import { type Log, writeLog } from '../log.ts'
 import type { Rates } from '../rates.ts'
 import type { RecordSink } from '../recorder.ts'
@@ -142,13 +142,9 @@ export class Runner {
     const handler = tool.handler()
     const params = call.refined === undefined ? call.copyParams() : (call.refined.value as Params)
     if (typeof handler !== 'function') return this.#send(call, execution, handler, params)
-    const Context = tool.isCode ? CodeContext : KindContext
-    return handler(
-      params,
-      new Context(execution, (name, input, options) =>
-        this.#execute(name, input, childContext(call, execution, options)),
-      ),
-    )
+    const child = (options?: ChildCallOptions): CallContext => childContext(call, execution, options)
+    const make: CallTool = (name, input, options) => this.#execute(name, input, child(options))
+    return handler(params, tool.isCode ? new CodeContext(execution, make) : new KindContext(execution, make, child))
   }
 
   /** Retries within the deadline with jittered exponential backoff. Respects Retry-After. */
@@ -247,7 +243,7 @@ function childContext(call: Call, execution: Execution, { step, signal }: ChildC
     ...caller,
     traceparent,
     signal: signal === undefined ? execution.signal : AbortSignal.any([execution.signal, signal]),
-    parent: { id: call.id, deadline: call.deadline, path },
+    parent: { id: call.id, deadline: call.deadline, path, agents: caller.parent?.agents },
     ...(key !== undefined && step !== undefined && { idempotencyKey: hash('sha256', `${key}\n${step}`) }),
   }
 }

@@ -5,6 +5,7 @@ import type { Installation } from '../../app/installation.ts'
 import type { CallContext } from '../../core/call-context.ts'
 import type { Cancellation } from '../../core/cancellation.ts'
 import { within } from '../../core/clock.ts'
+import { readChain } from '../../kinds/composite/agent.ts'
 import type { Prometheus } from '../../telemetry/prometheus.ts'
 import type { Authenticator } from './authenticator.ts'
 import type { Streams } from './event-stream.ts'
@@ -74,11 +75,13 @@ export class Traffic {
 /** The call context of a request: its caller, and the session it names. */
 export function contextOfRequest(
   { caller, headers }: FastifyRequest,
-  { callers }: Installation,
+  { callers, clock }: Installation,
   source: CallContext['source'],
   session?: string,
 ): CallContext {
-  return callers.context(caller, source, sessionName(session ?? headers['x-session-id']))
+  const context = callers.context(caller, source, sessionName(session ?? headers['x-session-id']))
+  const parent = readChain(headers, clock.now())
+  return parent === undefined ? context : { ...context, parent }
 }
 
 /** The session name, truncated; undefined if it is empty or not a string. */
