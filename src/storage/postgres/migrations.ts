@@ -18,8 +18,8 @@ const toolUseMigration = `
 
 /** The tables of collections, documents and their chunks. */
 const knowledgeMigration = `
-  -- What can only be made where pgvector is there is made apart: knowledge_vectors and knowledge_codes. The counts are
-  -- those of what is visible. A collection that is gone is removed a little at a time.
+  -- knowledge_vectors and knowledge_codes need pgvector and are created separately. The counts are those of visible
+  -- documents. Removed collections are deleted in small steps.
   CREATE TABLE toolyard.knowledge_collections (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant text COLLATE "C" NOT NULL,
