@@ -1,6 +1,6 @@
 import { changeBetweenMarkers } from './between-markers.ts'
 
-const PAGE = new URL('../docs/performance.md', import.meta.url)
+const PAGE = new URL('../docs/internals/performance.md', import.meta.url)
 
 /** What one section found: its title, and the text below it. */
 export interface Written {
@@ -9,7 +9,7 @@ export interface Written {
 }
 
 /**
- * Puts what was measured between the two markers of docs/performance.md, in the given order of titles. Sections that
+ * Puts what was measured between the two markers of docs/internals/performance.md, in the given order of titles. Sections that
  * were not measured this time stay as they are.
  */
 export function writeDocsPage(measured: readonly Written[], order: readonly string[]): void {

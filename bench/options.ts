@@ -20,7 +20,7 @@ export const HELP = `npm run bench -- [options]
   --quick        a smoke run of four minutes; its numbers mean little
   --only NAME    a section, a contender or a loop; may be given more than once
   --json FILE    writes the raw numbers
-  --write-docs   puts the tables of the whole sections that were run into docs/performance.md
+  --write-docs   puts the tables of the whole sections that were run into docs/internals/performance.md
 
 sections:   ${names(sections).join(', ')}
 contenders: ${names(contenders).join(', ')}

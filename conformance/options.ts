@@ -24,7 +24,7 @@ export const HELP = `npm run conformance -- [options]
                   or the file of an adapter; can be given again
   --case CASE     only this case; can be given again
   --json          prints what was found as JSON
-  --write-docs    writes the table into docs/conformance.md`
+  --write-docs    writes the table into docs/internals/conformance.md`
 
 export interface Options {
   /** Modules by the name they were asked for. */

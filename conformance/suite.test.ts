@@ -10,7 +10,7 @@ const TIME = { timeout: 60_000 }
 // They wait more than they work.
 vi.setConfig({ maxConcurrency: 6 })
 
-const page = readFileSync(file('../docs/conformance.md'), 'utf8')
+const page = readFileSync(file('../docs/internals/conformance.md'), 'utf8')
 
 /** Why the naive runtime fails: for what the case is about, and for nothing else. */
 const NAIVE_FAILS: Readonly<Record<string, RegExp>> = {

@@ -36,7 +36,7 @@ describe('Documentation', () => {
     })
     process.chdir(folder)
     for (const name of ['TOOLYARD_CONFIG', 'TOOLYARD_DATA']) vi.stubEnv(name, undefined)
-    const page = read('docs/guide.md')
+    const page = read('docs/start/guide.md')
     const [config] = codeOf(page, 'json')
     writeFileSync(join(folder, 'toolyard.config.json'), config as string)
     const sessions = codeOf(page, 'console')
@@ -51,7 +51,7 @@ describe('Documentation', () => {
   })
 
   test('[10.1-2] shows code in the developer guide that is tested', () => {
-    const page = read('docs/adding-tools.md')
+    const page = read('docs/guides/adding-tools.md')
     const file = 'examples/adding-a-tool/stock-tools.ts'
     expect(page).toContain(`<!-- ${file} -->\n\`\`\`ts\n${read(file).trim()}\n\`\`\``)
     expect(read('examples/adding-a-tool/stock-tools.test.ts')).toContain((codeOf(page, 'ts')[1] ?? '').trim())
@@ -64,17 +64,17 @@ describe('Documentation', () => {
     const tools = registry.definitions()
     const names = tools.map(({ name }) => name)
     expect(names.length).toBeGreaterThan(11)
-    for (const name of names) expect(existsSync(at(`docs/tools/${name}.md`)), name).toBe(true)
+    for (const name of names) expect(existsSync(at(`docs/reference/tools/${name}.md`)), name).toBe(true)
     // Every parameter is named in the contract of its tool.
     for (const { name, parameters } of tools) {
       for (const parameter of Object.keys(parameters.properties ?? {})) {
-        expect(read(`docs/tools/${name}.md`), `${name}.${parameter}`).toContain(`\`${parameter}\``)
+        expect(read(`docs/reference/tools/${name}.md`), `${name}.${parameter}`).toContain(`\`${parameter}\``)
       }
     }
   })
 
   test('[10.1-4] compares the providers', () => {
-    const [header = ''] = /^\| \| .*\|$/m.exec(read('docs/providers.md')) ?? []
+    const [header = ''] = /^\| \| .*\|$/m.exec(read('docs/guides/providers.md')) ?? []
     for (const provider of ['OpenAI', 'Anthropic', 'Gemini', 'Ollama']) expect(header).toContain(provider)
   })
 

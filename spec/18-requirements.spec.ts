@@ -187,7 +187,7 @@ describe('18.1 Requirements', () => {
     const shipped = JSON.parse(readFileSync(new URL('../toolyard.config.json', import.meta.url), 'utf8')) as Config
     const { manager } = await open({ ...shipped, knowledge: { embedder: 'none' } })
     for (const { name } of manager.getRegistry().definitions()) {
-      const page = readFileSync(new URL(`../docs/tools/${name}.md`, import.meta.url), 'utf8')
+      const page = readFileSync(new URL(`../docs/reference/tools/${name}.md`, import.meta.url), 'utf8')
       expect(page).toContain(`# ${name}`)
     }
   })

@@ -277,7 +277,7 @@ describe('Provider clients', () => {
   })
 
   test('[3.1-18] documents what each provider supports, and its limits', async () => {
-    const page = await readFile(new URL('../docs/providers.md', import.meta.url), 'utf8')
+    const page = await readFile(new URL('../docs/guides/providers.md', import.meta.url), 'utf8')
     for (const name of ['OpenAI', 'Anthropic', 'Gemini', 'Ollama'])
       expect(page).toMatch(new RegExp(`\\|.*${name}.*\\|`))
     for (const part of ['## What each supports', '## Known limits', '## The same tool on all of them']) {

@@ -39,8 +39,8 @@ const linksOf = (page: string): string[] =>
     .map(([, target]) => target as string)
     .filter((target) => !/^[a-z]+:/.test(target))
 
-describe('docs/errors.md', () => {
-  const rows = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| (yes|no) \|/gm)]
+describe('docs/reference/errors.md', () => {
+  const rows = [...read('docs/reference/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| (yes|no) \|/gm)]
 
   test('lists every code, with its status and whether trying again can help', () => {
     const listed = Object.fromEntries(
@@ -51,9 +51,9 @@ describe('docs/errors.md', () => {
   })
 })
 
-test('docs/testing.md shows its example as it is run', () => {
+test('docs/guides/testing.md shows its example as it is run', () => {
   const code = read('examples/testing.ts').trim()
-  expect(read('docs/testing.md')).toContain(`<!-- examples/testing.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
+  expect(read('docs/guides/testing.md')).toContain(`<!-- examples/testing.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
 })
 
 describe('README.md', () => {
@@ -163,8 +163,10 @@ describe('code on the pages', () => {
     expect(said.split('\n').filter((line) => /^\S*\d+\.mts\(/.test(line))).toEqual([])
   })
 
-  test('the commands in README.md and docs/command-line.md work as they stand', async () => {
-    const lines = ['README.md', 'docs/command-line.md'].flatMap((page) => blocks(page, 'sh').join('').split('\n'))
+  test('the commands in README.md and docs/reference/command-line.md work as they stand', async () => {
+    const lines = ['README.md', 'docs/reference/command-line.md'].flatMap((page) =>
+      blocks(page, 'sh').join('').split('\n'),
+    )
     const commands = lines
       .map((line) => line.replace(/^npm exec toolyard --/, 'toolyard').replace(/ +# .*$/, ''))
       .filter((line) => /^toolyard (?!completion)/.test(line))
@@ -181,8 +183,8 @@ describe('code on the pages', () => {
   })
 })
 
-test('docs/security.md names tests that exist', () => {
-  const named = [...read('docs/security.md').matchAll(/`((?:src|test|spec)\/[^`]+)`/g)].map(
+test('docs/concepts/security.md names tests that exist', () => {
+  const named = [...read('docs/concepts/security.md').matchAll(/`((?:src|test|spec)\/[^`]+)`/g)].map(
     ([, path]) => path as string,
   )
   expect(named.length).toBeGreaterThan(15)

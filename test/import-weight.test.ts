@@ -6,13 +6,13 @@ import { expect, test } from 'vitest'
 import { loadedFiles } from '../scripts/import-weight.ts'
 
 const source = join(import.meta.dirname, '../src')
-const library = readFileSync(join(import.meta.dirname, '../docs/library.md'), 'utf8')
+const library = readFileSync(join(import.meta.dirname, '../docs/guides/library.md'), 'utf8')
 
 test.each([
   ['toolyard', 'index.ts'],
   ['@toolyard/core', 'library/index.ts'],
 ])(
-  'importing %s loads at most 60 modules, as many as docs/library.md says, and of packages only small ones',
+  'importing %s loads at most 60 modules, as many as docs/guides/library.md says, and of packages only small ones',
   async (name, file) => {
     const groups = await loadedFiles(join(source, file))
     const total = [...groups.values()].reduce((sum, files) => sum + files.length, 0)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { installedPackages } from '../scripts/import-weight.ts'
 
 const root = join(import.meta.dirname, '..')
-const library = readFileSync(join(root, 'docs/library.md'), 'utf8')
+const library = readFileSync(join(root, 'docs/guides/library.md'), 'utf8')
 
 interface Locked {
   optionalDependencies?: Record<string, string>
@@ -41,7 +41,7 @@ test.each(['package.json', 'packages/core/package.json', 'packages/mini/package.
 test.each([
   ['@toolyard/core', 'packages/core', 30],
   ['toolyard', '', 150],
-] as const)('an install of %s has as many packages as docs/library.md says', (name, place, most) => {
+] as const)('an install of %s has as many packages as docs/guides/library.md says', (name, place, most) => {
   const { size } = installedPackages(root, place)
   expect(size).toBeLessThanOrEqual(most)
   expect(library).toContain(`| \`${name}\` | ${size} |`)

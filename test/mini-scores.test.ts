@@ -93,8 +93,8 @@ test('the table says what is right, the most frequent mistake first, and whose r
   ])
 })
 
-test('docs/mini.md shows packages/mini/scores.json as it is', async () => {
-  const page = await readFile(new URL('../docs/mini.md', import.meta.url), 'utf8')
+test('docs/guides/mini.md shows packages/mini/scores.json as it is', async () => {
+  const page = await readFile(new URL('../docs/guides/mini.md', import.meta.url), 'utf8')
   const scores = await readScores(SCORES)
   expect(page).toContain(`${START}\n\n${scores && scoresTable(scores)}\n\n${END}`)
 })

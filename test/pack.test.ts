@@ -166,7 +166,13 @@ async function compiled(folder: string): Promise<string[]> {
     .map((path) => relative(folder, path))
 }
 
-const TOOLYARD = ['bin/toolyard.js', 'toolyard.config.json', 'toolyard.config.schema.json', 'docs/errors.md', 'LICENSE']
+const TOOLYARD = [
+  'bin/toolyard.js',
+  'toolyard.config.json',
+  'toolyard.config.schema.json',
+  'docs/reference/errors.md',
+  'LICENSE',
+]
 const MINI = ['index.js', 'scores.json', 'weights/model.int8.onnx', 'weights/tokenizer.json', 'NOTICE']
 const PACKAGES = ['.', './packages/core', './packages/mini']
 const NOT_SHIPPED = /\.test\.|\/fixtures\/|^(src|test|spec|scripts|bench|examples|train)\//

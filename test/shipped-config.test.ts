@@ -24,7 +24,7 @@ const NAMES = [
   'tag_chunk_docs',
   'ingest_docs',
 ]
-const page = (name: string) => readFile(new URL(`../docs/tools/${name}.md`, import.meta.url), 'utf8')
+const page = (name: string) => readFile(new URL(`../docs/reference/tools/${name}.md`, import.meta.url), 'utf8')
 
 /** The arguments of each command line, as bash passes them to the command. */
 async function shellWords(lines: readonly string[]): Promise<string[][]> {
@@ -109,7 +109,7 @@ describe.each(NAMES)('%s', (name) => {
 })
 
 test('there is no page of a tool that does not ship', async () => {
-  const pages = await readdir(new URL('../docs/tools/', import.meta.url))
+  const pages = await readdir(new URL('../docs/reference/tools/', import.meta.url))
   expect(pages.toSorted()).toEqual(NAMES.map((name) => `${name}.md`).toSorted())
 })
 

@@ -1,7 +1,7 @@
 /**
  * `node bench/mini/score.ts [--write] [category…]`: how well the model in the box does, by the rules of BFCL, and what it
  * takes. `development` and `development_no` are requests of our own. `--write` puts each row, as soon as it is known, into
- * packages/mini/scores.json, which the server gives away, and into docs/mini.md. Only counts are printed and written, no case.
+ * packages/mini/scores.json, which the server gives away, and into docs/guides/mini.md. Only counts are printed and written, no case.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

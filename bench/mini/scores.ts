@@ -10,7 +10,7 @@ export function mergeScores(known: ModelScores | undefined, measured: readonly C
   return { rules: RULES, categories: [...rows.values()] }
 }
 
-/** The scores as docs/mini.md shows them. */
+/** The scores as docs/guides/mini.md shows them. */
 export function scoresTable({ categories }: ModelScores): string {
   return table(
     ['category', 'cases', 'right', 'wrong', 'measured'],

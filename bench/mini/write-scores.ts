@@ -4,9 +4,9 @@ import { type CategoryScore, readScores } from '../../src/models/model-scores.ts
 import { changeBetweenMarkers } from '../between-markers.ts'
 import { mergeScores, scoresTable } from './scores.ts'
 
-const PAGE = new URL('../../docs/mini.md', import.meta.url)
+const PAGE = new URL('../../docs/guides/mini.md', import.meta.url)
 
-/** Puts rows into packages/mini/scores.json, and the whole table into docs/mini.md; rows that were not measured stay. */
+/** Puts rows into packages/mini/scores.json, and the whole table into docs/guides/mini.md; rows that were not measured stay. */
 export async function writeScores(measured: readonly CategoryScore[], file = SCORES, page = PAGE): Promise<void> {
   const known = await readScores(file)
   if (known === undefined && existsSync(file)) {

@@ -10,14 +10,14 @@ import { ownDocs } from './own-docs.ts'
 import { differenceTable, qualityTable } from './report.ts'
 import { openSearchable } from './searchable.ts'
 
-const PAGE = new URL('../../docs/retrieval.md', import.meta.url)
+const PAGE = new URL('../../docs/internals/retrieval.md', import.meta.url)
 const START = '<!-- written by npm run bench:retrieval -- --write-docs: start -->'
 const END = '<!-- written by npm run bench:retrieval -- --write-docs: end -->'
 
 const HELP = `npm run bench:retrieval -- [options]
 
   --only NAME    one corpus: bank or own
-  --write-docs   puts the tables into docs/retrieval.md
+  --write-docs   puts the tables into docs/internals/retrieval.md
 
 The first run makes vectors of all documents, which takes minutes; they are kept in bench/.toolyard/retrieval.
 `
@@ -59,7 +59,8 @@ async function sectionOf(corpus: Corpus, title: string, what: string): Promise<s
 function writePage(report: string): void {
   const page = readFileSync(PAGE, 'utf8')
   const [start, end] = [page.indexOf(START), page.indexOf(END)]
-  if (start === -1 || end < start) throw new Error(`docs/retrieval.md has lost its markers:\n${START}\n${END}`)
+  if (start === -1 || end < start)
+    throw new Error(`docs/internals/retrieval.md has lost its markers:\n${START}\n${END}`)
   writeFileSync(PAGE, `${page.slice(0, start + START.length)}\n\n${report}\n\n${page.slice(end)}`)
 }
 

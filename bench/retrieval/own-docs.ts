@@ -20,7 +20,7 @@ interface OwnQuestion {
 export function ownDocs(): Corpus {
   const pages = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     // The page that these figures are written into would change them.
-    .filter((file) => file.endsWith('.md') && file !== 'retrieval.md')
+    .filter((file) => file.endsWith('.md') && file !== join('internals', 'retrieval.md'))
     .map((file) => `docs/${file}`)
   return {
     id: 'own docs',

@@ -15,7 +15,7 @@ interface Row {
   readonly rule: string
   readonly calls: Calls
   readonly verdict: 'right' | FailureKind
-  /** Where the published checker says something else, for the reasons in docs/bfcl.md. */
+  /** Where the published checker says something else, for the reasons in docs/guides/bfcl.md. */
   readonly published?: FailureKind
 }
 
@@ -45,8 +45,8 @@ describe('the table of constructed answers', () => {
     for (const { verdict, published } of differing) expect(published).not.toBe(verdict)
   })
 
-  test('is counted in docs/bfcl.md', () => {
-    const page = readFileSync(new URL('../../docs/bfcl.md', import.meta.url), 'utf8')
+  test('is counted in docs/guides/bfcl.md', () => {
+    const page = readFileSync(new URL('../../docs/guides/bfcl.md', import.meta.url), 'utf8')
     for (const { name } of BFCL_CATEGORIES) {
       const count = ROWS.filter((row) => categoryOf(row) === name).length
       expect(page).toMatch(new RegExp(`^\\| \`bfcl:${name}\` \\| [\\d,]+ \\| ${count} \\|`, 'm'))

@@ -68,8 +68,8 @@ describe.skipIf(!haveData())('the Berkeley Function-Calling Leaderboard', () => 
     expect(new Set(casesOf(name).map(({ id }) => id)).size).toBe(COUNTS[name])
   })
 
-  test('its counts are in docs/bfcl.md', () => {
-    const page = readFileSync(new URL('../../docs/bfcl.md', import.meta.url), 'utf8')
+  test('its counts are in docs/guides/bfcl.md', () => {
+    const page = readFileSync(new URL('../../docs/guides/bfcl.md', import.meta.url), 'utf8')
     for (const [name, count] of Object.entries(COUNTS)) expect(page).toContain(`| \`bfcl:${name}\` | ${count} |`)
   })
 

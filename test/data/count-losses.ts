@@ -4,7 +4,7 @@ import { bfclLists, mcpLists, type ToolList } from './real-tools.ts'
 
 export const DIALECTS = ['openai', 'anthropic', 'gemini', 'ollama'] as const satisfies readonly Dialect[]
 
-/** The tables of docs/tool-schemas.md, counted on the real tools. */
+/** The tables of docs/reference/tool-schemas.md, counted on the real tools. */
 export function lossTables(): string {
   const sets = { 'MCP tools': mcpLists(), 'BFCL functions': bfclLists() }
   const lines = [

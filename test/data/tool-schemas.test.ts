@@ -51,7 +51,9 @@ describe.skipIf(!haveData())('tools in use, on the wire', () => {
     expect(server.tools.get(wire)).toBe(822 + 1843)
   })
 
-  test('are counted in docs/tool-schemas.md (node scripts/dialect-report.ts)', () => {
-    expect(readFileSync(new URL('../../docs/tool-schemas.md', import.meta.url), 'utf8')).toContain(lossTables())
+  test('are counted in docs/reference/tool-schemas.md (node scripts/dialect-report.ts)', () => {
+    expect(readFileSync(new URL('../../docs/reference/tool-schemas.md', import.meta.url), 'utf8')).toContain(
+      lossTables(),
+    )
   })
 })

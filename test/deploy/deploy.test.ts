@@ -10,12 +10,20 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const yaml = (file: string) => parse(read(file), { merge: true })
 
 const PORT = 4747
-const documented = new Set([...read('docs/configuration.md').matchAll(/`(TOOLYARD_[A-Z_]+)`/g)].map(([, name]) => name))
+const documented = new Set(
+  [...read('docs/reference/configuration.md').matchAll(/`(TOOLYARD_[A-Z_]+)`/g)].map(([, name]) => name),
+)
 const unknownIn = (text: string) =>
   [...text.matchAll(/\bTOOLYARD_[A-Z_]+/g)].map(([name]) => name).filter((name) => !documented.has(name))
 
 const FILES = [
-  ...['Dockerfile', 'compose.yaml', 'deploy/prometheus.yml', 'deploy/systemd/toolyard.service', 'docs/deployment.md'],
+  ...[
+    'Dockerfile',
+    'compose.yaml',
+    'deploy/prometheus.yml',
+    'deploy/systemd/toolyard.service',
+    'docs/guides/deployment.md',
+  ],
   ...readdirSync(join(root, 'deploy/kubernetes')).map((file) => `deploy/kubernetes/${file}`),
 ]
 
@@ -150,7 +158,7 @@ describe('the Kubernetes manifests', () => {
   })
 
   test('gives a pod the time to drain and to shut down', () => {
-    const defaults = [...read('docs/configuration.md').matchAll(/`server\.(?:drain|shutdown)_ms` \| (\d+)/g)]
+    const defaults = [...read('docs/reference/configuration.md').matchAll(/`server\.(?:drain|shutdown)_ms` \| (\d+)/g)]
     const needed = defaults.reduce((sum, [, ms]) => sum + Number(ms) / 1_000, 0)
     expect(needed).toBeGreaterThan(0)
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThan(needed)

@@ -27,7 +27,7 @@ const FALLBACK = join(folder, '.toolyard', 'toolyard.db')
 
 test('searching creates no store', async () => {
   const { results } = await exec('search_documents', { query: 'deadline of a call' })
-  expect(results[0].source).toBe('life-of-a-call.md')
+  expect(results[0].source).toBe('concepts/life-of-a-call.md')
   expect(existsSync(FALLBACK)).toBe(false)
 })
 

@@ -16,7 +16,7 @@ interface Group {
   readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[]
 }
 
-/** Tests that we do not pass, by name; docs/validation.md says why. */
+/** Tests that we do not pass, by name; docs/concepts/checking-parameters.md says why. */
 const EXPECTED_FAILURES: Readonly<Record<string, readonly string[]>> = { draft7: [], 'draft2020-12': [] }
 
 /** What is to be counted: all tests, and those of schemas that Ajv judges. */

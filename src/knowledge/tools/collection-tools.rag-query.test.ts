@@ -35,10 +35,10 @@ test("finds passages in the caller's collections, filtered by metadata", async (
 
 describe("Toolyard's own docs", () => {
   test.each([
-    ['deadline of a call', 'life-of-a-call.md'],
-    ['MCP servers', 'command-line.md'],
-    ['evaluating expressions', 'tools/calculate.md'],
-    ['RATE_LIMITED', 'errors.md'],
+    ['deadline of a call', 'concepts/life-of-a-call.md'],
+    ['MCP servers', 'reference/command-line.md'],
+    ['evaluating expressions', 'reference/tools/calculate.md'],
+    ['RATE_LIMITED', 'reference/errors.md'],
   ])('answer %j', async (query, source) => {
     const { find } = await given()
     expect((await find({ query })).results.map((one) => one.source)).toContain(source)

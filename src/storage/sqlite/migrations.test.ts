@@ -147,10 +147,10 @@ test('the audit_log view has the columns that the audit API shows', () => {
   })
 })
 
-test('the queries in docs/audit.md run', () => {
+test('the queries in docs/reference/audit.md run', () => {
   const { database } = oldDatabase()
   migrate(database)
-  const page = readFileSync(new URL('../../../docs/audit.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../../docs/reference/audit.md', import.meta.url), 'utf8')
   const queries = [...page.matchAll(/^sqlite3 \.toolyard\/toolyard\.db "(.*)"$/gm)].map(([, query]) => query as string)
   expect(queries).toHaveLength(4)
   const [failures, byTool] = queries.map((query) => database.all(query))

@@ -27,8 +27,8 @@ export function ModelScoresTable({ scores }: { readonly scores: ModelScores }) {
           makes no call.
         </p>
         <p>
-          <Code>docs/mini.md</Code> says which of these requests were in view while it was made, what it got wrong, and
-          how all this was measured.
+          <Code>docs/guides/mini.md</Code> says which of these requests were in view while it was made, what it got
+          wrong, and how all this was measured.
         </p>
       </div>
       <table aria-labelledby={title} className="w-full max-w-lg self-start text-left">

@@ -7,7 +7,7 @@ import { refusalOf } from './fixtures/refusal-of.ts'
 import { SSRF_TABLE, type Trick } from './fixtures/ssrf-table.ts'
 import { NetworkRules, refusedAddress } from './network-rules.ts'
 
-const page = await readFile(new URL('../../../../docs/network-safety.md', import.meta.url), 'utf8')
+const page = await readFile(new URL('../../../../docs/concepts/network-safety.md', import.meta.url), 'utf8')
 
 const code = (text: string): string => `\`${text.replace(/[\t\r\n]/g, (one) => JSON.stringify(one).slice(1, -1))}\``
 

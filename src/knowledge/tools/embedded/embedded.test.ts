@@ -41,7 +41,7 @@ describe('S1 summarize without a model', () => {
   test.each([
     ['README.md', 'Toolyard runs tools for AI models.'],
     [
-      'docs/isolation.md',
+      'docs/concepts/isolation.md',
       'A handler that computes for long, or whose code or input is not trusted, runs in a process of its own.',
     ],
   ])('S1 begins a summary of %s with what it is about, and leaves Markdown out', async (name, first) => {
@@ -190,7 +190,7 @@ describe('S1 tag_chunk_docs without a model', () => {
   })
 
   test('S1 prefers the words of the headings', async () => {
-    const { chunks } = (await embedded.call('tag_chunk_docs', { content: page('docs/isolation.md') })) as {
+    const { chunks } = (await embedded.call('tag_chunk_docs', { content: page('docs/concepts/isolation.md') })) as {
       chunks: { tags: string[] }[]
     }
     expect(chunks[1]?.tags[0]).toBe('isolated handler')
