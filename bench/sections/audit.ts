@@ -16,7 +16,7 @@ const STORES = [
   { id: 'postgres', name: 'PostgreSQL' },
 ]
 
-/** How fast records of calls are written down, and who waits for that. */
+/** The throughput of the audit log, and the callers that wait for it. */
 export const audit: Section = {
   id: 'audit',
   title: 'Audit',

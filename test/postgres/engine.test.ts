@@ -200,7 +200,7 @@ describe('who lives', () => {
     await one.once.claim(claimOf('a'))
     proxy.cut()
     await forget(url, 'one', 'other')
-    proxy.mend()
+    proxy.restore()
     const states = new Set<string>()
     await until(async () => {
       states.add((await other.once.claim(claimOf('a'))).state)
@@ -259,7 +259,7 @@ describe('a database that goes away', () => {
     expect(refused).toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
     const status = await engine.status()
     expect(status).toMatchObject({ ready: false, problem: expect.stringContaining('The database cannot be reached') })
-    proxy.mend()
+    proxy.restore()
     await until(async () => expect(await engine.status()).toMatchObject({ ready: true }))
     await engine.settings.put(settings('after'))
     expect(await engine.settings.list('limits')).toEqual([settings('after')])
@@ -285,7 +285,7 @@ describe('a database that goes away', () => {
       })
     }
     expect(await engine.status()).toMatchObject({ ready: false })
-    proxy.mend()
+    proxy.restore()
     await until(async () => expect(await engine.status()).toMatchObject({ ready: true }))
     expect(await engine.settings.list('limits')).toEqual([])
   })

@@ -157,7 +157,7 @@ test('a database that goes away is said without its address, and jobs are handed
   await expect(queue.add('lost', 'acme')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
   await until(() => expect(log.lines.length).toBeGreaterThan(0))
   await engine.jobs.create(job('left'))
-  proxy.mend()
+  proxy.restore()
   await until(() => expect(ran).toEqual(['left']))
   expect(JSON.stringify(log.lines)).not.toMatch(/127\.0\.0\.1|:toolyard@/)
 })
