@@ -13,7 +13,7 @@ test.each([
   [[' '], 'each of types must be a string of 1 to 100 characters'],
   [[5], 'each of types must be a string of 1 to 100 characters'],
   [['x'.repeat(101)], 'each of types must be a string of 1 to 100 characters'],
-  [['__proto__'], "types must not hold '__proto__'"],
+  [['__proto__'], "types must not contain '__proto__'"],
 ])('rejects list %#', (types, problem) => {
   expect(() => readNames({ types }, 'types')).toThrow(`Invalid parameters: ${problem}`)
 })

@@ -107,8 +107,8 @@ describe('pages by an address in the page', () => {
     ['http://127.0.0.1:1/', 'names a next page at a blocked address. '],
     ['file:///etc/passwd', "The scheme 'file' was refused"],
     ['http://', 'names a next page that is not a URL'],
-    [{ url: 'x' }, 'next_path is neither a text nor a number'],
-    [['x'], 'next_path is neither a text nor a number'],
+    [{ url: 'x' }, 'next_path is neither a string nor a number'],
+    [['x'], 'next_path is neither a string nor a number'],
   ])('are not asked for at %j', async (next, words) => {
     const weather = await to(() => next)
     const failed = await failureOf(gather(weather, '/x', pagination))
