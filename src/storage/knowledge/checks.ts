@@ -118,7 +118,7 @@ export function checkVectorOf(collection: CollectionRow, vector: unknown): Float
   const checked = checkVector(vector)
   if (checked.length !== dimensions) {
     throw refused(
-      `Collection ${quoted(name)} has vectors of ${dimensions} dimensions from ${quoted(embedder)},  ` +
+      `Collection ${quoted(name)} has vectors of ${dimensions} dimensions from ${quoted(embedder)}, ` +
         `not of ${checked.length}: use that embedder`,
     )
   }
