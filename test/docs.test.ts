@@ -188,6 +188,16 @@ describe('code on the pages', () => {
   })
 })
 
+test('tables that a page repeats are those of the benchmark page', () => {
+  const repeated = pages.flatMap((page) =>
+    [...read(page).matchAll(/^<!-- from (docs\/[\w./-]+) -->\n((?:\|.*\n)+)/gm)].map(([, source, table]) => {
+      expect(read(source as string), `${page} repeats a table of ${source}`).toContain(table)
+      return page
+    }),
+  )
+  expect(repeated).toContain('docs/concepts/scale.md')
+})
+
 test('docs/concepts/security.md names tests that exist', () => {
   const named = [...read('docs/concepts/security.md').matchAll(/`((?:src|test|spec)\/[^`]+)`/g)].map(
     ([, path]) => path as string,
