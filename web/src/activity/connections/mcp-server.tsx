@@ -42,7 +42,7 @@ export function McpServer({ server, mayReconnect }: McpServerProps) {
       <p className="text-sm">{standing(server)}</p>
       {problem !== undefined && (
         <p className={`text-sm break-words ${state === 'connected' ? 'text-muted' : ''}`}>
-          <span className="font-medium">{state === 'left_out' ? 'Problem:  ' : 'Last error: '}</span>
+          <span className="font-medium">{state === 'left_out' ? 'Problem: ' : 'Last error: '}</span>
           {problem}
           {problem_at !== undefined && <span className="text-muted"> ({inDate(problem_at)})</span>}
         </p>
