@@ -19,10 +19,13 @@ function notLocked(packages: Record<string, Locked>): string[] {
   return binaries.filter((name) => !paths.some((path) => path.endsWith(`node_modules/${name}`)))
 }
 
-test.each(['package-lock.json', 'web/package-lock.json'])('%s names the binaries of every platform', (file) => {
-  const { packages } = JSON.parse(readFileSync(join(root, file), 'utf8')) as { packages: Record<string, Locked> }
-  expect(notLocked(packages), 'take a version that is published for all platforms').toEqual([])
-})
+test.each(['package-lock.json', 'web/package-lock.json', 'site/package-lock.json'])(
+  '%s names the binaries of every platform',
+  (file) => {
+    const { packages } = JSON.parse(readFileSync(join(root, file), 'utf8')) as { packages: Record<string, Locked> }
+    expect(notLocked(packages), 'take a version that is published for all platforms').toEqual([])
+  },
+)
 
 test('a binary that the lock file does not name is found', () => {
   const tool = { optionalDependencies: { 'tool-linux-x64': '1', 'tool-darwin-arm64': '1' } }
