@@ -9,6 +9,7 @@ export function writeDocsPage(tables: string): void {
   const page = readFileSync(PAGE, 'utf8')
   const start = page.indexOf(START)
   const end = page.indexOf(END)
-  if (start === -1 || end < start) throw new Error(`docs/internals/openapi-documents.md has lost its markers:\n${START}\n${END}`)
+  if (start === -1 || end < start)
+    throw new Error(`docs/internals/openapi-documents.md has lost its markers:\n${START}\n${END}`)
   writeFileSync(PAGE, `${page.slice(0, start + START.length)}\n\n${tables}\n\n${page.slice(end)}`)
 }
