@@ -52,9 +52,9 @@ describe('docs/reference/errors.md', () => {
   })
 })
 
-test('docs/guides/testing.md shows its example as it is run', () => {
+test('docs/guides/testing-tools.md shows its example as it is run', () => {
   const code = read('examples/testing.ts').trim()
-  expect(read('docs/guides/testing.md')).toContain(`<!-- examples/testing.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
+  expect(read('docs/guides/testing-tools.md')).toContain(`<!-- examples/testing.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
 })
 
 describe('README.md', () => {
@@ -63,9 +63,14 @@ describe('README.md', () => {
     expect(read('README.md')).toContain(`<!-- examples/quick-start.ts -->\n\`\`\`ts\n${code}\n\`\`\``)
   })
 
-  test('names every folder of the source', () => {
+  test('has at most 120 lines', () => {
+    expect(read('README.md').split('\n').length).toBeLessThanOrEqual(121)
+  })
+
+  test('leads to docs/internals/folders.md, which names every folder of the source', () => {
+    expect(linksOf('README.md')).toContain('docs/internals/folders.md')
     const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
-    for (const { name } of folders) expect(read('README.md')).toContain(`\`src/${name}\``)
+    for (const { name } of folders) expect(read('docs/internals/folders.md')).toContain(`\`src/${name}\``)
   })
 })
 

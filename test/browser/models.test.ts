@@ -38,7 +38,7 @@ describe('the scores of the model in the box', () => {
     expect(await page.getByRole('region', { name: LEADERBOARD }).count()).toBe(1)
     await section.getByText('measured with Toolyard’s own scorer on').waitFor()
     await section.getByText('the model is right if it makes no call').waitFor()
-    await section.getByText('docs/guides/mini.md').waitFor()
+    await section.getByRole('link', { name: 'The page about mini' }).waitFor()
     await checkLooks('models-scores')
   })
 

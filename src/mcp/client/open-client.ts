@@ -118,7 +118,7 @@ function newClient(onChanged: OpenParts['onChanged']): Client {
     onChanged: () => onChanged(list),
   })
   return new Client(
-    { name: 'toolyard', version: '0.1.0' },
+    { name: 'toolyard', version: '0.2.0' },
     {
       jsonSchemaValidator: outputValidator,
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: MCP_PROBE_TIMEOUT } },

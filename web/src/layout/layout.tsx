@@ -44,6 +44,9 @@ export function Layout({ children }: { readonly children: ReactNode }) {
           </Link>
           <Navigation />
           <div className="ml-auto flex items-center gap-1">
+            <a href="/guide/" className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink">
+              Docs
+            </a>
             <a href="/docs" className="rounded-lg px-2.5 py-1.5 text-sm text-muted hover:bg-sunk hover:text-ink">
               API
             </a>

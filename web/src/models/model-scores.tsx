@@ -1,7 +1,6 @@
 import { useId } from 'react'
 import type { CategoryScore, ModelScores } from '../../../src/models/model-scores.ts'
 import { inDay, inNumber, inTenths } from '../parts/figures.ts'
-import { Code } from '../parts/section.tsx'
 
 const LEADERBOARD = 'Berkeley Function-Calling Leaderboard'
 
@@ -27,8 +26,10 @@ export function ModelScoresTable({ scores }: { readonly scores: ModelScores }) {
           makes no call.
         </p>
         <p>
-          <Code>docs/guides/mini.md</Code> says which of these requests were in view while it was made, what it got
-          wrong, and how all this was measured.
+          <a className="text-accent underline underline-offset-2" href="/guide/guides/mini.html">
+            The page about mini
+          </a>{' '}
+          lists which requests were used in training, its errors and the method.
         </p>
       </div>
       <table aria-labelledby={title} className="w-full max-w-lg self-start text-left">
