@@ -201,7 +201,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   constructor(events: AsyncGenerator<RunEvent, void, undefined>) {
     this.#events = events
-    // Whoever reads only the events must not meet an unhandled rejection.
+    // A caller that reads only the events must not get an unhandled rejection.
     this.#answer.promise.catch(() => {})
   }
 

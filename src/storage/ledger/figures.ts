@@ -142,7 +142,7 @@ interface TenantSum {
   readonly cost: number
 }
 
-/** What each tenant did, stored with the sum over all tenants, so that nobody has to read the cells of all of them. */
+/** What each tenant did, stored with the sum over all tenants, so that a query need not read the cells of all of them. */
 class TenantSums {
   readonly #sums = new Map<string, TenantSum>()
 

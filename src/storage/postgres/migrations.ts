@@ -101,12 +101,12 @@ export const migrations: readonly string[] = [
   CREATE TABLE toolyard.instances (
     instance text COLLATE "C" PRIMARY KEY,
     seen_at timestamptz NOT NULL,
-    -- When it was heard of again after others had to take it for dead.
+    -- When it sent a heartbeat again after it counted as dead.
     back_at timestamptz NOT NULL DEFAULT '-infinity',
     ended_at timestamptz
   );
 
-  -- Who asks gives nobody up for dead who may only have been cut off from the database as it was itself.
+  -- An instance that was itself cut off from the database doesn't consider others dead yet.
   CREATE FUNCTION toolyard.is_alive(asked text, asker text, dead_ms double precision) RETURNS boolean
   LANGUAGE sql STABLE AS $$
     SELECT coalesce((
@@ -161,7 +161,7 @@ export const migrations: readonly string[] = [
     key text COLLATE "C" NOT NULL,
     fingerprint text NOT NULL,
     instance text NOT NULL,
-    -- Names the claim that stands, so that whoever made it knows its own.
+    -- Identifies the current claim, so that its owner recognizes it.
     claim text NOT NULL,
     expires_at double precision NOT NULL,
     result text,
@@ -309,8 +309,7 @@ export const migrations: readonly string[] = [
   END
   $$;
 
-  -- Not written to the log of the database: what is lost with a crash is asked for again. The sequence is, since it
-  -- must never go back.
+  -- Unlogged: data that a crash loses is read again. The sequence is logged, since it must never go back.
   CREATE SEQUENCE toolyard.cache_seq;
   CREATE UNLOGGED TABLE toolyard.cache_feed (
     seq bigint PRIMARY KEY DEFAULT nextval('toolyard.cache_seq'),

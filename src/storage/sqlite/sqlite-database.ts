@@ -126,7 +126,7 @@ export class SqliteDatabase {
       this.run('DELETE FROM reserve')
       const written = write()
       try {
-        // What is left of the space serves the next urgent write, before others use it.
+        // The rest of the space is reserved for the next urgent write.
         this.reserve()
       } catch {
         // As expected, it isn't enough for a whole reserve.
