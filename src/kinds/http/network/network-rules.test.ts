@@ -112,7 +112,9 @@ describe('addresses in URLs', () => {
   })
 
   test('are not opened for tools with another host', () => {
-    expect(refusal('http://10.1.2.3/', { allow_private: ['10.0.0.0/8'] })).toContain('only reach the host of its own URL')
+    expect(refusal('http://10.1.2.3/', { allow_private: ['10.0.0.0/8'] })).toContain(
+      'only reach the host of its own URL',
+    )
   })
 })
 
