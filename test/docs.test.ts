@@ -14,6 +14,7 @@ import { dirname, join, normalize } from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { ToolErrorCode } from 'toolyard'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { libraryApi } from '../scripts/library-api.ts'
 import { toolyard } from '../src/cli/fixtures/toolyard.ts'
 import { publishedSchema } from '../src/config/config-schema.ts'
 import { TOOL_ERRORS } from '../src/core/tool-result.ts'
@@ -71,6 +72,10 @@ describe('README.md', () => {
     const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
     for (const { name } of folders) expect(read('docs/internals/folders.md')).toContain(`\`src/${name}\``)
   })
+})
+
+test('docs/reference/library-api.md has the types of the sources (npm run docs:api)', () => {
+  expect(read('docs/reference/library-api.md')).toBe(libraryApi())
 })
 
 test('the published schema of the configuration is the one that is checked (node scripts/write-config-schema.ts)', () => {
@@ -186,6 +191,16 @@ describe('code on the pages', () => {
       expect(code, `${words.replaceAll('\0', ' ')}: ${err}`).toBe(0)
     }
   })
+})
+
+test('tables that a page repeats are those of the benchmark page', () => {
+  const repeated = pages.flatMap((page) =>
+    [...read(page).matchAll(/^<!-- from (docs\/[\w./-]+) -->\n((?:\|.*\n)+)/gm)].map(([, source, table]) => {
+      expect(read(source as string), `${page} repeats a table of ${source}`).toContain(table)
+      return page
+    }),
+  )
+  expect(repeated).toContain('docs/concepts/scale.md')
 })
 
 test('docs/concepts/security.md names tests that exist', () => {

@@ -9,8 +9,8 @@ const docs = fileURLToPath(new URL('../pages', import.meta.url))
 const SECTIONS = [
   ['start', 'Start', ['install', 'first-tool', 'first-model', 'team']],
   ['guides', 'Guides', ['adding-tools', 'http-tools', 'openapi', 'mcp-client', 'mcp-server']],
-  ['reference', 'Reference', ['configuration', 'server', 'command-line', 'errors']],
-  ['concepts', 'Concepts', ['life-of-a-call']],
+  ['reference', 'Reference', ['configuration', 'server', 'chat-api', 'command-line', 'errors', 'library-api']],
+  ['concepts', 'Concepts', ['life-of-a-call', 'effects']],
   ['internals', 'Internals', []],
 ] as const
 const FOLDERS: Record<string, string> = { tools: 'Shipped tools', migrate: 'Migrate', decisions: 'Decisions' }

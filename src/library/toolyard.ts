@@ -223,7 +223,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
       this.#answer.reject(error)
       throw error
     } finally {
-      this.#answer.reject(new Error('The run was cancelled: nobody read its events to the end'))
+      this.#answer.reject(new Error('The run was cancelled: its events were not read to the end'))
     }
   }
 

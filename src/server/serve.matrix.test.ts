@@ -19,7 +19,7 @@ const needs = (...scopes: Scope[]): Expected => ({ needs: scopes })
 const open: Expected = { needs: 'nothing' }
 
 /**
- * Every route, and what a caller needs for it. It is written down here a second time, because the server checks what the
+ * Every route, and what a caller needs for it. It is repeated here, because the server checks what the
  * route says: a route with the wrong scope fails this test, and so does one that is missing here.
  */
 const ROUTES: Readonly<Record<string, Expected>> = {

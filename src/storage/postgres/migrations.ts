@@ -18,8 +18,8 @@ const toolUseMigration = `
 
 /** The tables of collections, documents and their chunks. */
 const knowledgeMigration = `
-  -- What can only be made where pgvector is there is made apart: knowledge_vectors and knowledge_codes. The counts are
-  -- those of what is visible. A collection that is gone is removed a little at a time.
+  -- knowledge_vectors and knowledge_codes need pgvector and are created separately. The counts are those of visible
+  -- documents. Removed collections are deleted in small steps.
   CREATE TABLE toolyard.knowledge_collections (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant text COLLATE "C" NOT NULL,
@@ -278,8 +278,8 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (key, instance)
   );
 
-  -- Keys are locked in one order by all, so that nobody waits for somebody who waits for him. Each statement of the
-  -- function sees what was committed before it began, so that the sums are those of after the lock.
+  -- Keys are locked in a fixed order to avoid deadlocks. Each statement of the function sees what was committed before
+  -- it began, so that the sums are those of after the lock.
   CREATE FUNCTION toolyard.lease(
     me text, dead_ms double precision, beat_ms double precision,
     keys text[], calls bigint[], spans_ms double precision[], wants bigint[]
@@ -321,7 +321,7 @@ export const migrations: readonly string[] = [
     expires_at double precision NOT NULL
   );
 
-  -- One at a time, so that numbers become visible in their order and nobody reads past one that is still to come.
+  -- One at a time, so that numbers become visible in order and no reader skips one.
   CREATE FUNCTION toolyard.share(me text, keys text[], texts text[], expiries double precision[]) RETURNS void
   LANGUAGE plpgsql AS $$
   BEGIN

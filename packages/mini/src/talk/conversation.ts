@@ -160,7 +160,7 @@ const MAX_PURPOSE_LENGTH = 100
 
 /** What is said of itself: what this is, and what it can do here. */
 export function about(tools: readonly OfferedTool[], id: string): string {
-  return `I am ${id}, a small model that calls tools; I am no language model and write no texts of my own. ${offered(tools)}`
+  return `I am ${id}, a small model that calls tools; I am not a language model and don't write texts. ${offered(tools)}`
 }
 
 /** What is said where no tool is meant: so much, and what there is. */

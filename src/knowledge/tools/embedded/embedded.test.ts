@@ -42,7 +42,7 @@ describe('S1 summarize without a model', () => {
     ['README.md', 'Toolyard runs tools for AI models: it validates, '],
     [
       'docs/concepts/isolation.md',
-      'A handler that computes for long, or whose code or input is not trusted, runs in a process of its own.',
+      'An isolated handler runs in a separate process, which is killed when the deadline passes.',
     ],
   ])('S1 begins a summary of %s with what it is about, and leaves Markdown out', async (name, first) => {
     const { summary } = await summarize(page(name))
