@@ -76,7 +76,10 @@ export default defineConfig({
   vite: { build: { chunkSizeWarningLimit: 2_000 } },
   themeConfig: {
     search: { provider: 'local' },
-    nav: SECTIONS.map(([folder, text]) => ({ text, link: itemsOf(folder, []).find(({ link }) => link)?.link ?? '/' })),
+    nav: SECTIONS.map(([folder, text, first]) => ({
+      text,
+      link: itemsOf(folder, first).find(({ link }) => link)?.link ?? '/',
+    })),
     sidebar: SECTIONS.map(([folder, text, first]) => ({
       text,
       collapsed: folder !== 'start',
